@@ -1,0 +1,35 @@
+# Two commands do all: `make demo` and `make test`. Both set up .venv by themselves.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+.PHONY: demo test lint docs bench bench-full clean
+
+$(VENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	touch $@
+
+demo: $(VENV)/.ready
+	$(BIN)/gingham demo --out demo
+
+test: lint
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+bench: $(VENV)/.ready
+	$(BIN)/python benchmarks/run.py --quick
+
+bench-full: $(VENV)/.ready
+	$(BIN)/python benchmarks/run.py --full
+
+clean:
+	rm -rf $(VENV) demo docs/_build .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,158 @@
+"""Losses: zero-one, absolute, any table, quadratic, logarithmic, pinball."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gingham.arrays import Anything, Floats
+from gingham.cells.base import CellModel, filled
+from gingham.data.features import Moments, OneHot
+from gingham.data.modes import Alphabet
+from gingham.errors import GinghamError
+
+
+class TableLoss(CellModel):
+    """Any loss ℓ(y, y') given as a table, row: true label, column: answer. P0 §3.1.
+
+    The answer is argmin_y' Σ_y h_y ℓ(y, y'), the lowest label when several are best.
+    """
+
+    convex = False
+
+    def __init__(self, alphabet: Alphabet, table: Floats) -> None:
+        table = np.asarray(table, dtype=np.float64)
+        if table.ndim != 2 or table.shape[0] != alphabet.size:
+            raise GinghamError(
+                f"The loss table has shape {table.shape}; it needs a row for each of the {alphabet.size} labels."
+            )
+        if not np.isfinite(table).all():
+            raise GinghamError("The loss table contains NaN or infinity.")
+        self.alphabet = alphabet
+        self.table = table
+        self.features = OneHot(alphabet.size)
+        self.range = float(table.max() - min(table.min(), 0.0))
+        self.n_answers = table.shape[1]
+
+    def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:
+        return np.argmin(filled(statistics, fallback) @ self.table, axis=-1)
+
+    def coef(self, answer: Anything) -> Floats:
+        return self.table.T[answer]
+
+    def values(self, answer: Anything) -> Floats:
+        return self.alphabet.numbers[answer]
+
+    def distribution(self, answer: Anything) -> Floats:
+        return np.eye(self.alphabet.size)[answer]
+
+
+class ZeroOne(TableLoss):
+    """ℓ(y, y') = [y ≠ y']: the answer is the commonest label."""
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        super().__init__(alphabet, 1.0 - np.eye(alphabet.size))
+
+
+class Absolute(TableLoss):
+    """ℓ(y, y') = |y − y'|: the answer is the median label."""
+
+    convex = True
+
+    def __init__(self, alphabet: Alphabet) -> None:
+        y = alphabet.numbers
+        super().__init__(alphabet, np.abs(y[:, None] - y[None, :]))
+
+
+class Pinball(TableLoss):
+    """ℓ(y, y') = max(τ(y − y'), (τ − 1)(y − y')): the answer is the τ-quantile label."""
+
+    convex = True
+
+    def __init__(self, alphabet: Alphabet, quantile: float = 0.5) -> None:
+        if not 0 < quantile < 1:
+            raise GinghamError(f"quantile={quantile} must lie strictly between 0 and 1.")
+        gap = alphabet.numbers[:, None] - alphabet.numbers[None, :]
+        super().__init__(alphabet, np.maximum(quantile * gap, (quantile - 1) * gap))
+        self.quantile = quantile
+
+
+class Quadratic(CellModel):
+    """ℓ(y, f) = (y − f)²: the answer is the mean; labels need no alphabet.
+
+    ``bounds`` are the smallest and largest possible label, when they are known: they make the loss
+    bounded, which a certificate needs.
+    """
+
+    features = Moments(2)
+    convex = True
+    n_answers = None
+
+    def __init__(self, alphabet: Alphabet | None = None, bounds: tuple[float, float] | None = None) -> None:
+        if bounds is None and alphabet is not None:
+            bounds = (float(alphabet.numbers.min()), float(alphabet.numbers.max()))
+        self.alphabet = alphabet
+        self.bounds = bounds
+        self.range = np.inf if bounds is None else (bounds[1] - bounds[0]) ** 2
+
+    def answer(self, statistics: Floats, fallback: Floats | None = None) -> Floats:
+        total = statistics.reshape(-1, 3).sum(0) if fallback is None else fallback
+        mean = total[1] / total[0] if total[0] > 0 else 0.0
+        count = statistics[..., 0]
+        return np.divide(statistics[..., 1], count, out=np.full(count.shape, mean), where=count > 0)
+
+    def coef(self, answer: Anything) -> Floats:
+        return np.stack([answer**2, -2.0 * answer, np.ones_like(answer)], axis=-1)
+
+    def values(self, answer: Anything) -> Floats:
+        return np.asarray(answer, dtype=np.float64)
+
+    def distribution(self, answer: Anything) -> None:
+        return None
+
+
+class Logarithmic(CellModel):
+    """ℓ(y, p) = −ln p(y): the answer is the cell's smoothed label distribution.
+
+    ``smoothing`` mixes that share of the uniform distribution into every answer, which bounds the
+    loss by ln(|Y|/smoothing). MDL co-clustering is this loss with β = 1 (P0 prints the wrong sign).
+    """
+
+    convex = True
+
+    def __init__(self, alphabet: Alphabet, smoothing: float = 0.01) -> None:
+        if not 0 < smoothing < 1:
+            raise GinghamError(f"smoothing={smoothing} must lie strictly between 0 and 1.")
+        self.alphabet = alphabet
+        self.smoothing = smoothing
+        self.features = OneHot(alphabet.size)
+        self.range = float(np.log(alphabet.size / smoothing))
+        self.n_answers = None
+
+    def answer(self, statistics: Floats, fallback: Floats | None = None) -> Floats:
+        """The best p of the form (1 − ε)·simplex + ε/|Y|: water-filling, exact minimiser of the cost."""
+        histogram = filled(statistics, fallback)
+        return _floored(histogram / histogram.sum(-1, keepdims=True), self.smoothing / self.alphabet.size)
+
+    def coef(self, answer: Anything) -> Floats:
+        return -np.log(answer)
+
+    def values(self, answer: Anything) -> Floats:
+        result: Floats = answer @ self.alphabet.numbers
+        return result
+
+    def distribution(self, answer: Anything) -> Floats:
+        return np.asarray(answer, dtype=np.float64)
+
+
+def _floored(p: Floats, floor: float) -> Floats:
+    """argmin_q −Σ p ln q over distributions q ≥ floor: q = max(p/λ, floor) with λ so that Σ q = 1."""
+    size = p.shape[-1]
+    ordered = np.sort(p, axis=-1)  # the lowest j labels sit at the floor
+    below = np.arange(size)
+    kept = p.sum(-1, keepdims=True) - np.cumsum(ordered, axis=-1) + ordered  # mass of labels j, j+1, …
+    scale = kept / (1.0 - below * floor)  # λ if exactly j labels are floored
+    # The right j is the first whose smallest free label stays above the floor.
+    valid = ordered >= floor * scale
+    first = np.argmax(valid, axis=-1)
+    chosen = np.take_along_axis(scale, first[..., None], axis=-1)
+    return np.maximum(p / chosen, floor)

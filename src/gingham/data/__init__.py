@@ -1,0 +1,7 @@
+"""What was observed: modes and their items, label alphabets, weighted labelled tuples."""
+
+from gingham.data.features import Features, Moments, OneHot
+from gingham.data.modes import Alphabet, Mode
+from gingham.data.sample import Sample
+
+__all__ = ["Alphabet", "Features", "Mode", "Moments", "OneHot", "Sample"]

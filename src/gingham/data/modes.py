@@ -1,0 +1,162 @@
+"""The named axes of the data: a Mode numbers its items, an Alphabet numbers the label values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.errors import GinghamError
+
+MAX_ITEMS = 2**31 - 1
+
+
+def as_column(values: Any, name: str) -> Anything:
+    """A one-dimensional array of ids; missing ids (None, NaN) are refused with their row."""
+    column = np.asarray(values)
+    if column.ndim != 1:
+        # Ids that are themselves sequences (tuples, say) arrive as a nested array.
+        column = np.empty(len(values), dtype=object)
+        column[:] = [tuple(v) if isinstance(v, list) else v for v in values]
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        row = int(np.flatnonzero(~np.isfinite(column))[0])
+        what = "NaN" if np.isnan(column[row]) else "infinity (inf)"
+        raise GinghamError(
+            f"Column {name!r} has {what} in row {row}: an item needs an id. "
+            "Drop the row or give the item a name."
+        )
+    if column.dtype.kind == "c":
+        raise GinghamError(f"Complex data not supported: column {name!r} has complex numbers as ids.")
+    if column.dtype.kind == "O":
+        for row, value in enumerate(column):
+            if value is None or value != value:
+                raise GinghamError(
+                    f"Column {name!r} has a missing id (None or NaN) in row {row}. "
+                    "Drop the row or give the item a name."
+                )
+    return column
+
+
+def distinct(column: Anything, name: str) -> Anything:
+    """The different ids, sorted where they can be, in order of appearance where they cannot."""
+    if column.dtype.kind != "O":
+        return np.unique(column)
+    try:
+        unique = list(dict.fromkeys(column.tolist()))
+    except TypeError as error:
+        raise GinghamError(f"Column {name!r} has an id that is not hashable: {error}.") from None
+    try:
+        unique.sort()
+    except TypeError:
+        pass
+    items = np.empty(len(unique), dtype=object)
+    items[:] = unique
+    return items
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """One side of the data (viewers, say) and its items.
+
+    Attributes
+    ----------
+    name : str
+    items : ndarray of shape (n_items,)
+        Distinct ids; the position of an id is its code.
+    """
+
+    name: str
+    items: Anything
+
+    @classmethod
+    def of(cls, values: Any, name: str) -> Mode:
+        items = distinct(as_column(values, name), name)
+        if len(items) > MAX_ITEMS:
+            raise GinghamError(f"Mode {name!r} has {len(items):,} items; at most {MAX_ITEMS:,} fit.")
+        return cls(name, items)
+
+    @property
+    def n_items(self) -> int:
+        return len(self.items)
+
+    @cached_property
+    def _index(self) -> dict[Any, int]:
+        return {item: code for code, item in enumerate(self.items.tolist())}
+
+    def encode(self, values: Any) -> Ints:
+        """Codes (int32) of ids; −1 for ids this mode has never seen."""
+        column = as_column(values, self.name)
+        numeric = "biuf"
+        same_kind = column.dtype.kind == self.items.dtype.kind or (
+            column.dtype.kind in numeric and self.items.dtype.kind in numeric
+        )
+        if self.n_items == 0:
+            return np.full(len(column), -1, dtype=np.int32)
+        if same_kind and column.dtype.kind != "O":
+            at = np.minimum(np.searchsorted(self.items, column), self.n_items - 1)
+            return np.where(self.items[at] == column, at, -1).astype(np.int32)
+        index = self._index
+        try:
+            codes = [index.get(value, -1) for value in column.tolist()]
+        except TypeError as error:
+            raise GinghamError(f"Column {self.name!r} has an id that is not hashable: {error}.") from None
+        return np.asarray(codes, dtype=np.int32)
+
+    def decode(self, codes: Ints) -> Anything:
+        return self.items[codes]
+
+
+@dataclass(frozen=True, eq=False)
+class Alphabet:
+    """The possible label values, in order.
+
+    ``given`` says whether the caller stated them (a certificate may then rely on them) or they were
+    read off the data.
+    """
+
+    values: Anything
+    given: bool = False
+
+    @classmethod
+    def of(cls, values: Iterable[Any] | Anything, given: bool) -> Alphabet:
+        column = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+        if column.ndim != 1 or len(column) == 0:
+            raise GinghamError("alphabet= needs a flat list with at least one label value.")
+        if column.dtype.kind == "f" and not np.isfinite(column).all():
+            raise GinghamError("alphabet= contains NaN or infinity; list the finite label values only.")
+        return cls(np.unique(column), given)
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    @property
+    def numeric(self) -> bool:
+        return self.values.dtype.kind in "biuf"
+
+    @property
+    def numbers(self) -> Floats:
+        """Label values as numbers (their positions where they are names)."""
+        if self.numeric:
+            return self.values.astype(np.float64)
+        return np.arange(self.size, dtype=np.float64)
+
+    def encode(self, labels: Anything) -> Ints:
+        labels = np.asarray(labels)
+        at = np.minimum(np.searchsorted(self.values, labels), self.size - 1)
+        wrong = self.values[at] != labels
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            shown = ", ".join(str(v) for v in self.values[:8]) + (", …" if self.size > 8 else "")
+            raise GinghamError(
+                f"Label {labels[row]!r} in row {row} is not in the alphabet ({shown}). "
+                "Extend alphabet= or correct the row."
+            )
+        return at.astype(np.int32)
+
+    def decode(self, codes: Ints) -> Anything:
+        return self.values[codes]

@@ -1,0 +1,176 @@
+"""Sample: N weighted, labelled tuples of item codes. The one layout below the door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.data.features import Features, OneHot
+from gingham.data.modes import Alphabet, Mode
+from gingham.errors import GinghamError
+from gingham.kernels import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Observed tuples (x_1, …, x_d, y) with weights.
+
+    A mode that is met twice (a graph) stands at both positions as the same Mode object.
+
+    Attributes
+    ----------
+    modes : tuple of Mode, one per position
+    codes : tuple of int32 arrays of shape (n_rows,), one per position
+    labels : float64 array of shape (n_rows,) or None
+        Numeric labels (positions in the alphabet where labels are names).
+    alphabet : Alphabet or None
+    label_codes : int32 array of shape (n_rows,) or None
+    weights : float64 array of shape (n_rows,) or None
+        Counts; None means one each.
+    """
+
+    modes: tuple[Mode, ...]
+    codes: tuple[Ints, ...]
+    labels: Floats | None = None
+    alphabet: Alphabet | None = None
+    label_codes: Ints | None = None
+    weights: Floats | None = None
+    _layouts: dict[tuple[int, Features], Rows] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[Any],
+        y: Any = None,
+        weights: Any = None,
+        *,
+        names: Sequence[str] | None = None,
+        modes: Sequence[Mode] | None = None,
+        alphabet: Alphabet | None = None,
+    ) -> Sample:
+        """Number the items of each column (or use given modes) and check labels and weights."""
+        if modes is None:
+            names = names or [f"mode{j}" for j in range(len(columns))]
+            modes = [Mode.of(column, name) for column, name in zip(columns, names)]
+        codes = tuple(mode.encode(column) for mode, column in zip(modes, columns))
+        for mode, code in zip(modes, codes):
+            if len(code) and code.min() < 0:
+                row = int(np.flatnonzero(code < 0)[0])
+                raise GinghamError(
+                    f"Column {mode.name!r}, row {row}: this id was not among the items of the mode. "
+                    "Only ids seen in training can be used here."
+                )
+        n_rows = len(codes[0])
+        labels = label_codes = None
+        if y is not None:
+            y = np.asarray(y)
+            if len(y) != n_rows:
+                raise GinghamError(f"X has {n_rows} rows but y has {len(y)}.")
+            if alphabet is not None:
+                label_codes = alphabet.encode(y)
+                labels = alphabet.numbers[label_codes]
+            else:
+                labels = y.astype(np.float64)
+        return cls(
+            modes=tuple(modes),
+            codes=codes,
+            labels=labels,
+            alphabet=alphabet,
+            label_codes=label_codes,
+            weights=checked_weights(weights, n_rows),
+        )
+
+    @property
+    def n_modes(self) -> int:
+        return len(self.modes)
+
+    @property
+    def n_rows(self) -> int:
+        """Stored tuples; duplicates and weights not merged."""
+        return len(self.codes[0])
+
+    @property
+    def n_tuples(self) -> float:
+        """N: the total weight, in which a tuple of weight 2 counts twice."""
+        return float(self.n_rows if self.weights is None else self.weights.sum())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(mode.n_items for mode in self.modes)
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether all weights are whole numbers, so that a tuple of weight w stands for w draws."""
+        return self.weights is None or bool(np.all(self.weights == np.floor(self.weights)))
+
+    def take(self, rows: Anything) -> Sample:
+        """The sub-sample of the given rows (indices or mask); modes and alphabet stay."""
+        pick = lambda a: None if a is None else a[rows]  # noqa: E731
+        return Sample(
+            modes=self.modes,
+            codes=tuple(code[rows] for code in self.codes),
+            labels=pick(self.labels),
+            alphabet=self.alphabet,
+            label_codes=pick(self.label_codes),
+            weights=pick(self.weights),
+        )
+
+    def counts(self, axis: int) -> Floats:
+        """Total weight of each item of one position, shape (n_items,)."""
+        return np.bincount(self.codes[axis], self.weights, minlength=self.shape[axis]).astype(np.float64)
+
+    def rows(self, axis: int, features: Features) -> Rows:
+        """The tuples grouped by the items of one position, in the kernels' layout (kept once made)."""
+        key = (axis, features)
+        if key not in self._layouts:
+            self._layouts[key] = self._group(axis, features)
+        return self._layouts[key]
+
+    def _group(self, axis: int, features: Features) -> Rows:
+        codes = self.codes[axis]
+        n_items = self.shape[axis]
+        label_codes = self.label_codes if isinstance(features, OneHot) else None
+        if isinstance(features, OneHot):
+            if label_codes is None:
+                raise GinghamError("This cell model needs labels on an alphabet.")
+            # Sorted by label within an item, a row's sums stay in registers.
+            order = np.argsort(codes.astype(np.int64) * features.size + label_codes, kind="stable")
+        else:
+            order = np.argsort(codes, kind="stable")
+        indptr = np.zeros(n_items + 1, dtype=np.int64)
+        np.cumsum(np.bincount(codes, minlength=n_items), out=indptr[1:])
+        others = [self.codes[j][order] for j in range(self.n_modes) if j != axis]
+        dense = None
+        if not isinstance(features, OneHot):
+            labels = np.ones(self.n_rows) if self.labels is None else self.labels
+            dense = np.ascontiguousarray(features.evaluate(labels[order]))
+        return Rows(
+            indptr=indptr,
+            others=np.ascontiguousarray(np.array(others, dtype=np.int32).reshape(self.n_modes - 1, self.n_rows)),
+            labels=None if label_codes is None else label_codes[order],
+            features=dense,
+            weights=None if self.weights is None else self.weights[order],
+            n_features=features.size,
+        )
+
+
+def checked_weights(weights: Any, n_rows: int) -> Floats | None:
+    if weights is None:
+        return None
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise GinghamError(f"sample_weight has shape {weights.shape}; it needs one number per row, ({n_rows},).")
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        row = int(np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[0])
+        raise GinghamError(
+            f"sample_weight is {weights[row]} in row {row}: weights are counts, finite and not negative."
+        )
+    if weights.sum() <= 0:
+        raise GinghamError("All weights are zero: there is nothing to learn from.")
+    return weights

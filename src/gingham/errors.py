@@ -1,0 +1,23 @@
+"""What gingham raises and warns: sentences that name the culprit and say what to do."""
+
+from __future__ import annotations
+
+
+class GinghamError(ValueError):
+    """Something in the input or the request cannot be served; the message says what and how to mend it."""
+
+
+class RefusedCertificate(GinghamError):
+    """A guarantee was asked for that no theorem gives in this case."""
+
+
+class GinghamWarning(UserWarning):
+    """Something was done that the caller should know of."""
+
+
+class UnseenItemsWarning(GinghamWarning):
+    """Ids that were not in the training data are predicted with the mode's average memberships."""
+
+
+class InterruptedWarning(GinghamWarning):
+    """The work was interrupted; the best solution so far was returned."""
