@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,8 +27,7 @@ def as_column(values: Any, name: str) -> Anything:
         row = int(np.flatnonzero(~np.isfinite(column))[0])
         what = "NaN" if np.isnan(column[row]) else "infinity (inf)"
         raise GinghamError(
-            f"Column {name!r} has {what} in row {row}: an item needs an id. "
-            "Drop the row or give the item a name."
+            f"Column {name!r} has {what} in row {row}: an item needs an id. Drop the row or give the item a name."
         )
     if column.dtype.kind == "c":
         raise GinghamError(f"Complex data not supported: column {name!r} has complex numbers as ids.")
@@ -49,10 +49,8 @@ def distinct(column: Anything, name: str) -> Anything:
         unique = list(dict.fromkeys(column.tolist()))
     except TypeError as error:
         raise GinghamError(f"Column {name!r} has an id that is not hashable: {error}.") from None
-    try:
+    with contextlib.suppress(TypeError):
         unique.sort()
-    except TypeError:
-        pass
     items = np.empty(len(unique), dtype=object)
     items[:] = unique
     return items
