@@ -1,0 +1,165 @@
+"""What every benchmark script shares: the data folder, the clock, the JSON writer.
+
+A script reads::
+
+    args = arguments("What this measures.", name="speed_project")
+    ratings = load(args.data, "ml100k.npz")
+    results = {...}
+    write(args, settings={...}, results=results)
+
+and leaves ``benchmarks/results/speed_project.json`` with the keys versions, seed, machine, settings,
+results. Nothing that names a host, a user or a folder is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results"
+UPSTREAM = {  # where a missing file comes from
+    "ml100k": "https://grouplens.org/datasets/movielens/100k/",
+    "ml1m": "https://grouplens.org/datasets/movielens/1m/",
+    "jester1": "https://eigentaste.berkeley.edu/dataset/",
+    "jester_jokes": "https://eigentaste.berkeley.edu/dataset/",
+    "foodmart": "the Foodmart 1998 sample database",
+    "yeast": "https://thebiogrid.org (release 3.1.77)",
+    "planetlab": "the PlanetLab round-trip times of the NetLatency data set",
+    "europarl": "https://www.statmt.org/europarl/",
+    "bible": "https://github.com/christos-c/bible-corpus",
+    "docs": "the data folders of the coclust and NMTFcoclust repositories",
+    "graph": "https://snap.stanford.edu/data/",
+}
+CORE = ("gingham", "numpy", "scipy", "scikit-learn", "numba")
+
+
+def arguments(
+    description: str, name: str, options: Callable[[argparse.ArgumentParser], None] | None = None
+) -> argparse.Namespace:
+    """Parse the options all scripts have (and more, added by ``options(parser)``).
+
+    ``--data`` (or GINGHAM_DATA) is the data folder, ``--out`` the JSON file, ``--seed`` the seed,
+    ``--quick`` asks for a small version that runs in seconds.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--data", default=os.environ.get("GINGHAM_DATA"), help="data folder (or GINGHAM_DATA)")
+    parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.json", help="JSON file to write")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="a small version, for a first look")
+    if options is not None:
+        options(parser)
+    return parser.parse_args()
+
+
+def data_file(folder: str | os.PathLike[str] | None, file: str) -> Path:
+    """The path of a data file; stops the script with a sentence when it is not there."""
+    source = next((url for start, url in UPSTREAM.items() if file.startswith(start)), "its publisher")
+    if folder is None:
+        raise SystemExit(
+            f"This benchmark needs {file}: give its folder with --data or GINGHAM_DATA (get it from {source})."
+        )
+    path = Path(folder) / file
+    if not path.exists():
+        raise SystemExit(
+            f"{file} is not in the data folder; get it from {source} and prepare it as benchmarks/README.md says."
+        )
+    return path
+
+
+def load(folder: str | os.PathLike[str] | None, file: str) -> dict[str, np.ndarray]:
+    """All arrays of one .npz file."""
+    with np.load(data_file(folder, file), allow_pickle=False) as archive:
+        return {key: archive[key] for key in archive.files}
+
+
+@contextmanager
+def clock(into: dict[str, Any], key: str = "") -> Iterator[None]:
+    """Add the wall and CPU seconds of a block to ``into[key + "wall_s"]`` and ``into[key + "cpu_s"]``."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    try:
+        yield
+    finally:
+        into[key + "wall_s"] = round(time.perf_counter() - wall, 4)
+        into[key + "cpu_s"] = round(time.process_time() - cpu, 4)
+
+
+def best_of(call: Callable[[], Any], repeats: int = 5) -> float:
+    """Shortest wall time of a call in seconds: the reading least disturbed by others on the machine."""
+    times = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def versions(packages: Iterable[str] = ()) -> dict[str, str]:
+    """Installed versions of the core packages and the given ones (``not installed`` where absent)."""
+    found = {"python": platform.python_version()}
+    for package in (*CORE, *packages):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    if found["gingham"] == "not installed":
+        import gingham
+
+        found["gingham"] = gingham.__version__
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """How many cores, which processor family: enough to read seconds, nothing that names the host."""
+    return {
+        "cores": len(os.sched_getaffinity(0)),
+        "processor": platform.machine(),
+        "system": platform.system(),
+    }
+
+
+def write(
+    args: argparse.Namespace,
+    settings: dict[str, Any],
+    results: Any,
+    packages: Iterable[str] = (),
+) -> Path:
+    """Write the JSON file of a run; may be called again as results come in."""
+    document = {
+        "versions": versions(packages),
+        "seed": args.seed,
+        "machine": machine(),
+        "settings": {"quick": args.quick, **settings},
+        "results": results,
+    }
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    # Written aside and renamed, so that an interrupted run leaves the old file whole.
+    partial = args.out.with_suffix(".partial")
+    partial.write_text(json.dumps(plain(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    partial.replace(args.out)
+    return args.out
+
+
+def plain(value: Any) -> Any:
+    """The same value made of JSON's own types: arrays as lists, six significant digits, NaN as null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
