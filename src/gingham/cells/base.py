@@ -28,12 +28,15 @@ class CellModel(ABC):
         Gibbs guarantee over to the mean prediction.
     n_answers : int or None
         How many different answers a cell can give; None for a continuum.
+    ordered : bool
+        Whether labels count as numbers, so that near labels are alike.
     """
 
     features: Features
     range: float
     convex: bool
     n_answers: int | None
+    ordered: bool = False
 
     @abstractmethod
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:

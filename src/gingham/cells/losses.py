@@ -57,6 +57,7 @@ class Absolute(TableLoss):
     """ℓ(y, y') = |y − y'|: the answer is the median label."""
 
     convex = True
+    ordered = True
 
     def __init__(self, alphabet: Alphabet) -> None:
         y = alphabet.numbers
@@ -67,6 +68,7 @@ class Pinball(TableLoss):
     """ℓ(y, y') = max(τ(y − y'), (τ − 1)(y − y')): the answer is the τ-quantile label."""
 
     convex = True
+    ordered = True
 
     def __init__(self, alphabet: Alphabet, quantile: float = 0.5) -> None:
         if not 0 < quantile < 1:
@@ -85,6 +87,7 @@ class Quadratic(CellModel):
 
     features = Moments(2)
     convex = True
+    ordered = True
     n_answers = None
 
     def __init__(self, alphabet: Alphabet | None = None, bounds: tuple[float, float] | None = None) -> None:

@@ -82,7 +82,19 @@ def _pair_dense(indptr, other, features, weights, unit, factor, start, blocks, o
 
 @njit(cache=True, parallel=True, fastmath={"contract"}, boundscheck=False)
 def _many(  # type: ignore[no-untyped-def]
-    indptr, others, labels, features, one_hot, weights, unit, flat, offsets, widths, start, blocks, out
+    indptr,
+    others,
+    labels,
+    features,
+    one_hot,
+    weights,
+    unit,
+    flat,
+    offsets,
+    widths,
+    start,
+    blocks,
+    out,
 ):
     """Any number of other modes: the outer product of their rows is built in a buffer per block."""
     d = len(widths)

@@ -1,0 +1,116 @@
+"""Soft co-clustering by alternating projections (P0 Algorithm 1), any d ≥ 1, any cell model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from math import prod
+
+import numpy as np
+from scipy.special import softmax
+
+from gingham.arrays import Floats
+from gingham.errors import GinghamError
+from gingham.kernels import project
+from gingham.posterior import Posterior, check_table, row_blocks
+from gingham.problem import Objective, Problem, information_terms
+from gingham.solvers.loop import Solution, fixed_point
+from gingham.solvers.schedule import Down, Schedule
+
+
+@dataclass(frozen=True)
+class Projection:
+    """Block descent on F(Q, β): each mode's memberships, then its masses, then the answers, exactly.
+
+    Every half step minimises F over one block, so at constant β the objective never rises.
+    It needs every mode to stand at most once in a relation (the loss is then linear in it).
+    """
+
+    schedule: Schedule = field(default_factory=Down)
+    tol: float = 1e-7
+    max_iter: int = 200
+    backend: str = "auto"
+
+    def solve(
+        self,
+        problem: Problem,
+        start: Posterior,
+        report: Callable[[int, float, Objective], None] | None = None,
+    ) -> Solution:
+        if problem.structure.repeats:
+            raise GinghamError(
+                "Projection needs each mode at most once in a relation; a graph wants the node-wise solver."
+            )
+        for relation, cell in enumerate(problem.cells):
+            check_table([q.shape[1] for q in start.factor(relation)], cell.features.size)
+
+        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+            losses: dict[int, float] = {}
+            for mode in range(problem.structure.n_modes):
+                posterior, changed = half_step(problem, posterior, mode, factor, self.backend)
+                losses |= changed
+            return posterior, Objective(
+                losses=tuple(losses[r] for r in range(len(problem.samples))),
+                information=information_terms(posterior),
+                betas=problem.betas,
+            )
+
+        return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+
+
+def half_step(
+    problem: Problem, posterior: Posterior, mode: int, factor: float = 1.0, backend: str = "auto"
+) -> tuple[Posterior, dict[int, float]]:
+    """Minimise F over one mode's memberships, then over its masses and the answers it meets.
+
+    q(c|x) ∝ qbar(c) exp(−Σ_r β_r G_r[x, c]) with G = N ∂L̂/∂q (P0 eqs. 40-42).
+
+    Returns the new posterior and N_r L̂_r of the relations that this mode meets.
+    """
+    uses = problem.structure.uses(mode)
+    coefs = [_coef_by_mode(posterior, relation, position) for relation, position in uses]
+    others = [[q for j, q in enumerate(posterior.factor(relation)) if j != position] for relation, position in uses]
+    layouts = [
+        problem.samples[relation].rows(position, problem.cells[relation].features) for relation, position in uses
+    ]
+    old = posterior.assign[mode]
+    with np.errstate(divide="ignore"):  # a dead cluster has log mass −∞ and stays dead
+        log_mass = np.log(posterior.mass[mode])
+    new = np.empty_like(old)
+    statistics = [np.zeros(coef.shape) for coef in coefs]
+    for start, stop in row_blocks(len(old), max(coef.shape[1] for coef in coefs)):
+        parts = [
+            project(rows, other, start, stop, backend).reshape(stop - start, -1) for rows, other in zip(layouts, others)
+        ]
+        cost: Floats = np.zeros(old[start:stop].shape) + sum(
+            (factor * problem.betas[relation]) * (part @ coef.T.astype(part.dtype, copy=False))
+            for (relation, _), part, coef in zip(uses, parts, coefs)
+        )
+        new[start:stop] = softmax(log_mass - cost, axis=1)
+        for table, part in zip(statistics, parts):
+            table += new[start:stop].T @ part
+    assign = list(posterior.assign)
+    assign[mode] = new
+    answers = list(posterior.answers)
+    losses = {}
+    for (relation, position), table in zip(uses, statistics):
+        cell = problem.cells[relation]
+        cells = _to_cells(table, posterior, relation, position)
+        answers[relation] = cell.answer(cells)
+        losses[relation] = float(cell.loss(answers[relation], cells).sum())
+    return replace(posterior, assign=tuple(assign), answers=tuple(answers)), losses
+
+
+def _coef_by_mode(posterior: Posterior, relation: int, position: int) -> Floats:
+    """Coefficients as (m, K · others), the order in which `project` lays out its result."""
+    coef = posterior.cells[relation].coef(posterior.answers[relation])
+    coef = np.moveaxis(coef, (position, -1), (0, 1))
+    return np.ascontiguousarray(coef.reshape(coef.shape[0], prod(coef.shape[1:])))
+
+
+def _to_cells(table: Floats, posterior: Posterior, relation: int, position: int) -> Floats:
+    """Statistics (m, K · others) back to (m_1, …, m_d, K)."""
+    shape = [q.shape[1] for q in posterior.factor(relation)]
+    m = shape.pop(position)
+    n_features = posterior.cells[relation].features.size
+    return np.moveaxis(table.reshape(m, n_features, *shape), (0, 1), (position, -1))

@@ -1,0 +1,35 @@
+"""How β approaches its value: schedules as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Constant:
+    """β from the first sweep on."""
+
+    n_steps: int = 0
+
+    def factor(self, iteration: int) -> float:
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Down:
+    """From ``start``·β geometrically down to β in ``n_steps`` sweeps, then constant.
+
+    Coming down lets clusters form before information is priced; going up loses clusters, and a
+    cluster that has died does not come back.
+    """
+
+    start: float = 5.0
+    n_steps: int = 20
+
+    def factor(self, iteration: int) -> float:
+        if iteration >= self.n_steps:
+            return 1.0
+        return float(self.start ** (1.0 - iteration / self.n_steps))
+
+
+Schedule = Constant | Down

@@ -1,0 +1,189 @@
+"""Where the search begins: random, item means, spectral, given labels, any posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans
+
+from gingham.arrays import Anything, Floats
+from gingham.data import OneHot, Sample
+from gingham.errors import GinghamError
+from gingham.posterior import Posterior, label_features
+from gingham.problem import Problem
+
+STARTS = ("spectral", "means", "random")
+SHRINK = 5.0  # tuples by which item means are pulled to the overall mean
+FIRMNESS = 0.95  # probability of the k-means cluster in an informed start
+RANK = 4  # singular vectors in the spectral start
+
+
+def make_start(
+    start: str | Posterior | Sequence[Anything],
+    problem: Problem,
+    n_clusters: Sequence[int],
+    rng: np.random.Generator,
+) -> Posterior:
+    """A posterior to begin with, by name, from given labels (one array per mode), or from another posterior."""
+    if isinstance(start, Posterior):
+        return from_posterior(problem, start)
+    if isinstance(start, str):
+        if start not in STARTS:
+            raise GinghamError(
+                f"start={start!r} is unknown; choose one of {', '.join(STARTS)}, labels (one array per mode), "
+                "or a posterior."
+            )
+        if start == "random":
+            return random(problem, n_clusters, rng)
+        return informed(problem, n_clusters, rng, rank=RANK if start == "spectral" else 0)
+    return from_labels(problem, start, n_clusters)
+
+
+def random(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
+    """Memberships uniform on the simplex and answers from a handful of random tuples a cell.
+
+    The best answers of a uniform random Q would be the same in every cell, and the solver would
+    stay at that trivial point; so answers start random.
+    """
+    assign = tuple(rng.dirichlet(np.ones(m), mode.n_items) for mode, m in zip(problem.structure.modes, n_clusters))
+    answers = []
+    for sample, cell, factor in zip(problem.samples, problem.cells, problem.structure.factors):
+        shape = tuple(n_clusters[mode] for mode in factor)
+        p = None if sample.weights is None else sample.weights / sample.weights.sum()
+        drawn = rng.choice(sample.n_rows, (*shape, 3), p=p)
+        if isinstance(cell.features, OneHot) and sample.label_codes is not None:
+            tuples: Floats = np.eye(cell.features.size)[sample.label_codes[drawn]]
+        else:
+            labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
+            tuples = label_features(cell.features, labels[drawn].ravel()).reshape(*drawn.shape, -1)
+        answers.append(cell.answer(tuples.sum(axis=-2)))
+    return Posterior(problem.structure, problem.cells, assign, tuple(answers))
+
+
+def informed(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator, rank: int = 0) -> Posterior:
+    """k-means on shrunken item means and, with a rank, on singular vectors of what the means leave over."""
+    embeddings = item_embeddings(problem, rank, rng)
+    labels = []
+    for mode, (points, weights) in enumerate(embeddings):
+        labels.append(k_means(points, weights, n_clusters[mode], rng))
+    return from_labels(problem, labels, n_clusters, FIRMNESS)
+
+
+def from_labels(
+    problem: Problem, labels: Sequence[Any], n_clusters: Sequence[int] | None = None, firmness: float = 1.0
+) -> Posterior:
+    """Given clusters, one array of integers per mode; ``firmness`` < 1 leaves every door ajar."""
+    assign = []
+    if len(labels) != problem.structure.n_modes:
+        raise GinghamError(f"{len(labels)} label arrays were given for {problem.structure.n_modes} modes.")
+    for at, (mode, given) in enumerate(zip(problem.structure.modes, labels)):
+        given = np.asarray(given)
+        if given.shape != (mode.n_items,) or given.dtype.kind not in "iu" or (len(given) and given.min() < 0):
+            raise GinghamError(
+                f"Labels of mode {mode.name!r} must be {mode.n_items} integers from 0, one per item; "
+                f"got shape {given.shape}, dtype {given.dtype}."
+            )
+        m = int(given.max()) + 1 if n_clusters is None else max(n_clusters[at], int(given.max()) + 1)
+        assign.append(firmness * np.eye(m)[given] + (1.0 - firmness) / m)
+    return with_best_answers(problem, assign)
+
+
+def from_posterior(problem: Problem, posterior: Posterior) -> Posterior:
+    """Another posterior's memberships, matched by item id; items it does not know get its masses."""
+    if posterior.structure.n_modes != problem.structure.n_modes:
+        raise GinghamError(
+            f"The starting posterior has {posterior.structure.n_modes} modes, the data {problem.structure.n_modes}."
+        )
+    assign = []
+    for mode, old, q, mass in zip(problem.structure.modes, posterior.structure.modes, posterior.assign, posterior.mass):
+        assign.append(np.vstack([q, mass])[old.encode(mode.items)])
+    return with_best_answers(problem, assign)
+
+
+def with_best_answers(problem: Problem, assign: Sequence[Floats]) -> Posterior:
+    """The posterior with these memberships whose cells answer best on the problem's samples."""
+    placeholder = tuple(np.zeros(0) for _ in problem.cells)
+    posterior = Posterior(problem.structure, problem.cells, tuple(assign), placeholder)
+    for relation, sample in enumerate(problem.samples):
+        posterior = posterior.refit(sample, relation)
+    return posterior
+
+
+def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> list[tuple[Floats, Floats]]:
+    """For each mode, points (n_items, dim) in which similar items are near, and weights (n_items,)."""
+    found: list[tuple[list[Floats], Floats]] = [([], np.zeros(mode.n_items)) for mode in problem.structure.modes]
+    for relation, (sample, factor) in enumerate(zip(problem.samples, problem.structure.factors)):
+        responses = _responses(problem, relation)
+        for position, mode in enumerate(factor):
+            columns, weights = found[mode]
+            weights += sample.counts(position)
+            columns.append(_standardised(np.column_stack([_shrunken(sample, position, r) for r in responses.T])) * 1.5)
+            if rank:
+                columns.append(_spectral(sample, position, responses, rank, rng))
+    return [(np.hstack(columns), weights + 1.0) for columns, weights in found]
+
+
+def _responses(problem: Problem, relation: int) -> Floats:
+    """What is averaged per item, centred, (N, r): the labels, or their one-hot codes when they are names."""
+    sample, cell = problem.samples[relation], problem.cells[relation]
+    if sample.labels is None:
+        return np.zeros((sample.n_rows, 1))
+    if cell.ordered or sample.label_codes is None:
+        responses = sample.labels[:, None]
+    else:
+        responses = np.eye(sample.alphabet.size if sample.alphabet else 1)[sample.label_codes]
+    return responses - np.average(responses, axis=0, weights=sample.weights)
+
+
+def _shrunken(sample: Sample, position: int, response: Floats) -> Floats:
+    """Σ response/(count + SHRINK) of each item, shape (n_items,)."""
+    weighted = response if sample.weights is None else response * sample.weights
+    sums = np.bincount(sample.codes[position], weighted, minlength=sample.shape[position])
+    return sums / (sample.counts(position) + SHRINK)
+
+
+def _spectral(sample: Sample, position: int, responses: Floats, rank: int, rng: np.random.Generator) -> Floats:
+    """Left singular vectors (n_items, ≤ rank) of the residuals, items against the items of the other modes."""
+    weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+    n_items = sample.shape[position]
+    blocks = []
+    for other in range(sample.n_modes):
+        if other == position:
+            continue
+        for response in responses.T:
+            left = _shrunken(sample, position, response)[sample.codes[position]]
+            right = _shrunken(sample, other, response)[sample.codes[other]]
+            blocks.append(
+                sparse.coo_array(
+                    (weights * (response - left - right), (sample.codes[position], sample.codes[other])),
+                    shape=(n_items, sample.shape[other]),
+                ).tocsr()
+            )
+    if not blocks:
+        return np.zeros((n_items, 0))
+    matrix = sparse.hstack(blocks).tocsr()
+    rank = min(rank, *matrix.shape)
+    basis = rng.standard_normal((matrix.shape[1], rank))
+    for _ in range(2):  # two power steps are enough for a start
+        basis, _ = np.linalg.qr(matrix.T @ (matrix @ basis))
+    return _standardised((matrix @ basis) / np.sqrt(sample.counts(position) + SHRINK)[:, None])
+
+
+def _standardised(points: Floats) -> Floats:
+    spread = points.std(axis=0)
+    return points / np.where(spread > 0, spread, 1.0)
+
+
+def k_means(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Anything:
+    """Labels (n_items,) of a weighted k-means with k-means++ seeds."""
+    if n_clusters <= 1:
+        return np.zeros(len(points), dtype=np.int64)
+    distinct = len(np.unique(points, axis=0))
+    seed = int(rng.integers(2**31 - 1))
+    fitted = KMeans(min(n_clusters, distinct), n_init=1, max_iter=20, random_state=seed).fit(
+        points, sample_weight=weights
+    )
+    return fitted.labels_.astype(np.int64)
