@@ -1,3 +1,43 @@
 """gingham clusters both sides of the data at once, predicts what is missing, and proves how far to trust it."""
 
+from importlib import import_module
+from typing import Any
+
 __version__ = "0.1.0"
+
+# public name → module that defines it; imported when first used, so that `import gingham` is fast
+_PUBLIC = {
+    "Absolute": "gingham.cells",
+    "Alphabet": "gingham.data",
+    "CoClusteringClassifier": "gingham.estimators",
+    "CoClusteringRegressor": "gingham.estimators",
+    "Constant": "gingham.solvers.schedule",
+    "Down": "gingham.solvers.schedule",
+    "GinghamError": "gingham.errors",
+    "GinghamWarning": "gingham.errors",
+    "Logarithmic": "gingham.cells",
+    "Pinball": "gingham.cells",
+    "Posterior": "gingham.posterior",
+    "Quadratic": "gingham.cells",
+    "RefusedCertificate": "gingham.errors",
+    "Sample": "gingham.data",
+    "TableLoss": "gingham.cells",
+    "UnseenItemsWarning": "gingham.errors",
+    "ZeroOne": "gingham.cells",
+    "from_frame": "gingham.data.adapt",
+    "from_matrix": "gingham.data.adapt",
+    "load": "gingham.estimators",
+}
+__all__ = sorted(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'gingham' has no attribute {name!r}")
+    value = getattr(import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -2,5 +2,17 @@
 
 from gingham.cells.base import CellModel
 from gingham.cells.losses import Absolute, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne
+from gingham.cells.registry import LOSSES, make_cell, needs_alphabet
 
-__all__ = ["Absolute", "CellModel", "Logarithmic", "Pinball", "Quadratic", "TableLoss", "ZeroOne"]
+__all__ = [
+    "LOSSES",
+    "Absolute",
+    "CellModel",
+    "Logarithmic",
+    "Pinball",
+    "Quadratic",
+    "TableLoss",
+    "ZeroOne",
+    "make_cell",
+    "needs_alphabet",
+]

@@ -1,0 +1,185 @@
+"""The only place that knows formats: tuples, frames, dense and sparse matrices become columns of ids and labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import narwhals as nw
+import numpy as np
+from scipy import sparse
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.errors import GinghamError
+
+MISSING = ("implicit", "nan", "none")
+
+
+class Tuples(NamedTuple):
+    """Observed tuples: ids (N, d) and labels (N,); unpack as ``X, y``."""
+
+    X: Anything
+    y: Anything
+
+
+class Columns(NamedTuple):
+    """d columns of ids, each of length N, and their names."""
+
+    columns: list[Anything]
+    names: list[str]
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a pandas, polars or pyarrow table (anything narwhals knows)."""
+    return isinstance(nw.from_native(X, pass_through=True, eager_only=True), nw.DataFrame)
+
+
+def id_columns(X: Any) -> Columns:
+    """One array of ids per mode, from a frame (its columns), an array or a list of tuples.
+
+    Columns keep their own types: a string column beside an integer column stays a string column.
+    """
+    if sparse.issparse(X):
+        raise GinghamError(
+            "Sparse data was passed for X, which lists observed tuples (one row each, one id per mode). "
+            "Turn a sparse matrix of labels into tuples with gingham.from_matrix(X, missing='implicit')."
+        )
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        _check_shape(frame.shape)
+        return Columns([_frame_column(frame, name) for name in frame.columns], [str(n) for n in frame.columns])
+    if isinstance(X, np.ndarray) and X.dtype.kind != "O":
+        array = X
+    elif hasattr(X, "__array__") and not isinstance(X, np.ndarray):
+        array = np.asarray(X)
+    else:
+        array = _object_array(X)
+    if array.ndim != 2:
+        raise GinghamError(
+            f"Expected 2D array, got {array.ndim}D array instead: X needs one row per observed tuple and one column "
+            "per mode. Reshape your data with X.reshape(-1, 1) if there is a single mode."
+        )
+    if array.dtype.kind == "c":
+        raise GinghamError("Complex data not supported: ids are names or whole numbers.")
+    _check_shape(array.shape)
+    columns = [_typed(array[:, j]) for j in range(array.shape[1])]
+    return Columns(columns, [f"mode{j}" for j in range(array.shape[1])])
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if shape[0] == 0:
+        raise GinghamError(f"Found array with 0 sample(s) (shape={shape}) while a minimum of 1 is required.")
+    if shape[1] == 0:
+        raise GinghamError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+
+
+def _object_array(X: Any) -> Anything:
+    if isinstance(X, np.ndarray):
+        return X
+    rows = list(X)
+    if not rows or not isinstance(rows[0], (list, tuple, np.ndarray)):
+        return np.asarray(rows)
+    widths = {len(row) for row in rows}
+    if len(widths) > 1:
+        raise GinghamError(f"The rows of X have different lengths ({sorted(widths)[:3]}…): every tuple needs d ids.")
+    array = np.empty((len(rows), widths.pop()), dtype=object)
+    for i, row in enumerate(rows):
+        array[i, :] = row
+    return array
+
+
+def _typed(column: Anything) -> Anything:
+    """An object column that holds one plain type becomes an array of that type (fast to number)."""
+    if column.dtype.kind != "O":
+        return np.ascontiguousarray(column)
+    kinds = {type(value) for value in column}
+    if kinds and (kinds <= {int, np.int64, np.int32} or kinds <= {str, np.str_} or kinds <= {float, np.float64}):
+        return np.array(column.tolist())
+    if any(issubclass(kind, (dict, list, set)) for kind in kinds):
+        kind = next(kind for kind in kinds if issubclass(kind, (dict, list, set)))
+        # TypeError, as scikit-learn's contracts ask of an argument that cannot be an id at all.
+        raise TypeError(f"argument must be a string or a number, not {kind.__name__!r}: ids must be hashable")
+    return column
+
+
+def _frame_column(frame: nw.DataFrame[Any], name: str) -> Anything:
+    series = frame[name]
+    if series.null_count() > 0:
+        row = int(np.flatnonzero(series.is_null().to_numpy())[0])
+        raise GinghamError(
+            f"Column {name!r} has a missing id (null or NaN) in row {row}. Drop the row or name the item."
+        )
+    return _typed(series.to_numpy())
+
+
+def from_frame(frame: Any, axes: Sequence[str], label: str, weight: str | None = None) -> tuple[Any, Anything, Any]:
+    """Split a table into ids (a frame of the same kind), labels and weights (None without a column for them)."""
+    table = nw.from_native(frame, eager_only=True)
+    wanted = [*axes, label, *([weight] if weight else [])]
+    for name in wanted:
+        if name not in table.columns:
+            raise GinghamError(f"There is no column {name!r}; the table has {', '.join(map(repr, table.columns))}.")
+    labels = _frame_column(table, label)
+    return table.select(list(axes)).to_native(), labels, None if weight is None else _frame_column(table, weight)
+
+
+def from_matrix(matrix: Any, missing: str | None = None) -> Tuples:
+    """The observed entries of a matrix or tensor as tuples of positions and their values.
+
+    Parameters
+    ----------
+    matrix : ndarray of any dimension, scipy sparse matrix or array, or frame
+    missing : {"implicit", "nan", "none"}
+        What an absent entry means; there is no default, because a zero in a sparse matrix of ratings
+        and a zero in a dense matrix of counts are different things.
+        "implicit": entries that a sparse matrix does not store are missing (stored zeros are observed).
+        "nan": NaN entries are missing. "none": every entry was observed, zeros too.
+
+    Returns
+    -------
+    X : int array of shape (N, d), positions; y : array of shape (N,), values
+    """
+    if missing not in MISSING:
+        raise GinghamError(
+            "Say what absent entries mean: missing='implicit' (not stored = missing, sparse only), "
+            "missing='nan' (NaN = missing) or missing='none' (all were observed, zeros included)."
+        )
+    if sparse.issparse(matrix):
+        positions, values = _sparse_entries(matrix, missing)
+    else:
+        if missing == "implicit":
+            raise GinghamError(
+                "missing='implicit' is for sparse matrices; in a dense one mark missing entries as NaN (missing='nan')."
+            )
+        array = nw.from_native(matrix, eager_only=True).to_numpy() if is_frame(matrix) else np.asarray(matrix)
+        if array.ndim == 0 or array.size == 0:
+            raise GinghamError("The matrix is empty.")
+        array = array.astype(np.float64) if array.dtype.kind == "O" else array
+        observed = ~np.isnan(array) if missing == "nan" and array.dtype.kind == "f" else np.ones(array.shape, bool)
+        positions = np.argwhere(observed)
+        values = array[observed]
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        at = int(np.flatnonzero(~np.isfinite(values))[0])
+        hint = " Use missing='nan' if NaN marks a missing entry." if np.isnan(values[at]) else ""
+        raise GinghamError(f"Entry {tuple(int(p) for p in positions[at])} is {values[at]}.{hint}")
+    if len(values) == 0:
+        raise GinghamError("No entry of the matrix was observed.")
+    return Tuples(positions, values)
+
+
+def _sparse_entries(matrix: Any, missing: str) -> tuple[Ints, Floats]:
+    if missing == "none":
+        dense = matrix.toarray()
+        return np.argwhere(np.ones(dense.shape, bool)), dense.ravel()
+    entries = matrix.tocoo()
+    positions = np.column_stack([entries.row, entries.col]).astype(np.int64)
+    values = entries.data
+    if missing == "nan" and values.dtype.kind == "f":
+        kept = ~np.isnan(values)
+        if (kept.sum() + (~kept).sum()) < np.prod(matrix.shape):
+            raise GinghamError(
+                "missing='nan' on a sparse matrix is ambiguous: entries that are not stored are neither NaN nor "
+                "values. Use missing='implicit' if they are missing, or a dense matrix if they are zeros."
+            )
+        positions, values = positions[kept], values[kept]
+    return positions, values

@@ -1,0 +1,223 @@
+"""What all estimators share: the door for (X, y, weights), saving and loading, facts of a fitted posterior."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gingham import estimators, storage
+from gingham.arrays import Anything, Floats, Ints
+from gingham.cells.registry import cell_from_state, cell_state
+from gingham.data import Alphabet, Mode, Sample
+from gingham.data.adapt import Columns, id_columns
+from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.posterior import Posterior
+from gingham.solvers.loop import Progress, Solution
+from gingham.structure import Structure
+
+
+class Persistent(BaseEstimator):
+    """An estimator that can be saved to one file and loaded again."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically."""
+        check_is_fitted(self)
+        params = {name: value for name, value in self.get_params(deep=False).items() if _savable(value)}
+        storage.write(path, type(self).__name__, {"params": params, "fitted": self._state()})
+
+    def _state(self) -> dict[str, Any]:
+        """Fitted attributes as plain values and arrays."""
+        raise NotImplementedError  # pragma: no cover - every estimator says what it keeps
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Set fitted attributes from what `_state` returned."""
+        raise NotImplementedError  # pragma: no cover
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Load a model that was written by ``model.save(path)``. Nothing in the file is executed."""
+    kind, state = storage.read(path)
+    if kind not in estimators.MODULES:
+        raise GinghamError(f"{os.fspath(path)!r} holds a model of unknown kind {kind!r}. Update gingham.")
+    model = getattr(estimators, kind)
+    if not (isinstance(model, type) and issubclass(model, Persistent)):
+        raise GinghamError(f"{os.fspath(path)!r} names {kind!r}, which is not a model.")
+    try:
+        fitted = model(**state["params"])
+        fitted._restore(state["fitted"])
+    except (KeyError, TypeError, IndexError) as error:
+        raise GinghamError(f"{os.fspath(path)!r} is a damaged or foreign model file ({error}).") from None
+    return fitted
+
+
+def _savable(value: Any) -> bool:
+    """Whether a parameter can stand in a model file; a callable or a starting posterior cannot."""
+    if isinstance(value, (list, tuple)):
+        return all(_savable(v) for v in value)
+    if isinstance(value, dict):
+        return all(_savable(v) for v in value.values())
+    return value is None or isinstance(value, (bool, int, float, str, np.ndarray, np.generic))
+
+
+class GridModel(Persistent):
+    """Ids in, a posterior over checkerboards out: what every one-grid estimator shares."""
+
+    posterior_: Posterior
+
+    # the door
+
+    def _columns(self, X: Any, reset: bool) -> Columns:
+        columns = id_columns(X)
+        validate_data(self, X, skip_check_array=True, reset=reset)
+        names = getattr(self, "feature_names_in_", None)
+        return columns if names is None else Columns(columns.columns, [str(n) for n in names])
+
+    def _codes(self, X: Any) -> list[Ints]:
+        """Codes of the training items; unseen ids become −1 and are counted in a warning."""
+        check_is_fitted(self)
+        columns = self._columns(X, reset=False)
+        modes = self.posterior_.structure.modes
+        codes = [mode.encode(column) for mode, column in zip(modes, columns.columns)]
+        unseen = {mode.name: int((code < 0).sum()) for mode, code in zip(modes, codes)}
+        if any(unseen.values()):
+            counts = ", ".join(f"{n} in {name!r}" for name, n in unseen.items() if n)
+            warnings.warn(
+                f"Ids never seen in training ({counts}, of {len(codes[0])} rows): "
+                "they are predicted with their mode's average memberships.",
+                UnseenItemsWarning,
+                stacklevel=3,
+            )
+        return codes
+
+    def sample(self, X: Any, y: Any, sample_weight: Any = None) -> Sample:
+        """Labelled tuples in the model's own numbering, as certificates and tests need them."""
+        check_is_fitted(self)
+        columns = self._columns(X, reset=False)
+        cell = self.posterior_.cells[0]
+        return Sample.of(
+            columns.columns,
+            y,
+            sample_weight,
+            modes=self.posterior_.structure.modes,
+            alphabet=getattr(cell, "alphabet", None),
+        )
+
+    # facts of the fit
+
+    def _set_solution(self, solution: Solution) -> None:
+        self.posterior_ = solution.posterior
+        self.objective_ = solution.objective
+        self.trace_ = solution.trace
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.converged
+        self.interrupted_ = solution.interrupted
+
+    @property
+    def assign_(self) -> tuple[Floats, ...]:
+        """q(c|x): memberships of each mode, arrays of shape (n_items, n_clusters)."""
+        return self.posterior_.assign
+
+    @property
+    def labels_(self) -> tuple[Ints, ...]:
+        """Most probable cluster of each item, one array per mode."""
+        return self.posterior_.labels
+
+    @property
+    def items_(self) -> tuple[Anything, ...]:
+        """Ids of each mode, in the order of the rows of ``assign_``."""
+        return tuple(mode.items for mode in self.posterior_.structure.modes)
+
+    @property
+    def n_clusters_(self) -> tuple[int, ...]:
+        return self.posterior_.n_clusters
+
+    @property
+    def answers_(self) -> Anything:
+        """The answer of each cell as a label or a number (distributions for the log loss)."""
+        cell = self.posterior_.cells[0]
+        answers = self.posterior_.answers[0]
+        return answers if cell.distribution(answers) is answers else cell.values(answers)
+
+    @property
+    def information_(self) -> tuple[float, ...]:
+        """Ī of each mode, nats."""
+        return self.posterior_.information
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            **posterior_state(self.posterior_),
+            "n_features_in_": self.n_features_in_,
+            "feature_names_in_": getattr(self, "feature_names_in_", None),
+            "n_iter_": self.n_iter_,
+            "converged_": self.converged_,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.posterior_ = posterior_from_state(state)
+        for name in ("n_features_in_", "feature_names_in_", "n_iter_", "converged_"):
+            if state[name] is not None:
+                setattr(self, name, state[name])
+
+
+def posterior_state(posterior: Posterior) -> dict[str, Any]:
+    """A posterior as plain values and arrays."""
+    alphabets = [getattr(cell, "alphabet", None) for cell in posterior.cells]
+    return {
+        "modes": [{"name": mode.name, "items": mode.items} for mode in posterior.structure.modes],
+        "factors": [list(factor) for factor in posterior.structure.factors],
+        "assign": list(posterior.assign),
+        "answers": list(posterior.answers),
+        "cells": [cell_state(cell) for cell in posterior.cells],
+        "alphabets": [a if a is None else {"values": a.values, "given": a.given} for a in alphabets],
+    }
+
+
+def posterior_from_state(state: dict[str, Any]) -> Posterior:
+    """The posterior that `posterior_state` described."""
+    modes = tuple(Mode(mode["name"], mode["items"]) for mode in state["modes"])
+    structure = Structure(modes, tuple(tuple(factor) for factor in state["factors"]))
+    alphabets = [None if a is None else Alphabet(a["values"], a["given"]) for a in state["alphabets"]]
+    cells = tuple(cell_from_state(c, a) for c, a in zip(state["cells"], alphabets))
+    posterior = Posterior(structure, cells, tuple(state["assign"]), tuple(state["answers"]))
+    for mode, q in zip(modes, posterior.assign):
+        if q.ndim != 2 or len(q) != mode.n_items:
+            raise GinghamError(f"The model file is damaged: mode {mode.name!r} has memberships of shape {q.shape}.")
+    return posterior
+
+
+def expand_clusters(n_clusters: Any, shape: Sequence[int], n_tuples: float) -> tuple[int, ...]:
+    """The number of clusters of each mode from an int, one int per mode, or "auto" (by the size of the data)."""
+    d = len(shape)
+    if isinstance(n_clusters, str):
+        if n_clusters != "auto":
+            raise GinghamError(f"n_clusters={n_clusters!r} is unknown; give an int, one int per mode, or 'auto'.")
+        # About 40 tuples a cell, at most 20 clusters; two where a grid of twos is still small.
+        even = round((n_tuples / 40) ** (1 / d))
+        wanted = [min(20, max(2 if d <= 12 else 1, even))] * d
+    elif np.ndim(n_clusters) == 0:
+        wanted = [n_clusters] * d
+    else:
+        wanted = list(n_clusters)
+        if len(wanted) != d:
+            raise GinghamError(f"n_clusters has {len(wanted)} entries, but the data has {d} modes (columns of X).")
+    for m in wanted:
+        if isinstance(m, (bool, np.bool_)) or not isinstance(m, (int, np.integer)) or m < 1:
+            raise GinghamError(f"n_clusters={n_clusters!r}: a number of clusters is a whole number from 1.")
+    # More clusters than items could never all be filled.
+    return tuple(min(int(m), n) for m, n in zip(wanted, shape))
+
+
+def stderr_progress(progress: Progress) -> None:
+    """The ``verbose`` callback: one line that is rewritten after every sweep."""
+    sys.stderr.write(
+        f"\rstart {progress.restart + 1}/{progress.n_restarts}  sweep {progress.iteration + 1}"
+        f"  objective {progress.objective.total:.6g}   "
+    )
+    sys.stderr.flush()

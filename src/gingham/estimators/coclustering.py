@@ -1,0 +1,332 @@
+"""CoClusteringRegressor and CoClusteringClassifier: P0's discriminative co-clustering for scikit-learn users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
+
+from gingham.arrays import Anything, Floats
+from gingham.cells import CellModel, make_cell, needs_alphabet
+from gingham.data import Alphabet, Sample
+from gingham.errors import GinghamError
+from gingham.estimators.base import GridModel, expand_clusters, stderr_progress
+from gingham.posterior import Posterior
+from gingham.problem import Problem
+from gingham.solvers.loop import Callback, best_of
+from gingham.solvers.projection import Projection
+from gingham.solvers.schedule import Constant, Down, Schedule
+from gingham.starts import make_start
+
+MAX_LABELS = 1000
+OBJECTIVES = ("tradeoff", "certificate")
+
+
+class _CoClustering(GridModel):
+    """Fitting, shared by the regressor and the classifier."""
+
+    n_clusters: Any
+    loss: Any
+    beta: float
+    alphabet: Any
+    start: Any
+    schedule: Any
+    n_init: int
+    max_iter: int
+    tol: float
+    objective: str
+    backend: str
+    random_state: Any
+    verbose: int
+
+    def _labels(self, y: Any) -> Anything:
+        raise NotImplementedError  # pragma: no cover
+
+    def _alphabet(self, y: Anything) -> Alphabet | None:
+        raise NotImplementedError  # pragma: no cover
+
+    def _cell(self, alphabet: Alphabet | None) -> CellModel:
+        return make_cell(self.loss, alphabet)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callback | None = None) -> Self:
+        """Co-cluster the observed tuples.
+
+        Parameters
+        ----------
+        X : array, list or frame of shape (N, d)
+            Item ids, one row per observed tuple, one column per mode.
+        y : array of shape (N,)
+            Labels.
+        sample_weight : array of shape (N,), optional
+            Counts: weight 2 is the same as the row twice, weight 0 as no row.
+        callback : callable, optional
+            Called with a ``Progress`` after every sweep.
+        """
+        columns = self._columns(X, reset=True)
+        if y is None:
+            raise GinghamError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+            )
+        labels = self._labels(y)
+        if len(labels) != len(columns.columns[0]):
+            raise GinghamError(
+                f"Found input variables with inconsistent numbers of samples: X has {len(columns.columns[0])} rows, "
+                f"y has {len(labels)}."
+            )
+        parts = columns.columns
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, parts[0], ensure_non_negative=True, dtype=np.float64)
+            kept = sample_weight > 0
+            parts, labels, sample_weight = [c[kept] for c in parts], labels[kept], sample_weight[kept]
+            if not kept.any():
+                raise GinghamError("All weights are zero: there is nothing to learn from.")
+        alphabet = self._alphabet(labels)
+        sample = Sample.of(parts, labels, sample_weight, names=columns.names, alphabet=alphabet)
+        return self._fit(sample, self._cell(alphabet), callback)
+
+    def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
+        if self.objective not in OBJECTIVES:
+            raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
+        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
+            raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
+        problem = Problem.grid(sample, cell, self.beta)
+        solver = Projection(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
+        n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        if callback is None and self.verbose:
+            callback = stderr_progress
+
+        def starts() -> Iterator[Posterior]:
+            for _ in range(self.n_init):
+                yield make_start(self.start, problem, n_clusters, rng)
+
+        self._set_solution(best_of(solver, problem, starts(), self.n_init, callback))
+        return self
+
+    def predict_distribution(self, X: Any) -> Floats:
+        """Law of the answer when the partition is drawn from Q, shape (N, |Y|), columns as ``alphabet_``."""
+        return self.posterior_.predict_distribution(self._codes(X))
+
+    @property
+    def alphabet_(self) -> Anything:
+        """The label values, in the order of the columns of ``predict_distribution``."""
+        alphabet = getattr(self.posterior_.cells[0], "alphabet", None)
+        if alphabet is None:
+            raise AttributeError("labels are numbers without an alphabet")
+        return alphabet.values
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        # Every distinct number is an item of its own, so feature values carry no distance to learn from.
+        for of_kind in (tags.regressor_tags, tags.classifier_tags):
+            if of_kind is not None:
+                of_kind.poor_score = True
+        return tags
+
+
+def make_schedule(schedule: Any) -> Schedule:
+    """A schedule by name ("down", "constant") or as it is."""
+    if isinstance(schedule, (Constant, Down)):
+        return schedule
+    if schedule == "down":
+        return Down()
+    if schedule == "constant":
+        return Constant()
+    raise GinghamError(f"schedule={schedule!r} is unknown; choose 'down', 'constant', Down(...) or Constant().")
+
+
+class CoClusteringRegressor(RegressorMixin, _CoClustering):
+    """Co-cluster the items of all modes so that cells of the checkerboard predict numeric labels.
+
+    Minimises ``β N L̂(Q) + Σ_i n_i Ī_i``: the empirical loss of the randomised checkerboard against the
+    information that memberships keep about items (P0 §4.1, Algorithm 1).
+
+    Parameters
+    ----------
+    n_clusters : int, sequence of int or "auto"
+        Clusters of each mode; unused ones die out, so too many do little harm.
+    loss : {"absolute", "quadratic", "zero-one", "log", "pinball"}, table or callable
+        A table has a row per true label and a column per answer; a callable takes the alphabet and
+        returns a CellModel, e.g. ``functools.partial(Pinball, quantile=0.9)``.
+    beta : float
+        Trade-off per unit of the loss as it stands (stars, say); larger fits closer.
+    alphabet : sequence of numbers, optional
+        The possible labels. State them when a certificate is wanted; read off the data otherwise.
+    bounds : (float, float), optional
+        Smallest and largest possible label, for the quadratic loss on labels without an alphabet.
+    start : {"spectral", "means", "random"}, label arrays or Posterior
+    schedule : {"down", "constant"} or Schedule
+        "down" begins at 5β, so that clusters form before information is priced.
+    n_init : int
+        Starts; the lowest objective is kept.
+    max_iter, tol : int, float
+        Stop after so many sweeps, or when the objective changes relatively by less than ``tol``.
+    objective : {"tradeoff", "certificate"}
+        "certificate" minimises the log-wealth certificate itself.
+    backend : {"auto", "compiled", "reference"}
+    random_state : int, RandomState or None
+    verbose : int
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+    assign_, labels_, items_ : tuples with one array per mode
+    answers_ : array of shape (m_1, …, m_d)
+    trace_, n_iter_, converged_, objective_ : how the fit went
+
+    Examples
+    --------
+    >>> from gingham import CoClusteringRegressor
+    >>> X = [("ann", "jaws"), ("ann", "heat"), ("bob", "jaws"), ("bob", "heat"), ("cyd", "jaws")]
+    >>> model = CoClusteringRegressor(n_clusters=2, beta=3.0, alphabet=range(1, 6), random_state=0)
+    >>> model.fit(X, [5, 5, 1, 1, 5]).predict([("cyd", "heat")], rule="median")
+    array([5.])
+    """
+
+    def __init__(
+        self,
+        n_clusters: Any = "auto",
+        loss: Any = "absolute",
+        beta: float = 1.0,
+        alphabet: Any = None,
+        bounds: tuple[float, float] | None = None,
+        start: Any = "spectral",
+        schedule: Any = "down",
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-7,
+        objective: str = "tradeoff",
+        backend: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.loss = loss
+        self.beta = beta
+        self.alphabet = alphabet
+        self.bounds = bounds
+        self.start = start
+        self.schedule = schedule
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.objective = objective
+        self.backend = backend
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _labels(self, y: Any) -> Anything:
+        labels = column_or_1d(y, warn=True)
+        if labels.dtype.kind not in "biuf":
+            try:
+                labels = labels.astype(np.float64)
+            except (TypeError, ValueError):
+                raise GinghamError(
+                    "Labels must be numbers for CoClusteringRegressor; for names use CoClusteringClassifier."
+                ) from None
+        if not np.isfinite(labels).all():
+            row = int(np.flatnonzero(~np.isfinite(labels))[0])
+            what = "NaN" if np.isnan(labels[row]) else "infinity (inf)"
+            raise GinghamError(f"Input y contains {what} in row {row}. Missing labels are left out of X and y.")
+        return labels
+
+    def _alphabet(self, y: Anything) -> Alphabet | None:
+        if self.alphabet is not None:
+            return Alphabet.of(self.alphabet, given=True)
+        values = np.unique(y)
+        if not needs_alphabet(self.loss):
+            return Alphabet.of(values, given=False) if len(values) <= 64 and self.bounds is None else None
+        if len(values) > MAX_LABELS:
+            raise GinghamError(
+                f"loss={self.loss!r} works on a finite set of labels, and y has {len(values)} different values: "
+                "round them to at most 1000 values, or use loss='quadratic'."
+            )
+        return Alphabet.of(values, given=False)
+
+    def _cell(self, alphabet: Alphabet | None) -> CellModel:
+        return make_cell(self.loss, alphabet, self.bounds)
+
+    def predict(self, X: Any, rule: str = "mean") -> Floats:
+        """One number per row: the mean of the randomised answer, or its median or mode (labels)."""
+        return self.posterior_.predict(self._codes(X), rule)
+
+
+class CoClusteringClassifier(ClassifierMixin, _CoClustering):
+    """Co-cluster the items of all modes so that cells of the checkerboard predict classes.
+
+    The same as :class:`CoClusteringRegressor` for labels without an order; see there for parameters.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+
+    Examples
+    --------
+    >>> from gingham import CoClusteringClassifier
+    >>> X = [("ann", "jaws"), ("ann", "heat"), ("bob", "jaws"), ("bob", "heat"), ("cyd", "jaws")]
+    >>> y = ["like", "like", "hate", "hate", "like"]
+    >>> model = CoClusteringClassifier(n_clusters=2, beta=5.0, random_state=0).fit(X, y)
+    >>> model.predict([("cyd", "heat")])
+    array(['like'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        n_clusters: Any = "auto",
+        loss: Any = "zero-one",
+        beta: float = 1.0,
+        alphabet: Any = None,
+        start: Any = "spectral",
+        schedule: Any = "down",
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-7,
+        objective: str = "tradeoff",
+        backend: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.loss = loss
+        self.beta = beta
+        self.alphabet = alphabet
+        self.start = start
+        self.schedule = schedule
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.objective = objective
+        self.backend = backend
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def classes_(self) -> Anything:
+        return self.alphabet_
+
+    def _labels(self, y: Any) -> Anything:
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        if labels.dtype.kind == "O":
+            labels = np.array(labels.tolist())
+        if not needs_alphabet(self.loss):
+            raise GinghamError("loss='quadratic' predicts numbers: use CoClusteringRegressor.")
+        return labels
+
+    def _alphabet(self, y: Anything) -> Alphabet:
+        return Alphabet.of(np.unique(y) if self.alphabet is None else self.alphabet, self.alphabet is not None)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, shape (N, n_classes)."""
+        return self.predict_distribution(X)
+
+    def predict(self, X: Any) -> Anything:
+        """The most probable class of each row."""
+        return self.classes_[self.predict_distribution(X).argmax(axis=1)]
