@@ -1,0 +1,214 @@
+"""Bounds on the expected Gibbs loss that hold for all posteriors at once: one function a theorem.
+
+Each takes the law of the Gibbs loss on the sample (values at most 1), the complexity KL(Q‖P) in nats,
+the number N of independent tuples and δ, and returns a Bound. With probability at least 1 − δ over the
+sample the returned value is above the expected loss, whatever Q was chosen after seeing the sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import exp, log
+
+import numpy as np
+
+from gingham.arrays import Floats
+from gingham.certificates.divergence import ball_maximum, kl_lower, kl_upper, ln_shtarkov, ln_xi, whole
+from gingham.certificates.law import GibbsLaw
+from gingham.errors import GinghamError, RefusedCertificate
+
+# ν of the log-wealth bound, fixed before any data are seen (MATH §9.1).
+GRID: Floats = 1.0 + np.geomspace(1e-4, 1e3, 60)
+LOWER_GRID: Floats = np.geomspace(1e-4, 1e3, 60)
+# Of the unexpected Bernstein bound: shifts a, and rates η as shares of their limit 1/b.
+SHIFTS: Floats = np.array([0.0, 0.1, 0.15, 0.2, 0.25])
+RATES: Floats = np.geomspace(0.01, 0.98, 60)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound on the scaled loss.
+
+    Attributes
+    ----------
+    value : float
+    price : mapping from name to nats
+        What is paid beside KL(Q‖P): confidence, union over a grid, concentration.
+    parameters : mapping from name to float
+        What the bound chose (the ν of log-wealth, say).
+    """
+
+    value: float
+    price: Mapping[str, float]
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+
+def classification(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
+    """P0 Theorem 1, eq. (1): kl(L̂‖L) ≤ [KL + ln(N + 1) + ln 1/δ]/N, for any loss in [0, 1]."""
+    n = whole(n)
+    return _kl_bound(law, complexity, n, delta, {"concentration ln(N+1)": log(n + 1)})
+
+
+def theorem7(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
+    """P0 Theorem 7, eq. (18), with eq. (3): kl(L̂‖L) ≤ [KL + ½ ln 4N + ln 1/δ]/N, for N ≥ 8.
+
+    Theorem 13 (53) and the tree (51) are the same inequality with their own complexities.
+    """
+    n = whole(n)
+    if n < 8:
+        raise RefusedCertificate(
+            f"Eq. (3) holds from N = 8 tuples on; here N = {n}. Use bound='maurer' or 'log-wealth'."
+        )
+    return _kl_bound(law, complexity, n, delta, {"concentration ½·ln 4N": 0.5 * log(4.0 * n)})
+
+
+def maurer(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
+    """Maurer's exact form: kl(L̂‖L) ≤ [KL + ln ξ(N) + ln 1/δ]/N for every N."""
+    n = whole(n)
+    return _kl_bound(law, complexity, n, delta, {"concentration ln ξ(N)": ln_xi(n)})
+
+
+def maurer_lower(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
+    """The same inequality read from below: L ≥ min {q : kl(L̂‖q) ≤ ε}."""
+    n = whole(n)
+    price = {"concentration ln ξ(N)": ln_xi(n), "confidence ln 1/δ": _ln_inverse(delta)}
+    _needs_unit_interval(law)
+    epsilon = (_checked(complexity) + sum(price.values())) / n
+    return Bound(kl_lower(_unit(law.mean), epsilon), price, {"epsilon": epsilon})
+
+
+def _kl_bound(law: GibbsLaw, complexity: float, n: int, delta: float, price: dict[str, float]) -> Bound:
+    _needs_unit_interval(law)
+    price = {**price, "confidence ln 1/δ": _ln_inverse(delta)}
+    epsilon = (_checked(complexity) + sum(price.values())) / n
+    return Bound(kl_upper(_unit(law.mean), epsilon), price, {"epsilon": epsilon})
+
+
+def log_wealth(law: GibbsLaw, complexity: float, n: int, delta: float, grid: Floats = GRID) -> Bound:
+    """L ≤ min_ν ν − exp{E ln(ν − X) − [KL + ln(|Grid|/δ)]/N}. MATH §9.1; the default.
+
+    For a fixed ν > 1 ≥ X the product Π (ν − X_i)/(ν − L) is the wealth of a gambler who bets against the
+    loss: a martingale that starts at 1. Averaged over the prior it exceeds |Grid|/δ with probability at
+    most δ/|Grid| (Ville), *for all sample sizes at once*; change of measure and Jensen's inequality
+    bring in Q. Losses may be negative (differences). The bound uses the whole law of the loss, so a loss
+    that varies little is bounded tightly.
+    """
+    n = whole(n)
+    price = {"grid of ν": log(len(grid)), "confidence ln 1/δ": _ln_inverse(delta)}
+    epsilon = (_checked(complexity) + sum(price.values())) / n
+    bounds = grid - np.exp(law.log_mean(grid, -1) - epsilon)
+    best = int(np.argmin(bounds))
+    return Bound(min(float(bounds[best]), 1.0), price, {"nu": float(grid[best]), "epsilon": epsilon})
+
+
+def log_wealth_lower(
+    law: GibbsLaw, complexity: float, n: int, delta: float, grid: Floats = LOWER_GRID, floor: float = 0.0
+) -> Bound:
+    """L ≥ max_ν' exp{E ln(ν' + X) − ε} − ν', for X ≥ ``floor`` (0, or −1 for differences of losses)."""
+    n = whole(n)
+    if law.lowest < floor - 1e-12:
+        raise GinghamError(f"A loss of {law.lowest:.6g} lies below floor={floor}.")
+    price = {"grid of ν": log(len(grid)), "confidence ln 1/δ": _ln_inverse(delta)}
+    epsilon = (_checked(complexity) + sum(price.values())) / n
+    offsets = grid - floor
+    bounds = np.exp(law.log_mean(offsets, +1) - epsilon) - offsets
+    best = int(np.argmax(bounds))
+    return Bound(max(float(bounds[best]), floor), price, {"nu": float(offsets[best]), "epsilon": epsilon})
+
+
+def type_kl(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
+    """KL(p̂_Q(z)‖p_Q(z)) ≤ [KL + ln C(K, N) + ln 1/δ]/N over the K possible losses z. MATH §9.6.
+
+    The value is the largest mean loss in that ball. One ball bounds every function of the loss at once.
+    """
+    n = whole(n)
+    values, weights = law.on_support()
+    price = {
+        f"concentration ln C({len(values)}, N)": ln_shtarkov(len(values), n),
+        "confidence ln 1/δ": _ln_inverse(delta),
+    }
+    epsilon = (_checked(complexity) + sum(price.values())) / n
+    return Bound(ball_maximum(weights, values, epsilon), price, {"epsilon": epsilon})
+
+
+def split_kl(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
+    """The loss as a staircase of coins, each bounded by kl with δ/(number of steps).
+
+    X = v_0 + Σ_j (v_j − v_{j−1}) [X ≥ v_j] over the possible losses v_0 < v_1 < … (Wu and Seldin 2022).
+    """
+    n = whole(n)
+    values, weights = law.on_support()
+    steps = np.diff(values)
+    if len(steps) == 0:
+        return Bound(float(values[0]), {})
+    price = {
+        "concentration ln ξ(N)": ln_xi(n),
+        "union over steps": log(len(steps)),
+        "confidence ln 1/δ": _ln_inverse(delta),
+    }
+    epsilon = (_checked(complexity) + sum(price.values())) / n
+    above = np.minimum(np.cumsum(weights[::-1])[::-1][1:], 1.0)  # P(X ≥ v_j), j ≥ 1
+    value = float(values[0] + steps @ kl_upper(above, epsilon))
+    return Bound(value, price, {"epsilon": epsilon})
+
+
+def unexpected_bernstein(
+    law: GibbsLaw, complexity: float, n: int, delta: float, shifts: Floats = SHIFTS, rates: Floats = RATES
+) -> Bound:
+    """L ≤ a + E(X − a) + c E(X − a)² + [KL + ln(|grid|/δ)]/(ηN), c = [−ln(1 − ηb) − ηb]/(ηb²), b = 1 − a.
+
+    Mhammedi, Grünwald and Guedj (2019), with a union over shifts a and rates η < 1/b.
+    """
+    n = whole(n)
+    price = {"grid of shifts and rates": log(len(shifts) * len(rates)), "confidence ln 1/δ": _ln_inverse(delta)}
+    paid = _checked(complexity) + sum(price.values())
+    best, chosen = np.inf, (0.0, 0.0)
+    for shift in shifts:
+        b = 1.0 - shift
+        eta = rates / b
+        second = float(law.weights @ (law.values - shift) ** 2)
+        c = (-np.log1p(-eta * b) - eta * b) / (eta * b * b)
+        bounds = law.mean + c * second + paid / (eta * n)
+        at = int(np.argmin(bounds))
+        if bounds[at] < best:
+            best, chosen = float(bounds[at]), (float(shift), float(eta[at]))
+    return Bound(min(best, 1.0), price, {"shift": chosen[0], "eta": chosen[1]})
+
+
+def effective_loss(loss: Floats, nu: float) -> Floats:
+    """−ln(1 − ℓ/ν): the table under which P0's Algorithm 1 with β = 1 minimises log-wealth at fixed ν.
+
+    N·E_Q of it plus KL(Q‖P) is, up to constants, −N ln of the bound's exponential. ``loss`` is on the
+    scale of the theorems, at most 1.
+    """
+    return -np.log1p(-np.asarray(loss, dtype=np.float64) / nu)
+
+
+def _checked(complexity: float) -> float:
+    if not complexity >= 0:
+        raise GinghamError(f"A complexity is a divergence and cannot be {complexity}.")
+    return float(complexity)
+
+
+def _ln_inverse(delta: float) -> float:
+    if not 0 < delta < 1:
+        raise GinghamError(f"delta={delta} must lie strictly between 0 and 1.")
+    return -log(delta)
+
+
+def _needs_unit_interval(law: GibbsLaw) -> None:
+    if law.lowest < 0:
+        raise RefusedCertificate(
+            "The kl bounds need losses between 0 and 1; differences of losses need bound='log-wealth'."
+        )
+
+
+def _unit(p: float) -> float:
+    """Rounding must not push an average of numbers in [0, 1] outside."""
+    return min(max(p, 0.0), 1.0)
+
+
+def log_wealth_bound(log_mean: float, nu: float, epsilon: float) -> float:
+    """ν − exp{E ln(ν − X) − ε}: the bound at one ν of the grid, for solvers that follow it."""
+    return nu - exp(log_mean - epsilon)

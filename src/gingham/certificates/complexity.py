@@ -1,0 +1,166 @@
+"""KL(Q‖P), the price of having chosen the co-clustering by looking at the data, term by term, in nats.
+
+A hypothesis is a hard co-clustering with an answer in each cell; the posterior Q draws every item's
+cluster independently from q(c|x) and has fixed answers. Two accounts of the same price:
+
+papers
+    Σ_i (n_i Ī_i + m_i ln n_i) + M ln|Y|   (P0 Lemma 9, eq. 22).
+exact
+    The divergence itself, for a prior that allows empty clusters (P0's Lemma 8 does not, so that its
+    divergence from any soft Q would be infinite): number of clusters, then cluster sizes, then who
+    belongs where; cell answers by how often each occurs, then where.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+from scipy.special import gammaln, xlogy
+
+from gingham.arrays import Anything, Floats
+from gingham.certificates.divergence import expected_log_factorials, information, log_binomial
+from gingham.errors import GinghamError
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """KL(Q‖P) as a sum of named terms.
+
+    Attributes
+    ----------
+    terms : mapping from a term's name to nats
+        Single terms may be negative; their sum is a divergence, or a bound on one.
+    """
+
+    terms: Mapping[str, float]
+
+    @property
+    def total(self) -> float:
+        """KL(Q‖P) = Σ terms, never below zero."""
+        return max(0.0, float(sum(self.terms.values())))
+
+    def plus(self, **terms: float) -> Complexity:
+        """The same with further terms (spaces for underscores in their names)."""
+        return Complexity({**self.terms, **{k.replace("_", " "): v for k, v in terms.items()}})
+
+
+FREE = Complexity({})  # a predictor chosen without looking at the data costs nothing
+
+
+def of_posterior(
+    assigns: Mapping[str, Floats],
+    answers: Anything,
+    n_answers: int,
+    *,
+    kind: str = "exact",
+    symmetric: bool = False,
+    quantised: bool = False,
+) -> Complexity:
+    """The price of one checkerboard.
+
+    Parameters
+    ----------
+    assigns : mapping from mode name to (n, m) assignments
+        A mode that is met twice (a graph) is named, and paid for, once.
+    answers : int array of shape (m_1, …, m_d)
+        Index of each cell's answer among ``n_answers`` possible ones.
+    kind : {"exact", "papers"}
+    symmetric : bool
+        Whether cells (a, b) and (b, a) are one cell (undirected graph): k(k + 1)/2 answers to pay for.
+        Ignored by the papers, which pay for all k² (P0 eq. 53).
+    quantised : bool
+        Whether the answers are numbers rounded to a grid, for which few cells share an answer.
+    """
+    terms: dict[str, float] = {}
+    for name, assign in assigns.items():
+        if kind == "papers":
+            parts = partition_papers(assign)
+        elif kind == "exact":
+            parts = partition_exact(assign)
+        else:
+            raise GinghamError(f"complexity={kind!r} is unknown; choose exact or papers.")
+        terms.update({f"{name}: {part}": value for part, value in parts.items()})
+    if kind == "papers":
+        terms.update(labels_uniform(int(np.size(answers)), n_answers))
+    else:
+        cells = cells_once(answers) if symmetric else answers
+        terms.update(labels_either_way(cells, n_answers) if quantised else labels_by_type(cells, n_answers))
+    return Complexity(terms)
+
+
+def partition_papers(assign: Floats) -> dict[str, float]:
+    """n Ī + m ln n (P0 eq. 22): what the partition says about the items, and the cluster sizes."""
+    n, m = assign.shape
+    return {"information n·I": information(assign), "cluster sizes m·ln n": m * log(n)}
+
+
+def partition_exact(assign: Floats) -> dict[str, float]:
+    """KL_i = ln m(m+1) + ln C(n+m−1, m−1) + [ln n! − Σ_c E ln N_c!] + Σ q ln q. MATH §9.3."""
+    n, m = assign.shape
+    arrangements = float(gammaln(n + 1) - expected_log_factorials(assign).sum())
+    return {
+        "number of clusters": log(m) + log(m + 1),
+        "cluster sizes": log_binomial(n + m - 1, m - 1),
+        "who belongs where": arrangements + float(xlogy(assign, assign).sum()),
+    }
+
+
+def labels_uniform(n_cells: int, n_answers: int) -> dict[str, float]:
+    """M ln|Y| (P0 eq. 20): every way of answering is as likely as every other."""
+    return {"cell answers": n_cells * log(n_answers)}
+
+
+def labels_by_type(answers: Anything, n_answers: int) -> dict[str, float]:
+    """ln C(M+|Y|−1, |Y|−1) + ln M!/Π cnt_y!: how often each answer occurs, then in which cells."""
+    cells = np.asarray(answers).ravel()
+    counts = np.bincount(cells, minlength=n_answers)
+    return {
+        "answer counts": log_binomial(len(cells) + n_answers - 1, n_answers - 1),
+        "which cell answers what": float(gammaln(len(cells) + 1) - gammaln(counts + 1).sum()),
+    }
+
+
+def labels_either_way(answers: Anything, n_answers: int) -> dict[str, float]:
+    """Half a prior by type and half a uniform one: for grids of many possible answers."""
+    cells = np.asarray(answers).ravel()
+    by_type = sum(labels_by_type(cells, n_answers).values())
+    uniform = len(cells) * log(n_answers)
+    return {"cell answers": log(2.0) - float(np.logaddexp(-by_type, -uniform))}
+
+
+def cells_once(answers: Anything) -> Anything:
+    """The k(k + 1)/2 different cells of a symmetric table of answers."""
+    answers = np.asarray(answers)
+    if answers.ndim != 2 or answers.shape[0] != answers.shape[1] or (answers != answers.T).any():
+        raise GinghamError("The answers of an undirected graph must form a symmetric table.")
+    return answers[np.triu_indices(len(answers))]
+
+
+def renamings(assigns: Sequence[Floats]) -> float:
+    """Σ_i ln (m_i!/empty_i!): what a hard co-clustering may deduct, in nats.
+
+    That many renamings of its clusters (answers moved along) are one and the same predictor and have
+    the same prior probability. Soft posteriors may deduct nothing.
+    """
+    total = 0.0
+    for assign in assigns:
+        if not np.isin(assign, (0.0, 1.0)).all():
+            return 0.0
+        used = int(assign.any(axis=0).sum())
+        m = assign.shape[1]
+        total += float(gammaln(m + 1) - gammaln(m - used + 1))
+    return total
+
+
+def against(assigns: Sequence[Floats], priors: Sequence[Floats]) -> dict[str, float]:
+    """Σ_x KL(q(·|x)‖p(·|x)) per mode, for priors p(c|x) learned on other data (MATH §9.4)."""
+    return {f"mode {i}: change of memberships": _rows_divergence(q, p) for i, (q, p) in enumerate(zip(assigns, priors))}
+
+
+def _rows_divergence(q: Floats, p: Floats) -> float:
+    if (p[q > 0] <= 0).any():
+        return float("inf")
+    return max(0.0, float((xlogy(q, q) - xlogy(q, np.where(q > 0, p, 1.0))).sum()))

@@ -1,0 +1,139 @@
+from math import exp, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gingham.certificates import bounds
+from gingham.certificates.divergence import kl_upper, ln_xi
+from gingham.certificates.law import GibbsLaw, mixture
+from gingham.errors import GinghamError, RefusedCertificate
+
+STARS = np.arange(5) / 4
+UPPER = [
+    bounds.classification,
+    bounds.theorem7,
+    bounds.maurer,
+    bounds.log_wealth,
+    bounds.type_kl,
+    bounds.split_kl,
+    bounds.unexpected_bernstein,
+]
+histogram = st.lists(st.integers(0, 50), min_size=5, max_size=5).filter(lambda h: sum(h) > 0)
+
+
+def law_of(counts):
+    return GibbsLaw.of(STARS, counts, STARS)
+
+
+def test_theorem7_by_hand():
+    law = law_of([50, 30, 10, 5, 5])
+    n, complexity, delta = 1000, 42.0, 0.05
+    epsilon = (complexity + 0.5 * log(4 * n) - log(delta)) / n
+    assert bounds.theorem7(law, complexity, n, delta).value == pytest.approx(kl_upper(law.mean, epsilon))
+    exact = (complexity + ln_xi(n) - log(delta)) / n
+    assert bounds.maurer(law, complexity, n, delta).value == pytest.approx(kl_upper(law.mean, exact))
+    assert bounds.theorem7(law, complexity, n, delta).price["confidence ln 1/δ"] == pytest.approx(log(20))
+
+
+def test_log_wealth_by_hand():
+    law = GibbsLaw.of([0.0, 1.0], [3, 1])
+    n, complexity, delta = 40, 2.0, 0.1
+    epsilon = (complexity + log(60 / delta)) / n
+    by_hand = min(nu - exp(0.75 * log(nu) + 0.25 * log(nu - 1) - epsilon) for nu in bounds.GRID)
+    result = bounds.log_wealth(law, complexity, n, delta)
+    assert result.value == pytest.approx(min(by_hand, 1.0))
+    assert result.parameters["nu"] in bounds.GRID
+
+
+@pytest.mark.parametrize("bound", UPPER)
+@settings(max_examples=30, deadline=None)
+@given(
+    counts=histogram,
+    n=st.integers(8, 10_000),
+    complexity=st.floats(0, 500),
+    more=st.floats(0, 100),
+    delta=st.floats(0.001, 0.5),
+    at=st.integers(0, 3),
+)
+def test_monotone_in_every_term(bound, counts, n, complexity, more, delta, at):
+    law, tiny = law_of(counts), 1e-9
+    value = bound(law, complexity, n, delta).value
+    assert law.mean - tiny <= value <= 1 + tiny
+    assert bound(law, complexity + more, n, delta).value >= value - tiny
+    assert bound(law, complexity, n, delta / 2).value >= value - tiny
+    assert bound(law, complexity, 2 * n, delta).value <= value + tiny
+    worse = list(counts)
+    worse[at], worse[at + 1] = 0, worse[at] + worse[at + 1]
+    if bound is not bounds.unexpected_bernstein:  # its second moment is taken about a shift
+        assert bound(law_of(worse), complexity, n, delta).value >= value - tiny
+
+
+@settings(max_examples=60, deadline=None)
+@given(counts=histogram, n=st.integers(8, 10_000), complexity=st.floats(0, 300))
+def test_lower_bounds_lie_below_the_empirical_loss(counts, n, complexity):
+    law = law_of(counts)
+    for bound in (bounds.log_wealth_lower, bounds.maurer_lower):
+        value = bound(law, complexity, n, 0.05).value
+        assert -1e-12 <= value <= law.mean + 1e-12
+
+
+def test_bounds_close_on_the_mean_with_much_data():
+    law = law_of([5, 4, 3, 2, 1])
+    for bound in UPPER:
+        assert bound(law, 3.0, 10**9, 0.05).value == pytest.approx(law.mean, abs=6e-3)
+    assert bounds.log_wealth_lower(law, 3.0, 10**9, 0.05).value == pytest.approx(law.mean, abs=2e-3)
+
+
+def test_log_wealth_uses_the_variance():
+    """Same mean loss, less spread: log-wealth sees it, kl does not."""
+    spread = GibbsLaw.of([0.0, 1.0], [3, 1], STARS)
+    narrow = GibbsLaw.of([0.25], [1], STARS)
+    wide = bounds.log_wealth(spread, 100, 2000, 0.05).value
+    assert bounds.log_wealth(narrow, 100, 2000, 0.05).value < wide - 0.05
+    assert bounds.maurer(narrow, 100, 2000, 0.05).value == bounds.maurer(spread, 100, 2000, 0.05).value
+
+
+def test_differences_of_losses():
+    law = GibbsLaw.of([-0.5, 0.0, 0.25], [6, 3, 1])
+    assert bounds.log_wealth(law, 5.0, 2000, 0.05).value < 0
+    assert bounds.log_wealth_lower(law, 5.0, 2000, 0.05, floor=-1.0).value < law.mean
+    with pytest.raises(RefusedCertificate, match="log-wealth"):
+        bounds.maurer(law, 5.0, 2000, 0.05)
+    with pytest.raises(GinghamError, match="below floor"):
+        bounds.log_wealth_lower(law, 5.0, 2000, 0.05)
+
+
+def test_effective_loss_is_what_log_wealth_minimises():
+    law, nu = law_of([9, 5, 3, 2, 1]), 1.7
+    mean = float(law.weights @ bounds.effective_loss(law.values, nu))
+    by_effective = nu - nu * exp(-mean - 0.01)
+    by_law = bounds.log_wealth_bound(float(law.log_mean(np.array([nu]), -1)[0]), nu, 0.01)
+    assert by_effective == pytest.approx(by_law)
+
+
+def test_laws_are_checked_and_merged():
+    law = GibbsLaw.of([[0.5, 0.25], [0.25, 0.5]], [[1, 2], [3, 4]])
+    np.testing.assert_allclose(law.values, [0.25, 0.5])
+    np.testing.assert_allclose(law.weights, [0.5, 0.5])
+    both = mixture([law, GibbsLaw.of([1.0], [7])])
+    np.testing.assert_allclose(both.weights, [0.25, 0.25, 0.5])
+    with pytest.raises(GinghamError, match="exceeds 1"):
+        GibbsLaw.of([4.0], [1])
+    with pytest.raises(GinghamError, match="finitely many"):
+        bounds.type_kl(law, 1.0, 10, 0.05)
+    with pytest.raises(GinghamError, match="not among the values"):
+        bounds.type_kl(GibbsLaw.of([0.3], [1], STARS), 1.0, 10, 0.05)
+
+
+def test_nonsense_is_refused():
+    law = law_of([1, 0, 0, 0, 0])
+    with pytest.raises(GinghamError, match="delta"):
+        bounds.maurer(law, 1.0, 10, 0.0)
+    with pytest.raises(GinghamError, match="divergence"):
+        bounds.maurer(law, -1.0, 10, 0.05)
+    with pytest.raises(RefusedCertificate, match="N = 8"):
+        bounds.theorem7(law, 1.0, 7, 0.05)
+    with pytest.raises(GinghamError, match="whole number"):
+        bounds.log_wealth(law, 1.0, 10.5, 0.05)
