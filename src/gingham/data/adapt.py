@@ -47,7 +47,8 @@ def id_columns(X: Any) -> Columns:
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         _check_shape(frame.shape)
-        return Columns([_frame_column(frame, name) for name in frame.columns], [str(n) for n in frame.columns])
+        names = [str(name) for name in frame.columns]
+        return Columns([_series(frame[:, j], name) for j, name in enumerate(names)], names)
     if isinstance(X, np.ndarray) and X.dtype.kind != "O":
         array = X
     elif hasattr(X, "__array__") and not isinstance(X, np.ndarray):
@@ -102,8 +103,7 @@ def _typed(column: Anything) -> Anything:
     return column
 
 
-def _frame_column(frame: nw.DataFrame[Any], name: str) -> Anything:
-    series = frame[name]
+def _series(series: nw.Series[Any], name: str) -> Anything:
     if series.null_count() > 0:
         row = int(np.flatnonzero(series.is_null().to_numpy())[0])
         raise GinghamError(
@@ -119,8 +119,8 @@ def from_frame(frame: Any, axes: Sequence[str], label: str, weight: str | None =
     for name in wanted:
         if name not in table.columns:
             raise GinghamError(f"There is no column {name!r}; the table has {', '.join(map(repr, table.columns))}.")
-    labels = _frame_column(table, label)
-    return table.select(list(axes)).to_native(), labels, None if weight is None else _frame_column(table, weight)
+    labels = _series(table[label], label)
+    return table.select(list(axes)).to_native(), labels, None if weight is None else _series(table[weight], weight)
 
 
 def from_matrix(matrix: Any, missing: str | None = None) -> Tuples:

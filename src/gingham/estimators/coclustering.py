@@ -110,7 +110,8 @@ class _CoClustering(GridModel):
 
     def predict_distribution(self, X: Any) -> Floats:
         """Law of the answer when the partition is drawn from Q, shape (N, |Y|), columns as ``alphabet_``."""
-        return self.posterior_.predict_distribution(self._codes(X))
+        codes = self._codes(X)
+        return self.posterior_.predict_distribution(codes)
 
     @property
     def alphabet_(self) -> Anything:
@@ -140,6 +141,15 @@ def make_schedule(schedule: Any) -> Schedule:
     if schedule == "constant":
         return Constant()
     raise GinghamError(f"schedule={schedule!r} is unknown; choose 'down', 'constant', Down(...) or Constant().")
+
+
+def finite_labels(labels: Anything) -> Anything:
+    """The labels, unless one is NaN or infinite."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        what = "NaN" if np.isnan(labels[row]) else "infinity (inf)"
+        raise GinghamError(f"Input y contains {what} in row {row}. Missing labels are left out of X and y.")
+    return labels
 
 
 class CoClusteringRegressor(RegressorMixin, _CoClustering):
@@ -231,11 +241,7 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
                 raise GinghamError(
                     "Labels must be numbers for CoClusteringRegressor; for names use CoClusteringClassifier."
                 ) from None
-        if not np.isfinite(labels).all():
-            row = int(np.flatnonzero(~np.isfinite(labels))[0])
-            what = "NaN" if np.isnan(labels[row]) else "infinity (inf)"
-            raise GinghamError(f"Input y contains {what} in row {row}. Missing labels are left out of X and y.")
-        return labels
+        return finite_labels(labels)
 
     def _alphabet(self, y: Anything) -> Alphabet | None:
         if self.alphabet is not None:
@@ -255,7 +261,8 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
 
     def predict(self, X: Any, rule: str = "mean") -> Floats:
         """One number per row: the mean of the randomised answer, or its median or mode (labels)."""
-        return self.posterior_.predict(self._codes(X), rule)
+        codes = self._codes(X)
+        return self.posterior_.predict(codes, rule)
 
 
 class CoClusteringClassifier(ClassifierMixin, _CoClustering):
@@ -313,7 +320,7 @@ class CoClusteringClassifier(ClassifierMixin, _CoClustering):
 
     def _labels(self, y: Any) -> Anything:
         labels = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
+        check_classification_targets(finite_labels(labels))
         if labels.dtype.kind == "O":
             labels = np.array(labels.tolist())
         if not needs_alphabet(self.loss):
@@ -329,4 +336,5 @@ class CoClusteringClassifier(ClassifierMixin, _CoClustering):
 
     def predict(self, X: Any) -> Anything:
         """The most probable class of each row."""
-        return self.classes_[self.predict_distribution(X).argmax(axis=1)]
+        distribution = self.predict_distribution(X)
+        return self.classes_[distribution.argmax(axis=1)]
