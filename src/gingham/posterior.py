@@ -184,25 +184,30 @@ class Posterior:
     def _contract(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
         """Σ_c Π_j q_j(c_j|x_j) table[c_1, …, c_d, :] for each tuple."""
         factors = [np.vstack([q, mass]) for q, mass in zip(self.factor(relation), self._factor_mass(relation))]
-        n, width = len(codes[0]), table.shape[-1]
-        rest = prod(table.shape[1:])
-        first = factors[0]
-        flat = table.reshape(len(table), rest).astype(np.float64, copy=False)
-        # Contract the first mode once an item where items are fewer than tuples.
-        per_item = len(first) <= n and len(first) * rest * 8 <= BLOCK_BYTES
-        shared = first @ flat if per_item else None
-        out = np.empty((n, width))
-        for start, stop in row_blocks(n, rest):
-            block = [code[start:stop] for code in codes]
-            part = shared[block[0]] if shared is not None else first[block[0]] @ flat
-            for j in range(1, len(factors)):
-                part = part.reshape(stop - start, table.shape[j], -1)
-                part = np.einsum("em,emr->er", factors[j][block[j]], part)
-            out[start:stop] = part
-        return out
+        return contract(codes, factors, table)
 
     def _factor_mass(self, relation: int) -> tuple[Floats, ...]:
         return tuple(self.mass[mode] for mode in self.structure.factors[relation])
+
+
+def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) -> Floats:
+    """Σ_c Π_j factors_j[codes_j, c_j] table[c_1, …, c_d, :] for each tuple, shape (N, K)."""
+    n, width = len(codes[0]), table.shape[-1]
+    rest = prod(table.shape[1:])
+    first = factors[0]
+    flat = table.reshape(len(table), rest).astype(np.float64, copy=False)
+    # Contract the first mode once an item where items are fewer than tuples.
+    per_item = len(first) <= n and len(first) * rest * 8 <= BLOCK_BYTES
+    shared = first @ flat if per_item else None
+    out = np.empty((n, width))
+    for start, stop in row_blocks(n, rest):
+        block = [code[start:stop] for code in codes]
+        part = shared[block[0]] if shared is not None else first[block[0]] @ flat
+        for j in range(1, len(factors)):
+            part = part.reshape(stop - start, table.shape[j], -1)
+            part = np.einsum("em,emr->er", factors[j][block[j]], part)
+        out[start:stop] = part
+    return out
 
 
 def label_features(features: Features, numbers: Floats) -> Floats:

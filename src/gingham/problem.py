@@ -67,5 +67,8 @@ class Problem:
 
 
 def information_terms(posterior: Posterior) -> tuple[float, ...]:
-    """n_i Ī_i of each mode, nats."""
-    return tuple(len(q) * i for q, i in zip(posterior.assign, posterior.information))
+    """n_i Ī_i of each mode, nats; a frozen mode was not learned and counts nothing."""
+    return tuple(
+        0.0 if mode in posterior.structure.frozen else len(q) * i
+        for mode, (q, i) in enumerate(zip(posterior.assign, posterior.information))
+    )

@@ -46,7 +46,7 @@ class Projection:
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             losses: dict[int, float] = {}
-            for mode in range(problem.structure.n_modes):
+            for mode in sorted(set(range(problem.structure.n_modes)) - set(problem.structure.frozen)):
                 posterior, changed = half_step(problem, posterior, mode, factor, self.backend)
                 losses |= changed
             return posterior, Objective(
