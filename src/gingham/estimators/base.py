@@ -83,7 +83,7 @@ class GridModel(Persistent):
         """Codes of the training items; unseen ids become −1 and are counted in a warning."""
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
-        modes = self.posterior_.structure.modes
+        modes = self.posterior_.structure.columns()
         codes = [mode.encode(column) for mode, column in zip(modes, columns.columns)]
         unseen = {mode.name: int((code < 0).sum()) for mode, code in zip(modes, codes)}
         if any(unseen.values()):
@@ -105,7 +105,7 @@ class GridModel(Persistent):
             columns.columns,
             y,
             sample_weight,
-            modes=self.posterior_.structure.modes,
+            modes=self.posterior_.structure.columns(),
             alphabet=getattr(cell, "alphabet", None),
         )
 
@@ -172,6 +172,7 @@ def posterior_state(posterior: Posterior) -> dict[str, Any]:
     return {
         "modes": [{"name": mode.name, "items": mode.items} for mode in posterior.structure.modes],
         "factors": [list(factor) for factor in posterior.structure.factors],
+        "frozen": list(posterior.structure.frozen),
         "assign": list(posterior.assign),
         "answers": list(posterior.answers),
         "cells": [cell_state(cell) for cell in posterior.cells],
@@ -182,7 +183,7 @@ def posterior_state(posterior: Posterior) -> dict[str, Any]:
 def posterior_from_state(state: dict[str, Any]) -> Posterior:
     """The posterior that `posterior_state` described."""
     modes = tuple(Mode(mode["name"], mode["items"]) for mode in state["modes"])
-    structure = Structure(modes, tuple(tuple(factor) for factor in state["factors"]))
+    structure = Structure(modes, tuple(tuple(factor) for factor in state["factors"]), tuple(state.get("frozen", ())))
     alphabets = [None if a is None else Alphabet(a["values"], a["given"]) for a in state["alphabets"]]
     cells = tuple(cell_from_state(c, a) for c, a in zip(state["cells"], alphabets))
     posterior = Posterior(structure, cells, tuple(state["assign"]), tuple(state["answers"]))
