@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from gingham import estimators, storage
 from gingham.arrays import Anything, Floats, Ints
@@ -66,12 +67,14 @@ def _savable(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str, np.ndarray, np.generic))
 
 
-class GridModel(Persistent):
-    """Ids in, a posterior over checkerboards out: what every one-grid estimator shares."""
+class TupleModel(Persistent):
+    """The door for ids, labels and weights; the modes number the items."""
 
-    posterior_: Posterior
+    def _modes(self) -> tuple[Mode, ...]:
+        raise NotImplementedError  # pragma: no cover
 
-    # the door
+    def _labels(self, y: Any) -> Anything:
+        raise NotImplementedError  # pragma: no cover
 
     def _columns(self, X: Any, reset: bool) -> Columns:
         columns = id_columns(X)
@@ -79,11 +82,32 @@ class GridModel(Persistent):
         names = getattr(self, "feature_names_in_", None)
         return columns if names is None else Columns(columns.columns, [str(n) for n in names])
 
+    def _observed(self, X: Any, y: Any, sample_weight: Any) -> tuple[Columns, Anything, Floats | None]:
+        """Columns of ids, labels and weights of the rows to learn from; rows of weight 0 are left out."""
+        columns, names = self._columns(X, reset=True)
+        if y is None:
+            raise GinghamError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+            )
+        labels = self._labels(y)
+        if len(labels) != len(columns[0]):
+            raise GinghamError(
+                f"Found input variables with inconsistent numbers of samples: X has {len(columns[0])} rows, "
+                f"y has {len(labels)}."
+            )
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, columns[0], ensure_non_negative=True, dtype=np.float64)
+            kept = sample_weight > 0
+            columns, labels, sample_weight = [c[kept] for c in columns], labels[kept], sample_weight[kept]
+            if not kept.any():
+                raise GinghamError("All weights are zero: there is nothing to learn from.")
+        return Columns(columns, names), labels, sample_weight
+
     def _codes(self, X: Any) -> list[Ints]:
         """Codes of the training items; unseen ids become −1 and are counted in a warning."""
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
-        modes = self.posterior_.structure.columns()
+        modes = self._modes()
         codes = [mode.encode(column) for mode, column in zip(modes, columns.columns)]
         unseen = {mode.name: int((code < 0).sum()) for mode, code in zip(modes, codes)}
         if any(unseen.values()):
@@ -95,6 +119,25 @@ class GridModel(Persistent):
                 stacklevel=3,
             )
         return codes
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        # Every distinct number is an item of its own, so feature values carry no distance to learn from.
+        for of_kind in (tags.regressor_tags, tags.classifier_tags):
+            if of_kind is not None:
+                of_kind.poor_score = True
+        return tags
+
+
+class GridModel(TupleModel):
+    """Ids in, a posterior over checkerboards out: what every one-grid estimator shares."""
+
+    posterior_: Posterior
+
+    def _modes(self) -> tuple[Mode, ...]:
+        return self.posterior_.structure.columns()
 
     def sample(self, X: Any, y: Any, sample_weight: Any = None) -> Sample:
         """Labelled tuples in the model's own numbering, as certificates and tests need them."""

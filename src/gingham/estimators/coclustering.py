@@ -7,9 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, check_random_state, column_or_1d
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
 from gingham.arrays import Anything, Floats
 from gingham.cells import CellModel, make_cell, needs_alphabet
@@ -44,9 +43,6 @@ class _CoClustering(GridModel):
     random_state: Any
     verbose: int
 
-    def _labels(self, y: Any) -> Anything:
-        raise NotImplementedError  # pragma: no cover
-
     def _alphabet(self, y: Anything) -> Alphabet | None:
         raise NotImplementedError  # pragma: no cover
 
@@ -67,26 +63,9 @@ class _CoClustering(GridModel):
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         """
-        columns = self._columns(X, reset=True)
-        if y is None:
-            raise GinghamError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
-            )
-        labels = self._labels(y)
-        if len(labels) != len(columns.columns[0]):
-            raise GinghamError(
-                f"Found input variables with inconsistent numbers of samples: X has {len(columns.columns[0])} rows, "
-                f"y has {len(labels)}."
-            )
-        parts = columns.columns
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, parts[0], ensure_non_negative=True, dtype=np.float64)
-            kept = sample_weight > 0
-            parts, labels, sample_weight = [c[kept] for c in parts], labels[kept], sample_weight[kept]
-            if not kept.any():
-                raise GinghamError("All weights are zero: there is nothing to learn from.")
+        columns, labels, sample_weight = self._observed(X, y, sample_weight)
         alphabet = self._alphabet(labels)
-        sample = Sample.of(parts, labels, sample_weight, names=columns.names, alphabet=alphabet)
+        sample = Sample.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet)
         return self._fit(sample, self._cell(alphabet), callback)
 
     def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
@@ -121,16 +100,6 @@ class _CoClustering(GridModel):
             raise AttributeError("labels are numbers without an alphabet")
         return alphabet.values
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        # Every distinct number is an item of its own, so feature values carry no distance to learn from.
-        for of_kind in (tags.regressor_tags, tags.classifier_tags):
-            if of_kind is not None:
-                of_kind.poor_score = True
-        return tags
-
 
 def make_schedule(schedule: Any) -> Schedule:
     """A schedule by name ("down", "constant") or as it is."""
@@ -150,6 +119,17 @@ def finite_labels(labels: Anything) -> Anything:
         what = "NaN" if np.isnan(labels[row]) else "infinity (inf)"
         raise GinghamError(f"Input y contains {what} in row {row}. Missing labels are left out of X and y.")
     return labels
+
+
+def numeric_labels(y: Any, model: str) -> Anything:
+    """Labels as finite numbers, shape (N,)."""
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind not in "biuf":
+        try:
+            labels = labels.astype(np.float64)
+        except (TypeError, ValueError):
+            raise GinghamError(f"Labels must be numbers for {model}; for names use CoClusteringClassifier.") from None
+    return finite_labels(labels)
 
 
 class CoClusteringRegressor(RegressorMixin, _CoClustering):
@@ -233,15 +213,7 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
         self.verbose = verbose
 
     def _labels(self, y: Any) -> Anything:
-        labels = column_or_1d(y, warn=True)
-        if labels.dtype.kind not in "biuf":
-            try:
-                labels = labels.astype(np.float64)
-            except (TypeError, ValueError):
-                raise GinghamError(
-                    "Labels must be numbers for CoClusteringRegressor; for names use CoClusteringClassifier."
-                ) from None
-        return finite_labels(labels)
+        return numeric_labels(y, type(self).__name__)
 
     def _alphabet(self, y: Anything) -> Alphabet | None:
         if self.alphabet is not None:
