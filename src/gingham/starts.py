@@ -120,7 +120,7 @@ def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> li
         for position, mode in enumerate(factor):
             columns, weights = found[mode]
             weights += sample.counts(position)
-            columns.append(_standardised(np.column_stack([_shrunken(sample, position, r) for r in responses.T])) * 1.5)
+            columns.extend(1.5 * _means(sample, position, response)[:, None] for response in responses.T)
             if rank:
                 columns.append(_spectral(sample, position, responses, rank, rng))
     return [(np.hstack(columns), weights + 1.0) for columns, weights in found]
@@ -145,6 +145,14 @@ def _shrunken(sample: Sample, position: int, response: Floats) -> Floats:
     return sums / (sample.counts(position) + SHRINK)
 
 
+def _means(sample: Sample, position: int, response: Floats) -> Floats:
+    """Shrunken means of the items, (n_items,), of spread 1 where they differ by more than chance."""
+    counts = sample.counts(position)
+    means = _shrunken(sample, position, response)
+    noise = np.average(response**2, weights=sample.weights) * np.mean(counts / (counts + SHRINK) ** 2)
+    return _scaled(means[:, None], noise)[:, 0]
+
+
 def _spectral(sample: Sample, position: int, responses: Floats, rank: int, rng: np.random.Generator) -> Floats:
     """Left singular vectors (n_items, ≤ rank) of the residuals, items against the items of the other modes."""
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
@@ -167,14 +175,20 @@ def _spectral(sample: Sample, position: int, responses: Floats, rank: int, rng: 
     matrix = sparse.hstack(blocks).tocsr()
     rank = min(rank, *matrix.shape)
     basis = rng.standard_normal((matrix.shape[1], rank))
-    for _ in range(2):  # two power steps are enough for a start
+    for _ in range(4):  # a start needs no exact vectors
         basis, _ = np.linalg.qr(matrix.T @ (matrix @ basis))
-    return _standardised((matrix @ basis) / np.sqrt(sample.counts(position) + SHRINK)[:, None])
+    left, values, _ = np.linalg.svd(matrix @ basis, full_matrices=False)
+    # A matrix of pure noise with these entries has singular values up to σ√p(√n + √n').
+    edge = np.sqrt(matrix.power(2).sum() / np.prod(matrix.shape)) * np.sum(np.sqrt(matrix.shape))
+    points = left * values / np.sqrt(sample.counts(position) + SHRINK)[:, None]
+    return _scaled(points, points.var(axis=0) * (edge / np.maximum(values, 1e-300)) ** 2)
 
 
-def _standardised(points: Floats) -> Floats:
-    spread = points.std(axis=0)
-    return points / np.where(spread > 0, spread, 1.0)
+def _scaled(points: Floats, noise: Any) -> Floats:
+    """Columns of spread √(share of their variance that noise does not explain), never quite zero."""
+    variance = points.var(axis=0)
+    share = 1.0 - noise / np.maximum(variance, 1e-300)
+    return points * np.sqrt(np.clip(share, 0.02, 1.0) / np.where(variance > 0, variance, 1.0))
 
 
 def k_means(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Anything:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from gingham.errors import GinghamError
 from gingham.estimators.base import GridModel, expand_clusters, stderr_progress
 from gingham.posterior import Posterior
 from gingham.problem import Problem
+from gingham.solvers.certified import Certified
 from gingham.solvers.loop import Callback, best_of
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant, Down, Schedule
@@ -84,7 +86,12 @@ class _CoClustering(GridModel):
             for _ in range(self.n_init):
                 yield make_start(self.start, problem, n_clusters, rng)
 
-        self._set_solution(best_of(solver, problem, starts(), self.n_init, callback))
+        solution = best_of(solver, problem, starts(), self.n_init, callback)
+        if self.objective == "certificate" and not solution.interrupted:
+            by_size = isinstance(self.n_clusters, str)  # "auto": the certificate chooses
+            certified = Certified(replace(solver, schedule=Constant()), merge=by_size)
+            solution = best_of(certified, problem, [solution.posterior], 1, callback)
+        self._set_solution(solution)
         return self
 
     def predict_distribution(self, X: Any) -> Floats:
@@ -159,7 +166,8 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
     max_iter, tol : int, float
         Stop after so many sweeps, or when the objective changes relatively by less than ``tol``.
     objective : {"tradeoff", "certificate"}
-        "certificate" minimises the log-wealth certificate itself.
+        "certificate" goes on from there and minimises the log-wealth certificate itself; with
+        ``n_clusters="auto"`` it also merges clusters and keeps the size with the lowest certificate.
     backend : {"auto", "compiled", "reference"}
     random_state : int, RandomState or None
     verbose : int

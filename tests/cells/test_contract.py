@@ -1,0 +1,135 @@
+"""Every cell model: one list of instances, many properties."""
+
+import numpy as np
+import pytest
+
+from gingham.cells import Absolute, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne, make_cell
+from gingham.cells.registry import cell_from_state, cell_state
+from gingham.data import Alphabet, OneHot
+from gingham.errors import GinghamError
+from gingham.posterior import label_features
+from problems import FIVE, all_cells
+
+CELLS = all_cells()
+each_cell = pytest.mark.parametrize("cell", CELLS, ids=lambda c: type(c).__name__)
+
+
+def statistics_of(cell, labels, weights):
+    t = label_features(cell.features, FIVE.numbers)[labels]
+    return (t * weights[:, None]).sum(axis=0)
+
+
+@each_cell
+def test_coef_is_the_loss_of_each_label(cell):
+    """⟨coef(θ), t(y)⟩ is the loss of y, written out by hand for each model."""
+    rng = np.random.default_rng(0)
+    labels, weights = rng.integers(0, 5, 12), np.ones(12)
+    answer = cell.answer(statistics_of(cell, labels, weights)[None])[0]
+    costs = label_features(cell.features, FIVE.numbers) @ cell.coef(np.asarray(answer))
+    y = FIVE.numbers
+    by_hand = {
+        ZeroOne: lambda: (np.arange(5) != answer).astype(float),
+        Absolute: lambda: np.abs(y - y[answer]),
+        Pinball: lambda: np.where(y >= y[answer], 0.8 * (y - y[answer]), 0.2 * (y[answer] - y)),
+        TableLoss: lambda: cell.table[:, answer],
+        Logarithmic: lambda: -np.log(answer),
+        Quadratic: lambda: (y - answer) ** 2,
+    }[type(cell)]()
+    np.testing.assert_allclose(costs, by_hand, atol=1e-12)
+
+
+@each_cell
+def test_answer_beats_every_alternative(cell):
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        s = statistics_of(cell, rng.integers(0, 5, 9), rng.integers(1, 4, 9).astype(float))
+        if cell.n_answers:
+            others = np.arange(cell.n_answers)
+        elif isinstance(cell, Quadratic):
+            others = np.linspace(1, 5, 401)
+        else:
+            floor = cell.smoothing / 5
+            others = floor + (1 - cell.smoothing) * rng.dirichlet(np.ones(5), 400)
+        assert cell.envelope(s[None])[0] <= cell.loss(others, np.broadcast_to(s, (len(others), len(s)))).min() + 1e-9
+
+
+@each_cell
+def test_envelope_is_the_loss_of_the_answer_and_weight_two_is_twice(cell):
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 5, 8)
+    doubled = statistics_of(cell, labels, np.full(8, 2.0))
+    twice = statistics_of(cell, np.concatenate([labels, labels]), np.ones(16))
+    np.testing.assert_allclose(doubled, twice)
+    once = statistics_of(cell, labels, np.ones(8))[None]
+    np.testing.assert_allclose(cell.envelope(doubled[None]), 2 * cell.envelope(once))
+    np.testing.assert_allclose(cell.loss(cell.answer(once), once), cell.envelope(once))
+
+
+@each_cell
+def test_losses_stay_within_the_range(cell):
+    rng = np.random.default_rng(3)
+    s = np.array([statistics_of(cell, rng.integers(0, 5, 3), np.ones(3)) for _ in range(40)])
+    costs = cell.coef(cell.answer(s)) @ label_features(cell.features, FIVE.numbers).T
+    assert costs.min() >= -1e-12
+    assert costs.max() <= cell.range + 1e-12
+
+
+@each_cell
+def test_empty_cells_answer_like_all_together(cell):
+    s = np.array([statistics_of(cell, np.array([0, 4, 4]), np.ones(3)), np.zeros(cell.features.size)])
+    answers = cell.answer(s)
+    np.testing.assert_allclose(answers[1], cell.answer(s.sum(0)[None])[0])
+
+
+@each_cell
+def test_state_round_trip(cell):
+    again = cell_from_state(cell_state(cell), cell.alphabet)
+    s = np.random.default_rng(4).random((6, cell.features.size)) + 0.1
+    np.testing.assert_array_equal(again.coef(again.answer(s)), cell.coef(cell.answer(s)))
+    assert again.range == cell.range
+    assert again.convex == cell.convex
+
+
+def test_convex_is_true_of_the_losses_that_claim_it():
+    """Jensen: the loss of the mean prediction is at most the mean loss (tables: on the label grid)."""
+    y = FIVE.numbers
+    for cell in CELLS:
+        if isinstance(cell, TableLoss) and cell.convex:
+            for row in cell.table:
+                slopes = np.diff(row) / np.diff(y)
+                assert (np.diff(slopes) >= -1e-12).all()
+    assert not ZeroOne(FIVE).convex
+    assert not TableLoss(FIVE, 1 - np.eye(5)).convex
+
+
+def test_quadratic_without_bounds_is_unbounded():
+    assert Quadratic().range == np.inf
+    assert Quadratic(bounds=(0, 3)).range == 9
+
+
+def test_ties_go_to_the_lowest_label():
+    assert Absolute(FIVE).answer(np.array([[1.0, 0, 0, 0, 1.0]]))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: make_cell("absolut", FIVE), "unknown"),
+        (lambda: make_cell("absolute", None), "alphabet"),
+        (lambda: make_cell(np.ones((3, 3)), FIVE), "each of the 5 labels"),
+        (lambda: make_cell(np.full((5, 5), np.nan), FIVE), "NaN"),
+        (lambda: Pinball(FIVE, 1.5), "between 0 and 1"),
+        (lambda: Logarithmic(FIVE, 0.0), "between 0 and 1"),
+        (lambda: Alphabet.of([], True), "at least one"),
+        (lambda: Alphabet.of([1.0, np.nan], True), "NaN"),
+    ],
+)
+def test_bad_requests_get_a_sentence(make, words):
+    with pytest.raises(GinghamError, match=words):
+        make()
+
+
+def test_make_cell_takes_names_tables_and_callables():
+    assert isinstance(make_cell("zero-one", FIVE), ZeroOne)
+    assert make_cell(np.eye(5), FIVE).features == OneHot(5)
+    assert make_cell(lambda a: Pinball(a, 0.9), FIVE).quantile == 0.9

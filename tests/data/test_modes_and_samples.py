@@ -1,0 +1,118 @@
+"""Items, labels, tuples: numbering, unseen ids, weights, and sentences for bad input."""
+
+import numpy as np
+import pytest
+
+from gingham.data import Alphabet, Mode, Moments, OneHot, Sample
+from gingham.data.features import evaluate
+from gingham.errors import GinghamError
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [3, 1, 2, 3],
+        ["b", "a", "c", "b"],
+        [1.5, -2.0, 0.0, 1.5],
+        [("x", 1), ("y", 2), ("a", 0), ("x", 1)],
+        [1, "one", None.__class__, 1],
+        [True, False, True, True],
+    ],
+)
+def test_encode_and_decode_any_hashable_ids(ids):
+    mode = Mode.of(ids, "m")
+    codes = mode.encode(ids)
+    assert mode.decode(codes).tolist() == ids
+    assert codes[0] == codes[3]
+    assert mode.n_items == len(set(ids))
+
+
+def test_unseen_ids_are_minus_one_whatever_their_type():
+    assert Mode.of([1, 2], "m").encode([2, 7, 1]).tolist() == [1, -1, 0]
+    assert Mode.of(["a", "b"], "m").encode(["z", "b"]).tolist() == [-1, 1]
+    assert Mode.of([1, 2], "m").encode(["1", "2"]).tolist() == [-1, -1]
+    assert Mode.of(np.array(["a", "longer"]), "m").encode(np.array(["a", "much longer"])).tolist() == [0, -1]
+
+
+def test_integers_and_whole_floats_are_the_same_ids():
+    assert Mode.of([1, 2, 3], "m").encode([3.0, 1.0, 2.5]).tolist() == [2, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("ids", "words"),
+    [
+        ([1.0, np.nan], "'m' has NaN in row 1"),
+        ([1.0, np.inf], "inf.* in row 1"),
+        (["a", None], "missing id .* in row 1"),
+        ([1j, 2], "[Cc]omplex"),
+    ],
+)
+def test_bad_ids_are_named(ids, words):
+    with pytest.raises(GinghamError, match=words):
+        Mode.of(ids, "m")
+
+
+def test_alphabet_orders_encodes_and_refuses():
+    alphabet = Alphabet.of([5, 1, 3, 1], given=True)
+    assert alphabet.values.tolist() == [1, 3, 5]
+    assert alphabet.encode(np.array([3, 5])).tolist() == [1, 2]
+    with pytest.raises(GinghamError, match="Label .*2.* in row 1 is not in the alphabet"):
+        alphabet.encode(np.array([1, 2]))
+    names = Alphabet.of(["no", "yes"], given=False)
+    assert not names.numeric
+    assert names.numbers.tolist() == [0, 1]
+
+
+def sample(weights=None):
+    return Sample.of(
+        [["u", "u", "v"], ["a", "b", "a"]],
+        [1, 2, 1],
+        weights,
+        names=["user", "movie"],
+        alphabet=Alphabet.of([1, 2], True),
+    )
+
+
+def test_sample_counts_and_layout():
+    s = sample([2, 1, 3])
+    assert (s.n_rows, s.n_tuples, s.shape) == (3, 6.0, (2, 2))
+    assert s.counts(1).tolist() == [5, 1]
+    rows = s.rows(1, OneHot(2))
+    assert rows.indptr.tolist() == [0, 2, 3]
+    assert rows.weights.tolist() == [2, 3, 1]
+    assert s.rows(1, OneHot(2)) is rows
+    np.testing.assert_array_equal(evaluate(Moments(2), s.labels, None), [[1, 1, 1], [1, 2, 4], [1, 1, 1]])
+
+
+def test_whole_weights_are_counts_and_others_are_not():
+    assert sample().has_counts
+    assert sample([2, 1, 3]).has_counts
+    assert not sample([0.5, 1, 3]).has_counts
+
+
+def test_take_keeps_modes_and_alphabet():
+    part = sample([2, 1, 3]).take(np.array([True, False, True]))
+    assert part.n_tuples == 5
+    assert part.shape == (2, 2)
+    assert part.alphabet is not None
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        ([1, -1, 1], "-1.0 in row 1"),
+        ([1, np.nan, 1], "nan in row 1"),
+        ([1, 2], r"one number per row, \(3,\)"),
+        ([0, 0, 0], "nothing to learn"),
+    ],
+)
+def test_bad_weights_are_named(weights, words):
+    with pytest.raises(GinghamError, match=words):
+        sample(weights)
+
+
+def test_rows_and_labels_must_match():
+    with pytest.raises(GinghamError, match="3 rows but y has 2"):
+        Sample.of([["u", "u", "v"]], [1, 2])
+    with pytest.raises(GinghamError, match="was not among the items"):
+        Sample.of([["u", "w"]], [1, 2], modes=[Mode.of(["u"], "user")])
