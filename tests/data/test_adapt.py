@@ -26,7 +26,7 @@ def test_frames_keep_names_and_column_types(make):
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
 def test_missing_ids_and_columns_are_named(make):
-    with pytest.raises(GinghamError, match="'user' has a missing id .* in row 1"):
+    with pytest.raises(GinghamError, match=r"'user' has a missing id .* in row 1"):
         id_columns(make({"user": ["u", None], "movie": [1, 2]}))
     with pytest.raises(GinghamError, match="no column 'star'; the table has 'user'"):
         from_frame(make(TABLE), ["user", "movie"], "star")

@@ -56,7 +56,7 @@ def test_alphabet_orders_encodes_and_refuses():
     alphabet = Alphabet.of([5, 1, 3, 1], given=True)
     assert alphabet.values.tolist() == [1, 3, 5]
     assert alphabet.encode(np.array([3, 5])).tolist() == [1, 2]
-    with pytest.raises(GinghamError, match="Label .*2.* in row 1 is not in the alphabet"):
+    with pytest.raises(GinghamError, match=r"Label .*2.* in row 1 is not in the alphabet"):
         alphabet.encode(np.array([1, 2]))
     names = Alphabet.of(["no", "yes"], given=False)
     assert not names.numeric
