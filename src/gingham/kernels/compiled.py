@@ -1,126 +1,169 @@
 """numba: one thread owns an item's row, so the result does not depend on the number of threads."""
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from math import prod
+
 import numpy as np
-from numba import njit, prange
+from numba import get_num_threads, njit
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels.layout import Rows
+from gingham.kernels.vectors import sum_rows
 
-N_BLOCKS = 64  # rows are dealt out in blocks of nearly equal numbers of tuples
+SERIAL_WORK = 2**21  # fewer multiply-adds than this are done before a second thread has started
+BLOCKS_PER_THREAD = 4  # blocks are balanced by tuples; a few more of them than threads even out the rest
+RUN = 256  # tuples added up before their sum joins the total: keeps float32 sums exact to about 1e-6
 
 
 def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out: Floats) -> None:
-    """The same sums as the reference, in the same order within a row."""
+    """The same sums as the reference, in runs of RUN tuples."""
     dtype = out.dtype
-    unit = rows.weights is None
-    weights = np.ones(1, dtype) if rows.weights is None else rows.weights.astype(dtype, copy=False)
-    blocks = balanced_blocks(rows.indptr, start, stop)
+    labels = np.empty(0, np.int32) if rows.labels is None else rows.labels
+    features = np.empty((0, 1)) if rows.features is None else rows.features
+    weights = np.empty(0) if rows.weights is None else rows.weights
+    run: Callable[[int, int], None]
     if len(assigns) == 1:
-        factor = np.ascontiguousarray(assigns[0])
-        if rows.labels is not None:
-            _pair_one_hot(rows.indptr, rows.others[0], rows.labels, weights, unit, factor, start, blocks, out)
-        elif rows.features is not None:
-            features = rows.features.astype(dtype, copy=False)
-            _pair_dense(rows.indptr, rows.others[0], features, weights, unit, factor, start, blocks, out)
+        table, stride = padded(assigns[0])
+        other = rows.others[0]
+
+        def run(a: int, b: int) -> None:
+            _pair(rows.indptr, other, labels, features, weights, table, stride, start, a, b, out)
+    else:
+        widths = np.array([q.shape[1] for q in assigns], dtype=np.int64)
+        offsets = np.cumsum([0, *(q.size for q in assigns)], dtype=np.int64)
+        flat = np.concatenate([np.ones(0, dtype), *(np.ravel(q) for q in assigns)])
+
+        def run(a: int, b: int) -> None:
+            _many(rows.indptr, rows.others, labels, features, weights, flat, offsets, widths, start, a, b, out)
+
+    work = int(rows.indptr[stop] - rows.indptr[start]) * prod(q.shape[1] for q in assigns)
+    in_blocks(run, rows.indptr, start, stop, work)
+
+
+def in_blocks(run: Callable[[int, int], None], indptr: Ints, start: int, stop: int, work: int) -> None:
+    """Call ``run(a, b)`` on blocks of rows that cover start:stop, on as many threads as numba may use.
+
+    Threads share nothing but what they read; compiled code releases the interpreter lock.
+    """
+    n_threads = get_num_threads() if work > SERIAL_WORK else 1
+    if n_threads == 1:
+        run(start, stop)
         return
-    widths = np.array([q.shape[1] for q in assigns], dtype=np.int64)
-    offsets = np.concatenate([[0], np.cumsum([q.size for q in assigns])]).astype(np.int64)
-    flat = np.concatenate([np.ravel(q) for q in assigns]) if assigns else np.ones(1, dtype)
-    one_hot = rows.labels is not None
-    labels = rows.labels if rows.labels is not None else np.zeros(1, np.int32)
-    features = np.ones((1, 1), dtype) if rows.features is None else rows.features.astype(dtype, copy=False)
-    _many(
-        rows.indptr, rows.others, labels, features, one_hot, weights, unit,
-        flat, offsets, widths, start, blocks, out,
-    )  # fmt: skip
+    cuts = balanced(indptr, start, stop, n_threads * BLOCKS_PER_THREAD)
+    with ThreadPoolExecutor(n_threads) as pool:
+        list(pool.map(run, cuts[:-1].tolist(), cuts[1:].tolist()))
 
 
-def balanced_blocks(indptr: Ints, start: int, stop: int) -> Ints:
-    """Row boundaries (N_BLOCKS + 1,) between start and stop with about equal numbers of tuples."""
-    targets = np.linspace(indptr[start], indptr[stop], N_BLOCKS + 1)
-    cuts = np.searchsorted(indptr[start : stop + 1], targets) + start
+def balanced(indptr: Ints, start: int, stop: int, n_blocks: int) -> Ints:
+    """Row boundaries (n_blocks + 1,) between start and stop with about equal numbers of tuples."""
+    targets = np.linspace(indptr[start], indptr[stop], n_blocks + 1)
+    cuts: Ints = np.searchsorted(indptr[start : stop + 1], targets) + start
     cuts[0], cuts[-1] = start, stop
-    return np.maximum.accumulate(np.minimum(cuts, stop)).astype(np.int64)
+    return np.maximum.accumulate(np.minimum(cuts, stop))
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"}, boundscheck=False)
-def _pair_one_hot(indptr, other, labels, weights, unit, factor, start, blocks, out):  # type: ignore[no-untyped-def]
-    """Equivalent to ``np.add.at(out, (item − start, labels), weights[:, None] * factor[other])``."""
-    m = factor.shape[1]
-    for block in prange(len(blocks) - 1):
-        for x in range(blocks[block], blocks[block + 1]):
-            for e in range(indptr[x], indptr[x + 1]):
-                row = out[x - start, labels[e]]
-                q = factor[other[e]]
+def padded(assign: Floats) -> tuple[Floats, int]:
+    """The table with rows filled up with zeros to a multiple of 8 numbers, flat, and the row length."""
+    n, m = assign.shape
+    stride = -(-m // 8) * 8
+    if stride == m:
+        return np.ascontiguousarray(assign).reshape(-1), m
+    table = np.zeros((n, stride), dtype=assign.dtype)
+    table[:, :m] = assign
+    return table.reshape(-1), stride
+
+
+@njit(nogil=True)  # inlined into its cached callers
+def _add_run(sums, at, table, stride, codes, scale, start, stop):
+    """Equivalent to ``sums[at:at+stride] += scale @ table.reshape(-1, stride)[codes[start:stop]]``."""
+    shift = 0
+    while shift + 32 <= stride:
+        sum_rows(32, sums, at + shift, table, shift, stride, codes, scale, start, stop)
+        shift += 32
+    if shift + 16 <= stride:
+        sum_rows(16, sums, at + shift, table, shift, stride, codes, scale, start, stop)
+        shift += 16
+    if shift < stride:
+        sum_rows(8, sums, at + shift, table, shift, stride, codes, scale, start, stop)
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _pair(indptr, other, labels, features, weights, table, stride, base, start, stop, out):
+    """One other mode; an array of length 0 stands for no labels, features or weights.
+
+    Equivalent to ``np.add.at(out, (item − base, labels), weights[:, None] * q[other])`` for one-hot, and
+    ``np.add.at(out, item − base, (weights[:, None] * features)[:, :, None] * q[other][:, None])`` for dense.
+    """
+    n_features, width = out.shape[1], out.shape[2]
+    one_hot, unit = len(labels) > 0, len(weights) == 0
+    sums = np.zeros(n_features * stride, out.dtype)
+    scale = np.empty(RUN, out.dtype)
+    for x in range(start, stop):
+        sums[:] = 0
+        e = indptr[x]
+        while e < indptr[x + 1]:
+            end = min(e + RUN, indptr[x + 1])
+            if one_hot:
+                label = labels[e]
+                f = e + 1
+                while f < end and labels[f] == label:
+                    f += 1
+                end = f
                 if unit:
-                    for c in range(m):
-                        row[c] += q[c]
+                    _add_run(sums, label * stride, table, stride, other, None, e, end)
                 else:
-                    w = weights[e]
-                    for c in range(m):
-                        row[c] += w * q[c]
+                    for i in range(end - e):
+                        scale[i] = weights[e + i]
+                    _add_run(sums, label * stride, table, stride, other, scale, e, end)
+            else:
+                for k in range(n_features):
+                    for i in range(end - e):
+                        scale[i] = features[e + i, k] if unit else features[e + i, k] * weights[e + i]
+                    _add_run(sums, k * stride, table, stride, other, scale, e, end)
+            e = end
+        for k in range(n_features):
+            for c in range(width):
+                out[x - base, k, c] = sums[k * stride + c]
 
 
-@njit(cache=True, parallel=True, fastmath={"contract"}, boundscheck=False)
-def _pair_dense(indptr, other, features, weights, unit, factor, start, blocks, out):  # type: ignore[no-untyped-def]
-    """Equivalent to ``np.add.at(out, item − start, w[:, None, None] * t[:, :, None] * factor[other][:, None])``."""
-    m = factor.shape[1]
-    for block in prange(len(blocks) - 1):
-        for x in range(blocks[block], blocks[block + 1]):
-            for e in range(indptr[x], indptr[x + 1]):
-                q = factor[other[e]]
-                for k in range(features.shape[1]):
-                    t = features[e, k]
-                    if not unit:
-                        t *= weights[e]
-                    row = out[x - start, k]
-                    for c in range(m):
-                        row[c] += t * q[c]
+@njit(cache=True, nogil=True, boundscheck=False)
+def _many(indptr, others, labels, features, weights, flat, offsets, widths, base, start, stop, out):
+    """Any number of other modes, none included: an outer product per tuple, its last factor not stored.
 
-
-@njit(cache=True, parallel=True, fastmath={"contract"}, boundscheck=False)
-def _many(  # type: ignore[no-untyped-def]
-    indptr,
-    others,
-    labels,
-    features,
-    one_hot,
-    weights,
-    unit,
-    flat,
-    offsets,
-    widths,
-    start,
-    blocks,
-    out,
-):
-    """Any number of other modes: the outer product of their rows is built in a buffer per block."""
-    d = len(widths)
-    width = out.shape[2]
-    for block in prange(len(blocks) - 1):
-        product = np.empty(width, out.dtype)
-        for x in range(blocks[block], blocks[block + 1]):
-            for e in range(indptr[x], indptr[x + 1]):
-                product[0] = out.dtype.type(1.0) if unit else weights[e]
-                size = 1
-                for j in range(d):
-                    m = widths[j]
-                    at = offsets[j] + others[j, e] * m
-                    # From the back, so that an entry is read before its place is written.
-                    for a in range(size - 1, -1, -1):
-                        base = product[a]
-                        for c in range(m - 1, -1, -1):
-                            product[a * m + c] = base * flat[at + c]
-                    size *= m
-                if one_hot:
-                    row = out[x - start, labels[e]]
-                    for r in range(width):
-                        row[r] += product[r]
-                else:
-                    for k in range(features.shape[1]):
-                        t = features[e, k]
-                        row = out[x - start, k]
-                        for r in range(width):
-                            row[r] += t * product[r]
+    Equivalent to ``np.add.at(out, item − base, (weights[:, None] * features)[:, :, None] * product[:, None])``
+    with ``product[e] = q_1[others[0, e]] ⊗ q_2[others[1, e]] ⊗ …``.
+    """
+    n_factors, n_features, width = len(widths), out.shape[1], out.shape[2]
+    one_hot, unit = len(labels) > 0, len(weights) == 0
+    last = widths[n_factors - 1] if n_factors else 1
+    product = np.empty(max(width // last, 1), out.dtype)
+    lone = np.ones(1, out.dtype)
+    for x in range(start, stop):
+        out[x - base] = 0
+        for e in range(indptr[x], indptr[x + 1]):
+            product[0] = 1.0 if unit else weights[e]
+            size = 1
+            for j in range(n_factors - 1):
+                m = widths[j]
+                at = offsets[j] + others[j, e] * m
+                # From the back, so that an entry is read before its place is written.
+                for a in range(size - 1, -1, -1):
+                    share = product[a]
+                    for c in range(m - 1, -1, -1):
+                        product[a * m + c] = share * flat[at + c]
+                size *= m
+            q = lone
+            if n_factors:
+                at = offsets[n_factors - 1] + others[n_factors - 1, e] * last
+                q = flat[at : at + last]
+            for k in range(1 if one_hot else n_features):
+                row = out[x - base, labels[e] if one_hot else k]
+                for a in range(size):
+                    share = product[a] if one_hot else out.dtype.type(features[e, k]) * product[a]
+                    cells = row[a * last : (a + 1) * last]
+                    for c in range(last):
+                        cells[c] += share * q[c]

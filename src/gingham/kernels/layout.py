@@ -55,11 +55,16 @@ def project(
     -------
     ndarray of shape (stop − start, K, Π m_j)
         The other modes' clusters are flattened in C order; dtype that of the assignments.
+
+    Notes
+    -----
+    Equivalent to ``np.add.at(zeros, item, w[:, None, None] * t[:, :, None] * product[:, None, :])`` with
+    ``product[e] = q_1[others[0, e]] ⊗ q_2[others[1, e]] ⊗ …``. A backend fills the whole of ``out``.
     """
     stop = rows.n_items if stop is None else stop
     width = prod(q.shape[1] for q in assigns)
     dtype = assigns[0].dtype if assigns else np.dtype(np.float64)
-    out: Floats = np.zeros((stop - start, rows.n_features, width), dtype=dtype)
+    out: Floats = np.empty((stop - start, rows.n_features, width), dtype=dtype)
     _backend(backend).project(rows, tuple(assigns), start, stop, out)
     return out
 

@@ -10,6 +10,7 @@ from gingham.kernels.layout import Rows
 
 def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out: Floats) -> None:
     """Add each tuple's share to its item's row of ``out``, one tuple at a time."""
+    out[...] = 0
     for x in range(start, stop):
         for e in range(rows.indptr[x], rows.indptr[x + 1]):
             product = np.ones(1)
