@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from math import prod
+from threading import Thread
 
 import numpy as np
 from numba import get_num_threads, njit
@@ -53,9 +54,19 @@ def in_blocks(run: Callable[[int, int], None], indptr: Ints, start: int, stop: i
     if n_threads == 1:
         run(start, stop)
         return
-    cuts = balanced(indptr, start, stop, n_threads * BLOCKS_PER_THREAD)
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(run, cuts[:-1].tolist(), cuts[1:].tolist()))
+    cuts = balanced(indptr, start, stop, n_threads * BLOCKS_PER_THREAD).tolist()
+    blocks = iter(list(pairwise(cuts)))
+
+    def take() -> None:
+        for a, b in blocks:  # each block goes to the first thread that is free
+            run(a, b)
+
+    helpers = [Thread(target=take) for _ in range(n_threads - 1)]
+    for helper in helpers:
+        helper.start()
+    take()
+    for helper in helpers:
+        helper.join()
 
 
 def balanced(indptr: Ints, start: int, stop: int, n_blocks: int) -> Ints:
