@@ -116,7 +116,7 @@ def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> li
     """For each mode, points (n_items, dim) in which similar items are near, and weights (n_items,)."""
     found: list[tuple[list[Floats], Floats]] = [([], np.zeros(mode.n_items)) for mode in problem.structure.modes]
     for relation, (sample, factor) in enumerate(zip(problem.samples, problem.structure.factors)):
-        responses = _responses(problem, relation)
+        responses = label_responses(problem, relation)
         for position, mode in enumerate(factor):
             columns, weights = found[mode]
             weights += sample.counts(position)
@@ -126,7 +126,7 @@ def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> li
     return [(np.hstack(columns), weights + 1.0) for columns, weights in found]
 
 
-def _responses(problem: Problem, relation: int) -> Floats:
+def label_responses(problem: Problem, relation: int) -> Floats:
     """What is averaged per item, centred, (N, r): the labels, or their one-hot codes when they are names."""
     sample, cell = problem.samples[relation], problem.cells[relation]
     if sample.labels is None:
@@ -191,13 +191,13 @@ def _scaled(points: Floats, noise: Any) -> Floats:
     return points * np.sqrt(np.clip(share, 0.02, 1.0) / np.where(variance > 0, variance, 1.0))
 
 
-def k_means(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator) -> Anything:
+def k_means(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator, n_init: int = 1) -> Anything:
     """Labels (n_items,) of a weighted k-means with k-means++ seeds."""
     if n_clusters <= 1:
         return np.zeros(len(points), dtype=np.int64)
     distinct = len(np.unique(points, axis=0))
     seed = int(rng.integers(2**31 - 1))
-    fitted = KMeans(min(n_clusters, distinct), n_init=1, max_iter=20, random_state=seed).fit(
+    fitted = KMeans(min(n_clusters, distinct), n_init=n_init, max_iter=20, random_state=seed).fit(
         points, sample_weight=weights
     )
     return fitted.labels_.astype(np.int64)

@@ -1,0 +1,1 @@
+"""Planted data with known answers, and loaders for public sets."""
