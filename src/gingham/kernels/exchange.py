@@ -1,0 +1,182 @@
+"""Exchange moves on co-occurrence tables: one item at a time goes where the tables' information is highest."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from gingham.arrays import Floats, Ints
+
+
+def exchange(
+    labels: Ints,
+    n_clusters: Ints,
+    groups: Ints,
+    items: Ints,
+    slots: Ints,
+    weights: Floats,
+    offsets: Ints,
+    strides: Ints,
+    size_weight: float,
+    order: Ints,
+    max_sweeps: int,
+) -> tuple[Ints, float, int]:
+    """Raise Σ_slots N·I(slot) − size_weight·Σ_groups n·H(cluster sizes) by moving one item at a time.
+
+    I(slot) = Σ_c T ln T − Σ_k Σ_c M_k ln M_k up to constants, with T the slot's table of clusters and
+    M_k its margins. Items of several slots, and an item at several places of one tuple, are moved
+    everywhere at once.
+
+    Parameters
+    ----------
+    labels : (n,) cluster of every item; not changed
+    n_clusters : (n,) clusters open to every item; 1 for an item that stays where it is
+    groups : (n,) which clustering an item belongs to
+    items : (P, K) items of every tuple, −1 beyond the order of its slot
+    slots, weights : (P,) table and count of every tuple
+    offsets : (S + 1,) where each slot's table begins in the flat array of all cells
+    strides : (S, K) step in that array per cluster of each place
+    order : items in the order in which they are visited
+
+    Returns
+    -------
+    new labels, the objective (up to a constant of the data), sweeps done
+    """
+    n = len(labels)
+    at = np.concatenate(list(items.T))
+    tuples = np.tile(np.arange(len(items)), items.shape[1])
+    keep = at >= 0
+    at, tuples = at[keep], tuples[keep]
+    pairs = np.unique(at.astype(np.int64) * len(items) + tuples)
+    owner, entry = pairs // max(len(items), 1), pairs % max(len(items), 1)
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owner, minlength=n), out=indptr[1:])
+    found = labels.astype(np.int64).copy()
+    widest = int(n_clusters.max()) if n else 1
+    objective, sweeps = _exchange(
+        found, n_clusters.astype(np.int64), groups.astype(np.int64), items.astype(np.int64), slots.astype(np.int64),
+        weights, offsets.astype(np.int64), strides.astype(np.int64), indptr, entry, size_weight,
+        order.astype(np.int64), max_sweeps, widest,
+    )  # fmt: skip
+    return found, float(objective), int(sweeps)
+
+
+@njit(cache=True)
+def _xlogx(v):  # type: ignore[no-untyped-def]
+    return v * np.log(v) if v > 0.0 else 0.0
+
+
+@njit(cache=True)
+def _exchange(  # type: ignore[no-untyped-def]
+    labels,
+    n_clusters,
+    groups,
+    items,
+    slots,
+    weights,
+    offsets,
+    strides,
+    indptr,
+    entries,
+    size_weight,
+    order,
+    max_sweeps,
+    widest,
+):
+    n, n_tuples, places = len(labels), items.shape[0], items.shape[1]
+    n_slots = len(offsets) - 1
+    table = np.zeros(offsets[n_slots])
+    margins = np.zeros((n_slots, places, max(widest, labels.max() + 1)))
+    sizes = np.zeros((groups.max() + 1, margins.shape[2]))
+    for a in range(n):
+        sizes[groups[a], labels[a]] += 1.0
+    for t in range(n_tuples):
+        at = offsets[slots[t]]
+        for k in range(places):
+            if items[t, k] >= 0:
+                at += strides[slots[t], k] * labels[items[t, k]]
+                margins[slots[t], k, labels[items[t, k]]] += weights[t]
+        table[at] += weights[t]
+    # What one item touches: cells with the item's own cluster set to 0, their step per cluster, their weight.
+    most = 0
+    for a in range(n):
+        most = max(most, indptr[a + 1] - indptr[a])
+    where = np.empty(most, np.int64)
+    step = np.empty(most, np.int64)
+    amount = np.empty(most)
+    own = np.zeros((n_slots, places))
+    merged = np.full((places, offsets[n_slots]), -1)
+    sweeps = 0
+    for _ in range(max_sweeps):
+        moved = 0
+        for a in order:
+            if n_clusters[a] < 2:
+                continue
+            used = 0
+            own[:] = 0.0
+            for e in range(indptr[a], indptr[a + 1]):
+                t = entries[e]
+                base, stride, times, place = offsets[slots[t]], 0, 0, 0
+                for k in range(places):
+                    if items[t, k] == a:
+                        stride += strides[slots[t], k]
+                        own[slots[t], k] += weights[t]
+                        times += 1
+                        place = k
+                    elif items[t, k] >= 0:
+                        base += strides[slots[t], k] * labels[items[t, k]]
+                if times == 1 and merged[place, base] >= 0:  # same cell as an earlier tuple
+                    amount[merged[place, base]] += weights[t]
+                    continue
+                if times == 1:
+                    merged[place, base] = used
+                where[used], step[used], amount[used] = base, stride, weights[t]
+                used += 1
+            for k in range(places):
+                for u in range(used):
+                    merged[k, where[u]] = -1
+            c0, group = labels[a], groups[a]
+            for u in range(used):
+                table[where[u] + c0 * step[u]] -= amount[u]
+            for s in range(n_slots):
+                for k in range(places):
+                    margins[s, k, c0] -= own[s, k]
+            sizes[group, c0] -= 1.0
+            best, chosen = -np.inf, c0
+            for i in range(n_clusters[a]):
+                c = (c0 + i) % n_clusters[a]  # ties stay
+                gain = size_weight * (_xlogx(sizes[group, c] + 1.0) - _xlogx(sizes[group, c]))
+                for u in range(used):
+                    cell = where[u] + c * step[u]
+                    gain += _xlogx(table[cell] + amount[u]) - _xlogx(table[cell])
+                    table[cell] += amount[u]
+                for u in range(used):
+                    table[where[u] + c * step[u]] -= amount[u]
+                for s in range(n_slots):
+                    for k in range(places):
+                        if own[s, k] > 0.0:
+                            gain -= _xlogx(margins[s, k, c] + own[s, k]) - _xlogx(margins[s, k, c])
+                if gain > best + 1e-9:
+                    best, chosen = gain, c
+            labels[a] = chosen
+            for u in range(used):
+                table[where[u] + chosen * step[u]] += amount[u]
+            for s in range(n_slots):
+                for k in range(places):
+                    margins[s, k, chosen] += own[s, k]
+            sizes[group, chosen] += 1.0
+            moved += chosen != c0
+        sweeps += 1
+        if moved == 0:
+            break
+    objective = 0.0
+    for cell in range(len(table)):
+        objective += _xlogx(table[cell])
+    for s in range(n_slots):
+        for k in range(places):
+            for c in range(margins.shape[2]):
+                objective -= _xlogx(margins[s, k, c])
+    for g in range(sizes.shape[0]):
+        for c in range(sizes.shape[1]):
+            objective += size_weight * _xlogx(sizes[g, c])
+    return objective, sweeps

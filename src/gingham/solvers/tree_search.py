@@ -1,0 +1,124 @@
+"""How a tree is found: which losses and starts are tried, and which leaves merge when nobody says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gingham.cells import CellModel, Logarithmic
+from gingham.certificates.tree import sequence_price, tree_bound
+from gingham.data import Sample
+from gingham.data.features import evaluate
+from gingham.errors import GinghamError
+from gingham.problem import Objective, Problem
+from gingham.solvers.loop import Solution
+from gingham.solvers.messages import Messages
+from gingham.starts_trees import tree_start, with_tables
+from gingham.structure import Tree
+
+TRIVIAL = 0.01  # an objective this close to one cluster's has found nothing
+MAX_LEAVES = 6  # the greedy search fits grids of all leaves that are not merged yet
+
+Report = Callable[[int, float, Objective], None]
+
+
+def solve_tree(
+    problem: Problem,
+    n_clusters: Sequence[int],
+    solver: Messages,
+    start: Any,
+    rng: np.random.Generator,
+    report: Report | None = None,
+) -> Solution:
+    """The lower of two runs: on the loss itself, and on the log loss first.
+
+    Each is stuck sometimes where the other is not. When neither leaves the trivial tree and the start was
+    spectral, the agreement start is tried: it alone sees parities.
+    """
+    best = _both_runs(problem, n_clusters, solver, start, rng, report)
+    if isinstance(start, str) and start == "spectral":
+        trivial = one_cluster(problem)
+        if best.objective.total > (1.0 - TRIVIAL) * trivial:
+            other = _both_runs(problem, n_clusters, solver, "agreement", rng, report)
+            best = min((best, other), key=lambda s: s.objective.total)
+    return best
+
+
+def _both_runs(
+    problem: Problem,
+    n_clusters: Sequence[int],
+    solver: Messages,
+    start: Any,
+    rng: np.random.Generator,
+    report: Report | None,
+) -> Solution:
+    begin = tree_start(start, problem, n_clusters, rng)
+    direct = solver.solve(problem, begin, report)
+    alphabet = problem.samples[0].alphabet
+    if alphabet is None or isinstance(problem.cells[0], Logarithmic) or direct.interrupted:
+        return direct
+    soft = replace(problem, cells=(Logarithmic(alphabet),), betas=(1.0,))
+    smooth = solver.solve(soft, with_tables(soft, begin.assign), report)
+    second = solver.solve(problem, with_tables(problem, smooth.posterior.assign), report)
+    return min((direct, second), key=lambda s: s.objective.total)
+
+
+def one_cluster(problem: Problem) -> float:
+    """F of the trivial tree: one answer for all tuples, no information."""
+    cell, sample = problem.cells[0], problem.samples[0]
+    weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+    statistics = weights @ evaluate(cell.features, sample.labels, sample.label_codes)
+    return float(problem.betas[0] * cell.envelope(statistics))
+
+
+class Choice(NamedTuple):
+    """A tree that was chosen: its merges, its fit, its certificate and what choosing it costs."""
+
+    merges: tuple[tuple[int, ...], ...]
+    solution: Solution
+    certificate: float
+    price: float
+
+
+def choose_tree(
+    sample: Sample,
+    cell: CellModel,
+    beta: float,
+    leaves: Sequence[int],
+    n_inner: int,
+    solver: Messages,
+    rng: np.random.Generator,
+    delta: float = 0.05,
+    tied: Sequence[Sequence[int]] = (),
+) -> Choice:
+    """Merge the pair that lowers the certificate most, until none does.
+
+    The certificate holds for all trees that could have been chosen: it includes −ln of their prior.
+    """
+    d = len(leaves)
+    if d > MAX_LEAVES:
+        raise GinghamError(f"structure='auto' compares trees of up to {MAX_LEAVES} leaves; give merges= for {d}.")
+
+    def fitted(merges: tuple[tuple[int, ...], ...]) -> Choice:
+        tree, n_clusters = Tree.build(sample.modes, leaves, merges, tied)
+        problem = Problem(tree, (sample,), (cell,), (beta,))
+        solution = solve_tree(problem, n_clusters, solver, "spectral", rng)
+        price = sequence_price(d, merges)
+        value = tree_bound(solution.posterior, sample, delta, structure_price=price).value
+        return Choice(merges, solution, value, price)
+
+    best = fitted(())
+    top = list(range(d))
+    while len(top) > 2:
+        tried = [fitted((*best.merges, (a, b, n_inner))) for a, b in combinations(top, 2)]
+        challenger = min(tried, key=lambda choice: choice.certificate)
+        if challenger.certificate >= best.certificate:
+            break
+        best = challenger
+        a, b, _ = best.merges[-1]
+        top = [node for node in top if node not in (a, b)] + [d + len(best.merges) - 1]
+    return best
