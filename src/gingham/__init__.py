@@ -22,6 +22,7 @@ _PUBLIC = {
     "RefusedCertificate": "gingham.errors",
     "Sample": "gingham.data",
     "TableLoss": "gingham.cells",
+    "TreeCoClustering": "gingham.estimators",
     "UnseenItemsWarning": "gingham.errors",
     "ZeroOne": "gingham.cells",
     "from_frame": "gingham.data.adapt",

@@ -7,6 +7,7 @@ from typing import Any
 MODULES = {
     "CoClusteringClassifier": "coclustering",
     "CoClusteringRegressor": "coclustering",
+    "TreeCoClustering": "tree",
     "load": "base",
 }
 

@@ -20,7 +20,7 @@ from gingham.solvers.messages import Messages
 from gingham.starts_trees import tree_start, with_tables
 from gingham.structure import Tree
 
-TRIVIAL = 0.01  # an objective this close to one cluster's has found nothing
+TRIVIAL = 0.15  # an objective this close to one cluster's may have fitted noise only
 MAX_LEAVES = 6  # the greedy search fits grids of all leaves that are not merged yet
 
 Report = Callable[[int, float, Objective], None]
@@ -36,7 +36,7 @@ def solve_tree(
 ) -> Solution:
     """The lower of two runs: on the loss itself, and on the log loss first.
 
-    Each is stuck sometimes where the other is not. When neither leaves the trivial tree and the start was
+    Each is stuck sometimes where the other is not. When neither gets far from the trivial tree and the start was
     spectral, the agreement start is tried: it alone sees parities.
     """
     best = _both_runs(problem, n_clusters, solver, start, rng, report)

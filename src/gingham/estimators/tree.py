@@ -1,0 +1,347 @@
+"""TreeCoClustering: many modes whose clusters merge step by step (P0 §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.cells import CellModel
+from gingham.certificates.tree import tree_bound
+from gingham.data import Alphabet, Mode, Sample
+from gingham.errors import GinghamError
+from gingham.estimators.base import GridModel, expand_clusters, posterior_from_state, stderr_progress
+from gingham.estimators.coclustering import _CoClustering, finite_labels, make_schedule
+from gingham.problem import Objective, Problem
+from gingham.solvers.loop import Callback, Progress
+from gingham.solvers.messages import Messages
+from gingham.solvers.tree_density import Stages
+from gingham.solvers.tree_search import choose_tree, solve_tree
+from gingham.structure import Tree
+from gingham.tree_density import TreeDensity
+from gingham.trees import TreePosterior
+
+STRUCTURES = ("pairs", "auto")
+
+
+class TreeCoClustering(_CoClustering):
+    """Cluster the items of every mode, then the pairs of clusters, and so on; the top cells predict.
+
+    A grid over d modes has Π m_i cells; a tree has only the product of its roots' clusters, so that it
+    can be learned and certified where a grid explodes (P0 eqs. 50-51). ``loss="density"`` models the
+    tuples themselves instead of a label (P0 Fig. 9).
+
+    Parameters
+    ----------
+    leaves : int or sequence of int
+        Clusters of each column of X.
+    merges : sequence of (child, …, child, D), optional
+        Merge i makes node d + i (leaves are nodes 0 to d − 1) with D clusters; D = None keeps every
+        combination by itself. Nodes that are merged nowhere are the roots.
+    structure : {"pairs", "auto"}
+        When merges are not given: "pairs" merges neighbours two by two until two roots are left; "auto"
+        merges greedily the pair that lowers the certificate most (up to six columns), and pays for the choice.
+    n_inner : int, optional
+        Clusters of merges that are not given; the largest number of leaf clusters by default.
+    tied : "all" or groups of nodes, optional
+        Nodes that share one clustering: the positions of a sequence, say. "all" ties all leaves.
+    loss : {"zero-one", "absolute", "quadratic", "log", "pinball", "density"}, table or callable
+    beta : float
+        Trade-off per unit of the loss (per nat for the density).
+    start : {"spectral", "agreement", "random"}, leaf labels or TreePosterior
+        "agreement" finds parities; "spectral" turns to it when it finds nothing.
+    alphabet, bounds, schedule, n_init, max_iter, tol, backend, random_state, verbose
+        As in :class:`CoClusteringRegressor`. The density uses n_init, max_iter and random_state only.
+
+    Attributes
+    ----------
+    posterior_ : TreePosterior
+        ``assign_`` and ``labels_`` have the leaves' modes first, then the inner nodes.
+    density_ : TreeDensity
+        With ``loss="density"``, in place of ``posterior_``.
+    merges_ : tuple
+        The tree that was used.
+    structure_price_ : float
+        −ln of the prior of a tree chosen by looking at the data, nats; 0 when it was given.
+
+    Examples
+    --------
+    >>> from gingham import TreeCoClustering
+    >>> from gingham.datasets.trees import make_tree
+    >>> data = make_tree(4000, n_items=20, random_state=1)
+    >>> model = TreeCoClustering(leaves=4, merges=((0, 1, 3), (2, 3, 3)), beta=2.0, random_state=0)
+    >>> model.fit(data.X, data.y).answers_.shape
+    (3, 3)
+    """
+
+    def __init__(
+        self,
+        leaves: Any = 4,
+        merges: Any = None,
+        structure: str = "pairs",
+        n_inner: int | None = None,
+        tied: Any = None,
+        loss: Any = "zero-one",
+        beta: float = 2.0,
+        alphabet: Any = None,
+        bounds: tuple[float, float] | None = None,
+        start: Any = "spectral",
+        schedule: Any = "constant",
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        backend: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.leaves = leaves
+        self.merges = merges
+        self.structure = structure
+        self.n_inner = n_inner
+        self.tied = tied
+        self.loss = loss
+        self.beta = beta
+        self.alphabet = alphabet
+        self.bounds = bounds
+        self.start = start
+        self.schedule = schedule
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.backend = backend
+        self.random_state = random_state
+        self.verbose = verbose
+
+    merges_: tuple[tuple[int | None, ...], ...]
+
+    # fitting
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, callback: Callback | None = None) -> Self:
+        """Cluster the observed tuples; ``y`` are labels, and None for the density.
+
+        Parameters
+        ----------
+        X : array, list or frame of shape (N, d)
+            Item ids, one row per observed tuple.
+        y : array of shape (N,), optional
+        sample_weight : array of shape (N,), optional
+            Counts.
+        callback : callable, optional
+            Called with a ``Progress`` after every sweep.
+        """
+        if self._is_density:
+            columns = self._columns(X, reset=True)
+            sample = Sample.of(columns.columns, None, sample_weight, modes=self._leaf_modes(columns))
+            return self._fit_density(sample)
+        columns, labels, sample_weight = self._observed(X, y, sample_weight)
+        alphabet = self._alphabet(labels)
+        modes = self._leaf_modes(columns)
+        sample = Sample.of(columns.columns, labels, sample_weight, modes=modes, alphabet=alphabet)
+        return self._fit(sample, self._cell(alphabet), callback)
+
+    def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        solver = Messages(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
+        leaves = expand_clusters(self.leaves, sample.shape, sample.n_tuples)
+        tied = self._tied(len(leaves))
+        if callback is None and self.verbose:
+            callback = stderr_progress
+        if self.merges is None and self.structure == "auto":
+            if cell.n_answers is None:
+                raise GinghamError("structure='auto' chooses by certificate: use a loss with finitely many answers.")
+            inner = max(leaves) if self.n_inner is None else self.n_inner
+            choice = choose_tree(sample, cell, self.beta, leaves, inner, solver, rng, tied=tied)
+            self.merges_, self.structure_price_ = choice.merges, choice.price
+            self._set_solution(choice.solution)
+            return self
+        self.merges_ = self._merges(leaves)
+        self.structure_price_ = 0.0
+        tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, tied)
+        problem = Problem(tree, (sample,), (cell,), (self.beta,))
+        solutions = []
+        for restart in range(self.n_init):
+
+            def report(iteration: int, factor: float, objective: Objective, restart: int = restart) -> None:
+                if callback is not None:
+                    callback(Progress(restart, self.n_init, iteration, self.max_iter, factor, objective))
+
+            solutions.append(solve_tree(problem, n_clusters, solver, self.start, rng, report))
+        self._set_solution(min(solutions, key=lambda s: s.objective.total))
+        return self
+
+    def _fit_density(self, sample: Sample) -> Self:
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        leaves = expand_clusters(self.leaves, sample.shape, sample.n_tuples)
+        if self.merges is None and self.structure == "auto":
+            raise GinghamError("structure='auto' chooses by the certificate of a loss; give merges= for a density.")
+        self.merges_ = self._merges(leaves)
+        self.structure_price_ = 0.0
+        tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, self._tied(len(leaves)))
+        solver = Stages(self.beta, self.n_init, self.max_iter)
+        self.density_ = solver.solve(tree, n_clusters, sample, rng)
+        return self
+
+    @property
+    def _is_density(self) -> bool:
+        return isinstance(self.loss, str) and self.loss == "density"
+
+    def _tied(self, n_leaves: int) -> tuple[tuple[int, ...], ...]:
+        if self.tied is None:
+            return ()
+        if isinstance(self.tied, str):
+            if self.tied != "all":
+                raise GinghamError(f"tied={self.tied!r} is unknown; give 'all' or groups of nodes.")
+            return (tuple(range(n_leaves)),)
+        return tuple(tuple(group) for group in self.tied)
+
+    def _leaf_modes(self, columns: Any) -> list[Mode]:
+        """One Mode per column; tied columns number their items together."""
+        d = len(columns.columns)
+        names = columns.names or [f"mode{j}" for j in range(d)]
+        modes = [Mode.of(column, name) for column, name in zip(columns.columns, names)]
+        for group in self._tied(d):
+            places = [j for j in group if j < d]
+            if places:
+                together = np.concatenate([np.asarray(columns.columns[j]) for j in places])
+                shared = Mode.of(together, " ".join(names[j] for j in places))
+                for j in places:
+                    modes[j] = shared
+        return modes
+
+    def _merges(self, leaves: Sequence[int]) -> tuple[tuple[int | None, ...], ...]:
+        if self.merges is not None:
+            return tuple(tuple(merge) for merge in self.merges)
+        if self.structure not in STRUCTURES:
+            raise GinghamError(f"structure={self.structure!r} is unknown; choose one of {', '.join(STRUCTURES)}.")
+        width = max(leaves) if self.n_inner is None else self.n_inner
+        top, merges = list(range(len(leaves))), []
+        while len(top) > 2:
+            pairs = [top[i : i + 2] for i in range(0, len(top), 2)]
+            top = []
+            for pair in pairs:
+                if len(pair) == 1:
+                    top += pair
+                else:
+                    merges.append((*pair, width))
+                    top.append(len(leaves) + len(merges) - 1)
+        return tuple(merges)
+
+    def _labels(self, y: Any) -> Anything:
+        labels = column_or_1d(y, warn=True)
+        return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
+
+    def _alphabet(self, y: Anything) -> Alphabet | None:
+        if self.alphabet is not None:
+            return Alphabet.of(self.alphabet, given=True)
+        values = np.unique(y)
+        return Alphabet.of(values, given=False) if len(values) <= 1000 else None
+
+    # using
+
+    def _modes(self) -> tuple[Mode, ...]:
+        tree = self.density_.tree if self._is_density else self.posterior_.structure
+        return tree.columns()
+
+    def predict(self, X: Any, rule: str | None = None) -> Anything:
+        """The predicted label of each row.
+
+        ``rule`` is "mean", "median" or "mode"; by default the mean for losses of numbers (absolute,
+        quadratic) and the most probable label otherwise.
+        """
+        codes = self._codes(X)
+        cell = self.posterior_.cells[0]
+        if rule is None:
+            rule = "mean" if cell.ordered else "mode"
+        if rule == "mode":
+            return self.alphabet_[self.posterior_.predict_distribution(codes).argmax(axis=1)]
+        return self.posterior_.predict(codes, rule)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean loss of the randomised predictor, or the mean log density: greater is better."""
+        if self._is_density:
+            return float(self.score_samples(X).mean())
+        return -self.posterior_.gibbs_loss(self.sample(X, y))
+
+    def score_samples(self, X: Any) -> Floats:
+        """ln p of each row under the density tree; −∞ for items never seen."""
+        check_is_fitted(self, "density_")
+        return self.density_.log_density(self._codes(X))
+
+    def certificate(self, X: Any, y: Any, delta: float = 0.05, bound: str = "log-wealth") -> float:
+        """A bound on the expected loss of the randomised tree, in units of the loss.
+
+        X and y are the training tuples. ``bound`` is "log-wealth" or "theorem7" (P0 eq. 51).
+        """
+        check_is_fitted(self, "posterior_")
+        sample = self.sample(X, y)
+        found = tree_bound(self.posterior_, sample, delta, bound, self.structure_price_)
+        return found.value * self.posterior_.cells[0].range
+
+    @property
+    def leaf_labels_(self) -> tuple[Ints, ...]:
+        """Most probable cluster of each item, one array per column of X."""
+        tree = self.density_.tree if self._is_density else self.posterior_.structure
+        labels = self.density_.labels if self._is_density else self.posterior_.labels
+        return tuple(labels[mode] for mode in tree.tables[: tree.n_leaves])  # type: ignore[attr-defined]
+
+    # files
+
+    def _state(self) -> dict[str, Any]:
+        shared = {"merges_": self.merges_, "structure_price_": self.structure_price_}
+        if not self._is_density:
+            tree = self.posterior_.structure
+            return {**super()._state(), **shared, **tree_state(tree)}
+        found = self.density_
+        return {
+            **shared,
+            **tree_state(found.tree),
+            "modes": [{"name": mode.name, "items": mode.items} for mode in found.tree.modes],
+            "factors": found.tree.factors,
+            "frozen": found.tree.frozen,
+            "labels": list(found.labels),
+            "widths": found.widths,
+            "leaf_laws": list(found.leaves),
+            "inner_laws": list(found.inner),
+            "root_law": found.roots,
+            "n_features_in_": self.n_features_in_,
+            "feature_names_in_": getattr(self, "feature_names_in_", None),
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.merges_, self.structure_price_ = state["merges_"], state["structure_price_"]
+        if not self._is_density:
+            GridModel._restore(self, state)
+            grid = posterior_from_state(state)
+            tree = tree_from_state(state, grid.structure.modes)
+            self.posterior_ = TreePosterior(tree, grid.cells, grid.assign, grid.answers)
+            return
+        modes = tuple(Mode(mode["name"], mode["items"]) for mode in state["modes"])
+        self.density_ = TreeDensity(
+            tree_from_state(state, modes),
+            tuple(state["labels"]),
+            tuple(state["widths"]),
+            tuple(state["leaf_laws"]),
+            tuple(state["inner_laws"]),
+            state["root_law"],
+        )
+        self.n_features_in_ = state["n_features_in_"]
+        if state["feature_names_in_"] is not None:
+            self.feature_names_in_ = state["feature_names_in_"]
+
+
+def tree_state(tree: Any) -> dict[str, Any]:
+    return {"tables": list(tree.tables), "children": [list(nodes) for nodes in tree.children]}
+
+
+def tree_from_state(state: dict[str, Any], modes: tuple[Mode, ...]) -> Tree:
+    return Tree(
+        modes,
+        tuple(tuple(factor) for factor in state["factors"]),
+        tuple(state["frozen"]),
+        tuple(state["tables"]),
+        tuple(tuple(nodes) for nodes in state["children"]),
+    )

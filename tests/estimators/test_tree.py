@@ -1,0 +1,114 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import adjusted_rand_score
+
+import gingham as gg
+from gingham.datasets.trees import make_sequences, make_tree
+
+MERGES = ((0, 1, 3), (2, 3, 3))
+
+
+@pytest.fixture(scope="module")
+def planted():
+    return make_tree(6000, n_items=30, n_clusters=4, n_inner=3, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def fitted(planted):
+    model = gg.TreeCoClustering(4, MERGES, alphabet=range(4), random_state=0)
+    return model.fit(planted.X[:5000], planted.y[:5000])
+
+
+def test_planted_leaves_are_found_and_labels_predicted(planted, fitted):
+    for truth, found in zip(planted.leaves, fitted.leaf_labels_):
+        assert adjusted_rand_score(truth, found) > 0.95
+    X, y = planted.X[5000:], planted.y[5000:]
+    assert np.mean(fitted.predict(X) != y) < planted.bayes_error + 0.03
+    assert fitted.score(X, y) > -0.2
+    assert fitted.predict_distribution(X).sum(axis=1) == pytest.approx(1.0)
+
+
+def test_certificate_covers_and_beats_the_papers_bound(planted, fitted):
+    value = fitted.certificate(planted.X[:5000], planted.y[:5000])
+    assert -fitted.score(planted.X[5000:], planted.y[5000:]) < value < 1.0
+    assert value < fitted.certificate(planted.X[:5000], planted.y[:5000], bound="theorem7")
+
+
+def test_file_round_trip(fitted, planted, tmp_path):
+    fitted.save(tmp_path / "tree.gingham")
+    again = gg.load(tmp_path / "tree.gingham")
+    np.testing.assert_array_equal(again.predict(planted.X[:50]), fitted.predict(planted.X[:50]))
+    assert again.merges_ == fitted.merges_
+    assert again.certificate(planted.X, planted.y) == fitted.certificate(planted.X, planted.y)
+    clone(again)
+
+
+def test_parities_are_found_through_agreements():
+    data = make_tree(12000, n_items=24, n_clusters=2, n_inner=2, n_labels=2, noise=0.2, kind="parity", random_state=2)
+    model = gg.TreeCoClustering(2, ((0, 1, 2), (2, 3, 2)), random_state=0).fit(data.X[:10000], data.y[:10000])
+    assert -model.score(data.X[10000:], data.y[10000:]) < data.bayes_error + 0.03
+
+
+def test_the_tree_is_chosen_by_certificate_and_paid_for():
+    data = make_tree(8000, n_items=20, n_clusters=4, n_inner=3, n_labels=3, random_state=5)
+    X = data.X[:, [0, 2, 1, 3]]  # true pairs are now (0, 2) and (1, 3)
+    model = gg.TreeCoClustering(4, structure="auto", n_inner=3, alphabet=range(3), random_state=0).fit(X, data.y)
+    assert {tuple(sorted(merge[:2])) for merge in model.merges_} == {(0, 2), (1, 3)}
+    assert model.structure_price_ > 0
+    given = gg.TreeCoClustering(4, model.merges_, alphabet=range(3), random_state=0).fit(X, data.y)
+    assert given.certificate(X, data.y) < model.certificate(X, data.y)
+
+
+def test_density_sums_to_one_and_finds_shared_clusters(tmp_path):
+    data = make_sequences(4000, n_residues=4, n_clusters=3, n_inner=2, random_state=0)
+    model = gg.TreeCoClustering(
+        3, ((0, 1, 2), (2, 3, 2)), tied=((0, 1, 2, 3), (4, 5)), loss="density", n_init=3, random_state=0
+    ).fit(data.X[:3000])
+    everything = np.array(list(product(range(16), repeat=4)))
+    assert np.exp(model.score_samples(everything)).sum() == pytest.approx(1.0)
+    held_out = model.score(data.X[3000:])
+    assert held_out <= data.log_density[3000:].mean() + 0.05
+    counts = [np.bincount(data.X[:3000, j], minlength=16) + 1.0 for j in range(4)]
+    independent = sum(np.log(c / c.sum())[data.X[3000:, j]] for j, c in enumerate(counts)).mean()
+    assert held_out > independent + 0.2
+    model.save(tmp_path / "density")
+    np.testing.assert_array_equal(gg.load(tmp_path / "density").score_samples(data.X), model.score_samples(data.X))
+
+
+def test_tied_leaves_number_their_items_together():
+    rng = np.random.default_rng(0)
+    letters = np.array(list("abcdefgh"))
+    half = np.arange(8) % 2
+    codes = rng.integers(0, 8, (1500, 2))
+    y = half[codes[:, 0]] ^ half[codes[:, 1]]
+    model = gg.TreeCoClustering(2, (), tied="all", beta=3.0, start="spectral", random_state=0).fit(letters[codes], y)
+    assert len(model.assign_) == 1
+    assert -model.score(letters[codes], y) < 0.05
+    with pytest.warns(gg.UnseenItemsWarning):
+        model.predict([("a", "z")])
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"structure": "spiral"}, "structure"),
+        ({"structure": "auto", "loss": "quadratic"}, "finitely many"),
+        ({"tied": "some"}, "tied"),
+        ({"start": "magic"}, "start"),
+        ({"merges": ((0, 9, 2),)}, "names node 9"),
+        ({"loss": "density", "structure": "auto"}, "density"),
+    ],
+)
+def test_bad_requests_are_refused_with_a_sentence(planted, settings, says):
+    with pytest.raises(gg.GinghamError, match=says):
+        gg.TreeCoClustering(2, **settings).fit(planted.X[:200], planted.y[:200])
+
+
+def test_default_tree_pairs_neighbours_down_to_two_roots():
+    X = np.random.default_rng(0).integers(0, 3, (60, 7))
+    model = gg.TreeCoClustering(2, max_iter=3, random_state=0).fit(X, X[:, 0] % 2)
+    assert model.answers_.ndim == 2
+    assert sorted(child for merge in model.merges_ for child in merge[:-1]) == list(range(10))
