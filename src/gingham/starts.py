@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.utils.extmath import randomized_svd
 
 from gingham.arrays import Anything, Floats
 from gingham.data import OneHot, Sample
@@ -15,9 +16,10 @@ from gingham.errors import GinghamError
 from gingham.posterior import Posterior, label_features
 from gingham.problem import Problem
 
-STARTS = ("spectral", "means", "random")
+STARTS = ("spectral", "singular", "means", "random")
 SHRINK = 5.0  # tuples by which item means are pulled to the overall mean
 FIRMNESS = 0.95  # probability of the k-means cluster in an informed start
+LOOSE_FIRMNESS = 0.9  # the same for mixed memberships
 RANK = 4  # singular vectors in the spectral start
 
 
@@ -38,6 +40,8 @@ def make_start(
             )
         if start == "random":
             return random(problem, n_clusters, rng)
+        if start == "singular":
+            return singular(problem, n_clusters, rng)
         return informed(problem, n_clusters, rng, rank=RANK if start == "spectral" else 0)
     return from_labels(problem, start, n_clusters)
 
@@ -70,6 +74,36 @@ def informed(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generat
     for mode, (points, weights) in enumerate(embeddings):
         labels.append(k_means(points, weights, n_clusters[mode], rng))
     return from_labels(problem, labels, n_clusters, FIRMNESS)
+
+
+def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
+    """k-means on singular vectors of the centred labels, each divided by the root of both items' counts.
+
+    Means are not taken out first, so the leading vectors carry them and coordinates keep their
+    natural scale: the start for mixed memberships, where a wrong firm start is slow to mend.
+    Two modes only.
+    """
+    if problem.structure.factors != ((0, 1),):
+        raise GinghamError("start='singular' needs one table of two modes; use start='spectral'.")
+    sample = problem.samples[0]
+    rows, columns = sample.codes
+    roots = [np.sqrt(sample.counts(axis) + SHRINK) for axis in range(2)]
+    scale = 1.0 / (roots[0][rows] * roots[1][columns])
+    if sample.weights is not None:
+        scale = scale * sample.weights
+    blocks = [
+        sparse.coo_array((response * scale, (rows, columns)), shape=sample.shape).tocsr()
+        for response in _responses(problem, 0).T
+    ]
+    labels = []
+    for axis in range(2):
+        matrix: Any = sparse.hstack([block if axis == 0 else block.T for block in blocks])
+        left, values, _ = randomized_svd(
+            matrix, min(RANK, *matrix.shape), random_state=int(rng.integers(2**31 - 1))
+        )  # fmt: skip
+        points = left * values / roots[axis][:, None]
+        labels.append(k_means(points, sample.counts(axis) + 1.0, n_clusters[axis], rng, n_init=3))
+    return from_labels(problem, labels, n_clusters, LOOSE_FIRMNESS)
 
 
 def from_labels(

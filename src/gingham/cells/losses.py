@@ -134,7 +134,7 @@ class Logarithmic(CellModel):
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> Floats:
         """The best p of the form (1 − ε)·simplex + ε/|Y|: water-filling, exact minimiser of the cost."""
         histogram = filled(statistics, fallback)
-        return _floored(histogram / histogram.sum(-1, keepdims=True), self.smoothing / self.alphabet.size)
+        return floored(histogram / histogram.sum(-1, keepdims=True), self.smoothing / self.alphabet.size)
 
     def coef(self, answer: Anything) -> Floats:
         return -np.log(answer)
@@ -147,7 +147,7 @@ class Logarithmic(CellModel):
         return np.asarray(answer, dtype=np.float64)
 
 
-def _floored(p: Floats, floor: float) -> Floats:
+def floored(p: Floats, floor: float) -> Floats:
     """argmin_q −Σ p ln q over distributions q ≥ floor: q = max(p/λ, floor) with λ so that Σ q = 1."""
     size = p.shape[-1]
     ordered = np.sort(p, axis=-1)  # the lowest j labels sit at the floor

@@ -1,0 +1,240 @@
+"""Exponential families: what a cell says about a label is a distribution, and a mistake costs −ln p(y|θ) (P2 §3)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from copy import copy
+from typing import Self
+
+import numpy as np
+from scipy.special import gammaln, ndtr, pdtr
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.cells.base import CellModel, filled
+from gingham.cells.losses import floored
+from gingham.data.features import Moments, OneHot
+from gingham.data.modes import Alphabet
+from gingham.errors import GinghamError
+
+PROBABILITY_FLOOR = 1e-6  # no label is ever impossible
+RATE_FLOOR = 1e-6  # nor is a positive count
+VARIANCE_FLOOR = 1e-2  # share of the variance of all labels below which no cell's variance falls
+
+
+class Family(CellModel):
+    """Cells that answer with a distribution: ln p(y|θ) = −⟨coef(θ), t(y)⟩ + log_base(y).
+
+    A new family is one subclass with ``features``, ``estimate`` (the likeliest θ of given
+    statistics), ``coef``, ``values`` and, where labels have no alphabet, ``log_base`` and ``cdf``.
+
+    Parameters
+    ----------
+    pseudo : float
+        Weight of the conjugate prior, in tuples: every cell's statistics are filled up with that many
+        typical tuples before θ is estimated.
+
+    Attributes
+    ----------
+    prior : ndarray of shape (K,) or None
+        t(y) of the typical tuple; the average of what is being clustered until `informed` fixes it.
+    """
+
+    convex = True  # −ln p is convex in p
+    n_answers = None
+    range = np.inf
+
+    def __init__(self, pseudo: float = 1.0) -> None:
+        if not (np.isfinite(pseudo) and pseudo >= 0):
+            raise GinghamError(f"pseudo={pseudo} must be a finite number of tuples, not negative.")
+        self.pseudo = float(pseudo)
+        self.prior: Floats | None = None
+
+    def informed(self, total: Floats) -> Self:
+        """The same family with the typical tuple taken from the statistics of all labels, shape (K,)."""
+        new = copy(self)
+        new.prior = total / self.count(total)
+        return new
+
+    def count(self, statistics: Floats) -> Floats:
+        """Number of tuples behind statistics, shape (…)."""
+        counts: Floats = statistics.sum(-1) if isinstance(self.features, OneHot) else statistics[..., 0]
+        return counts
+
+    def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:
+        """θ* = argmin_θ ⟨coef(θ), S + pseudo · prior⟩: the conjugate update (P2 eqs. 8-10)."""
+        prior = self.prior
+        if prior is None:
+            total = statistics.reshape(-1, statistics.shape[-1]).sum(0) if fallback is None else fallback
+            prior = total / max(float(self.count(total)), 1e-300)
+        return self.estimate(filled(statistics + self.pseudo * prior, prior))
+
+    @abstractmethod
+    def estimate(self, statistics: Floats) -> Anything:
+        """The likeliest θ for statistics of at least one tuple, within the family's floors."""
+
+    def log_prior(self, answer: Anything) -> float:
+        """Σ_cells ln of the conjugate prior's density at θ, up to a constant: −pseudo ⟨coef(θ), prior⟩."""
+        if self.prior is None or self.pseudo == 0:
+            return 0.0
+        return -self.pseudo * float(np.sum(self.coef(answer) @ self.prior))
+
+    def log_base(self, labels: Floats) -> Floats:
+        """ln p_0(y), the part of the density that no θ changes, shape of the labels."""
+        return np.zeros(len(labels))
+
+    def check(self, labels: Floats) -> None:
+        """Refuse labels that the family cannot produce."""
+
+    def cdf(self, answer: Anything, labels: Floats) -> Floats:
+        """P(y ≤ label|θ), shape of the cells (…) broadcast against the labels."""
+        raise NotImplementedError
+
+    @property
+    def alphabetical(self) -> bool:
+        """Whether labels come from a finite alphabet."""
+        return isinstance(self.features, OneHot)
+
+
+class Categorical(Family):
+    """p(y|θ) = θ_y on an alphabet; θ has shape (…, |Y|). P2 calls it Discrete."""
+
+    def __init__(self, alphabet: Alphabet, pseudo: float = 1.0) -> None:
+        super().__init__(pseudo)
+        self.alphabet = alphabet
+        self.features = OneHot(alphabet.size)
+        self.range = float(-np.log(PROBABILITY_FLOOR))
+        self.ordered = alphabet.numeric
+
+    def estimate(self, statistics: Floats) -> Floats:
+        return floored(statistics / statistics.sum(-1, keepdims=True), PROBABILITY_FLOOR)
+
+    def coef(self, answer: Anything) -> Floats:
+        return -np.log(answer)
+
+    def values(self, answer: Anything) -> Floats:
+        result: Floats = answer @ self.alphabet.numbers
+        return result
+
+    def distribution(self, answer: Anything) -> Floats:
+        return np.asarray(answer, dtype=np.float64)
+
+
+class Bernoulli(Family):
+    """p(second label|θ) = θ on an alphabet of two; θ has shape (…)."""
+
+    def __init__(self, alphabet: Alphabet, pseudo: float = 1.0) -> None:
+        if alphabet.size > 2:
+            raise GinghamError(
+                f"family='bernoulli' needs two label values, not {alphabet.size}; use family='categorical'."
+            )
+        super().__init__(pseudo)
+        self.alphabet = alphabet
+        self.features = OneHot(alphabet.size)
+        self.range = float(-np.log(PROBABILITY_FLOOR))
+        self.ordered = alphabet.numeric
+
+    def estimate(self, statistics: Floats) -> Floats:
+        share = statistics[..., -1] / statistics.sum(-1)
+        return np.clip(share, PROBABILITY_FLOOR, 1.0 - PROBABILITY_FLOOR)
+
+    def coef(self, answer: Anything) -> Floats:
+        return -np.log(self.distribution(answer))
+
+    def values(self, answer: Anything) -> Floats:
+        return self.distribution(answer) @ self.alphabet.numbers
+
+    def distribution(self, answer: Anything) -> Floats:
+        answer = np.asarray(answer, dtype=np.float64)
+        # An alphabet of one label has a single probability, one.
+        return np.stack([1.0 - answer, answer], axis=-1) if self.alphabet.size == 2 else np.ones((*answer.shape, 1))
+
+
+class Gaussian(Family):
+    """Normal labels; θ = (mean, variance), shape (…, 2), P2 eqs. (8)-(9) with a floor on the variance."""
+
+    features = Moments(2)
+    ordered = True
+
+    def __init__(self, pseudo: float = 1.0, min_variance: float | None = None) -> None:
+        super().__init__(pseudo)
+        self.min_variance = min_variance
+
+    def informed(self, total: Floats) -> Self:
+        new = super().informed(total)
+        if new.min_variance is None and new.prior is not None:
+            new.min_variance = VARIANCE_FLOOR * max(float(new.prior[2] - new.prior[1] ** 2), 1e-12)
+        return new
+
+    def estimate(self, statistics: Floats) -> Floats:
+        mean = statistics[..., 1] / statistics[..., 0]
+        variance = statistics[..., 2] / statistics[..., 0] - mean**2
+        floor = 1e-12 if self.min_variance is None else self.min_variance
+        return np.stack([mean, np.maximum(variance, floor)], axis=-1)
+
+    def coef(self, answer: Anything) -> Floats:
+        mean, variance = answer[..., 0], answer[..., 1]
+        constant = 0.5 * np.log(2 * np.pi * variance) + mean**2 / (2 * variance)
+        return np.stack([constant, -mean / variance, 0.5 / variance], axis=-1)
+
+    def values(self, answer: Anything) -> Floats:
+        return np.asarray(answer[..., 0], dtype=np.float64)
+
+    def distribution(self, answer: Anything) -> None:
+        return None
+
+    def cdf(self, answer: Anything, labels: Floats) -> Floats:
+        result: Floats = ndtr((labels - answer[..., 0]) / np.sqrt(answer[..., 1]))
+        return result
+
+
+class Poisson(Family):
+    """y − shift is Poisson with rate θ, shape (…). P2 shifts Foodmart's counts by one, as zeros are missing."""
+
+    features = Moments(1)
+    ordered = True
+
+    def __init__(self, pseudo: float = 1.0, shift: float = 0.0) -> None:
+        super().__init__(pseudo)
+        self.shift = float(shift)
+
+    def estimate(self, statistics: Floats) -> Floats:
+        return np.maximum(statistics[..., 1] / statistics[..., 0] - self.shift, RATE_FLOOR)
+
+    def coef(self, answer: Anything) -> Floats:
+        log_rate = np.log(answer)
+        return np.stack([answer + self.shift * log_rate, -log_rate], axis=-1)
+
+    def values(self, answer: Anything) -> Floats:
+        return np.asarray(answer, dtype=np.float64) + self.shift
+
+    def distribution(self, answer: Anything) -> None:
+        return None
+
+    def log_base(self, labels: Floats) -> Floats:
+        result: Floats = -gammaln(labels - self.shift + 1.0)
+        return result
+
+    def check(self, labels: Floats) -> None:
+        counts = labels - self.shift
+        wrong = (counts < 0) | (counts != np.floor(counts))
+        if wrong.any():
+            row = int(np.flatnonzero(wrong)[0])
+            raise GinghamError(
+                f"family='poisson' needs whole numbers from {self.shift:g} on; the label in row {row} is "
+                f"{labels[row]:g}. Change shift=, or use family='gaussian'."
+            )
+
+    def cdf(self, answer: Anything, labels: Floats) -> Floats:
+        result: Floats = pdtr(np.floor(labels - self.shift), answer)
+        return result
+
+
+def total_statistics(family: Family, labels: Floats, codes: Ints | None, weights: Floats | None) -> Floats:
+    """Statistics of all tuples together, shape (K,)."""
+    if isinstance(family.features, OneHot):
+        if codes is None:
+            raise GinghamError("This family needs labels on an alphabet.")
+        return np.bincount(codes, weights, minlength=family.features.size).astype(np.float64)
+    t = family.features.evaluate(labels)
+    total: Floats = t.sum(0) if weights is None else weights @ t
+    return total
