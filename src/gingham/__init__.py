@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Absolute": "gingham.cells",
     "Alphabet": "gingham.data",
+    "BayesianCoClustering": "gingham.estimators",
     "CoClusteringClassifier": "gingham.estimators",
     "CoClusteringRegressor": "gingham.estimators",
     "Constant": "gingham.solvers.schedule",

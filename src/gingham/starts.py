@@ -125,6 +125,26 @@ def from_labels(
     return with_best_answers(problem, assign)
 
 
+def from_votes(problem: Problem, clusters: Anything, n_clusters: Sequence[int]) -> Posterior:
+    """Clusters known for some tuples, (N, d) integers with −1 where unknown: each tuple votes for its items."""
+    sample = problem.samples[0]
+    clusters = np.asarray(clusters)
+    if clusters.shape != (sample.n_rows, sample.n_modes) or clusters.dtype.kind not in "iu":
+        raise GinghamError(
+            f"clusters= must be whole numbers of shape {(sample.n_rows, sample.n_modes)}, −1 where unknown; "
+            f"got shape {clusters.shape}, dtype {clusters.dtype}."
+        )
+    assign = []
+    for axis, m in enumerate(n_clusters):
+        if clusters[:, axis].max(initial=-1) >= m:
+            raise GinghamError(f"clusters= names cluster {clusters[:, axis].max()} of mode {axis}, which has only {m}.")
+        known = clusters[:, axis] >= 0
+        votes = np.full((sample.shape[axis], m), 1.0 - FIRMNESS)  # so that items without votes are even
+        np.add.at(votes, (sample.codes[axis][known], clusters[known, axis]), 1.0)
+        assign.append(votes / votes.sum(1, keepdims=True))
+    return with_best_answers(problem, assign)
+
+
 def from_posterior(problem: Problem, posterior: Posterior) -> Posterior:
     """Another posterior's memberships, matched by item id; items it does not know get its masses."""
     if posterior.structure.n_modes != problem.structure.n_modes:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import gammaln, ndtr, pdtr
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import Anything, Floats
 from gingham.cells.base import CellModel, filled
 from gingham.cells.losses import floored
 from gingham.data.features import Moments, OneHot
 from gingham.data.modes import Alphabet
+from gingham.data.sample import Sample
 from gingham.errors import GinghamError
 
 PROBABILITY_FLOOR = 1e-6  # no label is ever impossible
@@ -41,6 +42,7 @@ class Family(CellModel):
 
     convex = True  # −ln p is convex in p
     n_answers = None
+    alphabet: Alphabet | None = None
     range = np.inf
 
     def __init__(self, pseudo: float = 1.0) -> None:
@@ -89,14 +91,11 @@ class Family(CellModel):
         """P(y ≤ label|θ), shape of the cells (…) broadcast against the labels."""
         raise NotImplementedError
 
-    @property
-    def alphabetical(self) -> bool:
-        """Whether labels come from a finite alphabet."""
-        return isinstance(self.features, OneHot)
-
 
 class Categorical(Family):
     """p(y|θ) = θ_y on an alphabet; θ has shape (…, |Y|). P2 calls it Discrete."""
+
+    alphabet: Alphabet
 
     def __init__(self, alphabet: Alphabet, pseudo: float = 1.0) -> None:
         super().__init__(pseudo)
@@ -121,6 +120,8 @@ class Categorical(Family):
 
 class Bernoulli(Family):
     """p(second label|θ) = θ on an alphabet of two; θ has shape (…)."""
+
+    alphabet: Alphabet
 
     def __init__(self, alphabet: Alphabet, pseudo: float = 1.0) -> None:
         if alphabet.size > 2:
@@ -229,12 +230,53 @@ class Poisson(Family):
         return result
 
 
-def total_statistics(family: Family, labels: Floats, codes: Ints | None, weights: Floats | None) -> Floats:
-    """Statistics of all tuples together, shape (K,)."""
+FAMILIES: dict[str, type[Family]] = {
+    "gaussian": Gaussian,
+    "bernoulli": Bernoulli,
+    "poisson": Poisson,
+    "categorical": Categorical,
+}
+
+
+def make_family(name: str, alphabet: Alphabet | None, pseudo: float = 1.0, shift: float = 0.0) -> Family:
+    """A family by its name."""
+    if name not in FAMILIES:
+        raise GinghamError(f"family={name!r} is unknown; choose one of {', '.join(FAMILIES)}.")
+    if name == "gaussian":
+        return Gaussian(pseudo)
+    if name == "poisson":
+        return Poisson(pseudo, shift)
+    if alphabet is None:
+        raise GinghamError(f"family={name!r} needs a finite set of labels: give alphabet=, the possible label values.")
+    return (Bernoulli if name == "bernoulli" else Categorical)(alphabet, pseudo)
+
+
+def family_state(family: Family) -> dict[str, Any]:
+    """What a model file keeps of a family, besides the alphabet."""
+    return {
+        "family": next(name for name, kind in FAMILIES.items() if type(family) is kind),
+        "pseudo": family.pseudo,
+        "prior": family.prior,
+        "shift": getattr(family, "shift", 0.0),
+        "min_variance": getattr(family, "min_variance", None),
+    }
+
+
+def family_from_state(state: dict[str, Any], alphabet: Alphabet | None) -> Family:
+    """The family that `family_state` described."""
+    family = make_family(state["family"], alphabet, state["pseudo"], state["shift"])
+    family.prior = state["prior"]
+    if isinstance(family, Gaussian):
+        family.min_variance = state["min_variance"]
+    return family
+
+
+def total_statistics(family: Family, sample: Sample) -> Floats:
+    """Statistics of all tuples of a sample together, shape (K,)."""
     if isinstance(family.features, OneHot):
-        if codes is None:
+        if sample.label_codes is None:
             raise GinghamError("This family needs labels on an alphabet.")
-        return np.bincount(codes, weights, minlength=family.features.size).astype(np.float64)
-    t = family.features.evaluate(labels)
-    total: Floats = t.sum(0) if weights is None else weights @ t
+        return np.bincount(sample.label_codes, sample.weights, minlength=family.features.size).astype(np.float64)
+    t = family.features.evaluate(np.ones(sample.n_rows) if sample.labels is None else sample.labels)
+    total: Floats = t.sum(0) if sample.weights is None else sample.weights @ t
     return total

@@ -9,6 +9,7 @@ import numpy as np
 
 from gingham.arrays import Floats
 from gingham.cells.base import CellModel
+from gingham.cells.families import Family, family_from_state, family_state
 from gingham.cells.losses import Absolute, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
@@ -58,6 +59,8 @@ def cell_state(cell: CellModel) -> dict[str, Any]:
         return {"loss": "zero-one"}
     if isinstance(cell, TableLoss):
         return {"loss": "table", "table": cell.table}
+    if isinstance(cell, Family):
+        return {"loss": "family", **family_state(cell)}
     raise GinghamError(f"{type(cell).__name__} cells cannot be saved in a model file.")
 
 
@@ -66,6 +69,8 @@ def cell_from_state(state: dict[str, Any], alphabet: Alphabet | None) -> CellMod
     loss = state["loss"]
     if loss == "quadratic":
         return Quadratic(alphabet, state["bounds"])
+    if loss == "family":
+        return family_from_state(state, alphabet)
     if alphabet is None:
         raise GinghamError("The model file has no alphabet for its loss.")
     if loss == "pinball":

@@ -5,6 +5,7 @@ from typing import Any
 
 # public name → module of this package
 MODULES = {
+    "BayesianCoClustering": "bayesian",
     "CoClusteringClassifier": "coclustering",
     "CoClusteringRegressor": "coclustering",
     "TreeCoClustering": "tree",

@@ -133,31 +133,29 @@ class Variational:
         return new, bound(new, family, expectation, base)
 
 
-def begin(
-    problem: Problem, start: Posterior, alpha: Sequence[float | Floats], frozen_columns: bool = False
-) -> Posterior:
+def begin(problem: Problem, start: Posterior, alpha: Sequence[float | Floats]) -> DirichletPosterior:
     """Dirichlet memberships around the memberships of any start: γ = α + m q, with answers to match."""
     sample, family = _checked(problem)
-    n_columns = sample.shape[1]
-    shapes = [start.assign[0].shape[1], 0 if frozen_columns else start.assign[1].shape[1]]
-    alphas = tuple(np.full(m, a, dtype=np.float64) for m, a in zip(shapes, alpha))
+    frozen = 1 in problem.structure.frozen
+    sizes = [start.assign[0].shape[1], 0 if frozen else start.assign[1].shape[1]]
+    alphas = tuple(np.full(m, a, dtype=np.float64) for m, a in zip(sizes, alpha))
     for a in alphas:
         if a.size and not (np.isfinite(a).all() and a.min() >= MIN_CONCENTRATION):
             raise GinghamError(
-                f"concentration={a.min():g} is too small: it must be a finite number from {MIN_CONCENTRATION} on."
+                f"concentration={a.min():g} does not serve: it must be a finite number from {MIN_CONCENTRATION} on."
             )
-    counts = [sample.counts(axis)[:, None] * start.assign[axis] for axis in range(2)]
-    assign, answers = list(start.assign), start.answers
-    if frozen_columns:
-        counts[1] = np.zeros((n_columns, 0))
-        assign[1] = np.eye(n_columns)
+    counts = [sample.counts(axis)[:, None] * q for axis, q in enumerate(start.assign)]
+    answers = start.answers
+    if frozen:
+        counts[1] = np.zeros((sample.shape[1], 0))
         statistics = project(sample.rows(1, family.features), [start.assign[0]])
         answers = (family.answer(np.moveaxis(statistics, 2, 0)),)
     gamma = tuple(a + c for a, c in zip(alphas, counts))
+    columns = np.eye(sample.shape[1]) if frozen else mean_memberships(gamma[1])
     return DirichletPosterior(
         structure=problem.structure,
         cells=problem.cells,
-        assign=(mean_memberships(gamma[0]), assign[1] if frozen_columns else mean_memberships(gamma[1])),
+        assign=(mean_memberships(gamma[0]), columns),
         answers=answers,
         alpha=alphas,
         gamma=gamma,
@@ -249,8 +247,8 @@ def _rest(gain: Floats, totals: Floats, alpha: Floats, gamma: Floats, phi: Float
 
 def _checked(problem: Problem) -> tuple[Sample, Family]:
     """The one sample and its family; anything else is refused."""
-    if problem.structure.factors != ((0, 1),):
-        raise GinghamError("Bayesian co-clustering needs a table of two modes: X with two columns of ids.")
+    if problem.structure.factors != ((0, 1),) or 0 in problem.structure.frozen:
+        raise GinghamError("Bayesian co-clustering needs a table of two modes, of which the columns may be frozen.")
     family = problem.cells[0]
     if not isinstance(family, Family):
         raise GinghamError("Bayesian co-clustering needs cells of an exponential family (families.Family).")
@@ -259,7 +257,7 @@ def _checked(problem: Problem) -> tuple[Sample, Family]:
 
 def _log_base(family: Family, sample: Sample) -> float:
     """Σ_e w_e ln p_0(y_e)."""
-    if family.alphabetical or sample.labels is None:
+    if family.alphabet is not None or sample.labels is None:
         return 0.0
     logs = family.log_base(sample.labels)
     return float(logs.sum() if sample.weights is None else sample.weights @ logs)

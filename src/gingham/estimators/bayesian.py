@@ -1,0 +1,381 @@
+"""BayesianCoClustering: mixed memberships with Dirichlet priors, any exponential family (P2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils import check_random_state, column_or_1d
+
+from gingham.arrays import Anything, Floats
+from gingham.cells.families import Family, make_family, total_statistics
+from gingham.data import Alphabet, Sample
+from gingham.errors import GinghamError
+from gingham.estimators.base import GridModel, expand_clusters, stderr_progress
+from gingham.estimators.coclustering import finite_labels, numeric_labels
+from gingham.posterior import Posterior
+from gingham.problem import Problem
+from gingham.solvers import coembedding, predictive
+from gingham.solvers.dirichlet import DirichletPosterior
+from gingham.solvers.loop import Callback, best_of
+from gingham.solvers.schedule import Constant, Down
+from gingham.solvers.validation import validate_concentration
+from gingham.solvers.variational import Bound, Variational, begin
+from gingham.starts import from_votes, make_start
+from gingham.structure import Structure
+
+PROTOCOLS = ("held-out", "paper", "paper-bound")
+
+
+class BayesianCoClustering(DensityMixin, GridModel):
+    """Mixed memberships of rows and columns; every pair of clusters has a distribution of its own.
+
+    Row u draws memberships π_u ~ Dirichlet(α_1), column v draws π_v ~ Dirichlet(α_2); an entry draws a
+    cluster from each and then its label, x_uv ~ p(x|θ_ij) (P2 §3). Entries that were not observed are
+    never touched.
+
+    Parameters
+    ----------
+    n_clusters : int, (int, int), (int, None) or "auto"
+        Clusters of rows and of columns. None for the columns keeps every column apart:
+        Bayesian naive Bayes.
+    family : {"gaussian", "bernoulli", "poisson", "categorical"}
+    approximation : {"per_entry", "shared"}
+        "per_entry" gives every entry its own distribution over clusters (the tighter bound and better
+        predictions); "shared" gives one to all entries of an item (P2's own, several times faster).
+    concentration : "validate", float or (float, float)
+        α of rows and of columns. "validate" looks it up on 5 % of the entries, which are then put back.
+    concentrations : sequence of float
+        What "validate" tries, on both modes alike and then on each mode near the best.
+    learn_concentration : bool
+        Whether α moves with the fit. On sparse data the bound then prefers one flat cluster.
+    alphabet : sequence, optional
+        The possible labels of the Bernoulli and categorical families; read off the data otherwise.
+    pseudo : float
+        Typical entries added to every cell (the conjugate prior).
+    shift : float
+        Smallest possible count of the Poisson family.
+    start : {"singular", "spectral", "means", "random"}, label arrays or Posterior
+    n_init : int
+        Starts; the highest evidence bound is kept.
+    temperature : float
+        Where tempering begins (P2 §4.1.1); 1 is none, which is best on all data that was tried.
+    max_iter, tol : int, float
+        Stop after so many sweeps, or when the bound changes relatively by less than ``tol``.
+    backend : {"auto", "compiled", "reference"}
+    random_state : int, RandomState or None
+    verbose : int
+
+    Attributes
+    ----------
+    assign_ : tuple of arrays of shape (n_items, n_clusters)
+        Posterior mean memberships E π = γ/Σγ.
+    concentration_ : tuple of arrays of shape (n_clusters,)
+        α of rows and of columns.
+    parameters_ : array of shape (n_row_clusters, n_column_clusters, …)
+        θ: a probability, a rate, (mean, variance), or a distribution over the labels.
+    elbo_ : float
+        The evidence bound; ``elbo_terms_`` has its terms by name.
+    validation_ : dict
+        Held-out perplexity of every pair of concentrations that was tried.
+    posterior_ : DirichletPosterior
+
+    Examples
+    --------
+    >>> from gingham import BayesianCoClustering
+    >>> X = [(user, item) for user in "abcdef" for item in "uvwxyz"]
+    >>> y = [int((user in "abc") == (item in "uvw")) for user, item in X]
+    >>> model = BayesianCoClustering(n_clusters=2, family="bernoulli", concentration=0.5, random_state=0)
+    >>> model.fit(X, y).predict([("a", "v"), ("a", "y")]).round()
+    array([1., 0.])
+    """
+
+    posterior_: DirichletPosterior
+
+    def __init__(
+        self,
+        n_clusters: Any = "auto",
+        family: str = "gaussian",
+        approximation: str = "per_entry",
+        concentration: Any = "validate",
+        concentrations: Any = (0.1, 0.5, 1.0, 2.0),
+        learn_concentration: bool = False,
+        alphabet: Any = None,
+        pseudo: float = 1.0,
+        shift: float = 0.0,
+        start: Any = "singular",
+        n_init: int = 1,
+        temperature: float = 1.0,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        backend: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.family = family
+        self.approximation = approximation
+        self.concentration = concentration
+        self.concentrations = concentrations
+        self.learn_concentration = learn_concentration
+        self.alphabet = alphabet
+        self.pseudo = pseudo
+        self.shift = shift
+        self.start = start
+        self.n_init = n_init
+        self.temperature = temperature
+        self.max_iter = max_iter
+        self.tol = tol
+        self.backend = backend
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        clusters: Any = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Fit to the observed entries.
+
+        Parameters
+        ----------
+        X : array, list or frame of shape (N, 2)
+            Row and column ids, one line per observed entry.
+        y : array of shape (N,)
+            Labels.
+        sample_weight : array of shape (N,), optional
+            Counts: weight 2 is the same as the entry twice.
+        clusters : int array of shape (N, 2), optional
+            Semi-supervised start: the row and column cluster of entries where they are known, −1
+            elsewhere. Each known entry votes for its row and its column (P2 §5.1).
+        callback : callable, optional
+            Called with a ``Progress`` after every sweep.
+        """
+        columns, labels, weights = self._observed(X, y, sample_weight)
+        if len(columns.columns) != 2:
+            raise GinghamError(
+                f"Bayesian co-clustering needs two columns of ids (rows, columns); X has {len(columns.columns)}."
+            )
+        alphabet = self._alphabet(labels)
+        sample = Sample.of(columns.columns, labels, weights, names=columns.names, alphabet=alphabet)
+        family = make_family(self.family, alphabet, self.pseudo, self.shift)
+        if sample.labels is not None:
+            family.check(sample.labels)
+        family = family.informed(total_statistics(family, sample))
+        if clusters is not None and sample_weight is not None:
+            clusters = np.asarray(clusters)[np.asarray(sample_weight) > 0]
+        return self._fit(sample, family, clusters, callback)
+
+    def _fit(self, sample: Sample, family: Family, clusters: Any, callback: Callback | None) -> Self:
+        frozen = np.ndim(self.n_clusters) == 1 and len(self.n_clusters) == 2 and self.n_clusters[1] is None
+        wanted = (self.n_clusters[0], 1) if frozen else self.n_clusters
+        n_clusters = expand_clusters(wanted, sample.shape, sample.n_tuples)
+        structure = Structure(sample.modes, ((0, 1),), (1,) if frozen else ())
+        problem = Problem(structure, (sample,), (family,), (1.0,))
+        solver = self._solver()
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        if callback is None and self.verbose:
+            callback = stderr_progress
+
+        def start_of(at: Problem) -> Posterior:
+            # Frozen columns have no memberships to start; `begin` gives them their own cells.
+            free = replace(at, structure=Structure.grid(at.structure.modes))
+            if clusters is not None and at is problem:
+                return from_votes(free, clusters, n_clusters)
+            return make_start(self.start, free, n_clusters, rng)
+
+        alpha, self.validation_ = self._concentration(solver, problem, start_of, rng)
+
+        def starts() -> Iterator[Posterior]:
+            for _ in range(self.n_init):
+                yield begin(problem, start_of(problem), alpha)
+
+        solution = best_of(solver, problem, starts(), self.n_init, callback)
+        self._set_solution(solution)
+        self.elbo_ = -solution.objective.total
+        if isinstance(solution.objective, Bound):
+            self.elbo_terms_ = dict(solution.objective.terms)
+        self._sample = sample
+        return self
+
+    def _solver(self) -> Variational:
+        if not (np.isfinite(self.temperature) and self.temperature > 0):
+            raise GinghamError(f"temperature={self.temperature} must be a finite number above 0; 1 is no tempering.")
+        schedule = Constant() if self.temperature == 1 else Down(self.temperature)
+        return Variational(
+            approximation=self.approximation,
+            learn_concentration=self.learn_concentration,
+            schedule=schedule,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            backend=self.backend,
+        )
+
+    def _concentration(
+        self, solver: Variational, problem: Problem, start_of: Any, rng: np.random.Generator
+    ) -> tuple[tuple[float, ...], dict[tuple[float, ...], float]]:
+        if isinstance(self.concentration, str):
+            if self.concentration != "validate":
+                raise GinghamError(
+                    f"concentration={self.concentration!r} is unknown; give 'validate', a number, or one for each mode."
+                )
+            found = validate_concentration(solver, problem, start_of, self.concentrations, rng)
+            return found.best, found.perplexities
+        given = np.broadcast_to(np.asarray(self.concentration, dtype=np.float64), 2)
+        return (float(given[0]), float(given[1])), {}
+
+    def _labels(self, y: Any) -> Anything:
+        if self.family in ("gaussian", "poisson"):
+            return numeric_labels(y, type(self).__name__)
+        labels = column_or_1d(y, warn=True)
+        return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
+
+    def _alphabet(self, y: Anything) -> Alphabet | None:
+        if self.family in ("gaussian", "poisson"):
+            return None
+        return Alphabet.of(np.unique(y) if self.alphabet is None else self.alphabet, self.alphabet is not None)
+
+    # what was found
+
+    @property
+    def concentration_(self) -> tuple[Floats, ...]:
+        return self.posterior_.alpha
+
+    @property
+    def parameters_(self) -> Anything:
+        return self.posterior_.answers[0]
+
+    def membership_interval(self, level: float = 0.9) -> tuple[tuple[Floats, Floats], ...]:
+        """(lower, upper) ends of the central credible interval of every membership, for each mode."""
+        _check_level(level)
+        return tuple(self.posterior_.interval(mode, level) for mode in range(2))
+
+    def embed(self, n_components: int = 2, n_neighbors: int = 15, joint: bool = True) -> tuple[Floats, Floats]:
+        """Co-embedding of rows and columns, arrays (n_rows, n_components) and (n_columns, n_components).
+
+        ``joint`` puts both in one picture, in which a row lies near the columns it prefers;
+        otherwise each mode's memberships are embedded on their own, as P2 does.
+        """
+        return coembedding.co_embedding(self.posterior_, n_components, n_neighbors, joint)
+
+    def signatures(self, X: Any = None, y: Any = None) -> tuple[Floats, Floats]:
+        """What each item's labels in the clusters of the other mode add up to, unit length (P2 §5.2.2)."""
+        return coembedding.signature_table(self.posterior_, self._training() if X is None else self.sample(X, y))
+
+    # predictions
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Mean label of each row of X; where labels are names, the most probable one.
+
+        ``return_std`` adds the standard deviation of that mean under the posterior of the memberships.
+        """
+        codes = self._codes(X)
+        alphabet = self.posterior_.cells[0].alphabet  # type: ignore[attr-defined]
+        if alphabet is not None and not alphabet.numeric:
+            return alphabet.values[self.posterior_.predict_distribution(codes).argmax(axis=1)]
+        mean, std = predictive.mean_and_std(self.posterior_, codes)
+        return (mean, std) if return_std else mean
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Ends of the central interval in which a new label falls with at least this probability."""
+        _check_level(level)
+        codes = self._codes(X)
+        return predictive.interval(self.posterior_, codes, level)
+
+    def predict_distribution(self, X: Any, labels: Any = None) -> Floats:
+        """Probability (density) of each of the labels for each row of X, shape (N, n_labels).
+
+        ``labels`` are the alphabet by default; Gaussian and Poisson families need them given.
+        """
+        codes = self._codes(X)
+        if labels is None:
+            return self.posterior_.predict_distribution(codes)
+        labels = np.asarray(labels)
+        columns = [self._log_density(codes, np.full(len(codes[0]), label)) for label in labels]
+        return np.exp(np.stack(columns, axis=1))
+
+    def score_samples(self, X: Any, y: Any) -> Floats:
+        """ln p(y|x) of each entry, with memberships from the training entries only."""
+        codes = self._codes(X)
+        return self._log_density(codes, np.asarray(y))
+
+    def _log_density(self, codes: Any, y: Anything) -> Floats:
+        family: Any = self.posterior_.cells[0]
+        label_codes = None if family.alphabet is None else family.alphabet.encode(y)
+        labels = y.astype(np.float64) if family.alphabet is None else family.alphabet.numbers[label_codes]
+        family.check(labels)
+        modes = self.posterior_.structure.modes
+        sample = Sample(modes, tuple(codes), labels, family.alphabet, label_codes)
+        return predictive.log_density(self.posterior_, sample, codes)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Mean ln p(y|x)."""
+        return float(np.average(self.score_samples(X, y), weights=sample_weight))
+
+    def perplexity(self, X: Any, y: Any, protocol: str = "held-out") -> float:
+        """exp(−mean ln p(y|x)); 1 is certainty, and no discrete model can be below.
+
+        Parameters
+        ----------
+        X, y : entries and their labels
+        protocol : {"held-out", "paper", "paper-bound"}
+            "held-out": memberships from the training entries only: the number to compare.
+            "paper": P2 §5.2.1, memberships inferred from training *and* test entries, so the test
+            labels leak into them. "paper-bound": exp(−ELBO/N) over training and test entries together.
+        """
+        if protocol not in PROTOCOLS:
+            raise GinghamError(f"protocol={protocol!r} is unknown; choose one of {', '.join(PROTOCOLS)}.")
+        if protocol == "held-out":
+            return float(np.exp(-self.score(X, y)))
+        train = self._training()
+        columns = self._columns(X, reset=False).columns
+        ids = [np.concatenate([mode.decode(c), new]) for mode, c, new in zip(train.modes, train.codes, columns)]
+        family: Any = self.posterior_.cells[0]
+        known = train.labels if family.alphabet is None else family.alphabet.decode(train.label_codes)
+        weights = None if train.weights is None else np.concatenate([train.weights, np.ones(len(columns[0]))])
+        both = Sample.of(ids, np.concatenate([known, np.asarray(y)]), weights, alphabet=family.alphabet)
+        found = predictive.infer(self.posterior_, both, self._solver())
+        if protocol == "paper-bound":
+            return float(np.exp(found.objective.total / both.n_tuples))
+        test = np.arange(train.n_rows, both.n_rows)
+        moved = replace(both.take(test), modes=found.posterior.structure.modes)
+        codes = [mode.encode(c[test]) for mode, c in zip(moved.modes, ids)]
+        return float(np.exp(-predictive.log_density(found.posterior, moved, codes).mean()))
+
+    def _training(self) -> Sample:
+        if not hasattr(self, "_sample"):
+            raise GinghamError("A loaded model has no training entries; fit it again, or pass X and y where possible.")
+        return self._sample
+
+    # model files
+
+    def _state(self) -> dict[str, Any]:
+        q = self.posterior_
+        own = {"alpha": list(q.alpha), "gamma": list(q.gamma), "counts": list(q.counts), "elbo_": self.elbo_}
+        return {**super()._state(), **own, "elbo_terms_": self.elbo_terms_}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        super()._restore(state)
+        plain = self.posterior_
+        self.posterior_ = DirichletPosterior(
+            plain.structure,
+            plain.cells,
+            plain.assign,
+            plain.answers,
+            alpha=tuple(state["alpha"]),
+            gamma=tuple(state["gamma"]),
+            counts=tuple(state["counts"]),
+        )
+        self.elbo_, self.elbo_terms_ = state["elbo_"], state["elbo_terms_"]
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise GinghamError(f"level={level} must lie strictly between 0 and 1.")
