@@ -93,7 +93,7 @@ def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generat
         scale = scale * sample.weights
     blocks = [
         sparse.coo_array((response * scale, (rows, columns)), shape=sample.shape).tocsr()
-        for response in _responses(problem, 0).T
+        for response in label_responses(problem, 0).T
     ]
     labels = []
     for axis in range(2):
