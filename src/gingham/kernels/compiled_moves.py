@@ -1,0 +1,245 @@
+"""Hard moves in numba: an item's own counts are gathered once and every cluster is scored from them."""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+from numba import njit
+from scipy.special import xlogy
+
+from gingham.arrays import Floats, Ints
+from gingham.kernels.moves import TABLE, TIE, Board, n_features
+
+
+def sweep(board: Board, order: Ints, beta: float, price: float) -> Ints:
+    """See `gingham.kernels.moves.sweep`."""
+    chosen = np.empty(len(order), dtype=np.int64)
+    partition = (board.mode_of, board.widths, board.labels, board.sizes, board.first_cluster)
+    if board.kind in ("mass", "log"):
+        covered, table = lookup(board, order)
+        _entropy(
+            order, board.indptr, board.others, board.weights, board.marks, *partition,
+            board.fine, board.fine_stride, board.mark_stride,
+            board.coarse, board.coarse_stride, board.coarse_base, board.kind == "log",
+            table, covered, beta, price, chosen,
+        )  # fmt: skip
+    else:
+        _statistics(
+            order, board.indptr, board.others, board.weights, board.marks, board.features, *partition,
+            board.fine.reshape(-1, n_features(board)), board.fine_stride // n_features(board),
+            board.coef, board.kind == "table", beta, price, chosen,
+        )  # fmt: skip
+    return chosen
+
+
+def lookup(board: Board, order: Ints) -> tuple[bool, Floats]:
+    """Whether x ln x of every fine entry can be looked up throughout the sweep, and the table."""
+    if board.fine.dtype != np.int32:
+        return False, np.zeros(0)
+    modes = np.unique(board.mode_of[order])
+    if len(modes) == 1 and board.fine_stride[modes[0]] == 1:
+        # Only the clusters of one mode exchange counts: their sum bounds each entry for good.
+        largest = int(board.fine.reshape(-1, int(board.widths[modes[0]])).sum(axis=1).max(initial=0))
+    else:
+        largest = int(board.fine.sum())
+    return largest < TABLE, x_ln_x(min(1 << (largest + 1).bit_length(), TABLE))
+
+
+@cache
+def x_ln_x(size: int) -> Floats:
+    counts = np.arange(size, dtype=np.float64)
+    return np.asarray(xlogy(counts, counts))
+
+
+@njit(inline="always")
+def _phi(table, x):
+    """x ln x, looked up where the table reaches (counts), computed elsewhere."""
+    if x < len(table):
+        return table[int(x)]
+    return x * math.log(x) if x > 0 else 0.0
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _entropy(
+    order, indptr, others, weights, marks, mode_of, widths, labels, sizes, first_cluster,
+    fine, fine_stride, mark_stride, coarse, coarse_stride, coarse_base, coarse_follows,
+    table, covered, beta, price, chosen,
+):  # fmt: skip
+    """Cost Σ_coarse φ − Σ_fine φ, φ(x) = x ln x.
+
+    Equivalent to ``argmin_c beta * (xlogy(coarse, coarse).sum() − xlogy(fine, fine).sum()) + price * sizes_cost``
+    with the item's counts moved to cluster c.
+    """
+    n_others = len(others)
+    longest = 0
+    for x in order:
+        longest = max(longest, indptr[x + 1] - indptr[x])
+    zero = weights[:0].sum()  # of the weights' own type
+    own_fine = np.zeros(len(fine), weights.dtype)  # the item's counts, in cluster 0's place
+    own_coarse = np.zeros(len(coarse), weights.dtype)
+    fine_seen, coarse_seen = np.empty(longest, np.int64), np.empty(longest + 1, np.int64)
+    fine_at, coarse_at = np.empty(len(labels), np.int64), np.zeros(len(labels), np.int64)
+    for x in range(len(labels)):
+        fine_at[x] = labels[x] * fine_stride[mode_of[x]]
+        if coarse_follows:
+            coarse_at[x] = labels[x] * coarse_stride[mode_of[x]]
+    score = np.empty(widths.max())
+    for step in range(len(order)):
+        x = order[step]
+        mode, here = mode_of[x], labels[x]
+        m, stride, wide = widths[mode], fine_stride[mode], coarse_stride[mode]
+        first = first_cluster[mode]
+        n_fine = n_coarse = 0
+        for e in range(indptr[x], indptr[x + 1]):
+            if weights[e] == 0:
+                continue
+            f, g = np.int64(marks[e]) * mark_stride, coarse_base[mode]
+            for j in range(n_others):
+                f += fine_at[others[j, e]]
+                g += coarse_at[others[j, e]]
+            if own_fine[f] == 0:
+                fine_seen[n_fine] = f
+                n_fine += 1
+            own_fine[f] += weights[e]
+            if own_coarse[g] == 0:
+                coarse_seen[n_coarse] = g
+                n_coarse += 1
+            own_coarse[g] += weights[e]
+        # take out
+        for i in range(n_fine):
+            f = fine_seen[i]
+            left = fine[f + here * stride] - own_fine[f]
+            fine[f + here * stride] = left if left > 1e-9 else 0
+        for i in range(n_coarse):
+            g = coarse_seen[i]
+            left = coarse[g + here * wide] - own_coarse[g]
+            coarse[g + here * wide] = left if left > 1e-9 else 0
+        sizes[first + here] -= 1
+        # score
+        score[:m] = 0.0
+        for i in range(n_coarse):
+            g = coarse_seen[i]
+            own = own_coarse[g]
+            for c in range(m):
+                before = coarse[g + c * wide]
+                score[c] += _phi(table, before + own) - _phi(table, before)
+        for i in range(n_fine):
+            f = fine_seen[i]
+            own = own_fine[f]
+            if covered and stride == 1:
+                cells = fine[f : f + m]
+                shifted = table[np.uint64(own) :]
+                for c in range(m):
+                    before = np.uint64(cells[c])
+                    score[c] -= shifted[before] - table[before]
+            else:
+                for c in range(m):
+                    before = fine[f + c * stride]
+                    score[c] -= _phi(table, before + own) - _phi(table, before)
+        for c in range(m):
+            size = float(sizes[first + c])
+            score[c] = beta * score[c]
+            if price != 0.0:
+                score[c] -= price * (_phi(table, size + 1.0) - _phi(table, size))
+        best = here
+        for c in range(m):
+            if score[c] < score[best] - TIE:
+                best = c
+        # put back
+        for i in range(n_fine):
+            f = fine_seen[i]
+            fine[f + best * stride] += own_fine[f]
+            own_fine[f] = zero
+        for i in range(n_coarse):
+            g = coarse_seen[i]
+            coarse[g + best * wide] += own_coarse[g]
+            own_coarse[g] = zero
+        sizes[first + best] += 1
+        labels[x] = best
+        fine_at[x] = best * stride
+        if coarse_follows:
+            coarse_at[x] = best * wide
+        chosen[step] = best
+
+
+@njit(cache=True, nogil=True)
+def _envelope(statistics, own, coef, is_table):
+    """min_θ ⟨coef(θ), S + own⟩ of one cell."""
+    if not is_table:
+        count = statistics[0] + own[0]
+        first = statistics[1] + own[1]
+        return statistics[2] + own[2] - (first * first / count if count > 1e-12 else 0.0)
+    least = np.inf
+    for a in range(coef.shape[1]):
+        loss = 0.0
+        for k in range(coef.shape[0]):
+            loss += coef[k, a] * (statistics[k] + own[k])
+        least = min(least, loss)
+    return least
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _statistics(
+    order, indptr, others, weights, marks, features, mode_of, widths, labels, sizes, first_cluster,
+    cells, stride, coef, is_table, beta, price, chosen,
+):  # fmt: skip
+    """Cost Σ_cells min_θ ⟨coef(θ), S⟩; statistics ``cells`` (n_cells, K).
+
+    Equivalent to ``argmin_c beta * envelopes(kind, cells, coef).sum() + price * sizes_cost``
+    with the item's statistics moved to cluster c.
+    """
+    n_others, n_statistics = len(others), cells.shape[1]
+    longest = 0
+    for x in order:
+        longest = max(longest, indptr[x + 1] - indptr[x])
+    own = np.zeros(cells.shape)
+    known = np.zeros(len(cells), np.bool_)
+    seen = np.empty(longest, np.int64)
+    nothing = np.zeros(n_statistics)
+    empty = np.zeros(0)
+    score = np.empty(widths.max())
+    for step in range(len(order)):
+        x = order[step]
+        mode, here = mode_of[x], labels[x]
+        m, first = widths[mode], first_cluster[mode]
+        n_seen = 0
+        for e in range(indptr[x], indptr[x + 1]):
+            cell = 0
+            for j in range(n_others):
+                other = others[j, e]
+                cell += labels[other] * stride[mode_of[other]]
+            if not known[cell]:
+                known[cell] = True
+                seen[n_seen] = cell
+                n_seen += 1
+            if is_table:
+                own[cell, marks[e]] += weights[e]
+            else:
+                for k in range(n_statistics):
+                    own[cell, k] += weights[e] * features[e, k]
+        for i in range(n_seen):
+            for k in range(n_statistics):
+                cells[seen[i] + here * stride[mode], k] -= own[seen[i], k]
+        sizes[first + here] -= 1
+        for c in range(m):
+            total = 0.0
+            for i in range(n_seen):
+                at = cells[seen[i] + c * stride[mode]]
+                total += _envelope(at, own[seen[i]], coef, is_table) - _envelope(at, nothing, coef, is_table)
+            size = float(sizes[first + c])
+            score[c] = beta * total - price * (_phi(empty, size + 1.0) - _phi(empty, size))
+        best = here
+        for c in range(m):
+            if score[c] < score[best] - TIE:
+                best = c
+        for i in range(n_seen):
+            for k in range(n_statistics):
+                cells[seen[i] + best * stride[mode], k] += own[seen[i], k]
+                own[seen[i], k] = 0.0
+            known[seen[i]] = False
+        sizes[first + best] += 1
+        labels[x] = best
+        chosen[step] = best

@@ -1,0 +1,56 @@
+"""Hard moves in plain numpy: the whole objective is counted anew for every cluster an item could join."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gingham.arrays import Anything, Ints
+from gingham.kernels.moves import TIE, Board, board_cost, size_cost
+
+
+def sweep(board: Board, order: Ints, beta: float, price: float) -> Ints:
+    """See `gingham.kernels.moves.sweep`."""
+    moving = [int(mode) for mode in np.unique(board.mode_of[order])]
+    chosen = np.empty(len(order), dtype=np.int64)
+    for step, x in enumerate(order):
+        here = int(board.labels[x])
+        costs = []
+        for cluster in range(int(board.widths[board.mode_of[x]])):
+            put(board, int(x), cluster)
+            costs.append(beta * board_cost(board) + price * size_cost(board, moving))
+        best = here
+        for cluster, cost in enumerate(costs):
+            if cost < costs[best] - TIE:
+                best = cluster
+        put(board, int(x), best)
+        chosen[step] = best
+    return chosen
+
+
+def put(board: Board, x: int, cluster: int) -> None:
+    """Move one item and its tuples' statistics into a cluster."""
+    mode, here = int(board.mode_of[x]), int(board.labels[x])
+    for e in range(board.indptr[x], board.indptr[x + 1]):
+        fine, coarse = int(board.marks[e]) * board.mark_stride, int(board.coarse_base[mode])
+        for other in board.others[:, e]:
+            fine += int(board.labels[other] * board.fine_stride[board.mode_of[other]])
+            if board.kind == "log":
+                coarse += int(board.labels[other] * board.coarse_stride[board.mode_of[other]])
+        for sign, place in ((-1, here), (1, cluster)):
+            at = fine + place * int(board.fine_stride[mode])
+            if board.kind == "moments":
+                board.fine[at : at + 3] += sign * board.weights[e] * board.features[e]
+            else:
+                add(board.fine, at, sign * board.weights[e])
+            if board.kind in ("mass", "log"):
+                add(board.coarse, int(coarse + place * board.coarse_stride[mode]), sign * board.weights[e])
+    first = board.first_cluster[mode]
+    board.sizes[first + here] -= 1
+    board.sizes[first + cluster] += 1
+    board.labels[x] = cluster
+
+
+def add(table: Anything, at: int, amount: float) -> None:
+    """table[at] += amount, where what rounding leaves of an emptied count is nothing."""
+    left = table[at] + amount
+    table[at] = left if left > 1e-9 else 0

@@ -1,0 +1,129 @@
+"""`sweep`: compiled and reference boards move in lockstep, item by item; costs only fall."""
+
+from __future__ import annotations
+
+import copy
+from itertools import product as cases
+
+import numpy as np
+import pytest
+
+from gingham.errors import GinghamError
+from gingham.kernels import Board, board_cost, make_board, size_cost, sweep
+
+LABELS = 4
+ABSOLUTE = np.abs(np.subtract.outer(np.arange(LABELS), np.arange(LABELS))).astype(float)
+
+
+def random_board(
+    kind: str, d: int, moving: tuple[int, ...], whole: bool = True, seed: int = 0, n_rows: int = 60
+) -> Board:
+    rng = np.random.default_rng(seed)
+    n_items = (7, 6, 5, 4)[:d]
+    n_clusters = [3 if j in moving else n_items[j] for j in range(d)]
+    labels = [rng.integers(0, 3, n) if j in moving else np.arange(n) for j, n in enumerate(n_items)]
+    y = rng.integers(0, LABELS, n_rows)
+    return make_board(
+        kind,
+        [rng.integers(0, n, n_rows) for n in n_items],
+        labels,
+        n_clusters,
+        moving,
+        weights=rng.integers(0, 4, n_rows).astype(float) if whole else rng.random(n_rows),
+        marks=None if kind in ("mass", "moments") else y,
+        features=np.vander(y + rng.normal(size=n_rows), 3, increasing=True) if kind == "moments" else None,
+        n_features={"mass": 1, "moments": 3}.get(kind, LABELS),
+        coef=ABSOLUTE if kind == "table" else None,
+    )
+
+
+def rebuilt_cost(board: Board) -> float:
+    """The cost of the labels on a board from the tuples of its first moving mode, counted anew."""
+    fresh = copy.deepcopy(board)
+    mode = int(board.mode_of[np.flatnonzero(np.diff(board.indptr))[0]])
+    fine, coarse = np.zeros_like(fresh.fine, float), np.zeros_like(fresh.coarse, float)
+    for x in range(board.first_item[mode], board.first_item[mode + 1]):
+        for e in range(board.indptr[x], board.indptr[x + 1]):
+            items = [x, *board.others[:, e]]
+            at = sum(int(board.labels[i] * board.fine_stride[board.mode_of[i]]) for i in items)
+            if board.kind == "moments":
+                fine[at : at + 3] += board.weights[e] * board.features[e]
+            else:
+                fine[at + board.marks[e] * board.mark_stride] += board.weights[e]
+            if board.kind == "log":
+                coarse[sum(int(board.labels[i] * board.coarse_stride[board.mode_of[i]]) for i in items)] += (
+                    board.weights[e]
+                )
+            if board.kind == "mass":
+                for i in items:
+                    coarse[board.first_cluster[board.mode_of[i]] + board.labels[i]] += board.weights[e]
+    return board_cost(fresh._replace(fine=fine, coarse=coarse))
+
+
+CASES = [
+    (kind, d, moving, whole)
+    for kind, (d, moving), whole in cases(
+        ("mass", "log", "table", "moments"),
+        ((1, (0,)), (2, (0, 1)), (2, (0,)), (2, (1,)), (3, (0, 1, 2)), (3, (0, 2)), (4, (1, 2, 3))),
+        (True, False),
+    )
+]
+
+
+@pytest.mark.parametrize(("kind", "d", "moving", "whole"), CASES)
+def test_compiled_and_reference_move_in_lockstep(kind: str, d: int, moving: tuple[int, ...], whole: bool) -> None:
+    for seed in range(2):
+        board = random_board(kind, d, moving, whole, seed)
+        twin = copy.deepcopy(board)
+        items = np.concatenate([np.arange(board.first_item[j], board.first_item[j + 1]) for j in moving])
+        rng = np.random.default_rng(seed)
+        for beta, price in ((1.0, 1.0), (0.3, 1.0), (1.0, 0.0)):
+            order = rng.permutation(items)
+            before = beta * board_cost(board) + price * size_cost(board, moving)
+            chosen = sweep(board, order, beta, price, backend="compiled")
+            assert np.array_equal(chosen, sweep(twin, order, beta, price, backend="reference"))
+            assert np.array_equal(board.labels, twin.labels)
+            assert np.array_equal(board.sizes, twin.sizes)
+            assert np.allclose(board.fine, twin.fine, atol=1e-9)
+            assert np.allclose(board.coarse, twin.coarse, atol=1e-9)
+            assert np.isclose(board_cost(board), rebuilt_cost(board))
+            assert beta * board_cost(board) + price * size_cost(board, moving) <= before + 1e-8
+
+
+def test_mass_cost_is_the_negative_information() -> None:
+    board = random_board("mass", 2, (0, 1))
+    table = np.zeros((3, 3))
+    rows = range(board.first_item[0], board.first_item[1])
+    for x in rows:
+        for e in range(board.indptr[x], board.indptr[x + 1]):
+            table[board.labels[x], board.labels[board.others[0, e]]] += board.weights[e]
+    p = table / table.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        information = np.nansum(p * np.log(p / p.sum(1, keepdims=True) / p.sum(0)))
+    total = table.sum()
+    assert np.isclose(board_cost(board), -total * information + total * np.log(total))
+
+
+def test_counts_beyond_the_table_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gingham.kernels import compiled_moves
+
+    monkeypatch.setattr(compiled_moves, "TABLE", 8)
+    board = random_board("mass", 2, (0, 1))
+    twin = copy.deepcopy(board)
+    order = np.random.default_rng(1).permutation(13)
+    assert np.array_equal(sweep(board, order), sweep(twin, order, backend="reference"))
+
+
+def test_last_item_stays_when_emptying_does_not_pay() -> None:
+    # Two items with different columns: with free clusters each keeps its own.
+    board = make_board("mass", [np.array([0, 1]), np.array([0, 1])], [np.array([0, 1]), np.array([0, 1])], (2, 2), (0,))
+    assert sweep(board, np.array([0, 1]), 1.0, 0.0).tolist() == [0, 1]
+    # A price on sizes that outweighs their information empties a cluster.
+    assert len(set(sweep(board, np.array([0, 1]), 0.1, 1.0).tolist())) == 1
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(GinghamError, match="'magic'"):
+        make_board("magic", [np.array([0])], [np.array([0])], (1,), (0,))
+    with pytest.raises(GinghamError, match="'abacus'"):
+        sweep(random_board("mass", 2, (0,)), np.array([0]), backend="abacus")
