@@ -74,21 +74,21 @@ def of_posterior(
     quantised : bool
         Whether the answers are numbers rounded to a grid, for which few cells share an answer.
     """
-    terms: dict[str, float] = {}
-    for name, assign in assigns.items():
-        if kind == "papers":
-            parts = partition_papers(assign)
-        elif kind == "exact":
-            parts = partition_exact(assign)
-        else:
-            raise GinghamError(f"complexity={kind!r} is unknown; choose exact or papers.")
-        terms.update({f"{name}: {part}": value for part, value in parts.items()})
+    terms = of_partitions(assigns, kind)
     if kind == "papers":
         terms.update(labels_uniform(int(np.size(answers)), n_answers))
     else:
         cells = cells_once(answers) if symmetric else answers
         terms.update(labels_either_way(cells, n_answers) if quantised else labels_by_type(cells, n_answers))
     return Complexity(terms)
+
+
+def of_partitions(assigns: Mapping[str, Floats], kind: str = "exact") -> dict[str, float]:
+    """The price of who belongs to which cluster, mode by mode."""
+    if kind not in ("exact", "papers"):
+        raise GinghamError(f"complexity={kind!r} is unknown; choose exact or papers.")
+    price = partition_papers if kind == "papers" else partition_exact
+    return {f"{name}: {part}": value for name, q in assigns.items() for part, value in price(q).items()}
 
 
 def partition_papers(assign: Floats) -> dict[str, float]:
@@ -108,7 +108,7 @@ def partition_exact(assign: Floats) -> dict[str, float]:
     }
 
 
-def labels_uniform(n_cells: int, n_answers: int) -> dict[str, float]:
+def labels_uniform(n_cells: int, n_answers: float) -> dict[str, float]:
     """M ln|Y| (P0 eq. 20): every way of answering is as likely as every other."""
     return {"cell answers": n_cells * log(n_answers)}
 

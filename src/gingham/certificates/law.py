@@ -66,7 +66,11 @@ class GibbsLaw:
     def log_mean(self, offsets: Floats, sign: int) -> Floats:
         """E ln(offset + sign·X) for each offset, shape (len(offsets),)."""
         seen = self.weights > 0
-        result: Floats = np.log(offsets[:, None] + sign * self.values[None, seen]) @ self.weights[seen]
+        values, weights = self.values[seen], self.weights[seen]
+        result: Floats = np.zeros(len(offsets))
+        for start in range(0, len(values), 2**16):  # a few values at a time keep the table small
+            part = slice(start, start + 2**16)
+            result += np.log(offsets[:, None] + sign * values[None, part]) @ weights[part]
         return result
 
     def on_support(self) -> tuple[Floats, Floats]:

@@ -1,0 +1,273 @@
+"""Certificate: a guarantee on the loss on new data, with everything that went into it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gingham.certificates.evidence import Evidence
+from gingham.certificates.theorems import THEOREMS, Theorem, find
+from gingham.errors import GinghamError, RefusedCertificate
+from gingham.posterior import Posterior
+
+STATUSES = ("checked", "given", "violated")
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """Something the guarantee rests on.
+
+    ``status``: "checked" (verified on the data), "given" (stated by the caller, or cannot be verified),
+    "violated" (known not to hold; the value is then no guarantee).
+    """
+
+    text: str
+    status: str
+
+    def __post_init__(self) -> None:
+        if self.status not in STATUSES:
+            raise GinghamError(f"status={self.status!r} is unknown; choose one of {', '.join(STATUSES)}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """With probability at least 1 − delta the expected loss on a new tuple is at most ``value``.
+
+    Attributes
+    ----------
+    value : float
+        The guarantee, in the loss's own unit.
+    empirical : float
+        The loss on the sample, same unit, same predictor (or the Gibbs predictor it is derived from).
+    bound : str
+        Name of the theorem.
+    predictor : str
+        What is covered: "gibbs", "mean", "median", "mode", "label", …
+    delta : float
+    n_tuples : int
+    terms : mapping from name to nats
+        What was paid; their sum divided by N is the ε of the theorem.
+    assumptions : tuple of Assumption
+    worst : float
+        The largest possible loss, same unit.
+    evidence : Evidence
+        The law of the loss and both accounts of the complexity: what other bounds need.
+    parameters : mapping
+        What the bound chose.
+    loss : str
+        Name of the loss.
+    anytime : bool
+        Whether the guarantee holds for all sample sizes at once.
+    lower : float or None
+        A lower bound on the same loss, when asked for (each side then has delta/2).
+    text, latex, reference : str
+        The theorem in words, its formula, and where it comes from.
+    model : object
+        The fitted model, where the certificate was made together with it (bound="split").
+    """
+
+    value: float
+    empirical: float
+    bound: str
+    predictor: str
+    delta: float
+    n_tuples: int
+    terms: Mapping[str, float]
+    assumptions: tuple[Assumption, ...]
+    worst: float
+    evidence: Evidence = field(repr=False)
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    loss: str = "loss"
+    anytime: bool = False
+    lower: float | None = None
+    text: str = ""
+    latex: str = ""
+    reference: str = ""
+    model: Any = field(default=None, repr=False)
+
+    @property
+    def complexity(self) -> float:
+        """Σ terms, nats."""
+        return float(sum(self.terms.values()))
+
+    @property
+    def valid(self) -> bool:
+        """Whether no assumption is known to be violated."""
+        return all(assumption.status != "violated" for assumption in self.assumptions)
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the guarantee says no more than that losses are bounded."""
+        return self.value >= self.worst * (1 - 1e-9)
+
+    @property
+    def posterior(self) -> Posterior | None:
+        """The very model that is covered (answers rounded to the grid that was paid for)."""
+        return self.evidence.covered
+
+    def explain(self) -> str:
+        """The certificate in plain words."""
+        percent = f"{100 * (1 - self.delta):g} %"
+        lines = [
+            f"Guarantee: the average {self.loss} loss on new data is at most {self.value:.4g}, "
+            f"with confidence {percent}.",
+            f"On the {self.n_tuples:,} observed tuples it is {self.empirical:.4g}; the worst possible is "
+            f"{self.worst:.4g}.",
+        ]
+        if self.lower is not None:
+            lines.append(f"It is also at least {self.lower:.4g}; both hold together with confidence {percent}.")
+        if self.vacuous:
+            lines.append("This guarantee is empty: it says no more than that losses are bounded.")
+        if not self.valid:
+            lines.append("WARNING: an assumption below is violated, so this number is no guarantee.")
+        lines += ["", _COVERS.get(self.predictor, f"It covers the predictor {self.predictor!r}, exactly as used.")]
+        if self.anytime:
+            lines.append("It may be recomputed after every new tuple, and one may stop at any time.")
+        lines += ["", f"Theorem: {self.reference or self.bound}.", f"  {self.text}" if self.text else ""]
+        if self.terms:
+            total = max(self.complexity, 1e-300)
+            width = max(len(name) for name in self.terms)
+            lines += [
+                "",
+                f"What the guarantee costs, in nats ({total:,.1f} in all, {total / self.n_tuples:.4g} a tuple):",
+            ]
+            lines += [
+                f"  {name:<{width}}  {nats:>12,.1f}  {100 * nats / total:>5.1f} %" for name, nats in self.terms.items()
+            ]
+        lines += ["", "It rests on:"]
+        lines += [f"  [{assumption.status}] {assumption.text}" for assumption in self.assumptions]
+        return "\n".join(line for i, line in enumerate(lines) if line or i == 0 or lines[i - 1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        return {
+            "value": float(self.value),
+            "lower": None if self.lower is None else float(self.lower),
+            "empirical": float(self.empirical),
+            "worst": float(self.worst),
+            "loss": self.loss,
+            "bound": self.bound,
+            "predictor": self.predictor,
+            "delta": float(self.delta),
+            "n_tuples": int(self.n_tuples),
+            "terms": {name: float(nats) for name, nats in self.terms.items()},
+            "parameters": {name: float(value) for name, value in self.parameters.items()},
+            "assumptions": [{"text": a.text, "status": a.status} for a in self.assumptions],
+            "anytime": self.anytime,
+            "valid": self.valid,
+            "theorem": self.text,
+            "latex": self.latex,
+            "reference": self.reference,
+        }
+
+    def compare(self, *others: Certificate, bounds: Sequence[str] | None = None) -> Comparison:
+        """A table: every applicable bound on the same evidence, and other certificates beside them.
+
+        The values stand side by side for information; each holds with its own δ. To claim the lowest of
+        several computed bounds, divide δ by their number.
+        """
+        rows = [self, *others]
+        if self.bound in THEOREMS:
+            for name in THEOREMS if bounds is None else bounds:
+                theorem = find(name)
+                if theorem.name == self.bound:
+                    continue
+                try:
+                    rows.append(apply(theorem, self.evidence, self))
+                except RefusedCertificate:
+                    continue
+                except GinghamError:
+                    if theorem.finite and self.evidence.law.support is None:
+                        continue
+                    raise
+        return Comparison(tuple(sorted(rows, key=lambda c: c.value)))
+
+
+def apply(theorem: Theorem, evidence: Evidence, like: Certificate) -> Certificate:
+    """The certificate another theorem gives on the same evidence."""
+    price = evidence.prices[theorem.price]
+    bound = theorem.function(evidence.law, price.total, evidence.n_tuples, like.delta)
+    return Certificate(
+        value=evidence.in_unit(bound.value),
+        empirical=evidence.empirical,
+        bound=theorem.name,
+        predictor=like.predictor,
+        delta=like.delta,
+        n_tuples=evidence.n_tuples,
+        terms={**price.terms, **bound.price},
+        assumptions=like.assumptions,
+        worst=like.worst,
+        evidence=evidence,
+        parameters=bound.parameters,
+        loss=like.loss,
+        text=theorem.text,
+        latex=theorem.latex,
+        reference=theorem.reference,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Certificates side by side, best first."""
+
+    certificates: tuple[Certificate, ...]
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return iter(self.certificates)
+
+    def __len__(self) -> int:
+        return len(self.certificates)
+
+    def __getitem__(self, bound: str) -> Certificate:
+        """The certificate of one bound by name."""
+        for certificate in self.certificates:
+            if certificate.bound == find(bound).name:
+                return certificate
+        raise KeyError(bound)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One plain record per certificate, ready for a data frame."""
+        keys = ("bound", "predictor", "value", "empirical", "delta", "n_tuples", "reference")
+        return [{key: certificate.to_dict()[key] for key in keys} for certificate in self.certificates]
+
+    def __str__(self) -> str:
+        if not self.certificates:
+            return "no certificate applies"
+        width = max(len(c.bound) for c in self.certificates)
+        head = f"{'bound':<{width}}  {'value':>9}  {'observed':>9}  {'nats':>10}  predictor"
+        body = [
+            f"{c.bound:<{width}}  {c.value:>9.4f}  {c.empirical:>9.4f}  {c.complexity:>10,.1f}  {c.predictor}"
+            for c in self.certificates
+        ]
+        return "\n".join([head, "-" * len(head), *body])
+
+
+_COVERS = {
+    "gibbs": "It covers the randomised (Gibbs) predictor: draw every item's cluster from its memberships, "
+    "then answer as the cell does.",
+    "mean": "It covers the mean prediction: its loss is convex, so averaging the randomised answers cannot hurt "
+    "(Jensen). The observed loss above is that of the randomised predictor.",
+    "median": "It covers the median prediction, exactly as used.",
+    "mode": "It covers the most probable label, exactly as used.",
+}
+
+
+def worst_of(evidence: Evidence) -> float:
+    """The largest possible loss."""
+    return float(evidence.in_unit(1.0))
+
+
+def merged_assumptions(*groups: Sequence[Assumption]) -> tuple[Assumption, ...]:
+    """All assumptions once, in order."""
+    return tuple(dict.fromkeys(a for group in groups for a in group))
+
+
+def finite(value: float) -> float:
+    """A value that must be a number."""
+    if not np.isfinite(value):
+        raise GinghamError("The bound is not a finite number.")
+    return float(value)

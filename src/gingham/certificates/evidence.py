@@ -1,0 +1,242 @@
+"""Evidence: everything a bound may know of a posterior and a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import log, prod
+
+import numpy as np
+
+from gingham.arrays import Floats
+from gingham.cells import CellModel, TableLoss
+from gingham.certificates.complexity import Complexity, of_partitions, renamings
+from gingham.certificates.law import GibbsLaw
+from gingham.certificates.rounding import Rounded, payable
+from gingham.data import OneHot, Sample
+from gingham.errors import GinghamError, RefusedCertificate
+from gingham.posterior import Posterior, label_features, row_blocks
+
+MAX_SUPPORT = 1000  # possible losses up to which type-KL and split-kl are offered
+BINS = 2**16  # of |y − answer| for labels without an alphabet; losses are rounded up, so never understated
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The law of the Gibbs loss on a sample, and the price of the posterior.
+
+    Attributes
+    ----------
+    law : GibbsLaw
+        Of (loss − low)/range.
+    low, range : float
+        In the loss's own unit.
+    n_tuples : int
+        N.
+    prices : mapping from "exact" and "papers" to Complexity
+    covered : Posterior or None
+        The very model that is covered; its answers are rounded where they came from a continuum.
+    """
+
+    law: GibbsLaw
+    low: float
+    range: float
+    n_tuples: int
+    prices: Mapping[str, Complexity]
+    covered: Posterior | None = None
+    n_answers: float = 0.0
+    rounded: bool = False
+
+    def in_unit(self, scaled: float) -> float:
+        """A scaled loss in the loss's own unit."""
+        return self.low + self.range * scaled
+
+    @property
+    def empirical(self) -> float:
+        """L̂(Q) in the loss's own unit."""
+        return self.in_unit(self.law.mean)
+
+
+def collect(
+    posterior: Posterior, sample: Sample, relation: int = 0, population: Sequence[int] | None = None
+) -> Evidence:
+    """The evidence a sample gives about one relation of a posterior.
+
+    ``population`` is the number of items of each mode that could have been drawn, where it is more than
+    the model knows; the others belong to clusters by the mode's masses, as in prediction.
+    """
+    posterior = in_full_precision(posterior)
+    check_sample(posterior, sample, relation)
+    cell = posterior.cells[relation]
+    if not (np.isfinite(cell.range) and cell.range >= 0):
+        raise RefusedCertificate(
+            f"{type(cell).__name__}: the loss is unbounded, and no theorem covers an unbounded loss. "
+            "Give alphabet= (the possible labels) or bounds=(smallest, largest) to the model."
+        )
+    covered, payable_answers, accounts = paid(posterior, sample, relation, population)
+    low, scale = loss_scale(cell)
+    if sample.alphabet is not None:
+        losses, support = loss_table(cell, payable_answers, sample)
+        joint = answer_label_counts(covered, sample, payable_answers, relation)
+        law = GibbsLaw.of(
+            np.clip((losses - low) / scale, 0.0, 1.0), joint, None if support is None else (support - low) / scale
+        )
+    else:
+        law = continuous_law(covered, sample, relation)
+    return Evidence(
+        law=law,
+        low=low,
+        range=scale,
+        n_tuples=int(sample.n_tuples),
+        prices=accounts,
+        covered=covered,
+        n_answers=payable_answers.n_answers,
+        rounded=payable_answers.rounded,
+    )
+
+
+def paid(
+    posterior: Posterior, sample: Sample, relation: int, population: Sequence[int] | None = None
+) -> tuple[Posterior, Rounded, dict[str, Complexity]]:
+    """The posterior with answers a prior can pay for, these answers, and both accounts of the price."""
+    answers = list(posterior.answers)
+    undirected = is_graph(posterior, relation)
+    table = answers[relation]
+    symmetric = undirected and bool((table == np.swapaxes(table, 0, 1)).all())
+    payable_answers = payable(posterior.cells[relation], table, posterior.statistics(sample, relation), symmetric)
+    answers[relation] = payable_answers.answers
+    covered = replace(posterior, answers=tuple(answers))
+    return covered, payable_answers, prices(with_unseen(covered, population), payable_answers, relation, undirected)
+
+
+def prices(posterior: Posterior, payable_answers: Rounded, relation: int, undirected: bool) -> dict[str, Complexity]:
+    """KL(Q‖P) exactly and as in the papers, for the modes that meet in one relation."""
+    modes = dict.fromkeys(posterior.structure.factors[relation])
+    names = {posterior.structure.modes[i].name if len(modes) > 1 else "items": posterior.assign[i] for i in modes}
+    if len(names) < len(modes):  # two modes of one name
+        names = {f"mode {i}": posterior.assign[i] for i in modes}
+    exact = {**of_partitions(names, "exact"), **payable_answers.price}
+    if undirected:
+        exact["directed or undirected"] = log(2)
+    saved = renamings(list(names.values()))
+    if saved > 0:
+        exact["renamings of clusters"] = -saved
+    papers = {**of_partitions(names, "papers"), **payable_answers.price_papers}
+    return {"exact": Complexity(exact), "papers": Complexity(papers)}
+
+
+def with_unseen(posterior: Posterior, population: Sequence[int] | None) -> Posterior:
+    """The posterior with rows for items that were never seen, which follow the masses."""
+    if population is None:
+        return posterior
+    if len(population) != len(posterior.assign):
+        raise GinghamError(f"population has {len(population)} entries, the model {len(posterior.assign)} modes.")
+    assign = []
+    for size, q, mass, mode in zip(population, posterior.assign, posterior.mass, posterior.structure.modes):
+        if size < len(q):
+            raise GinghamError(f"population says {size} items of {mode.name!r}, but the model knows {len(q)}.")
+        assign.append(np.vstack([q, np.tile(mass / mass.sum(), (size - len(q), 1))]))
+    return replace(posterior, assign=tuple(assign))
+
+
+def loss_scale(cell: CellModel) -> tuple[float, float]:
+    """(low, range): every loss lies between low and low + range; a constant loss gets range 1."""
+    low = min(float(cell.table.min()), 0.0) if isinstance(cell, TableLoss) else 0.0
+    return low, float(cell.range) if cell.range > 0 else 1.0
+
+
+def loss_table(cell: CellModel, payable_answers: Rounded, sample: Sample) -> tuple[Floats, Floats | None]:
+    """Losses (A, |Y|) of the distinct answers on each label, and all losses that could occur."""
+    if sample.alphabet is None:
+        raise GinghamError("A table of losses needs labels on an alphabet.")
+    losses = cell.coef(payable_answers.distinct) @ label_features(cell.features, sample.alphabet.numbers).T
+    support = None
+    if isinstance(cell, TableLoss):
+        support = np.unique(cell.table)
+        support = support if len(support) <= MAX_SUPPORT else None
+    return losses, support
+
+
+def answer_label_counts(posterior: Posterior, sample: Sample, payable_answers: Rounded, relation: int) -> Floats:
+    """Expected number of tuples (A, |Y|) with each answer and each label."""
+    size = sample.alphabet.size if sample.alphabet is not None else 1
+    histogram = posterior.statistics(sample, relation, OneHot(size)).reshape(-1, size)
+    counts = np.zeros((len(payable_answers.distinct), size))
+    np.add.at(counts, payable_answers.index.ravel(), histogram)
+    return counts
+
+
+def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:
+    """The law of the quadratic loss for labels without an alphabet, tuple by tuple.
+
+    |y − answer| is rounded up to one of 2^16 steps of the label range, so that no loss is understated.
+    """
+    cell = posterior.cells[relation]
+    bounds = getattr(cell, "bounds", None)
+    if bounds is None or sample.labels is None:
+        raise RefusedCertificate("A certificate needs numeric labels between known bounds.")
+    low, high = bounds
+    outside = (sample.labels < low) | (sample.labels > high)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise GinghamError(f"Label {sample.labels[row]:.6g} in row {row} lies outside bounds=({low}, {high}).")
+    width = high - low if high > low else 1.0
+    answers = posterior.answers[relation].ravel()
+    distinct, at = np.unique(answers, return_inverse=True)
+    factors = posterior.factor(relation)
+    total = np.zeros(BINS + 1)
+    order = np.argsort(at, kind="stable")
+    starts = np.flatnonzero(np.diff(at[order], prepend=-1))
+    n_cells = prod(q.shape[1] for q in factors)
+    for start, stop in row_blocks(sample.n_rows, 4 * n_cells):
+        cells = np.ones((stop - start, 1))
+        for q, codes in zip(factors, sample.codes):
+            cells = (cells[:, :, None] * q[codes[start:stop]][:, None, :]).reshape(stop - start, -1)
+        by_answer = np.add.reduceat(cells[:, order], starts, axis=1)
+        if sample.weights is not None:
+            by_answer *= sample.weights[start:stop, None]
+        gap = np.abs(sample.labels[start:stop, None] - distinct[None, :]) / width
+        bins = np.ceil(gap * BINS * (1 - 1e-12)).astype(np.int64)
+        total += np.bincount(np.minimum(bins, BINS).ravel(), by_answer.ravel(), minlength=BINS + 1)
+    seen = total > 0
+    return GibbsLaw.of((np.arange(BINS + 1)[seen] / BINS) ** 2, total[seen])
+
+
+def in_full_precision(posterior: Posterior) -> Posterior:
+    """Assignments in float64 with rows that sum to one."""
+    assign = []
+    for mode, q in zip(posterior.structure.modes, posterior.assign):
+        q = np.asarray(q, dtype=np.float64)
+        rows = q.sum(axis=1, keepdims=True)
+        if not (np.isfinite(q).all() and (q >= 0).all() and (np.abs(rows - 1) < 1e-3).all()):
+            raise GinghamError(f"The memberships of mode {mode.name!r} are not distributions over clusters.")
+        assign.append(q / rows)
+    return replace(posterior, assign=tuple(assign))
+
+
+def is_graph(posterior: Posterior, relation: int) -> bool:
+    factor = posterior.structure.factors[relation]
+    return len(factor) == 2 and factor[0] == factor[1]
+
+
+def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
+    """Refuse samples that no theorem speaks of."""
+    if not sample.has_counts:
+        raise RefusedCertificate(
+            "Some weights are not whole numbers. A certificate counts independent tuples, so weights must be counts; "
+            "certify the unweighted rows, or round the weights to counts."
+        )
+    factor = posterior.structure.factors[relation]
+    if len(factor) != sample.n_modes:
+        raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(factor)}.")
+    items = tuple(posterior.structure.modes[i].n_items for i in factor)
+    if sample.shape != items:
+        raise GinghamError(f"The sample counts {sample.shape} items, the model {items}: number both alike.")
+    if len(set(factor)) < len(factor):
+        for a in range(len(factor)):
+            for b in range(a):
+                if factor[a] == factor[b] and (sample.codes[a] == sample.codes[b]).any():
+                    raise RefusedCertificate(
+                        "The graph has self loops, for which both ends fall into one cluster together; "
+                        "leave them out before certifying."
+                    )

@@ -1,0 +1,285 @@
+"""With a split: learn on one part of the data, certify on the other.
+
+``holdout``
+    The finished predictor of the first part on the second: no complexity at all, any predictor.
+``prior``
+    The first part's memberships and answers become the prior, and the second part chooses a posterior
+    near it: p(c|x) = .98 q⁰ + .02 qbar⁰, answers .9 on y⁰ (MATH §9.4). Covers Gibbs, and mean by Jensen.
+``excess``
+    The same, on the difference to the first part's median predictor, plus a bound on the latter; δ/2 each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import log, prod
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import clone
+
+from gingham.arrays import Anything, Floats
+from gingham.cells import TableLoss
+from gingham.certificates import bounds
+from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.certify import (
+    INDEPENDENT,
+    covered_predictor,
+    item_assumptions,
+    loss_name,
+    posterior_of,
+    sample_of,
+    stated_cell,
+)
+from gingham.certificates.complexity import Complexity, against
+from gingham.certificates.evidence import Evidence, in_full_precision, loss_scale
+from gingham.certificates.holdout import certify_posterior
+from gingham.certificates.law import GibbsLaw
+from gingham.data import Alphabet, OneHot, Sample
+from gingham.data.adapt import id_columns
+from gingham.data.sample import checked_weights
+from gingham.errors import GinghamError, RefusedCertificate
+from gingham.kernels import project
+from gingham.posterior import Posterior
+
+METHODS = ("holdout", "prior", "excess")
+LOOSENESS = 0.02  # share of the masses in the prior memberships
+FAITH = 0.9  # prior probability of the first part's answer
+
+
+def certify_split(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    delta: float = 0.05,
+    predictor: str = "gibbs",
+    sample_weight: Any = None,
+    fraction: float = 0.75,
+    method: str = "holdout",
+    random_state: int | None = 0,
+    candidates: int = 1,
+    rows: tuple[Any, Any] | None = None,
+) -> Certificate:
+    """Split at random, fit a clone on the first part, certify on the second; the model comes with it.
+
+    Parameters
+    ----------
+    model : estimator, fitted or not
+    fraction : float
+        Share of the tuples that the model is fitted on.
+    method : {"holdout", "prior", "excess"}
+    candidates : int
+        How many settings were tried on the second part; each costs its share of δ.
+    rows : pair of index arrays, optional
+        The two parts, instead of a random split.
+
+    Returns
+    -------
+    Certificate
+        With ``model``, the estimator fitted on the first part, and ``posterior``, what is covered.
+    """
+    if method not in METHODS:
+        raise GinghamError(f"method={method!r} is unknown; choose one of {', '.join(METHODS)}.")
+    y = np.asarray(y)
+    weights = checked_weights(sample_weight, len(y))
+    first, second = random_parts(len(y), fraction, random_state) if rows is None else rows
+    columns = id_columns(X).columns
+    fitted = clone(model).fit(
+        _rows(X, columns, first), y[first], **({} if weights is None else {"sample_weight": weights[first]})
+    )
+    posterior = posterior_of(fitted)
+    cell, statement = stated_cell(posterior.cells[0], None)
+    known = np.logical_and.reduce([m.encode(c[second]) >= 0 for m, c in zip(posterior.structure.modes, columns)])
+    second = np.asarray(second)
+    if not known.all():
+        # Items are given by the first part; tuples with other items are outside the population spoken of.
+        second = second[known]
+        statement = Assumption(f"{statement.text} Only tuples whose items occur in the first part count.", "given")
+    sample = sample_of(posterior, _rows(X, columns, second), y[second], None if weights is None else weights[second], 0)
+    if method == "holdout":
+        certificate = certify_posterior(posterior, sample, statement, delta, predictor, candidates=candidates)
+    else:
+        covered_predictor(cell, predictor)
+        certificate = certify_prior(posterior, sample, delta, statement, method == "excess", candidates, predictor)
+    return replace(certificate, model=fitted)
+
+
+def certify_prior(
+    prior: Posterior,
+    sample: Sample,
+    delta: float,
+    statement: Assumption,
+    excess: bool = False,
+    candidates: int = 1,
+    predictor: str = "gibbs",
+) -> Certificate:
+    """The split-prior certificate for a prior learned elsewhere, minimised over posteriors on this sample."""
+    prior = in_full_precision(prior)
+    cell = prior.cells[0]
+    if not isinstance(cell, TableLoss) or sample.alphabet is None or sample.label_codes is None:
+        raise RefusedCertificate("The split prior is for losses on an alphabet; use method='holdout' for others.")
+    if prior.structure.repeats:
+        raise RefusedCertificate("The split prior is for grids; use method='holdout' for graphs.")
+    low, scale = loss_scale(cell)
+    n = int(sample.n_tuples)
+    union = {"union over candidates": log(candidates)} if candidates > 1 else {}
+    table = (cell.table - low) / scale  # (|Y|, A)
+    share = delta / 2 if excess else delta
+    base, base_terms, labelled = 0.0, {}, sample
+    if excess:
+        guesses = cell.alphabet.encode(_as_labels(prior.predict(sample.codes, "median"), cell.alphabet))
+        reference = GibbsLaw.of(table[sample.label_codes, guesses], _counts(sample))
+        part = bounds.log_wealth(reference, log(candidates), n, share)
+        base, base_terms = part.value, {"reference: grid and confidence": sum(part.price.values())}
+        labelled, table = _paired(sample, guesses, table)
+    loose = [(1 - LOOSENESS) * q + LOOSENESS * m for q, m in zip(prior.assign, prior.mass)]
+    prior_answers = np.full(table.shape[1], (1 - FAITH) / max(table.shape[1] - 1, 1))
+    chosen = _minimise(loose, prior, labelled, table, prior_answers, share)
+    price = Complexity({**chosen.price.terms, **union})
+    bound = bounds.log_wealth(chosen.law, price.total, n, share)
+    evidence = Evidence(chosen.law, low, scale, n, {"exact": price, "papers": price}, chosen.posterior)
+    elsewhere = Assumption("The prior was learned on other tuples of the same population.", "given")
+    assumptions = (INDEPENDENT, statement, *item_assumptions(prior, 0), elsewhere)
+    empirical = bounds_free_loss(chosen.posterior, sample)
+    return Certificate(
+        value=low + scale * (base + bound.value),
+        empirical=empirical,
+        bound="split-excess" if excess else "split-prior",
+        predictor=predictor,
+        delta=delta,
+        n_tuples=n,
+        terms={**price.terms, **bound.price, **base_terms},
+        assumptions=(
+            *assumptions,
+            Assumption("The prior was learned on other tuples of the same population.", "given"),
+        ),
+        worst=low + scale,
+        evidence=evidence,
+        parameters=bound.parameters,
+        loss=loss_name(cell),
+        text="Log-wealth with a prior learned on the first part of the data; the bound uses the second part only."
+        + (" The loss is bounded as (difference to a reference predictor) + (the reference's own loss)." * excess),
+        latex=r"L(Q) \le \mathrm{LW}_{\delta/2}[\ell_h - \ell_r] + \mathrm{LW}_{\delta/2}[\ell_r]"
+        if excess
+        else r"L(Q) \le \mathrm{LW}_{\delta}[\ell_h],\quad P = P(S_1),\ \text{law on } S_2",
+        reference="gingham, docs/theory/split",
+    )
+
+
+def bounds_free_loss(posterior: Posterior, sample: Sample) -> float:
+    """The plain Gibbs loss on the sample, in the loss's own unit."""
+    return posterior.gibbs_loss(sample)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    posterior: Posterior
+    law: GibbsLaw
+    price: Complexity
+
+
+def _minimise(
+    loose: Sequence[Floats],
+    prior: Posterior,
+    sample: Sample,
+    table: Floats,
+    other_answers: Floats,
+    delta: float,
+    n_rounds: int = 12,
+    n_sweeps: int = 10,
+) -> _Chosen:
+    """Alternate ν with block descent on N·E[−ln(1 − ℓ/ν)] + KL(Q‖P): log-wealth falls in every step."""
+    answers, first = prior.answers[0].copy(), prior.answers[0]
+    assigns = [q.copy() for q in loose]
+    features = OneHot(table.shape[0])
+    answer_price = np.broadcast_to(-np.log(other_answers), (*answers.shape, table.shape[1])).copy()
+    np.put_along_axis(answer_price, first[..., None], -log(FAITH), axis=-1)
+    n = int(sample.n_tuples)
+    best: tuple[float, _Chosen] | None = None
+    for _ in range(n_rounds):
+        current = replace(prior, assign=tuple(assigns), answers=(answers,))
+        statistics = current.statistics(sample, 0, features)
+        law = GibbsLaw.of(table.T[answers], statistics)
+        price = _price(assigns, loose, answers, answer_price, prior)
+        result = bounds.log_wealth(law, price.total, n, delta)
+        if best is not None and result.value > best[0] - 1e-7:
+            break
+        best = (result.value, _Chosen(current, law, price))
+        effective = bounds.effective_loss(table, result.parameters["nu"])
+        for _ in range(n_sweeps):
+            coef = effective.T[answers]  # (m_1, …, m_d, |Y|)
+            for mode in range(len(assigns)):
+                cost = _mode_cost(assigns, coef, sample, features, mode)
+                with np.errstate(divide="ignore"):
+                    assigns[mode] = softmax(np.log(loose[mode]) - cost, axis=1)
+            statistics = replace(prior, assign=tuple(assigns)).statistics(sample, 0, features)
+            answers = np.argmin(statistics @ effective + answer_price, axis=-1)
+    if best is None:
+        raise GinghamError("No posterior was found.")  # pragma: no cover - the first round always sets it
+    return best[1]
+
+
+def _mode_cost(assigns: Sequence[Floats], coef: Floats, sample: Sample, features: OneHot, mode: int) -> Floats:
+    """G[x, c] = Σ_tuples of x, other clusters: weight · coef (P0 eq. 42), shape (n, m)."""
+    others = [q for j, q in enumerate(assigns) if j != mode]
+    moved = np.moveaxis(coef, (mode, -1), (0, 1)).reshape(coef.shape[mode], -1)
+    part = project(sample.rows(mode, features), others)
+    result: Floats = part.reshape(len(part), prod(part.shape[1:])) @ moved.T
+    return result
+
+
+def _price(
+    assigns: Sequence[Floats], loose: Sequence[Floats], answers: Anything, answer_price: Floats, prior: Posterior
+) -> Complexity:
+    names = [mode.name for mode in prior.structure.modes]
+    memberships = against(assigns, loose).values()
+    paid = float(np.take_along_axis(answer_price, answers[..., None], axis=-1).sum())
+    terms = {f"{name}: change of memberships": nats for name, nats in zip(names, memberships)}
+    return Complexity({**terms, "answers kept or changed": paid})
+
+
+def _paired(sample: Sample, guesses: Anything, table: Floats) -> tuple[Sample, Floats]:
+    """The sample labelled by (label, reference answer), and the table of differences of losses."""
+    size, answers = table.shape
+    if sample.label_codes is None:
+        raise GinghamError("The tuples need labels on an alphabet.")
+    pairs = sample.label_codes.astype(np.int64) * answers + guesses
+    letters = Alphabet(np.arange(size * answers), given=True)
+    labelled = replace(
+        sample, labels=pairs.astype(np.float64), label_codes=pairs.astype(np.int32), alphabet=letters, _layouts={}
+    )
+    differences = table[:, None, :] - table[:, :, None]  # (label, reference, answer)
+    return labelled, differences.reshape(size * answers, answers)
+
+
+def random_parts(n: int, fraction: float, random_state: int | None) -> tuple[Anything, Anything]:
+    """Two random, disjoint, sorted parts of n rows."""
+    if not 0 < fraction < 1:
+        raise GinghamError(f"fraction={fraction} must lie strictly between 0 and 1.")
+    order = np.random.default_rng(random_state).permutation(n)
+    cut = min(max(round(fraction * n), 1), n - 1)
+    return np.sort(order[:cut]), np.sort(order[cut:])
+
+
+def _rows(X: Any, columns: Sequence[Anything], rows: Anything) -> Any:
+    """The given rows in the form the estimator was given."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if isinstance(X, np.ndarray):
+        return X[rows]
+    picked = np.empty((len(rows), len(columns)), dtype=object)
+    for j, column in enumerate(columns):
+        picked[:, j] = column[rows]
+    return picked
+
+
+def _as_labels(numbers: Floats, alphabet: Alphabet) -> Anything:
+    """Numeric predictions as labels of the alphabet."""
+    return numbers if alphabet.numeric else alphabet.values[numbers.astype(np.int64)]
+
+
+def _counts(sample: Sample) -> Floats:
+    return np.ones(sample.n_rows) if sample.weights is None else sample.weights

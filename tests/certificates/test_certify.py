@@ -1,0 +1,305 @@
+import json
+from dataclasses import replace
+from itertools import product
+from math import comb, factorial, log
+
+import numpy as np
+import pytest
+
+from gingham import CoClusteringClassifier, CoClusteringRegressor, GinghamError, RefusedCertificate
+from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
+from gingham.certificates import certify, certify_labels
+from gingham.certificates import complexity as cx
+from gingham.certificates.evidence import collect
+from gingham.data import Alphabet, Mode, Sample
+from gingham.posterior import Posterior
+from gingham.structure import Structure
+
+STARS = Alphabet.of((1, 2, 3, 4, 5), given=True)
+
+
+def planted(n=30, m=25, size=600, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, n, size), rng.integers(0, m, size)])
+    X[: max(n, m)] = np.column_stack([np.arange(max(n, m)) % n, np.arange(max(n, m)) % m])
+    y = np.where((X[:, 0] < n // 2) == (X[:, 1] < m // 3), 5, 2)
+    return X, np.where(rng.random(size) < 0.15, rng.integers(1, 6, size), y)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = planted()
+    return CoClusteringRegressor((3, 3), alphabet=range(1, 6), start="means", random_state=0).fit(X, y), X, y
+
+
+def test_certificate_of_a_fit(fitted):
+    model, X, y = fitted
+    certificate = certify(model, X, y)
+    assert certificate.bound == "log-wealth"
+    assert certificate.empirical < certificate.value < 4
+    assert certificate.empirical == pytest.approx(model.posterior_.gibbs_loss(model.sample(X, y)))
+    assert certificate.valid
+    assert not certificate.vacuous
+    assert {a.status for a in certificate.assumptions} == {"checked", "given"}
+    text = certificate.explain()
+    assert f"at most {certificate.value:.4g}" in text
+    assert "95 %" in text
+    assert "randomised" in text
+    assert json.loads(json.dumps(certificate.to_dict()))["value"] == certificate.value
+    assert "\\nu" in certificate.latex
+
+
+def test_comparison_holds_every_bound(fitted):
+    model, X, y = fitted
+    table = certify(model, X, y).compare()
+    names = {c.bound for c in table}
+    assert names == {"log-wealth", "type-kl", "kl", "split-kl", "bernstein", "theorem-1", "theorem-7"}
+    assert [c.value for c in table] == sorted(c.value for c in table)
+    assert table["eq-18"].value == pytest.approx(certify(model, X, y, bound="eq-18").value)
+    assert "theorem-7" in str(table)
+    assert len(table.rows) == len(table) == 7
+    assert table["eq-18"].terms["cell answers"] == pytest.approx(9 * log(5))
+
+
+def test_certificate_equals_enumeration_of_all_partitions():
+    """4 × 4 items, 2 × 2 clusters: law and divergence by listing every hypothesis."""
+    rng = np.random.default_rng(3)
+    assign = [rng.dirichlet(np.ones(2), 4), rng.dirichlet(np.ones(2), 4)]
+    answers = np.array([[0, 1], [2, 1]])
+    alphabet = Alphabet.of((0, 1, 2), given=True)
+    modes = (Mode("row", np.arange(4)), Mode("column", np.arange(4)))
+    posterior = Posterior(Structure.grid(modes), (Absolute(alphabet),), tuple(assign), (answers,))
+    X = np.array(list(product(range(4), range(4))))
+    y = rng.integers(0, 3, 16)
+    weights = {0: 0.0, 1: 0.0, 2: 0.0}
+    divergence = 0.0
+    labels = 1 / comb(4 + 2, 2) / (factorial(4) / (1 * 2 * 1))  # counts (1, 2, 1) of 4 cells, 3 answers
+    for rows, columns in product(product(range(2), repeat=4), repeat=2):
+        q = np.prod([assign[0][x, c] for x, c in enumerate(rows)] + [assign[1][x, c] for x, c in enumerate(columns)])
+        prior = labels
+        for part in (rows, columns):
+            prior *= 1 / 6 / comb(5, 1) / comb(4, sum(part))
+        divergence += q * log(q / prior)
+        for (i, j), label in zip(X, y):
+            weights[abs(label - answers[rows[i], columns[j]])] += q / 16
+    certificate = certify(posterior, X, y, bound="kl")
+    evidence = certificate.evidence
+    assert evidence.prices["exact"].total == pytest.approx(divergence, abs=1e-10)
+    for value, weight in zip(evidence.law.values, evidence.law.weights):
+        assert weights[round(2 * value)] == pytest.approx(weight, abs=1e-12)
+
+
+def test_two_sided(fitted):
+    model, X, y = fitted
+    both = certify(model, X, y, lower=True)
+    assert both.lower < both.empirical < both.value
+    assert both.value > certify(model, X, y).value
+    assert both.value == pytest.approx(certify(model, X, y, delta=0.025).value)
+    assert "at least" in both.explain()
+
+
+def test_anytime_is_stated_and_only_for_log_wealth(fitted):
+    model, X, y = fitted
+    certificate = certify(model, X, y, anytime=True)
+    assert certificate.anytime
+    assert any("before the first tuple" in a.text for a in certificate.assumptions)
+    assert "stop at any time" in certificate.explain()
+    with pytest.raises(RefusedCertificate, match="all at once"):
+        certify(model, X, y, bound="kl", anytime=True)
+
+
+def test_mean_follows_from_gibbs_for_convex_losses_only(fitted):
+    model, X, y = fitted
+    assert certify(model, X, y, predictor="mean").value == certify(model, X, y).value
+    assert "Jensen" in certify(model, X, y, predictor="mean").explain()
+    for predictor in ("median", "mode"):
+        with pytest.raises(RefusedCertificate, match="holdout"):
+            certify(model, X, y, predictor=predictor)
+    with pytest.raises(GinghamError, match="unknown"):
+        certify(model, X, y, predictor="oracle")
+    classifier = CoClusteringClassifier((2, 2), alphabet=range(1, 6), random_state=0).fit(X, y)
+    assert certify(classifier, X, y).loss == "zero-one"
+    with pytest.raises(RefusedCertificate, match="not convex"):
+        certify(classifier, X, y, predictor="mean")
+
+
+def test_labels_read_off_the_data_are_refused_until_stated(fitted):
+    _, X, y = fitted
+    model = CoClusteringRegressor((2, 2), random_state=0).fit(X, y)
+    with pytest.raises(RefusedCertificate, match="State them"):
+        certify(model, X, y)
+    assert certify(model, X, y, alphabet=(1, 2, 3, 4, 5)).value < 4
+    with pytest.raises(GinghamError, match="same alphabet"):
+        certify(model, X, y, alphabet=(1, 2, 3, 4, 5, 6))
+
+
+def test_unbounded_losses_and_odd_weights_are_refused(fitted):
+    model, X, y = fitted
+    free = CoClusteringRegressor((2, 2), loss="quadratic", random_state=0).fit(X, y + np.linspace(0, 0.4, len(y)))
+    with pytest.raises(RefusedCertificate, match="unbounded"):
+        certify(free, X, y)
+    with pytest.raises(RefusedCertificate, match="whole numbers"):
+        certify(model, X, y, sample_weight=np.full(len(y), 0.5))
+    with pytest.raises(GinghamError, match="unknown"):
+        certify(model, X, y, bound="magic")
+    with pytest.raises(GinghamError, match="fit it first"):
+        certify(CoClusteringRegressor(), X, y)
+    with pytest.raises(GinghamError, match="unknown options"):
+        certify(model, X, y, fraction=0.5)
+
+
+def test_weights_are_counts(fitted):
+    model, X, y = fitted
+    twice = certify(model, np.vstack([X, X[:100]]), np.concatenate([y, y[:100]]))
+    weights = np.ones(len(y))
+    weights[:100] = 2
+    assert certify(model, X, y, sample_weight=weights).value == pytest.approx(twice.value)
+
+
+def test_population_covers_unseen_items(fitted):
+    model, X, y = fitted
+    plain = certify(model, X, y)
+    larger = certify(model, X, y, population=(40, 25))
+    assert plain.value < larger.value < plain.value + 0.05
+    assert any("40" in a.text for a in larger.assumptions)
+    with pytest.raises(GinghamError, match="knows 30"):
+        certify(model, X, y, population=(20, 25))
+
+
+def quadratic_posterior(seed=0, alphabet=None, bounds=(0.0, 1.0)):
+    rng = np.random.default_rng(seed)
+    modes = (Mode("a", np.arange(6)), Mode("b", np.arange(5)))
+    assign = (rng.dirichlet(np.ones(2), 6), rng.dirichlet(np.ones(3), 5))
+    cell = Quadratic(alphabet, None if alphabet is not None else bounds)
+    return Posterior(Structure.grid(modes), (cell,), assign, (rng.random((2, 3)),))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_quadratic_law_of_continuous_labels(weighted):
+    rng = np.random.default_rng(1)
+    posterior = quadratic_posterior()
+    X = np.array(list(product(range(6), range(5))))
+    y = rng.random(30)
+    weights = rng.integers(1, 4, 30).astype(float) if weighted else None
+    sample = Sample.of(X.T, y, weights, modes=posterior.structure.modes)
+    evidence = collect(posterior, sample)
+    assert evidence.rounded
+    rounded = evidence.covered
+    assert np.abs(rounded.answers[0] - posterior.answers[0]).max() <= 0.25
+    exact = rounded.gibbs_loss(sample)
+    assert exact <= evidence.empirical <= exact + 2 / 2**16
+    assert "choice of the answers' grid" in evidence.prices["exact"].terms
+
+
+def test_quadratic_on_an_alphabet_is_exact():
+    posterior = quadratic_posterior(alphabet=Alphabet.of((0.0, 0.5, 1.0), given=True))
+    X = np.array(list(product(range(6), range(5))))
+    y = np.random.default_rng(2).choice([0.0, 0.5, 1.0], 30)
+    certificate = certify(posterior, X, y)
+    sample = Sample.of(X.T, y, modes=posterior.structure.modes, alphabet=posterior.cells[0].alphabet)
+    assert certificate.empirical == pytest.approx(certificate.posterior.gibbs_loss(sample))
+    assert any("rounded" in a.text for a in certificate.assumptions)
+
+
+def test_finer_data_buys_a_finer_grid():
+    posterior = quadratic_posterior()
+    X = np.array(list(product(range(6), range(5))))
+    y = (X[:, 0] + 10 * X[:, 1]) / 50  # the best answers of the cells differ
+    sizes = []
+    for copies in (1, 10_000):
+        sample = Sample.of(X.T, y, np.full(30, float(copies)), modes=posterior.structure.modes)
+        sizes.append(collect(posterior.refit(sample), sample).n_answers)
+    assert sizes[1] > sizes[0]
+
+
+def test_log_loss_answers_are_cut_into_parts(fitted):
+    _, X, y = fitted
+    model = CoClusteringClassifier((2, 2), loss="log", alphabet=range(1, 6), random_state=0).fit(X, y)
+    certificate = certify(model, X, y)
+    cell = model.posterior_.cells[0]
+    assert isinstance(cell, Logarithmic)
+    assert certificate.worst == pytest.approx(cell.range)
+    answers = certificate.posterior.answers[0]
+    np.testing.assert_allclose(answers.sum(-1), 1)
+    assert answers.min() >= cell.smoothing / 5 * (1 - 1e-12)
+    assert certificate.empirical < certificate.value < cell.range
+
+
+def graph_sample(n=20, seed=0):
+    rng = np.random.default_rng(seed)
+    pairs = np.array([(i, j) for i in range(n) for j in range(i)])
+    same = (pairs[:, 0] < n // 2) == (pairs[:, 1] < n // 2)
+    return pairs, (rng.random(len(pairs)) < np.where(same, 0.9, 0.1)).astype(int)
+
+
+def test_graph_labels_pay_once_for_the_mode_and_half_the_cells():
+    pairs, y = graph_sample()
+    labels = (np.arange(20) < 10).astype(int)
+    certificate = certify_labels([labels], pairs, y, loss="zero-one", alphabet=(0, 1), graph=True)
+    exact = certificate.evidence.prices["exact"].terms
+    assert exact["renamings of clusters"] == pytest.approx(-log(2))
+    assert exact["directed or undirected"] == pytest.approx(log(2))
+    assert exact["answer counts"] == pytest.approx(log(4))  # three cells, two answers
+    by_hand = sum(cx.partition_exact(np.eye(2)[labels]).values()) + log(4) + log(3)
+    assert certificate.evidence.prices["exact"].total == pytest.approx(by_hand)
+    flipped = certify_labels([labels], pairs[:, ::-1], y, loss="zero-one", alphabet=(0, 1), graph=True)
+    assert flipped.value == pytest.approx(certificate.value)
+    with pytest.raises(RefusedCertificate, match="self loops"):
+        certify_labels([labels], np.vstack([pairs, [3, 3]]), np.append(y, 1), alphabet=(0, 1), graph=True)
+
+
+def test_labels_from_any_library(fitted):
+    _, X, y = fitted
+    rows, columns = (np.arange(30) < 15).astype(int), np.where(np.arange(25) < 8, "early", "late")
+    certificate = certify_labels([rows, columns], X, y, alphabet=range(1, 6))
+    as_mapping = certify_labels(
+        [dict(zip(range(30), rows.tolist())), dict(zip(range(25), columns.tolist()))], X, y, alphabet=range(1, 6)
+    )
+    assert as_mapping.value == pytest.approx(certificate.value)
+    shuffled = np.random.default_rng(0).permutation(30)
+    with_items = certify_labels([rows[shuffled], columns], X, y, alphabet=range(1, 6), items=[shuffled, np.arange(25)])
+    assert with_items.value == pytest.approx(certificate.value)
+    trivial = certify_labels([np.zeros(30), np.zeros(25)], X, y, alphabet=range(1, 6))
+    assert certificate.value < trivial.value
+    with pytest.raises(RefusedCertificate, match="possible labels"):
+        certify_labels([rows, columns], X, y)
+    with pytest.raises(GinghamError, match="30 different items but 7"):
+        certify_labels([rows[:7], columns], X, y, alphabet=range(1, 6))
+    with pytest.raises(GinghamError, match="needs 2"):
+        certify_labels([rows], X, y, alphabet=range(1, 6))
+    with pytest.raises(GinghamError, match="twice"):
+        certify_labels([rows, columns], X, y, alphabet=range(1, 6), items=[np.zeros(30), np.arange(25)])
+
+
+def test_labels_with_items_never_seen_in_the_sample(fitted):
+    _, X, y = fitted
+    rows = (np.arange(35) < 15).astype(int)  # five more users than the sample has
+    certificate = certify_labels([rows, np.zeros(25)], X, y, alphabet=range(1, 6))
+    assert any("35" in a.text for a in certificate.assumptions)
+
+
+def test_unknown_items_and_wrong_shapes_are_refused(fitted):
+    model, X, y = fitted
+    with pytest.raises(GinghamError, match="not among the items"):
+        certify(model, X + 100, y)
+    with pytest.raises(GinghamError, match="modes"):
+        certify(model, X[:, :1], y)
+    with pytest.raises(GinghamError, match="labels y"):
+        certify(model, X)
+
+
+def test_a_constant_loss_costs_nothing_to_bound():
+    one = Alphabet.of((7,), given=True)
+    modes = (Mode("a", np.arange(3)),)
+    posterior = Posterior(Structure.grid(modes), (ZeroOne(one),), (np.ones((3, 1)),), (np.zeros(1, int),))
+    certificate = certify(posterior, np.array([[0], [1], [2]]), np.full(3, 7))
+    assert certificate.empirical == 0
+
+
+def test_float32_memberships_are_brought_to_full_precision(fitted):
+    model, X, y = fitted
+    single = replace(model.posterior_, assign=tuple(q.astype(np.float32) for q in model.posterior_.assign))
+    assert certify(single, X, y).value == pytest.approx(certify(model, X, y).value, abs=1e-4)
+    wrong = replace(model.posterior_, assign=tuple(2 * q for q in model.posterior_.assign))
+    with pytest.raises(GinghamError, match="not distributions"):
+        certify(wrong, X, y)

@@ -1,0 +1,175 @@
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+
+from gingham import CoClusteringClassifier, CoClusteringRegressor, GinghamError, RefusedCertificate
+from gingham.certificates import certify, certify_gain, certify_predictions
+from gingham.certificates.divergence import kl_upper, ln_xi
+from gingham.certificates.split import random_parts
+
+
+def planted(n=40, m=30, size=2400, seed=0, noise=0.2):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, n, size), rng.integers(0, m, size)])
+    y = np.where((X[:, 0] < n // 2) == (X[:, 1] < m // 3), 5, 2)
+    return X, np.where(rng.random(size) < noise, rng.integers(1, 6, size), y)
+
+
+@pytest.fixture(scope="module")
+def parts():
+    X, y = planted()
+    model = CoClusteringRegressor((3, 3), alphabet=range(1, 6), start="means", random_state=0).fit(X[:1800], y[:1800])
+    return model, X[:1800], y[:1800], X[1800:], y[1800:]
+
+
+@pytest.mark.parametrize("predictor", ["gibbs", "mean", "median", "mode"])
+def test_holdout_covers_every_predictor_as_used(parts, predictor):
+    model, _, _, X, y = parts
+    certificate = certify(model, X, y, bound="holdout", predictor=predictor)
+    if predictor == "gibbs":
+        used = model.posterior_.gibbs_loss(model.sample(X, y))
+    else:
+        used = np.abs(model.predict(X, rule=predictor) - y).mean()
+    assert certificate.empirical == pytest.approx(used)
+    assert used < certificate.value < 4
+    assert any("without these tuples" in a.text for a in certificate.assumptions)
+
+
+def test_candidates_cost_their_share(parts):
+    model, _, _, X, y = parts
+    one = certify(model, X, y, bound="holdout", predictor="median")
+    ten = certify(model, X, y, bound="holdout", predictor="median", candidates=10)
+    assert ten.value == pytest.approx(certify(model, X, y, bound="holdout", predictor="median", delta=0.005).value)
+    assert ten.value > one.value
+    with pytest.raises(GinghamError, match="whole number"):
+        certify(model, X, y, bound="holdout", candidates=0)
+
+
+def test_methods_by_hand():
+    rng = np.random.default_rng(0)
+    y, y_pred = rng.integers(0, 2, 500), rng.integers(0, 2, 500)
+    rate = (y != y_pred).mean()
+    c = certify_predictions(y_pred, y, loss="zero-one", alphabet=(0, 1), method="kl")
+    assert c.value == pytest.approx(kl_upper(rate, (ln_xi(500) + np.log(20)) / 500))
+    c = certify_predictions(y_pred, y, loss="zero-one", alphabet=(0, 1), method="maurer-pontil")
+    variance = (y != y_pred).var(ddof=1)
+    assert c.value == pytest.approx(rate + np.sqrt(2 * variance * np.log(40) / 500) + 7 * np.log(40) / (3 * 499))
+    with pytest.raises(GinghamError, match="unknown"):
+        certify_predictions(y_pred, y, loss="zero-one", alphabet=(0, 1), method="guess")
+
+
+def test_losses_of_real_predictions():
+    y, y_pred = np.array([1.0, 2.0, 5.0]), np.array([1.5, 2.0, 3.0])
+    assert certify_predictions(y_pred, y, loss="quadratic", label_bounds=(1, 5)).empirical == pytest.approx(4.25 / 3)
+    absolute = certify_predictions(y_pred, y, loss="absolute", alphabet=(1, 2, 3, 4, 5))
+    assert absolute.empirical == pytest.approx(2.5 / 3)
+    pinball = certify_predictions(y_pred, y, loss="pinball", label_bounds=(1, 5))
+    assert pinball.empirical == pytest.approx(2.5 / 6)
+    weighted = certify_predictions(y_pred, y, label_bounds=(1, 5), sample_weight=[1, 0, 3])
+    assert weighted.empirical == pytest.approx(6.5 / 4)
+    assert weighted.n_tuples == 4
+
+
+def test_predictions_that_no_theorem_covers():
+    y = np.array([1, 2, 3])
+    with pytest.raises(RefusedCertificate, match="unbounded"):
+        certify_predictions(y, y)
+    with pytest.raises(RefusedCertificate, match="Clip"):
+        certify_predictions(y + 9, y, label_bounds=(1, 5))
+    with pytest.raises(RefusedCertificate, match="whole numbers"):
+        certify_predictions(y, y, label_bounds=(1, 5), sample_weight=[0.5, 1, 1])
+    with pytest.raises(GinghamError, match="rows"):
+        certify_predictions(y, y[:2], label_bounds=(1, 5))
+    with pytest.raises(RefusedCertificate, match="needs alphabet"):
+        certify_predictions(y, y, loss="zero-one", label_bounds=(1, 5))
+    with pytest.raises(RefusedCertificate, match="distributions"):
+        certify_predictions(np.eye(3), y, loss="log", alphabet=(1, 2, 3))
+
+
+def test_log_loss_of_predicted_distributions():
+    y = np.array([1, 2, 3])
+    flat = np.full((3, 3), 1 / 3)
+    assert certify_predictions(flat, y, loss="log", alphabet=(1, 2, 3)).empirical == pytest.approx(np.log(3))
+
+
+def test_named_classes(parts):
+    _, X, y, _, _ = parts
+    names = np.array(["bad", "good"])[(y > 3).astype(int)]
+    model = CoClusteringClassifier((2, 2), alphabet=("bad", "good"), random_state=0).fit(X[:1200], names[:1200])
+    certificate = certify(model, X[1200:], names[1200:], bound="holdout", predictor="mode")
+    assert certificate.empirical == pytest.approx((model.predict(X[1200:]) != names[1200:]).mean())
+    with pytest.raises(RefusedCertificate, match="names"):
+        certify(model, X[1200:], names[1200:], bound="holdout", predictor="median")
+
+
+@pytest.mark.parametrize("method", ["holdout", "prior", "excess"])
+def test_split_in_one_call(parts, method):
+    _, X, y, _, _ = parts
+    model = CoClusteringRegressor((3, 3), alphabet=range(1, 6), start="means", random_state=0)
+    certificate = certify(model, X, y, bound="split", fraction=0.6, method=method)
+    assert not hasattr(model, "posterior_")
+    assert certificate.model.posterior_ is not None
+    assert certificate.n_tuples <= 0.41 * len(y)
+    assert certificate.empirical < certificate.value < 2
+    assert certificate.posterior is not None or method == "holdout"
+
+
+def test_split_prior_is_below_holdout_plus_nothing_when_the_prior_is_kept(parts):
+    """With much faith in the first part the posterior may stay at the prior: the price stays small."""
+    _, X, y, _, _ = parts
+    model = CoClusteringRegressor((3, 3), alphabet=range(1, 6), start="means", random_state=0)
+    certificate = certify(model, X, y, bound="split", method="prior")
+    assert certificate.terms["answers kept or changed"] < 9 * np.log(40)
+    gibbs = certify(model, X, y, bound="split", method="holdout", predictor="gibbs")
+    assert certificate.value < gibbs.value + 0.05
+
+
+def test_split_refuses_nonsense(parts):
+    _, X, y, _, _ = parts
+    model = CoClusteringRegressor((2, 2), loss="quadratic", alphabet=range(1, 6), random_state=0)
+    with pytest.raises(RefusedCertificate, match="on an alphabet"):
+        certify(model, X, y, bound="split", method="prior")
+    assert certify(model, X, y, bound="split", predictor="mean").value < 16
+    with pytest.raises(GinghamError, match="unknown"):
+        certify(model, X, y, bound="split", method="hope")
+    with pytest.raises(GinghamError, match="fraction"):
+        random_parts(10, 1.0, 0)
+    with pytest.raises(GinghamError, match="no posterior_"):
+        certify(BaseEstimator(), X, y)
+
+
+def test_gain_over_a_constant_is_proven_on_planted_data_and_not_on_noise(parts):
+    model, X, y, _, _ = parts
+    gain = certify_gain(model, X, y)
+    assert gain.value < 0
+    # It holds against every constant, so it is the one against the constant that is hardest to beat.
+    constant = gain.parameters["empirical loss of the constant"]
+    assert min(abs(np.abs(y - r).mean() - constant) for r in range(1, 6)) < 1e-9
+    gibbs = model.posterior_.gibbs_loss(model.sample(X, y))
+    assert gain.empirical == pytest.approx(gibbs - constant)
+    rng = np.random.default_rng(5)
+    noise = rng.integers(1, 6, len(y))
+    nothing = CoClusteringRegressor((3, 3), alphabet=range(1, 6), beta=3, start="means", random_state=0).fit(X, noise)
+    assert certify_gain(nothing, X, noise).value > 0
+
+
+def test_gain_over_a_reference_predictor(parts):
+    model, _, _, X, y = parts
+    reference = np.full(len(y), 4)
+    gain = certify_gain(model, X, y, reference=reference)
+    gibbs = model.posterior_.gibbs_loss(model.sample(X, y))
+    assert gain.empirical == pytest.approx(gibbs - np.abs(y - 4).mean())
+    assert gain.empirical < gain.value
+    with pytest.raises(RefusedCertificate, match="one prediction per tuple"):
+        certify_gain(model, X, y, reference=[1, 2])
+    with pytest.raises(RefusedCertificate, match="constant"):
+        certify_gain(model, X, y, reference="best")
+
+
+@pytest.mark.parametrize("loss", ["quadratic", "log"])
+def test_gain_with_answers_from_a_continuum(parts, loss):
+    _, X, y, _, _ = parts
+    model = CoClusteringRegressor((2, 2), loss=loss, alphabet=range(1, 6), start="means", random_state=0).fit(X, y)
+    gain = certify_gain(model, X, y)
+    assert gain.empirical < 0
+    assert gain.empirical < gain.value < (0 if loss == "quadratic" else 0.1)  # the log loss ranges far
