@@ -235,7 +235,7 @@ def _spectral(sample: Sample, position: int, responses: Floats, rank: int, rng: 
     # A matrix of pure noise with these entries has singular values up to σ√p(√n + √n').
     edge = np.sqrt(matrix.power(2).sum() / np.prod(matrix.shape)) * np.sum(np.sqrt(matrix.shape))
     points = left * values / np.sqrt(sample.counts(position) + SHRINK)[:, None]
-    return _scaled(points, points.var(axis=0) * (edge / np.maximum(values, 1e-300)) ** 2)
+    return _scaled(points, points.var(axis=0) * (edge / np.maximum(values, 1e-9 * edge + 1e-300)) ** 2)
 
 
 def _scaled(points: Floats, noise: Any) -> Floats:

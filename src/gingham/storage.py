@@ -123,6 +123,8 @@ def _pack(value: Any, arrays: dict[str, bytes]) -> Any:
         return _pack(value.item(), arrays)
     if isinstance(value, tuple):
         return {"$": "tuple", "items": [_pack(v, arrays) for v in value]}
+    if isinstance(value, range):
+        return {"$": "range", "items": [value.start, value.stop, value.step]}
     if isinstance(value, list):
         return [_pack(v, arrays) for v in value]
     if isinstance(value, dict):
@@ -147,6 +149,8 @@ def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
     items = value["items"]
     if tag == "tuple":
         return tuple(_unpack(v, arrays) for v in items)
+    if tag == "range":
+        return range(*items)
     if tag == "map":
         return {_unpack(k, arrays): _unpack(v, arrays) for k, v in items}
     if tag == "objects":

@@ -64,7 +64,7 @@ def _savable(value: Any) -> bool:
         return all(_savable(v) for v in value)
     if isinstance(value, dict):
         return all(_savable(v) for v in value.values())
-    return value is None or isinstance(value, (bool, int, float, str, np.ndarray, np.generic))
+    return value is None or isinstance(value, (bool, int, float, str, range, np.ndarray, np.generic))
 
 
 class TupleModel(Persistent):

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, TransformerMixin
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import Anything, Floats
 from gingham.cells import CellModel, make_cell, needs_alphabet
@@ -28,7 +29,7 @@ MAX_LABELS = 1000
 OBJECTIVES = ("tradeoff", "certificate")
 
 
-class _CoClustering(GridModel):
+class _CoClustering(TransformerMixin, GridModel):
     """Fitting, shared by the regressor and the classifier."""
 
     n_clusters: Any
@@ -98,6 +99,19 @@ class _CoClustering(GridModel):
         """Law of the answer when the partition is drawn from Q, shape (N, |Y|), columns as ``alphabet_``."""
         codes = self._codes(X)
         return self.posterior_.predict_distribution(codes)
+
+    def transform(self, X: Any) -> Floats:
+        """Memberships of each row's items side by side, shape (N, Σ m_i): features for a next estimator."""
+        codes = self._codes(X)
+        posterior = self.posterior_
+        known = [np.vstack([q, mass]) for q, mass in zip(posterior.assign, posterior.mass)]
+        return np.hstack([q[code] for q, code in zip(known, codes)])
+
+    def get_feature_names_out(self, input_features: Any = None) -> Anything:
+        """Names of the columns of ``transform``: mode and cluster."""
+        check_is_fitted(self)
+        modes = zip(self.posterior_.structure.modes, self.n_clusters_)
+        return np.array([f"{mode.name}_cluster{c}" for mode, m in modes for c in range(m)], dtype=object)
 
     @property
     def alphabet_(self) -> Anything:

@@ -31,6 +31,12 @@ class Projection:
     max_iter: int = 200
     backend: str = "auto"
 
+    def __post_init__(self) -> None:
+        if isinstance(self.max_iter, bool) or int(self.max_iter) != self.max_iter or self.max_iter < 1:
+            raise GinghamError(f"max_iter={self.max_iter!r} must be a whole number from 1.")
+        if not self.tol >= 0:
+            raise GinghamError(f"tol={self.tol!r} must be a number, not negative.")
+
     def solve(
         self,
         problem: Problem,

@@ -1,0 +1,152 @@
+"""Model files: round trips, damage, strangers, interruptions."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from gingham import storage
+from gingham.errors import GinghamError
+
+STATE = {
+    "array": np.arange(6.0).reshape(2, 3),
+    "strings": np.array(["a", "ü", "long"]),
+    "objects": np.array([1, "one", ("x", 2), None], dtype=object),
+    "nested": {"list": [1, 2.5, None, True], "tuple": (1, ("a",)), "nan": float("inf")},
+    "range": range(1, 6),
+    "map": {("viewer", "movie"): 3},
+}
+
+
+def same(a, b):
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.dtype.kind == b.dtype.kind and a.tolist() == b.tolist()
+    if isinstance(a, dict):
+        return set(a) == set(b) and all(same(a[k], b[k]) for k in a)
+    return type(a) is type(b) and a == b
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / "m"
+    storage.write(path, "Some", STATE)
+    kind, state = storage.read(path)
+    assert kind == "Some"
+    assert same(state, STATE)
+    assert not same(state, {**STATE, "array": np.zeros((2, 3))})
+
+
+def test_equal_models_are_equal_files(tmp_path):
+    for name in "ab":
+        storage.write(tmp_path / name, "Some", STATE)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_unsavable_values_leave_the_old_file_whole(tmp_path):
+    path = tmp_path / "m"
+    storage.write(path, "Some", {"x": 1})
+    before = path.read_bytes()
+    with pytest.raises(GinghamError, match="cannot be saved"):
+        storage.write(path, "Some", {"x": object()})
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["m"]
+
+
+def test_a_failure_while_writing_leaves_the_old_file_whole(tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    storage.write(path, "Some", {"x": 1})
+    before = path.read_bytes()
+
+    def full(*args):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(storage.os, "fsync", full)
+    with pytest.raises(OSError, match="disk full"):
+        storage.write(path, "Some", {"x": 2})
+    assert path.read_bytes() == before
+
+
+def damaged(tmp_path, change):
+    path = tmp_path / "m"
+    storage.write(path, "Some", STATE)
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    change(parts)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return path
+
+
+def edit(**changes):
+    def change(parts):
+        manifest = json.loads(parts["manifest.json"])
+        manifest.update(changes)
+        parts["manifest.json"] = json.dumps(manifest).encode()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda parts: parts.update({"0000.npy": b"garbage"}), "checksum"),
+        (lambda parts: parts.pop("0000.npy"), "missing or broken"),
+        (lambda parts: parts.pop("manifest.json"), "manifest"),
+        (lambda parts: parts.update({"manifest.json": b"{"}), "manifest"),
+        (edit(format="other"), "not a gingham model"),
+        (edit(version=99), "version 99"),
+        (edit(state={"$": "code", "items": []}), "unknown kind"),
+        (edit(state=None, checksums=None), "damaged"),
+    ],
+)
+def test_damaged_files_get_a_sentence(tmp_path, change, words):
+    with pytest.raises(GinghamError, match=words):
+        storage.read(damaged(tmp_path, change))
+
+
+def test_truncated_missing_and_foreign_files_get_a_sentence(tmp_path):
+    path = tmp_path / "m"
+    storage.write(path, "Some", STATE)
+    whole = path.read_bytes()
+    for cut in (0, 10, len(whole) // 2, len(whole) - 5):
+        path.write_bytes(whole[:cut])
+        with pytest.raises(GinghamError, match=r"not a gingham model file|damaged"):
+            storage.read(path)
+    with pytest.raises(GinghamError, match="no model file"):
+        storage.read(tmp_path / "absent")
+    with pytest.raises(GinghamError, match=r"folder .* does not exist"):
+        storage.write(tmp_path / "no" / "m", "Some", {})
+
+
+def test_pickled_arrays_are_never_loaded(tmp_path):
+    import hashlib
+    import io
+
+    stream = io.BytesIO()
+    np.save(stream, np.array([print], dtype=object), allow_pickle=True)
+    data = stream.getvalue()
+
+    def change(parts):
+        parts["0000.npy"] = data
+        manifest = json.loads(parts["manifest.json"])
+        manifest["checksums"]["0000.npy"] = hashlib.sha256(data).hexdigest()
+        parts["manifest.json"] = json.dumps(manifest).encode()
+
+    with pytest.raises(GinghamError, match="damaged"):
+        storage.read(damaged(tmp_path, change))
+
+
+def test_load_refuses_what_is_not_a_model(tmp_path):
+    from gingham import load
+
+    path = tmp_path / "m"
+    storage.write(path, "load", {"params": {}, "fitted": {}})
+    with pytest.raises(GinghamError, match="not a model"):
+        load(path)
+    storage.write(path, "Unheard", {"params": {}, "fitted": {}})
+    with pytest.raises(GinghamError, match="unknown kind"):
+        load(path)
+    storage.write(path, "CoClusteringRegressor", {"params": {"colour": 3}, "fitted": {}})
+    with pytest.raises(GinghamError, match="damaged or foreign"):
+        load(path)
