@@ -8,6 +8,8 @@ MODULES = {
     "BayesianCoClustering": "bayesian",
     "CoClusteringClassifier": "coclustering",
     "CoClusteringRegressor": "coclustering",
+    "Committee": "committee",
+    "LayeredCoClusteringRegressor": "layered",
     "TreeCoClustering": "tree",
     "load": "base",
 }

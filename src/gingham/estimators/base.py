@@ -30,8 +30,12 @@ class Persistent(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically."""
         check_is_fitted(self)
+        storage.write(path, *self._record())
+
+    def _record(self) -> tuple[str, dict[str, Any]]:
+        """The kind of the model and all that a file keeps of it."""
         params = {name: value for name, value in self.get_params(deep=False).items() if _savable(value)}
-        storage.write(path, type(self).__name__, {"params": params, "fitted": self._state()})
+        return type(self).__name__, {"params": params, "fitted": self._state()}
 
     def _state(self) -> dict[str, Any]:
         """Fitted attributes as plain values and arrays."""
@@ -45,16 +49,21 @@ class Persistent(BaseEstimator):
 def load(path: str | os.PathLike[str]) -> Any:
     """Load a model that was written by ``model.save(path)``. Nothing in the file is executed."""
     kind, state = storage.read(path)
-    if kind not in estimators.MODULES:
-        raise GinghamError(f"{os.fspath(path)!r} holds a model of unknown kind {kind!r}. Update gingham.")
-    model = getattr(estimators, kind)
-    if not (isinstance(model, type) and issubclass(model, Persistent)):
-        raise GinghamError(f"{os.fspath(path)!r} names {kind!r}, which is not a model.")
     try:
-        fitted = model(**state["params"])
-        fitted._restore(state["fitted"])
+        return revive(kind, state)
     except (KeyError, TypeError, IndexError) as error:
         raise GinghamError(f"{os.fspath(path)!r} is a damaged or foreign model file ({error}).") from None
+
+
+def revive(kind: str, state: dict[str, Any]) -> Any:
+    """The fitted model of a record."""
+    if kind not in estimators.MODULES:
+        raise GinghamError(f"The file holds a model of unknown kind {kind!r}. Update gingham.")
+    model = getattr(estimators, kind)
+    if not (isinstance(model, type) and issubclass(model, Persistent)):
+        raise GinghamError(f"The file names {kind!r}, which is not a model.")
+    fitted = model(**state["params"])
+    fitted._restore(state["fitted"])
     return fitted
 
 

@@ -1,0 +1,164 @@
+"""Rating prediction: gingham and its peers on the same splits, three measures.
+
+    python benchmarks/peers/ratings.py --data FOLDER --splits u1,u2 --methods layered,peers --peers-python PYTHON
+
+Splits: u1 … u5 (official MovieLens-100K), random0, random1, … (80/20 of MovieLens-100K), ml1m (80/20 of
+MovieLens-1M). Results are added to the JSON file as they come, so that a run can be done in parts.
+
+RMSE and "mae" are of real-valued predictions, clipped to [1, 5]; "label" is the mean absolute error of
+predictions in whole stars: rounded for peers (they have nothing else), by learned cut points for layers, the
+median of the averaged label distribution for committees. Every setting is fixed or found in the training part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from ratings_peers import METHODS as PEERS
+
+import gingham as gg
+from common import arguments, load, write
+
+OURS = {
+    "layered": "LayeredCoClusteringRegressor (defaults)",
+    "genres": "LayeredCoClusteringRegressor with genres",
+    "soft": "LayeredCoClusteringRegressor, soft",
+    "committee": "Committee of 20 grids 60×60, absolute loss",
+    "auto": "CoClusteringRegressor, nothing set",
+}
+STARS = np.arange(1, 6)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--splits", default="u1,u2,u3,u4,u5")
+    parser.add_argument("--methods", default=",".join([*OURS, "peers"]), help="of these, and 'peers' for all peers")
+    parser.add_argument("--peers-python", default=sys.executable, help="Python with lenskit and scikit-surprise")
+
+
+def split_of(folder: Any, name: str) -> tuple[Any, Any, Any]:
+    """Training tuples, test tuples, and genres of the movies (None on ML-1M)."""
+    data = load(folder, "ml1m.npz" if name == "ml1m" else "ml100k.npz")
+    X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"].astype(float)
+    if name.startswith("u"):
+        train, test = data[f"{name}_base_idx"], data[f"{name}_test_idx"]
+    else:
+        order = np.random.default_rng(int(name.removeprefix("random") or 0) if name != "ml1m" else 0).permutation(
+            len(y)
+        )
+        cut = int(0.8 * len(y))
+        train, test = order[:cut], order[cut:]
+    return (X[train], y[train]), (X[test], y[test]), data.get("genres")
+
+
+def model_of(method: str, genres: Any, seed: int) -> Any:
+    common: dict[str, Any] = {"alphabet": STARS, "random_state": seed}
+    if method == "layered":
+        return gg.LayeredCoClusteringRegressor(**common)
+    if method == "genres":
+        return gg.LayeredCoClusteringRegressor(**common, side={1: (np.arange(len(genres)), genres)})
+    if method == "soft":
+        return gg.LayeredCoClusteringRegressor(6, 6, solver="projection", **common)
+    if method == "committee":
+        grid = gg.CoClusteringRegressor((60, 60), alphabet=STARS, beta=1.0, schedule=gg.Down(3.0, 20), max_iter=30)
+        return gg.Committee(grid, 20, random_state=seed)
+    return gg.CoClusteringRegressor(**common)
+
+
+def measures(mean: Any, label: Any, y: Any) -> dict[str, float]:
+    mean = np.clip(mean, 1, 5)
+    return {
+        "rmse": float(np.sqrt(np.mean((mean - y) ** 2))),
+        "mae": float(np.mean(np.abs(mean - y))),
+        "rounded": float(np.mean(np.abs(np.floor(mean + 0.5) - y))),
+        "label": float(np.mean(np.abs(label - y))),
+    }
+
+
+def run_ours(method: str, train: Any, test: Any, genres: Any, seed: int) -> dict[str, Any]:
+    model = model_of(method, genres, seed)
+    start = time.process_time()
+    model.fit(*train)
+    fitted = time.process_time()
+    label = model.predict(test[0], rule="label" if hasattr(model, "cuts_") else "median")
+    mean = model.predict(test[0])
+    found = measures(mean, label, test[1])
+    found |= {"fit_cpu_s": fitted - start, "predict_cpu_s": (time.process_time() - fitted) / 2}
+    if hasattr(model, "noise_"):
+        low, high = model.predict_interval(test[0], 0.9).T
+        found |= {"noise": model.noise_, "cuts": model.cuts_, "n_chains": model._n_members}
+        found["coverage_90"] = float(np.mean((low <= test[1]) & (test[1] <= high)))
+    return found
+
+
+def run_peer(method: str, train: Any, test: Any, seed: int, python: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "split.npz", Path(folder) / "out.npz"
+        np.savez(
+            source, train_users=train[0][:, 0], train_items=train[0][:, 1], train_labels=train[1],
+            test_users=test[0][:, 0], test_items=test[0][:, 1],
+        )  # fmt: skip
+        script = Path(__file__).with_name("ratings_peers.py")
+        subprocess.run([python, script, method, source, target, str(seed)], check=True)
+        with np.load(target) as out:
+            predictions = np.clip(out["predictions"], 1, 5)
+            found = measures(predictions, np.floor(predictions + 0.5), test[1])
+            found |= {"fit_cpu_s": float(out["fit_s"]), "predict_cpu_s": float(out["predict_s"])}
+            return {**found, "version": str(out["version"])}
+
+
+def summary(by_split: dict[str, Any]) -> dict[str, Any]:
+    """Means over the official splits, and each of our measures divided by the best peer's."""
+    official = {s: r for s, r in by_split.items() if s.startswith("u")}
+    methods = {m for r in official.values() for m in r}
+    complete = [m for m in sorted(methods) if all(m in r for r in official.values())]
+    keys = ("rmse", "mae", "label", "fit_cpu_s")
+    means = {m: {k: float(np.mean([r[m][k] for r in official.values()])) for k in keys} for m in complete}
+    peers = [m for m in complete if m in PEERS]
+    ratios = {}
+    if peers:
+        best = {k: min(means[m][k] for m in peers) for k in keys[:3]}
+        ratios = {m: {k: means[m][k] / best[k] for k in best} for m in complete if m not in PEERS}
+    return {"splits": sorted(official), "means": means, "ratio_to_best_peer": ratios}
+
+
+def main() -> None:
+    args = arguments(__doc__ or "", "peers_ratings", options)
+    results: dict[str, Any] = {"by_split": {}}
+    if args.out.exists():
+        results = json.loads(args.out.read_text())["results"]
+    wanted = args.methods.split(",")
+    names = [m for m in wanted if m in OURS] + (list(PEERS) if "peers" in wanted else [p for p in PEERS if p in wanted])
+    for split in args.splits.split(","):
+        train, test, genres = split_of(args.data, split)
+        here = results["by_split"].setdefault(split, {})
+        for name in names:
+            if name in PEERS:
+                found = run_peer(name, train, test, args.seed, args.peers_python)
+            elif name == "genres" and genres is None:
+                continue
+            else:
+                found = run_ours(name, train, test, genres, args.seed)
+            here[OURS.get(name, name)] = found
+            print(
+                split,
+                OURS.get(name, name),
+                {k: round(v, 4) for k, v in found.items() if isinstance(v, float)},
+                flush=True,
+            )
+            results["summary"] = summary(results["by_split"])
+            write(args, {"measures": "rmse, mae: real-valued; label: whole stars", "clip": [1, 5]}, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,333 @@
+"""LayeredCoClusteringRegressor: offsets and several small checkerboards that add up."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.stats import norm
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_random_state
+
+from gingham.arrays import Anything, Floats
+from gingham.data import Alphabet, Mode, Sample
+from gingham.data.adapt import Columns
+from gingham.errors import GinghamError
+from gingham.estimators.base import TupleModel, expand_clusters
+from gingham.estimators.coclustering import numeric_labels
+from gingham.solvers.layers import (
+    Draws,
+    LayerData,
+    Pilot,
+    Prediction,
+    Shape,
+    SideTable,
+    Soft,
+    SoftLayers,
+    pool_pilots,
+    run_chain,
+    run_pilot,
+    solve,
+)
+from gingham.solvers.layers.show import Layer, readable
+from gingham.solvers.layers.state import model_from_state, model_state
+
+SOLVERS = ("sampled", "projection")
+RULES = ("mean", "label")
+MAX_CELLS = 2**17
+MAX_LABELS = 20  # labels read off the data; more count as a continuum
+
+
+class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
+    """Numeric labels as ``μ + Σ_j b_j(x_j) + Σ_t F_t[c_1t(x_1), …, c_dt(x_d)]``: offsets and added checkerboards.
+
+    The best predictor of ratings in this library. Every layer has its own clusters of each mode. With
+    ``solver="sampled"`` clusters, cells and offsets are drawn in turn, and the draws of a few chains are
+    averaged; with ``solver="projection"`` each member is a soft, monotone fit. The noise level (and so
+    β = 1/(2σ²)) and the cut points between labels come from pilots that hold out a tenth of the data.
+
+    Parameters
+    ----------
+    n_layers : int
+        Checkerboards that are added up.
+    n_clusters : int, sequence of int or "auto"
+        Clusters of each mode in every layer, at most 254; "auto" is 8, and fewer where there are many modes.
+    offsets : bool
+        Whether items have offsets of their own.
+    solver : {"sampled", "projection"}
+    n_chains : int, optional
+        Chains or soft members that are averaged: 3 chains, or 20 members.
+    n_sweeps : int, optional
+        Sweeps of a chain (120, of which the first 20 are not kept) or of a soft member (25).
+    noise : float, optional
+        σ², the square of the error to expect; found by the pilots when it is not given.
+    n_pilots : int
+    alphabet : sequence of numbers, optional
+        The possible labels; read off the data when they are at most 20.
+    side : dict, optional
+        Yes-or-no properties of items as shared relations: {mode (its position or name): (ids, table)}
+        with a row of zeros and ones per id. Items without ratings are placed by their properties.
+    side_weight : float
+        How much the properties count against the labels.
+    n_jobs : int, optional
+        Chains side by side; the result does not depend on it.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    noise_ : float
+        σ², held-out mean square error of the pilots' predictions.
+    cuts_ : ndarray of shape (|Y| − 1,) or None
+        Where one label gives way to the next in ``predict(rule="label")``.
+    model_ : Draws, or tuple of SoftLayers
+    traces_ : tuple of arrays
+        The objective after each sweep of each soft member; empty for sampled chains.
+
+    Examples
+    --------
+    >>> from gingham import LayeredCoClusteringRegressor
+    >>> X = [(u, i) for u in range(12) for i in range(10)]
+    >>> y = [5 if (u % 2) == (i % 2) else 1 for u, i in X]
+    >>> model = LayeredCoClusteringRegressor(n_layers=2, n_clusters=2, random_state=0).fit(X, y)
+    >>> model.predict([(0, 0), (0, 1)], rule="label")
+    array([5., 1.])
+    """
+
+    def __init__(
+        self,
+        n_layers: int = 10,
+        n_clusters: Any = "auto",
+        offsets: bool = True,
+        solver: str = "sampled",
+        n_chains: int | None = None,
+        n_sweeps: int | None = None,
+        burn_in: int = 20,
+        noise: float | None = None,
+        n_pilots: int = 2,
+        alphabet: Any = None,
+        side: dict[Any, Any] | None = None,
+        side_weight: float = 0.5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_layers = n_layers
+        self.n_clusters = n_clusters
+        self.offsets = offsets
+        self.solver = solver
+        self.n_chains = n_chains
+        self.n_sweeps = n_sweeps
+        self.burn_in = burn_in
+        self.noise = noise
+        self.n_pilots = n_pilots
+        self.alphabet = alphabet
+        self.side = side
+        self.side_weight = side_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _modes(self) -> tuple[Mode, ...]:
+        return self.modes_
+
+    def _labels(self, y: Any) -> Anything:
+        return numeric_labels(y, type(self).__name__)
+
+    # fitting
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit offsets and layers to observed tuples; rows of X are ids, one per mode, y their labels."""
+        columns, labels, weights = self._observed(X, y, sample_weight)
+        self._check()
+        modes, sides = self._side_tables(columns)
+        alphabet = self._alphabet(labels)
+        sample = merged(Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet))
+        wanted = self.n_clusters
+        if isinstance(wanted, str) and wanted == "auto":
+            wanted = max(1, min(8, int(4096 ** (1.0 / len(modes)))))
+        shape = Shape(self.n_layers, expand_clusters(wanted, sample.shape, sample.n_tuples), self.offsets)
+        if max(shape.n_clusters) > 254 or shape.n_cells > MAX_CELLS:
+            raise GinghamError(
+                f"n_clusters={self.n_clusters!r}: a layer has at most 254 clusters of a mode and {MAX_CELLS:,} cells."
+            )
+        seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
+        pilot_seeds, chain_seeds = (s.spawn(n) for s, n in zip(seeds.spawn(2), (self.n_pilots, self._n_members)))
+        pilot = self._pilot(sample, sides, shape, pilot_seeds, alphabet)
+        data = LayerData.of(sample, sides)
+        self.modes_, self.alphabet_, self.cuts_ = modes, alphabet, pilot.cuts
+        self.noise_, self._scatter = pilot.error, pilot.scatter
+        self.range_ = (float(data.labels.min()), float(data.labels.max()))
+        if alphabet is not None:
+            self.range_ = (float(alphabet.numbers.min()), float(alphabet.numbers.max()))
+        self.traces_: tuple[Floats, ...] = ()
+        if self.solver == "sampled":
+            self.model_: Draws | tuple[SoftLayers, ...] = Draws.join(
+                self._parallel(
+                    delayed(run_chain)(data, shape, self.noise_, seed, self._n_sweeps, self.burn_in)
+                    for seed in chain_seeds
+                )
+            )
+        else:
+            # A committee of a dozen or more does best with members that fit a little too closely.
+            beta = (1.15 if self._n_members >= 12 else 1.0) / (2.0 * self.noise_)
+            fits = self._parallel(delayed(solve)(data, shape, beta, seed, Soft(self._n_sweeps)) for seed in chain_seeds)
+            self.model_, self.traces_ = tuple(m for m, _ in fits), tuple(trace for _, trace in fits)
+        return self
+
+    @property
+    def _n_members(self) -> int:
+        return self.n_chains or (3 if self.solver == "sampled" else 20)
+
+    @property
+    def _n_sweeps(self) -> int:
+        return self.n_sweeps or (120 if self.solver == "sampled" else 25)
+
+    def _check(self) -> None:
+        if self.solver not in SOLVERS:
+            raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
+        for name, least in (("n_layers", 0), ("n_pilots", 0), ("burn_in", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise GinghamError(f"{name}={value!r} must be a whole number from {least}.")
+        if self.solver == "sampled" and self._n_sweeps <= self.burn_in:
+            raise GinghamError(
+                f"n_sweeps={self._n_sweeps} leaves nothing after burn_in={self.burn_in} sweeps; raise n_sweeps."
+            )
+        if self.noise is not None and not self.noise > 0:
+            raise GinghamError(f"noise={self.noise!r} must be positive: it is the square of the error to expect.")
+
+    def _parallel(self, tasks: Any) -> list[Any]:
+        """The kernels release the interpreter, so threads are enough and nothing is copied."""
+        return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
+
+    def _pilot(
+        self, sample: Sample, sides: tuple[SideTable | None, ...], shape: Shape, seeds: Any, alphabet: Alphabet | None
+    ) -> Pilot:
+        runs = self._parallel(delayed(run_pilot)(sample, sides, shape, seed) for seed in seeds)
+        pilot = pool_pilots(runs, sample, None if alphabet is None else alphabet.numbers)
+        return pilot if self.noise is None else Pilot(float(self.noise), float(self.noise), pilot.cuts)
+
+    def _alphabet(self, labels: Anything) -> Alphabet | None:
+        if self.alphabet is not None:
+            return Alphabet.of(self.alphabet, given=True)
+        values = np.unique(labels)
+        return Alphabet.of(values, given=False) if len(values) <= MAX_LABELS else None
+
+    def _side_tables(self, columns: Columns) -> tuple[tuple[Mode, ...], tuple[SideTable | None, ...]]:
+        """Modes that hold the items of the data and of the side tables, and the tables in their order."""
+        modes = [Mode.of(column, name) for column, name in zip(columns.columns, columns.names)]
+        sides: list[SideTable | None] = [None] * len(modes)
+        for key, (ids, properties) in (self.side or {}).items():
+            at = columns.names.index(key) if key in columns.names else key
+            if not isinstance(at, (int, np.integer)) or not 0 <= at < len(modes):
+                raise GinghamError(f"side= names the mode {key!r}; the modes are {', '.join(columns.names)}.")
+            table, given = np.asarray(properties, dtype=np.float64), Mode.of(ids, modes[at].name)
+            if table.ndim != 2 or len(table) != len(ids) or given.n_items != len(ids):
+                raise GinghamError(
+                    f"side[{key!r}] needs distinct ids and a table with a row for each; got {len(ids)} ids "
+                    f"({given.n_items} distinct) and a table of shape {table.shape}."
+                )
+            if not ((table >= 0) & (table <= 1)).all():
+                raise GinghamError(f"side[{key!r}]: properties are yes or no, numbers from 0 to 1.")
+            if given.items.dtype.kind != modes[at].items.dtype.kind:
+                raise GinghamError(f"side[{key!r}]: ids have another type than the ids in X.")
+            modes[at] = Mode.of(np.concatenate([modes[at].items, given.items]), modes[at].name)
+            known = modes[at].encode(ids)
+            aligned = np.zeros((modes[at].n_items, table.shape[1]))
+            aligned[known] = table
+            sides[at] = SideTable(aligned, np.isin(np.arange(len(aligned)), known), float(self.side_weight))
+        return tuple(modes), tuple(sides)
+
+    # using
+
+    def predict(self, X: Any, rule: str = "mean") -> Floats:
+        """One number per row: the mean prediction, or the label whose cut points enclose it."""
+        if rule not in RULES:
+            raise GinghamError(f"rule={rule!r} is unknown; choose one of {', '.join(RULES)}.")
+        mean = self._predict(X).mean
+        if rule == "mean":
+            return mean
+        if self.alphabet_ is None or self.cuts_ is None:
+            raise GinghamError("rule='label' needs a finite set of labels: give alphabet= before fitting.")
+        return self.alphabet_.numbers[np.searchsorted(self.cuts_, mean)]
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> Floats:
+        """Lower and upper end, (N, 2), between which the label lies with about that probability.
+
+        The spread is the variance between draws (or members) and the scatter of held-out labels around them.
+        """
+        if not 0 < level < 1:
+            raise GinghamError(f"level={level} must lie strictly between 0 and 1.")
+        mean, variance = self._predict(X)
+        half = norm.ppf(0.5 + level / 2) * np.sqrt(variance + self._scatter)
+        return np.clip(np.column_stack([mean - half, mean + half]), *self.range_)
+
+    def _predict(self, X: Any) -> Prediction:
+        codes = self._codes(X)
+        if isinstance(self.model_, Draws):
+            mean, variance = self.model_.predict(codes)
+        else:
+            members = np.array([member.predict(codes) for member in self.model_])
+            mean, variance = members.mean(axis=0), members.var(axis=0)
+        return Prediction(np.clip(mean, *self.range_), variance)
+
+    @property
+    def items_(self) -> tuple[Anything, ...]:
+        return tuple(mode.items for mode in self.modes_)
+
+    @property
+    def offsets_(self) -> tuple[Floats, ...]:
+        """b_j of each mode's items, averaged over draws or members."""
+        if isinstance(self.model_, Draws):
+            return self.model_.mean_offsets()
+        return tuple(np.mean([m.offsets[j] for m in self.model_], axis=0) for j in range(len(self.modes_)))
+
+    @property
+    def layers_(self) -> tuple[Layer, ...]:
+        """The layers of one draw (the last) or member (the first), strongest first, clusters in order."""
+        return readable(self.model_, self.modes_)
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "model": model_state(self.model_),
+            "modes": [{"name": mode.name, "items": mode.items} for mode in self.modes_],
+            "alphabet": None
+            if self.alphabet_ is None
+            else {"values": self.alphabet_.values, "given": self.alphabet_.given},
+            "cuts": self.cuts_,
+            "noise": self.noise_,
+            "scatter": self._scatter,
+            "range": list(self.range_),
+            "traces": list(self.traces_),
+            "n_features_in_": self.n_features_in_,
+            "feature_names_in_": getattr(self, "feature_names_in_", None),
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.model_ = model_from_state(state["model"])
+        self.modes_ = tuple(Mode(mode["name"], mode["items"]) for mode in state["modes"])
+        alphabet = state["alphabet"]
+        self.alphabet_ = None if alphabet is None else Alphabet(alphabet["values"], alphabet["given"])
+        self.cuts_, self.noise_, self._scatter = state["cuts"], state["noise"], state["scatter"]
+        self.range_ = (state["range"][0], state["range"][1])
+        self.traces_ = tuple(state["traces"])
+        self.n_features_in_ = state["n_features_in_"]
+        if state["feature_names_in_"] is not None:
+            self.feature_names_in_ = state["feature_names_in_"]
+
+
+def merged(sample: Sample) -> Sample:
+    """Equal tuples (label included) as one with their weights added, in a fixed order.
+
+    The result then depends neither on the order of the rows nor on how repetitions are written, and a
+    pilot never holds out a tuple whose twin it has learned from.
+    """
+    labels: Floats = np.asarray(sample.labels)
+    order = np.lexsort((labels, *reversed(sample.codes)))
+    changes = np.any([np.diff(column[order]) != 0 for column in (*sample.codes, labels)], axis=0)
+    starts = np.flatnonzero(np.concatenate([[True], changes]))
+    weights: Floats = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+    totals = np.add.reduceat(weights[order], starts)
+    rows = sample.take(order[starts])
+    return Sample(
+        rows.modes, rows.codes, rows.labels, rows.alphabet, rows.label_codes, None if (totals == 1).all() else totals
+    )

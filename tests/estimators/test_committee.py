@@ -1,0 +1,109 @@
+"""Committee: averaging, cross-fitting, files."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gingham as gg
+
+
+@pytest.fixture(autouse=True)
+def _unseen_ids_are_expected():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gg.UnseenItemsWarning)
+        yield
+
+
+@parametrize_with_checks(
+    [
+        gg.Committee(gg.CoClusteringRegressor(max_iter=3), n_members=2),
+        gg.Committee(gg.CoClusteringClassifier(max_iter=20), n_members=2),
+    ]
+)
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def stars():
+    """A 4×4 checkerboard of stars with a third of the labels moved by one."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(60, size=1800), rng.integers(50, size=1800)])
+    table = np.array([[1, 4, 2, 5], [5, 2, 4, 1], [2, 5, 1, 3], [4, 1, 5, 2]])
+    y = table[X[:, 0] % 4, X[:, 1] % 4] + rng.choice([-1, 0, 0, 0, 1], 1800)
+    return X, np.clip(y, 1, 5)
+
+
+MEMBER = {"n_clusters": (6, 6), "beta": 1.0, "alphabet": range(1, 6), "start": "random", "max_iter": 25}
+
+
+def test_the_average_is_better_than_its_members(stars) -> None:
+    X, y = stars
+    train, test = slice(0, 1300), slice(1300, None)
+    model = gg.Committee(gg.CoClusteringRegressor(**MEMBER), 8, random_state=0).fit(X[train], y[train])
+    errors = [np.mean(np.abs(m.predict(X[test], rule="median") - y[test])) for m in model.members_]
+    committee = np.mean(np.abs(model.predict(X[test], rule="median") - y[test]))
+    assert len(set(errors)) > 1
+    assert committee < np.mean(errors)
+    distribution = model.predict_distribution(X[test])
+    np.testing.assert_allclose(distribution.sum(axis=1), 1.0, atol=1e-5)
+    np.testing.assert_allclose(model.predict(X[test]), distribution @ np.arange(1, 6), atol=1e-5)
+    assert set(model.predict(X[test], rule="mode")) <= {1, 2, 3, 4, 5}
+
+
+def test_same_seed_same_committee_in_processes(stars) -> None:
+    X, y = stars
+    fits = [
+        gg.Committee(gg.CoClusteringRegressor(**MEMBER), 2, n_jobs=n, random_state=1).fit(X, y).predict(X[:40])
+        for n in (1, 2)
+    ]
+    np.testing.assert_array_equal(*fits)
+
+
+def test_cross_members_do_not_see_their_fold(stars) -> None:
+    X, y = stars
+    model = gg.Committee(gg.CoClusteringRegressor(**MEMBER), 3, cross=True, random_state=0).fit(X, y)
+    assert np.bincount(model.folds_).tolist() == [600, 600, 600]
+    for fold, member in enumerate(model.members_):
+        mine = model.folds_ == fold
+        np.testing.assert_allclose(member.predict(X[mine]), model.fold_predictions_[mine], atol=1e-5)
+        again = gg.CoClusteringRegressor(**MEMBER, random_state=member.random_state).fit(X[~mine], y[~mine])
+        np.testing.assert_allclose(again.predict(X[mine]), model.fold_predictions_[mine], atol=1e-5)
+
+
+def test_layered_members_average_means_and_cuts(stars) -> None:
+    X, y = stars
+    layered = gg.LayeredCoClusteringRegressor(2, 4, n_chains=1, n_sweeps=30, n_pilots=1, alphabet=range(1, 6))
+    model = gg.Committee(layered, 2, cross=True, random_state=0).fit(X, y)
+    mean = np.mean([m.predict(X) for m in model.members_], axis=0)
+    np.testing.assert_allclose(model.predict(X), mean)
+    assert set(model.predict(X, rule="label")) <= {1.0, 2.0, 3.0, 4.0, 5.0}
+    with pytest.raises(gg.GinghamError, match="distributions"):
+        model.predict(X, rule="median")
+
+
+def test_a_file_keeps_the_committee(stars, tmp_path) -> None:
+    X, y = stars
+    model = gg.Committee(gg.CoClusteringRegressor(**MEMBER), 3, cross=True, random_state=0).fit(X, y)
+    model.save(tmp_path / "committee.gingham")
+    back = gg.load(tmp_path / "committee.gingham")
+    np.testing.assert_array_equal(back.predict_distribution(X), model.predict_distribution(X))
+    np.testing.assert_array_equal(back.fold_predictions_, model.fold_predictions_)
+    assert back.estimator.get_params()["beta"] == 1.0
+
+
+def test_bad_requests_are_refused_with_a_sentence(stars) -> None:
+    X, y = stars
+    with pytest.raises(gg.GinghamError, match="n_members"):
+        gg.Committee(n_members=0).fit(X, y)
+    with pytest.raises(gg.GinghamError, match="folds"):
+        gg.Committee(n_members=5, cross=True).fit(X[:3], y[:3])
+    grid = gg.CoClusteringRegressor(**{**MEMBER, "max_iter": 2})
+    with pytest.raises(gg.GinghamError, match="rule"):
+        gg.Committee(grid, 1).fit(X, y).predict(X, rule="best")
+    with pytest.raises(gg.GinghamError, match="cut points"):
+        gg.Committee(grid, 1).fit(X, y).predict(X, rule="label")
