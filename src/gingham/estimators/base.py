@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham import estimators, storage
 from gingham.arrays import Anything, Floats, Ints
 from gingham.cells.registry import cell_from_state, cell_state
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, id_columns
+from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.posterior import Posterior
 from gingham.solvers.loop import Progress, Solution
@@ -104,13 +105,11 @@ class TupleModel(Persistent):
                 f"Found input variables with inconsistent numbers of samples: X has {len(columns[0])} rows, "
                 f"y has {len(labels)}."
             )
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, columns[0], ensure_non_negative=True, dtype=np.float64)
-            kept = sample_weight > 0
-            columns, labels, sample_weight = [c[kept] for c in columns], labels[kept], sample_weight[kept]
-            if not kept.any():
-                raise GinghamError("All weights are zero: there is nothing to learn from.")
-        return Columns(columns, names), labels, sample_weight
+        weights = checked_weights(sample_weight, len(labels))
+        if weights is not None:
+            kept = weights > 0
+            columns, labels, weights = [c[kept] for c in columns], labels[kept], weights[kept]
+        return Columns(columns, names), labels, weights
 
     def _codes(self, X: Any) -> list[Ints]:
         """Codes of the training items; unseen ids become −1 and are counted in a warning."""
