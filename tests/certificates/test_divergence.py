@@ -44,6 +44,13 @@ def test_inverse_is_exact_over_the_whole_range(p):
         assert abs(Decimal(dv.kl_lower(1 - p, epsilon)) - (1 - true)) <= Decimal("1e-12")
 
 
+def test_arrays_and_numbers_agree():
+    p = np.array([0.0, 1e-300, 0.2, 0.7, 1.0])
+    for epsilon in (0.0, 1e-9, 0.3, 40.0):
+        for inverse in (dv.kl_upper, dv.kl_lower):
+            np.testing.assert_allclose(inverse(p, epsilon), [inverse(x, epsilon) for x in p], atol=1e-15)
+
+
 def test_inverse_at_the_ends():
     assert dv.kl_upper(0.0, 0.25) == pytest.approx(1 - exp(-0.25), abs=1e-15)
     assert dv.kl_upper(1.0, 0.3) == 1.0

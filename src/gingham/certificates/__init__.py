@@ -2,15 +2,23 @@
 
 from gingham.certificates.certificate import Assumption, Certificate, Comparison
 from gingham.certificates.certify import certify, certify_labels
+from gingham.certificates.density import certify_density
 from gingham.certificates.gain import certify_gain
 from gingham.certificates.holdout import certify_predictions
+from gingham.certificates.population import held_out_part, whole_population
+from gingham.certificates.stream import Stream, certify_stream
 
 __all__ = [
     "Assumption",
     "Certificate",
     "Comparison",
+    "Stream",
     "certify",
+    "certify_density",
     "certify_gain",
     "certify_labels",
     "certify_predictions",
+    "certify_stream",
+    "held_out_part",
+    "whole_population",
 ]

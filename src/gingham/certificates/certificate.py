@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.theorems import THEOREMS, Theorem, find
 from gingham.errors import GinghamError, RefusedCertificate
@@ -53,7 +51,7 @@ class Certificate:
     assumptions : tuple of Assumption
     worst : float
         The largest possible loss, same unit.
-    evidence : Evidence
+    evidence : Evidence or None
         The law of the loss and both accounts of the complexity: what other bounds need.
     parameters : mapping
         What the bound chose.
@@ -78,7 +76,7 @@ class Certificate:
     terms: Mapping[str, float]
     assumptions: tuple[Assumption, ...]
     worst: float
-    evidence: Evidence = field(repr=False)
+    evidence: Evidence | None = field(repr=False)
     parameters: Mapping[str, float] = field(default_factory=dict)
     loss: str = "loss"
     anytime: bool = False
@@ -106,7 +104,7 @@ class Certificate:
     @property
     def posterior(self) -> Posterior | None:
         """The very model that is covered (answers rounded to the grid that was paid for)."""
-        return self.evidence.covered
+        return None if self.evidence is None else self.evidence.covered
 
     def explain(self) -> str:
         """The certificate in plain words."""
@@ -170,7 +168,7 @@ class Certificate:
         several computed bounds, divide δ by their number.
         """
         rows = [self, *others]
-        if self.bound in THEOREMS:
+        if self.bound in THEOREMS and self.evidence is not None:
             for name in THEOREMS if bounds is None else bounds:
                 theorem = find(name)
                 if theorem.name == self.bound:
@@ -259,15 +257,3 @@ _COVERS = {
 def worst_of(evidence: Evidence) -> float:
     """The largest possible loss."""
     return float(evidence.in_unit(1.0))
-
-
-def merged_assumptions(*groups: Sequence[Assumption]) -> tuple[Assumption, ...]:
-    """All assumptions once, in order."""
-    return tuple(dict.fromkeys(a for group in groups for a in group))
-
-
-def finite(value: float) -> float:
-    """A value that must be a number."""
-    if not np.isfinite(value):
-        raise GinghamError("The bound is not a finite number.")
-    return float(value)

@@ -104,6 +104,11 @@ def certify(
             f"bound={theorem.name!r} holds for one sample size fixed beforehand; only log-wealth holds for all at once."
         )
     evidence = collect(posterior, sample, relation, population)
+    chosen_tree = float(getattr(model, "structure_price_", 0.0) or 0.0)
+    if chosen_tree:  # a tree that was searched for is paid for
+        evidence = replace(
+            evidence, prices={k: v.plus(choice_of_the_tree=chosen_tree) for k, v in evidence.prices.items()}
+        )
     assumptions = (INDEPENDENT, statement, *item_assumptions(posterior, relation, population), *_scale(evidence))
     if anytime:
         assumptions += (Assumption("Items, labels and loss were fixed before the first tuple arrived.", "given"),)
@@ -260,7 +265,7 @@ def sample_of(posterior: Posterior, X: Any, y: Any, weights: Any, relation: int)
     if isinstance(X, Sample):
         return X
     columns = id_columns(X)
-    positions = [posterior.structure.modes[i] for i in posterior.structure.factors[relation]]
+    positions = posterior.structure.columns(relation)
     if len(columns.columns) != len(positions):
         raise GinghamError(f"X has {len(columns.columns)} columns, the model {len(positions)} modes.")
     if y is None:
@@ -292,9 +297,9 @@ def covered_predictor(cell: CellModel, predictor: str) -> str:
 def item_assumptions(
     posterior: Posterior, relation: int, population: Sequence[int] | None = None
 ) -> tuple[Assumption, ...]:
-    modes = dict.fromkeys(posterior.structure.factors[relation])
-    sizes = [m.n_items for m in posterior.structure.modes] if population is None else list(population)
-    counts = ", ".join(f"{sizes[i]:,} of {posterior.structure.modes[i].name!r}" for i in modes)
+    modes = posterior.structure.columns(relation)
+    sizes = dict(zip(posterior.structure.modes, population or [m.n_items for m in posterior.structure.modes]))
+    counts = ", ".join(f"{sizes[mode]:,} of {mode.name!r}" for mode in dict.fromkeys(modes))
     rest = "; tuples with other items are not covered" if population is None else ""
     return (
         Assumption(f"The items ({counts}) were fixed before the tuples were drawn{rest}.", "given"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, expm1, inf, log, log1p
+from math import exp, inf, log, log1p
 from typing import Any
 
 import numpy as np
@@ -60,17 +60,25 @@ def kl_upper(p: Any, epsilon: Any) -> Any:
     return _kl_inverse(p, epsilon, +1)
 
 
+def _kl_number(p: float, gap: float) -> float:
+    """kl(p‖p + gap) of two numbers, many times faster than on arrays."""
+    up = gap / p if p > 0 else 0.0
+    down = -gap / (1 - p) if p < 1 else 0.0
+    if up <= -1 or down <= -1:
+        return inf
+    return max(-p * log1p(min(up, 1e300)) - (1 - p) * log1p(min(down, 1e300)), 0.0)
+
+
 def kl_lower(p: Any, epsilon: Any) -> Any:
     """min {q ≤ p : kl(p‖q) ≤ ε}; never rounded above the true value."""
     return _kl_inverse(p, epsilon, -1)
 
 
 def _kl_inverse(p: Any, epsilon: Any, sign: int) -> Any:
+    if np.ndim(p) == 0 and np.ndim(epsilon) == 0:
+        return _kl_inverse_number(float(p), float(epsilon), sign)
     p, epsilon = np.broadcast_arrays(np.asarray(p, np.float64), np.asarray(epsilon, np.float64))
-    if not ((p >= 0) & (p <= 1)).all():
-        raise GinghamError("kl_upper and kl_lower need p between 0 and 1.")
-    if not (epsilon >= 0).all():
-        raise GinghamError("kl_upper and kl_lower need ε ≥ 0.")
+    _check_inverse(bool(((p >= 0) & (p <= 1)).all()), bool((epsilon >= 0).all()))
     inside = np.zeros(p.shape)  # a gap that the ball surely contains
     outside = np.where(sign > 0, 1 - p, p)  # one beyond which it does not reach
     for _ in range(_HALVINGS):
@@ -79,6 +87,25 @@ def _kl_inverse(p: Any, epsilon: Any, sign: int) -> Any:
         inside, outside = np.where(fits, middle, inside), np.where(fits, outside, middle)
     result = np.clip(p + sign * outside, 0.0, 1.0)
     return float(result) if result.ndim == 0 else result
+
+
+def _kl_inverse_number(p: float, epsilon: float, sign: int) -> float:
+    _check_inverse(0 <= p <= 1, epsilon >= 0)
+    inside, outside = 0.0, 1 - p if sign > 0 else p
+    for _ in range(_HALVINGS):
+        middle = (inside + outside) / 2
+        if _kl_number(p, sign * middle) <= epsilon:
+            inside = middle
+        else:
+            outside = middle
+    return min(max(p + sign * outside, 0.0), 1.0)
+
+
+def _check_inverse(p_fits: bool, epsilon_fits: bool) -> None:
+    if not p_fits:
+        raise GinghamError("kl_upper and kl_lower need p between 0 and 1.")
+    if not epsilon_fits:
+        raise GinghamError("kl_upper and kl_lower need ε ≥ 0.")
 
 
 def ball_maximum(weights: Floats, values: Floats, epsilon: float, ceiling: float | None = None) -> float:
@@ -232,11 +259,6 @@ def expected_log_factorials(assign: Floats) -> Floats:
 def log_binomial(n: float, k: float) -> float:
     """ln C(n, k)."""
     return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
-
-
-def log1mexp(x: float) -> float:
-    """ln(1 − e^{−x}) for x > 0, exact at both ends."""
-    return log(-expm1(-x)) if x < log(2) else log1p(-exp(-x))
 
 
 def whole(n: float) -> int:

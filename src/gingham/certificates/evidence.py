@@ -13,9 +13,11 @@ from gingham.cells import CellModel, TableLoss
 from gingham.certificates.complexity import Complexity, of_partitions, renamings
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.rounding import Rounded, payable
+from gingham.certificates.tree import tree_complexity
 from gingham.data import OneHot, Sample
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.posterior import Posterior, label_features, row_blocks
+from gingham.structure import Tree
 
 MAX_SUPPORT = 1000  # possible losses up to which type-KL and split-kl are offered
 BINS = 2**16  # of |y − answer| for labels without an alphabet; losses are rounded up, so never understated
@@ -103,15 +105,25 @@ def paid(
     undirected = is_graph(posterior, relation)
     table = answers[relation]
     symmetric = undirected and bool((table == np.swapaxes(table, 0, 1)).all())
+    is_tree = isinstance(posterior.structure, Tree)
+    if type(posterior) is not Posterior and not is_tree:
+        raise RefusedCertificate(
+            f"gingham does not know what {type(posterior).__name__} costs. Certify its predictions on tuples it was "
+            "not fitted on: certify_predictions."
+        )
     payable_answers = payable(posterior.cells[relation], table, posterior.statistics(sample, relation), symmetric)
     answers[relation] = payable_answers.answers
     covered = replace(posterior, answers=tuple(answers))
+    if is_tree:
+        if population is not None:
+            raise RefusedCertificate("population= is for grids and graphs.")
+        return covered, payable_answers, {kind: tree_complexity(covered, kind) for kind in ("exact", "papers")}
     return covered, payable_answers, prices(with_unseen(covered, population), payable_answers, relation, undirected)
 
 
 def prices(posterior: Posterior, payable_answers: Rounded, relation: int, undirected: bool) -> dict[str, Complexity]:
     """KL(Q‖P) exactly and as in the papers, for the modes that meet in one relation."""
-    modes = dict.fromkeys(posterior.structure.factors[relation])
+    modes = [i for i in dict.fromkeys(posterior.structure.factors[relation]) if i not in posterior.structure.frozen]
     names = {posterior.structure.modes[i].name if len(modes) > 1 else "items": posterior.assign[i] for i in modes}
     if len(names) < len(modes):  # two modes of one name
         names = {f"mode {i}": posterior.assign[i] for i in modes}
@@ -215,8 +227,9 @@ def in_full_precision(posterior: Posterior) -> Posterior:
 
 
 def is_graph(posterior: Posterior, relation: int) -> bool:
+    """Whether one mode meets itself."""
     factor = posterior.structure.factors[relation]
-    return len(factor) == 2 and factor[0] == factor[1]
+    return len(factor) == 2 and factor[0] == factor[1] and not isinstance(posterior.structure, Tree)
 
 
 def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
@@ -227,12 +240,13 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
             "certify the unweighted rows, or round the weights to counts."
         )
     factor = posterior.structure.factors[relation]
-    if len(factor) != sample.n_modes:
-        raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(factor)}.")
-    items = tuple(posterior.structure.modes[i].n_items for i in factor)
+    columns = posterior.structure.columns(relation)
+    if len(columns) != sample.n_modes:
+        raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(columns)}.")
+    items = tuple(mode.n_items for mode in columns)
     if sample.shape != items:
         raise GinghamError(f"The sample counts {sample.shape} items, the model {items}: number both alike.")
-    if len(set(factor)) < len(factor):
+    if len(set(factor)) < len(factor) and not isinstance(posterior.structure, Tree):
         for a in range(len(factor)):
             for b in range(a):
                 if factor[a] == factor[b] and (sample.codes[a] == sample.codes[b]).any():

@@ -92,7 +92,7 @@ def certify_split(
     )
     posterior = posterior_of(fitted)
     cell, statement = stated_cell(posterior.cells[0], None)
-    known = np.logical_and.reduce([m.encode(c[second]) >= 0 for m, c in zip(posterior.structure.modes, columns)])
+    known = np.logical_and.reduce([m.encode(c[second]) >= 0 for m, c in zip(posterior.structure.columns(), columns)])
     second = np.asarray(second)
     if not known.all():
         # Items are given by the first part; tuples with other items are outside the population spoken of.
@@ -121,8 +121,8 @@ def certify_prior(
     cell = prior.cells[0]
     if not isinstance(cell, TableLoss) or sample.alphabet is None or sample.label_codes is None:
         raise RefusedCertificate("The split prior is for losses on an alphabet; use method='holdout' for others.")
-    if prior.structure.repeats:
-        raise RefusedCertificate("The split prior is for grids; use method='holdout' for graphs.")
+    if type(prior) is not Posterior or prior.structure.repeats or prior.structure.frozen:
+        raise RefusedCertificate("The split prior is for plain grids; use method='holdout' for other structures.")
     low, scale = loss_scale(cell)
     n = int(sample.n_tuples)
     union = {"union over candidates": log(candidates)} if candidates > 1 else {}

@@ -1,0 +1,183 @@
+"""Density certificates: the code length, on new tuples, of the density a co-clustering defines.
+
+P0's Theorem 12 fails for soft posteriors (its last inequality is false), and its first form (35) is not
+a density. Repaired (MATH §9.7): the density is the second line of (35),
+
+    p̃(x_1, …, x_d) = Σ_c p̃(c) Π_i p̃(x_i) q(c_i|x_i)/p̃(c_i),
+
+and Jensen's inequality splits its code length into a part that sees cells only and one part per mode,
+each maximised over the ball of distributions that the sample allows. Both hold for every smoothing at
+once, so the smoothing is chosen by the bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+from typing import Any
+
+import numpy as np
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.certify import INDEPENDENT
+from gingham.certificates.complexity import Complexity, of_partitions
+from gingham.certificates.divergence import ball_maximum, ln_shtarkov, whole
+from gingham.data import Moments, Sample
+from gingham.data.adapt import id_columns
+from gingham.errors import GinghamError, RefusedCertificate
+from gingham.posterior import Posterior, contract
+from gingham.structure import Structure
+
+SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried
+
+
+@dataclass(frozen=True, eq=False)
+class CoClusterDensity:
+    """p̃(x_1, …, x_d) = Σ_c p̃(c) Π_i p̃(x_i) q(c_i|x_i)/p̃(c_i): sums to one over all tuples.
+
+    Attributes
+    ----------
+    assigns : tuple of arrays (n_i, m_i)
+    cells : array (m_1, …, m_d), p̃(c)
+    items : tuple of arrays (n_i,), p̃(x_i)
+    """
+
+    assigns: tuple[Floats, ...]
+    cells: Floats
+    items: tuple[Floats, ...]
+
+    @property
+    def clusters(self) -> tuple[Floats, ...]:
+        """p̃(c_i) = Σ_x p̃(x) q(c_i|x)."""
+        return tuple(p @ q for p, q in zip(self.items, self.assigns))
+
+    def log_density(self, codes: Sequence[Ints]) -> Floats:
+        """ln p̃ of tuples given by their codes, shape (N,)."""
+        factors = [
+            np.divide(q, c[None, :], out=np.zeros_like(q), where=c[None, :] > 0)
+            for q, c in zip(self.assigns, self.clusters)
+        ]
+        mixed = contract(list(codes), factors, self.cells[..., None])[:, 0]
+        result: Floats = np.log(mixed) + sum(np.log(p[code]) for p, code in zip(self.items, codes))
+        return result
+
+
+def certify_density(
+    model: Any, X: Any, *, sample_weight: Any = None, delta: float = 0.05
+) -> tuple[Certificate, CoClusterDensity]:
+    """A guarantee on the expected code length −E ln p̃ (nats a tuple), and the density it is about.
+
+    Parameters
+    ----------
+    model : fitted estimator with ``posterior_``, Posterior, or sequence of (n_i, m_i) assignments
+        With bare assignments, X holds codes 0, …, n_i − 1.
+    X : ids (N, d), one row per observed co-occurrence, or a Sample
+    sample_weight : whole numbers, optional
+    """
+    posterior, sample = _prepare(model, X, sample_weight)
+    d = sample.n_modes
+    n = whole(sample.n_tuples)
+    assigns = tuple(np.asarray(q, dtype=np.float64) / q.sum(axis=1, keepdims=True) for q in posterior.factor())
+    counts = posterior.statistics(sample, 0, Moments(0))[..., 0]
+    share = log((d + 1) / delta)
+    names = {f"mode {i}": q for i, q in enumerate(assigns) if i not in posterior.structure.frozen}
+    price = Complexity(of_partitions(names, "exact"))
+    concentration = ln_shtarkov(counts.size, n)
+    epsilon = (price.total + concentration + share) / n
+    terms = {**price.terms, f"concentration ln C({counts.size}, N)": concentration}
+    cell_part, cells = _best_cells(counts / n, epsilon)
+    parts, items = [], []
+    for i, q in enumerate(assigns):
+        observed = sample.counts(i) / n
+        ln_c = ln_shtarkov(len(q), n)
+        terms[f"mode {i}: concentration ln C({len(q)}, N)"] = ln_c
+        value, smooth = _best_items(observed, q, (ln_c + share) / n)
+        parts.append(value)
+        items.append(smooth)
+    terms[f"confidence ln {d + 1}/δ, {d + 1} times"] = (d + 1) * share
+    density = CoClusterDensity(assigns, cells, tuple(items))
+    weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+    empirical = float(-(weights @ density.log_density(sample.codes)) / n)
+    certificate = Certificate(
+        value=cell_part + sum(parts),
+        empirical=empirical,
+        bound="density",
+        predictor="density",
+        delta=delta,
+        n_tuples=n,
+        terms=terms,
+        assumptions=(
+            INDEPENDENT,
+            Assumption("The items of every mode were fixed before the tuples were drawn.", "given"),
+            Assumption("Weights are whole counts.", "checked"),
+        ),
+        worst=float("inf"),
+        evidence=None,
+        parameters={"cells": cell_part, **{f"mode {i}": v for i, v in enumerate(parts)}, "uniform": _uniform(assigns)},
+        loss="code length (nats)",
+        text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
+        "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "
+        "largest mean of −ln p̃(x) + Σ_c q(c|x) ln p̃(c) over the item laws it allows.",
+        latex=r"-\mathbb E \ln \tilde p_Q \le \sup_{\mathrm{KL}(\hat p_Q(c)\|p)\le\varepsilon} \sum_c p(c)\,"
+        r"(-\ln \tilde p_Q(c)) + \sum_i \sup_{\mathrm{KL}(\hat p(x_i)\|p)\le\varepsilon_i} \sum_x p(x)"
+        r"\Big[-\ln\tilde p(x) + \sum_c q(c|x)\ln\tilde p_Q(c)\Big]",
+        reference="gingham, docs/theory/density; repairs Seldin and Tishby 2010, Theorem 12",
+    )
+    return certificate, density
+
+
+def _best_cells(observed: Floats, epsilon: float) -> tuple[float, Floats]:
+    """The smoothing of the cells with the lowest largest mean code length."""
+    flat = observed.ravel()
+    best, chosen = np.inf, flat
+    for share in SMOOTHINGS:
+        smooth = (1 - share) * flat + share / flat.size if share < 1 else np.full(flat.size, 1 / flat.size)
+        value = ball_maximum(flat, -np.log(smooth), epsilon)
+        if value < best:
+            best, chosen = value, smooth
+    return best, chosen.reshape(observed.shape)
+
+
+def _best_items(observed: Floats, assign: Floats, epsilon: float) -> tuple[float, Floats]:
+    """The same for the items of one mode, given what their clusters take back."""
+    best, chosen = np.inf, observed
+    for share in SMOOTHINGS:
+        smooth = (1 - share) * observed + share / len(observed)
+        clusters = smooth @ assign
+        with np.errstate(divide="ignore"):
+            log_clusters = np.where(clusters > 0, np.log(np.maximum(clusters, 1e-300)), 0.0)  # dead: q = 0 there
+        value = ball_maximum(observed, -np.log(smooth) + assign @ log_clusters, epsilon)
+        if value < best:
+            best, chosen = value, smooth
+    return best, chosen
+
+
+def _uniform(assigns: Sequence[Floats]) -> float:
+    """Σ ln n_i: the code length of the uniform law, which a certificate should beat."""
+    return float(sum(log(len(q)) for q in assigns))
+
+
+def _prepare(model: Any, X: Any, sample_weight: Any) -> tuple[Posterior, Sample]:
+    posterior = model if isinstance(model, Posterior) else getattr(model, "posterior_", None)
+    if posterior is not None and type(posterior) is not Posterior:
+        raise RefusedCertificate("The density certificate is for grids.")
+    columns: list[Anything] = [] if isinstance(X, Sample) else id_columns(X).columns
+    if posterior is None:
+        from gingham.cells import Quadratic
+        from gingham.data import Mode
+
+        assigns = tuple(np.asarray(q, dtype=np.float64) for q in model)
+        modes = tuple(Mode(f"mode {i}", np.arange(len(q))) for i, q in enumerate(assigns))
+        posterior = Posterior(Structure.grid(modes), (Quadratic(),), assigns, (np.zeros(0),))
+    if posterior.structure.repeats:
+        raise RefusedCertificate("The density certificate needs each mode once.")
+    sample = (
+        X if isinstance(X, Sample) else Sample.of(columns, None, sample_weight, modes=posterior.structure.columns())
+    )
+    if not sample.has_counts:
+        raise RefusedCertificate("Some weights are not whole numbers; a certificate counts independent tuples.")
+    if sample.n_modes != len(posterior.assign):
+        raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(posterior.assign)}.")
+    return posterior, sample

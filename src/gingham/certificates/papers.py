@@ -1,0 +1,250 @@
+"""The papers' other statements as named references, each with its terms; corrections are said where they apply.
+
+P0: Seldin and Tishby 2010. P1: Seldin 2010 (graphs). P3: Pelckmans and Hardoon. P4: Krupka and Tishby 2005.
+P0's Theorems 1, 7 and 13 are in ``bounds``, the tree bound (51) in ``tree``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil, exp, inf, log, sqrt
+
+import numpy as np
+from scipy.special import xlogy
+
+from gingham.arrays import Floats
+from gingham.certificates.complexity import partition_papers
+from gingham.certificates.divergence import entropy, kl_upper, whole
+from gingham.errors import GinghamError, RefusedCertificate
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A bound as printed in a paper.
+
+    Attributes
+    ----------
+    value : float
+    terms : mapping from name to float
+    reference : str
+    caveat : str
+        What to keep in mind; empty when the statement holds as it stands.
+    """
+
+    value: float
+    terms: Mapping[str, float] = field(default_factory=dict)
+    reference: str = ""
+    caveat: str = ""
+
+
+def theorem2(complexity: float, size: int, n: int, delta: float) -> Statement:
+    """P0 Theorem 2: KL(p̂_Q(z)‖p_Q(z)) ≤ ε = [KL + (|Z| − 1) ln(N + 1) + ln 1/δ]/N."""
+    n = whole(n)
+    terms = {"KL(Q‖P)": complexity, "(|Z|-1)·ln(N+1)": (size - 1) * log(n + 1), "ln 1/δ": -log(delta)}
+    return Statement(sum(terms.values()) / n, terms, "P0 Theorem 2, eq. (2)")
+
+
+def theorem5(size: int, n: int, delta: float) -> Statement:
+    """P0 Theorem 5 (law of large numbers): KL(p̂‖p) ≤ ε = [(|X| − 1) ln(N + 1) + ln 1/δ]/N."""
+    return Statement(theorem2(0.0, size, n, delta).value, theorem2(0.0, size, n, delta).terms, "P0 Theorem 5")
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """What P0's Theorem 6 says of a smoothed distribution."""
+
+    gamma: float
+    upper: float
+    lower: float
+
+
+def theorem6(p_hat: Floats, epsilon: float) -> Smoothed:
+    """P0 Theorem 6: with γ = √(ε/2)/|Z| the code length of the smoothed p̂ lies within (16) and (15).
+
+    Read under KL(p̂‖p) ≤ ε for the law itself (or E_Q KL(p̂_h‖p_h) ≤ ε for (14)).
+    """
+    root = sqrt(epsilon / 2)
+    size = len(p_hat)
+    h = float(entropy(np.asarray(p_hat, dtype=np.float64)))
+    upper = h + root * log(size) + phi(epsilon)
+    lower = h - root * log(size) - psi(epsilon)
+    return Smoothed(root / size, upper, lower)
+
+
+def psi(epsilon: float) -> float:
+    """ψ(ε) = √(ε/2) ln[(1 + √(ε/2))/√(ε/2)] (P0 Theorem 6)."""
+    root = sqrt(epsilon / 2)
+    return root * log((1 + root) / root) if root > 0 else 0.0
+
+
+def phi(epsilon: float) -> float:
+    """φ(ε) = ψ(ε) + ln(1 + √(ε/2)) (P0 Theorem 6)."""
+    return psi(epsilon) + log(1 + sqrt(epsilon / 2))
+
+
+def theorem11(assigns: Sequence[Floats], n: int, delta: float) -> tuple[Statement, tuple[Statement, ...]]:
+    """P0 Theorem 11, eqs. (28) and (29): radii of the balls around the law of cells and of each mode's items."""
+    n, d = whole(n), len(assigns)
+    n_cells = int(np.prod([q.shape[1] for q in assigns]))
+    terms: dict[str, float] = {}
+    for i, q in enumerate(assigns):
+        terms.update({f"mode {i}: {name}": nats for name, nats in partition_papers(q).items()})
+    terms["(M-1)·ln(N+1)"] = (n_cells - 1) * log(n + 1)
+    terms["ln (d+1)/δ"] = log((d + 1) / delta)
+    cells = Statement(sum(terms.values()) / n, terms, "P0 Theorem 11, eq. (28)")
+    items = []
+    for q in assigns:
+        own = {"(n-1)·ln(N+1)": (len(q) - 1) * log(n + 1), "ln (d+1)/δ": log((d + 1) / delta)}
+        items.append(Statement(sum(own.values()) / n, own, "P0 Theorem 11, eq. (29)"))
+    return cells, tuple(items)
+
+
+def theorem11_joint(assigns: Sequence[Floats], n: int, delta: float) -> Statement:
+    """P0 Theorem 11, eq. (31), as printed. Its proof multiplies expectations of dependent variables."""
+    n, d = whole(n), len(assigns)
+    n_cells = int(np.prod([q.shape[1] for q in assigns]))
+    n_items = sum(len(q) for q in assigns)
+    terms = {f"mode {i}": sum(partition_papers(q).values()) for i, q in enumerate(assigns)}
+    terms["[M+Σn-d-1]·ln(N+1)"] = (n_cells + n_items - d - 1) * log(n + 1)
+    terms["ln 1/δ"] = -log(delta)
+    return Statement(
+        sum(terms.values()) / n, terms, "P0 Theorem 11, eq. (31)", "The printed proof has a gap: no guarantee."
+    )
+
+
+def theorem12(assigns: Sequence[Floats], cells: Floats, items: Sequence[Floats], n: int, delta: float) -> Statement:
+    """P0 Theorem 12, eq. (36), for hard posteriors: the code length of the smoothed density, nats.
+
+    Parameters
+    ----------
+    assigns : arrays (n_i, m_i), every entry 0 or 1
+    cells : array (m_1, …, m_d), p̂(c)
+    items : arrays (n_i,), p̂(x_i)
+
+    For soft posteriors the last inequality of the printed proof is false; use ``certify_density``.
+    """
+    if not all(np.isin(q, (0.0, 1.0)).all() for q in assigns):
+        raise RefusedCertificate(
+            "P0's Theorem 12 does not hold for soft memberships (the last step of its proof is false there). "
+            "Harden the posterior, or use certify_density, which holds for all."
+        )
+    radius, item_radii = theorem11(assigns, n, delta)
+    axes = range(cells.ndim)
+    marginals = [cells.sum(axis=tuple(j for j in axes if j != i)) for i in axes]
+    multi_information = sum(float(entropy(m)) for m in marginals) - float(-xlogy(cells, cells).sum())
+    terms = {
+        "-I(C1;…;Cd)": -multi_information,
+        "ln M·√(ε/2)": log(cells.size) * sqrt(radius.value / 2),
+        "φ(ε)": phi(radius.value),
+    }
+    for i, (p, ball) in enumerate(zip(items, item_radii)):
+        terms[f"mode {i}: H(x)"] = float(entropy(np.asarray(p)))
+        terms[f"mode {i}: 2√(ε/2)·ln n"] = 2 * sqrt(ball.value / 2) * log(len(p))
+        terms[f"mode {i}: φ+ψ"] = phi(ball.value) + psi(ball.value)
+    return Statement(sum(terms.values()), terms, "P0 Theorem 12, eq. (36)", "Hard posteriors only.")
+
+
+def quantised(
+    loss: float, partitions: float, n_cells: int, n: int, delta: float, step: float | None = None, labels: bool = True
+) -> Statement:
+    """P0 appendix B (``labels``: the labels are rounded too) or P1 eq. (15): quadratic loss in [0, 1].
+
+    Parameters
+    ----------
+    loss : float
+        L̂(Q) of the answers before rounding.
+    partitions : float
+        Σ_i (n_i Ī_i + m_i ln n_i), nats.
+    n_cells : int
+        M (P0), |C|² (P1).
+    step : float
+        Δ; the papers' rule of thumb 5M/N by default.
+    """
+    n = whole(n)
+    step = min(5 * n_cells / n, 1.0) if step is None else step
+    if not 0 < step <= 1:
+        raise GinghamError(f"step={step} must lie in (0, 1].")
+    correction = 2 * step + step**2 if labels else step + step**2 / 4
+    terms = {
+        "partitions": partitions,
+        "answers -M·ln Δ": -n_cells * log(step),
+        "½·ln 4N": 0.5 * log(4 * n),
+        "ln 1/δ": -log(delta),
+    }
+    value = kl_upper(min(loss + correction, 1.0), sum(terms.values()) / n) + correction
+    name = "P0 appendix B" if labels else "P1 eq. (15)"
+    return Statement(min(value, 1.0), {**terms, "correction (loss units)": correction}, name)
+
+
+def renyi(posterior: Floats, prior: Floats) -> float:
+    """P3 Proposition 1: ln Σ Q²/P, which is never below KL(Q‖P) (the Rényi divergence of order 2)."""
+    q, p = np.asarray(posterior, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    if (p[q > 0] <= 0).any():
+        return inf
+    return log(float((q[q > 0] ** 2 / p[q > 0]).sum()))
+
+
+def explanatory_power(weights: Floats, memberships: Floats, prior: Floats, delta: float) -> Statement:
+    """P3 Theorem 1 with Proposition 1: an upper bound on E_Q P(X in the drawn cluster).
+
+    Parameters
+    ----------
+    weights, prior : arrays of shape (K,)
+        Q and P over the given clusters.
+    memberships : array of shape (n, K)
+        Whether (or how much, in [0, 1]) each object belongs to each cluster.
+    """
+    n = whole(len(memberships))
+    if n < 8:
+        raise RefusedCertificate("P3's Theorem 1 needs n ≥ 8 objects.")
+    empirical = float(np.mean(memberships @ weights))
+    terms = {"Rényi ln ΣQ²/P": renyi(weights, prior), "ln 1/δ": -log(delta), "ln 2√n": log(2 * sqrt(n))}
+    value = kl_upper(min(max(empirical, 0.0), 1.0), sum(terms.values()) / n)
+    return Statement(value, terms, "P3 Theorem 1 with Proposition 1")
+
+
+def lemma1(n_features: int, n_instances: int, n_clusters: int, delta: float) -> Statement:
+    """P4 Lemma 1: |I_ob − I_un| ≤ ε for all clusterings, ε = ln k √((m ln k + ln 2/δ)/(2n))."""
+    width = log(n_clusters)
+    terms = {"m·ln k": n_instances * width, "ln 2/δ": log(2 / delta)}
+    return Statement(width * sqrt(sum(terms.values()) / (2 * n_features)), terms, "P4 Lemma 1")
+
+
+def p4_theorem1(n_features: int, n_clusters: int, alphabet: int, delta: float, missing: bool = False) -> Statement:
+    """P4 Theorem 1: the smallest ε with 8 ln k · exp(−nε²/(8 ln²k) + m' ln k)/ε ≤ δ, m' = ⌈4 k|X|/ε⌉.
+
+    m' must be whole, so it is rounded up (the paper does not). With missing values k|X| becomes
+    k(|X| + 1) + 2k in the bias step.
+    """
+    return _p4(n_features, n_clusters, alphabet, delta, missing, 1.0, "P4 Theorem 1")
+
+
+def p4_theorem2(n_features: int, n_clusters: int, alphabet: int, delta: float, missing: bool = False) -> Statement:
+    """P4 Theorem 2: IobMax is within ε of the best clustering's unobserved information; Theorem 1 at ε/2."""
+    return _p4(n_features, n_clusters, alphabet, delta, missing, 2.0, "P4 Theorem 2")
+
+
+def _p4(n: int, k: int, alphabet: int, delta: float, missing: bool, factor: float, name: str) -> Statement:
+    if k < 2:
+        return Statement(0.0, {}, name, "One cluster carries no information.")
+    width = log(k)
+    bias = k * (alphabet + 1) + 2 * k if missing else k * alphabet
+
+    def log_failure(epsilon: float) -> float:
+        drawn = ceil(4 * bias / epsilon)
+        return log(8 * width) - n * epsilon**2 / (8 * width**2) + drawn * width - log(epsilon)
+
+    low, high = 1e-9, 1.0
+    while log_failure(high) > log(delta):
+        high *= 2
+        if high > 1e9:
+            raise GinghamError("No ε satisfies the bound.")  # pragma: no cover - quadratic wins in the end
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if log_failure(middle) <= log(delta) else (middle, high)
+    value = factor * high
+    caveat = f"Empty: information is at most ln {k} = {width:.3g} anyway." if value >= width else ""
+    return Statement(
+        value, {"drawn instances m'": float(ceil(4 * bias / high)), "δ": exp(log_failure(high))}, name, caveat
+    )

@@ -1,0 +1,65 @@
+from itertools import product
+
+import numpy as np
+import pytest
+
+from gingham import RefusedCertificate
+from gingham.certificates import certify_density
+from gingham.certificates.papers import theorem12
+
+
+def planted_counts(n=30, m=24, size=4000, seed=0):
+    rng = np.random.default_rng(seed)
+    p = np.where((np.arange(n)[:, None] < n // 2) == (np.arange(m)[None, :] < m // 2), 4.0, 1.0)
+    p *= rng.gamma(3, size=(n, 1)) * rng.gamma(3, size=(1, m))
+    p /= p.sum()
+    drawn = rng.choice(n * m, size, p=p.ravel())
+    return p, np.column_stack(np.unravel_index(drawn, (n, m)))
+
+
+def assigns(n=30, m=24, firmness=1.0):
+    rows, columns = np.eye(2)[(np.arange(n) < n // 2) * 1], np.eye(2)[(np.arange(m) < m // 2) * 1]
+    return [firmness * q + (1 - firmness) / 2 for q in (rows, columns)]
+
+
+@pytest.mark.parametrize("firmness", [1.0, 0.7])
+def test_density_sums_to_one_and_the_bound_holds(firmness):
+    p, X = planted_counts()
+    certificate, density = certify_density(assigns(firmness=firmness), X)
+    codes = np.array(list(product(range(30), range(24)))).T
+    log_p = density.log_density(list(codes))
+    assert np.exp(log_p).sum() == pytest.approx(1.0)
+    true = float(-(p.ravel() @ log_p))
+    assert true <= certificate.value
+    assert certificate.empirical == pytest.approx(-density.log_density(list(X.T)).mean())
+    assert "code length" in certificate.explain()
+
+
+def test_the_bound_beats_uniform_coding_with_enough_data():
+    _, X = planted_counts(size=60_000)
+    certificate, _ = certify_density(assigns(), X)
+    assert certificate.value < certificate.parameters["uniform"]
+
+
+def test_weights_count_and_three_modes_work():
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 4, (200, 3))
+    q = np.eye(2)[[0, 0, 1, 1]]
+    once, _ = certify_density([q, q, q], X)
+    distinct, counts = np.unique(X, axis=0, return_counts=True)
+    weighted, _ = certify_density([q, q, q], distinct, sample_weight=counts)
+    assert weighted.value == pytest.approx(once.value)
+    with pytest.raises(RefusedCertificate, match="whole"):
+        certify_density([q, q, q], X, sample_weight=np.full(200, 0.3))
+
+
+def test_the_papers_bound_is_for_hard_posteriors_and_looser():
+    _, X = planted_counts(size=60_000)
+    certificate, _ = certify_density(assigns(), X)
+    table = np.zeros((30, 24))
+    np.add.at(table, tuple(X.T), 1 / len(X))
+    rows, columns = assigns()
+    printed = theorem12([rows, columns], rows.T @ table @ columns, [table.sum(1), table.sum(0)], len(X), 0.05)
+    assert printed.value > certificate.value
+    with pytest.raises(RefusedCertificate, match="soft"):
+        theorem12(assigns(firmness=0.9), rows.T @ table @ columns, [table.sum(1), table.sum(0)], len(X), 0.05)
