@@ -28,10 +28,14 @@ from gingham.structure import Structure
 class Persistent(BaseEstimator):
     """An estimator that can be saved to one file and loaded again."""
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically."""
+    def save(self, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:
+        """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
+
+        ``notes`` are plain values to keep with it (names of columns, say); `load` returns them as ``notes_``.
+        """
         check_is_fitted(self)
-        storage.write(path, *self._record())
+        kind, record = self._record()
+        storage.write(path, kind, {**record, "notes": getattr(self, "notes_", {}) if notes is None else notes})
 
     def _record(self) -> tuple[str, dict[str, Any]]:
         """The kind of the model and all that a file keeps of it."""
@@ -51,9 +55,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Load a model that was written by ``model.save(path)``. Nothing in the file is executed."""
     kind, state = storage.read(path)
     try:
-        return revive(kind, state)
+        fitted = revive(kind, state)
+        fitted.notes_ = dict(state.get("notes", {}))
     except (KeyError, TypeError, IndexError) as error:
         raise GinghamError(f"{os.fspath(path)!r} is a damaged or foreign model file ({error}).") from None
+    return fitted
 
 
 def revive(kind: str, state: dict[str, Any]) -> Any:
