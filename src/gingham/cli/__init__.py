@@ -1,0 +1,15 @@
+"""The command line: ``gingham fit | predict | certify | demo``."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Run the command line; every expected failure is one sentence and exit code 2."""
+    try:
+        from gingham.cli.app import run
+    except ImportError as error:
+        sys.stderr.write(f"The command line needs {error.name}: install gingham[cli].\n")
+        sys.exit(2)
+    sys.exit(run(sys.argv[1:]))

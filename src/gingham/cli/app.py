@@ -1,0 +1,243 @@
+"""The commands: options in, facts out. Every expected failure is a sentence and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import typer
+
+import gingham
+from gingham.cli import screen
+from gingham.errors import GinghamError
+
+app = typer.Typer(
+    name="gingham",
+    help="Co-cluster tables of tuples, predict what is missing, and prove how far to trust it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or NDJSON file (.gz too); - is standard input.")]
+ModelFile = Annotated[str, typer.Argument(help="Model file written by gingham fit.")]
+Format = Annotated[str | None, typer.Option("--format", help="csv, tsv, parquet or ndjson; told by the file's name.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]
+DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.")]
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        with screen.warnings_as_notes():
+            result = app(arguments, standalone_mode=False)
+    except GinghamError as error:
+        screen.say_error(str(error))
+        return 2
+    except click.exceptions.Exit as stop:
+        return int(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        screen.say_error("Interrupted.")
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has gone; nothing more to write
+        return 0
+    except MemoryError:
+        screen.say_error("There is not enough memory for this. Use fewer clusters or fewer rows.")
+        return 2
+    except OSError as error:
+        name = "" if error.filename is None else f" ({error.filename})"
+        screen.say_error(f"{error.strerror or error}{name}.")
+        return 2
+    except Exception as error:
+        screen.say_error(
+            f"gingham met a case it does not know: {type(error).__name__}: {error}. "
+            "Set GINGHAM_TRACEBACK=1 to see where, and please report it."
+        )
+        if os.environ.get("GINGHAM_TRACEBACK"):
+            screen.side().print(traceback.format_exc(), markup=False)
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        screen.console().print(f"gingham {gingham.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    pass
+
+
+@app.command(
+    epilog="[bold]Examples[/]\n\n"
+    "gingham fit ratings.csv --axes user,movie --label rating\n\n"
+    "gingham fit ratings.csv --axes user,movie --label rating --clusters 13,6 --loss absolute --beta 1 "
+    "--alphabet 1..5 --out model.gingham\n\n"
+    "zcat votes.csv.gz | gingham fit - --axes member,bill --label vote --json"
+)
+def fit(
+    file: File,
+    axes: Annotated[str, typer.Option(help="Columns with ids, one per axis: user,movie.")],
+    label: Annotated[str, typer.Option(help="Column to predict.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("model.gingham"),
+    weight: Annotated[str | None, typer.Option(help="Column with counts.")] = None,
+    clusters: Annotated[str | None, typer.Option(help="Clusters per axis: 13,6. Chosen by size if absent.")] = None,
+    loss: Annotated[str | None, typer.Option(help="absolute, quadratic, zero-one or log; told by the labels.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Trade-off per unit of loss; from a pilot if absent.")] = None,
+    alphabet: Annotated[
+        str | None, typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates want it stated.")
+    ] = None,
+    objective: Annotated[str, typer.Option(help="tradeoff, or certificate to minimise the certificate.")] = "tradeoff",
+    starts: Annotated[int, typer.Option(help="Starts; the best is kept.", min=1)] = 1,
+    max_iter: Annotated[int, typer.Option(help="Most sweeps of one start.", min=1)] = 200,
+    holdout: Annotated[float, typer.Option(help="Share of rows set aside to measure the error; 0 for none.")] = 0.1,
+    seed: Seed = 0,
+    drop_missing: DropMissing = False,
+    format: Format = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Co-cluster a table of tuples and save the model."""
+    from gingham.cli import data, fitting, tables
+
+    _writable(out)
+    names = _names(axes, "--axes")
+    wish = fitting.Wish(
+        axes=names,
+        label=label,
+        weight=weight,
+        clusters=fitting.parse_clusters(clusters, len(names)),
+        loss=loss,
+        beta=beta,
+        alphabet=alphabet,
+        objective=objective,
+        n_init=starts,
+        max_iter=max_iter,
+        holdout=holdout,
+        seed=seed,
+    )
+    rows = data.rows(tables.read_table(file, format), names, label, weight, drop=drop_missing)
+    model, notes, facts = fitting.fit(rows, wish, quiet or json)
+    model.save(out, notes)
+    screen.show({**facts, "model": str(out)}, json, f"Co-clustering of {file}")
+
+
+@app.command(
+    epilog="[bold]Examples[/]\n\n"
+    "gingham predict model.gingham pairs.csv --out predicted.csv\n\n"
+    "gingham predict model.gingham pairs.csv --rule median --proba"
+)
+def predict(
+    model: ModelFile,
+    file: File,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")] = None,
+    rule: Annotated[str, typer.Option(help="mean, median or mode of the randomised answer.")] = "mean",
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every label.")] = False,
+    format: Format = None,
+) -> None:
+    """Predict the labels of the tuples in a table."""
+    from gingham.cli import fitting, tables
+
+    table = tables.read_table(file, format)
+    tables.write_table(fitting.predict(model, table, rule, proba), out, format if out in (None, "-") else None)
+
+
+@app.command(
+    epilog="[bold]Examples[/]\n\n"
+    "gingham certify model.gingham ratings.csv\n\n"
+    "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --alphabet 1..5 --json"
+)
+def certify(
+    model: ModelFile,
+    file: File,
+    delta: Annotated[float, typer.Option(help="The guarantee holds with probability 1 - delta.")] = 0.05,
+    bound: Annotated[
+        str, typer.Option(help="log-wealth, type-kl, kl, split-kl, bernstein, theorem-7 ...")
+    ] = "log-wealth",
+    predictor: Annotated[str, typer.Option(help="gibbs (randomised) or mean.")] = "gibbs",
+    alphabet: Annotated[str | None, typer.Option(help="All possible labels, if not stated when fitting.")] = None,
+    label: Annotated[str | None, typer.Option(help="Label column, if not the one of the fit.")] = None,
+    drop_missing: DropMissing = False,
+    format: Format = None,
+    json: Json = False,
+) -> None:
+    """Guarantee the loss of a model on new data, from the data it was fitted on.
+
+    Rows that the fit set aside are recognised and give a second certificate, of the prediction itself.
+    """
+    from gingham.cli import data, fitting, tables
+    from gingham.cli.defaults import parse_alphabet
+    from gingham.estimators.base import load as load_model
+
+    fitted = load_model(model)
+    modes = fitted.posterior_.structure.modes
+    column = label or fitted.notes_.get("label")
+    if column is None:
+        raise GinghamError("The model does not say which column holds the labels; add --label.")
+    table = tables.read_table(file, format)
+    axes = [mode.name for mode in modes]
+    rows = data.rows(table, axes, column, fitted.notes_.get("weight"), modes, drop_missing)
+    seen, unseen = data.parts(rows, fitted.notes_)
+    options = {"bound": bound, "delta": delta, "predictor": predictor}
+    letters = getattr(fitted.posterior_.cells[0], "alphabet", None)
+    if alphabet is None and letters is not None and not letters.given:
+        shown = ",".join(map(str, letters.values[:20])) + (",…" if letters.size > 20 else "")
+        raise GinghamError(
+            "The model read the possible labels off the data, and a guarantee must not depend on what happened to be "
+            f"observed. If they are {shown}, say so with --alphabet {shown}; if there are more, fit with all of them."
+        )
+    if alphabet is not None:
+        options["alphabet"] = parse_alphabet(alphabet, rows.y.dtype.kind not in "biuf")
+    found = fitting.certificates(fitted, seen, unseen, options)
+    if json:
+        screen.print_json({name.replace(" ", "_"): certificate.to_dict() for name, certificate in found.items()})
+        return
+    for name, certificate in found.items():
+        screen.heading(f"From the {name}")
+        screen.console().print(certificate.explain(), markup=False, soft_wrap=True)
+
+
+@app.command(
+    epilog="[bold]Examples[/]\n\ngingham demo\n\ngingham demo --out somewhere --seed 3",
+)
+def demo(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write to.")] = Path("demo"),
+    seed: Seed = 0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Hide 60 % of the pixels of 1797 handwritten digits and fill them in, with a certificate."""
+    from gingham.cli.demo import run_demo
+
+    facts: dict[str, Any] = run_demo(out, seed, quiet or json)
+    screen.show(facts, json, "Digits with holes, filled in")
+
+
+def _names(listed: str, option: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in listed.split(",") if name.strip())
+    if not names:
+        raise GinghamError(f"{option} is empty; give column names, such as {option} user,movie.")
+    return names
+
+
+def _writable(path: Path) -> None:
+    """Refuse a target early, before minutes of work."""
+    if path.is_dir():
+        raise GinghamError(f"{str(path)!r} is a folder; give the name of a file to write.")
+    if not path.parent.is_dir():
+        raise GinghamError(f"The folder {str(path.parent)!r} does not exist.")
+    if not os.access(path.parent, os.W_OK):
+        raise GinghamError(f"The folder {str(path.parent)!r} cannot be written to.")

@@ -1,0 +1,176 @@
+"""Fit, predict and certify for the command line: from options to facts to show."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from gingham.cli.data import Rows, split
+from gingham.cli.defaults import choose
+from gingham.cli.screen import sweeps
+from gingham.cli.tables import like_items, need_columns
+from gingham.errors import GinghamError
+from gingham.estimators.base import load as load_model
+from gingham.estimators.coclustering import CoClusteringClassifier, CoClusteringRegressor
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The options of ``gingham fit`` that shape the model."""
+
+    axes: tuple[str, ...]
+    label: str
+    weight: str | None = None
+    clusters: tuple[int, ...] | None = None
+    loss: str | None = None
+    beta: float | None = None
+    alphabet: str | None = None
+    objective: str = "tradeoff"
+    n_init: int = 1
+    max_iter: int = 200
+    holdout: float = 0.1
+    seed: int = 0
+
+
+def parse_clusters(listed: str | None, n_axes: int) -> tuple[int, ...] | None:
+    """Numbers of clusters from "13,6" or "10"."""
+    if listed is None or listed == "auto":
+        return None
+    try:
+        numbers = tuple(int(part) for part in listed.split(","))
+    except ValueError:
+        raise GinghamError(f"--clusters {listed!r} must be whole numbers, one per axis: --clusters 13,6.") from None
+    if len(numbers) == 1:
+        numbers *= n_axes
+    if len(numbers) != n_axes:
+        raise GinghamError(f"--clusters has {len(numbers)} numbers for {n_axes} axes.")
+    if min(numbers) < 1:
+        raise GinghamError(f"--clusters {listed!r}: a number of clusters is at least 1.")
+    return numbers
+
+
+def fit(data: Rows, wish: Wish, quiet: bool = False) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """A fitted model, the notes to store with it, and the facts to show."""
+    began = time.perf_counter()
+    learn, held = split(len(data), wish.holdout, wish.seed)
+    training = data.take(learn)
+    columns = [training.X[name].to_numpy() for name in wish.axes]
+    choice = choose(columns, training.y, wish.loss, wish.beta, wish.alphabet, np.random.default_rng(wish.seed))
+    settings: dict[str, Any] = {
+        "n_clusters": "auto" if wish.clusters is None else wish.clusters,
+        "loss": choice.loss,
+        "beta": choice.beta,
+        "alphabet": choice.alphabet,
+        "objective": wish.objective,
+        "n_init": wish.n_init,
+        "max_iter": wish.max_iter,
+        "random_state": wish.seed,
+    }
+    model: Any = (
+        CoClusteringClassifier(**settings)
+        if choice.classify
+        else CoClusteringRegressor(bounds=choice.bounds, **settings)
+    )
+    with sweeps("co-clustering", quiet) as callback:
+        model.fit(training.X, training.y, training.weight, callback=callback)
+    notes = {
+        "axes": list(wish.axes),
+        "label": wish.label,
+        "weight": wish.weight,
+        "holdout": wish.holdout,
+        "seed": wish.seed,
+        "fingerprint": data.fingerprint,
+    }
+    facts = {
+        "rows": len(training),
+        "axes": {mode.name: mode.n_items for mode in model.posterior_.structure.modes},
+        "clusters": model.n_clusters_,
+        "effective_clusters": tuple(round(e, 1) for e in model.posterior_.effective_clusters),
+        "loss": choice.loss,
+        "beta": choice.beta,
+        "sweeps": model.n_iter_,
+        "converged": model.converged_,
+    }
+    if held.any():
+        facts["held_out_rows"] = int(held.sum())
+        facts.update({f"held_out_{name}": value for name, value in errors(model, data.take(held)).items()})
+    facts["seconds"] = round(time.perf_counter() - began, 2)
+    return model, notes, facts
+
+
+def errors(model: Any, data: Rows) -> dict[str, float]:
+    """What the model's predictions cost on rows, beside the best constant (in brackets of the summary)."""
+    weight = data.weight
+    predicted = model.predict(data.X)
+    if isinstance(model, CoClusteringClassifier):
+        values, counts = np.unique(data.y, return_counts=True)
+        return {
+            "error_rate": float(np.average(predicted != data.y, weights=weight)),
+            "error_rate_of_commonest_label": float(np.average(data.y != values[counts.argmax()], weights=weight)),
+        }
+    miss = predicted - data.y
+    found = {
+        "mae": float(np.average(np.abs(miss), weights=weight)),
+        "rmse": float(np.sqrt(np.average(miss**2, weights=weight))),
+    }
+    if model.posterior_.cells[0].distribution(model.posterior_.answers[0]) is not None:
+        median = model.predict(data.X, rule="median")
+        found["mae_of_median"] = float(np.average(np.abs(median - data.y), weights=weight))
+    found["mae_of_a_constant"] = float(np.average(np.abs(np.median(data.y) - data.y), weights=weight))
+    return found
+
+
+def predict(path: str, table: pl.DataFrame, rule: str, proba: bool) -> pl.DataFrame:
+    """The table with a column of predictions (and one per label with ``proba``)."""
+    model = load_model(path)
+    modes = model.posterior_.structure.modes
+    need_columns(table, [mode.name for mode in modes], "The model")
+    X = like_items(table, modes)
+    if isinstance(model, CoClusteringClassifier):
+        predicted = model.predict(X)
+    else:
+        predicted = model.predict(X, rule=rule)
+    label = model.notes_.get("label", "label")
+    result = table.with_columns(pl.Series(f"predicted_{label}", predicted))
+    if proba:
+        for value, column in zip(model.alphabet_, model.predict_distribution(X).T):
+            result = result.with_columns(pl.Series(f"p_{value}", column))
+    return result
+
+
+def certificates(model: Any, seen: Rows, unseen: Rows | None, options: dict[str, Any]) -> dict[str, Any]:
+    """Named certificates: of the randomised predictor on training rows, of the prediction itself on rows set aside."""
+    from gingham.certificates.certify import certify
+    from gingham.certificates.holdout import certify_predictions
+
+    alphabet = options.get("alphabet")
+    found = {
+        "training rows": certify(
+            model,
+            seen.X,
+            seen.y,
+            bound=options["bound"],
+            delta=options["delta"],
+            predictor=options["predictor"],
+            sample_weight=seen.weight,
+            alphabet=alphabet,
+        )
+    }
+    if unseen is not None:
+        cell = model.posterior_.cells[0]
+        bounds = getattr(cell, "bounds", None)
+        found["rows set aside"] = certify_predictions(
+            np.asarray(model.predict(unseen.X)),
+            unseen.y,
+            loss=model.loss,
+            alphabet=model.alphabet_ if bounds is None else None,
+            label_bounds=bounds,
+            delta=options["delta"],
+            sample_weight=unseen.weight,
+            predictor="mode" if isinstance(model, CoClusteringClassifier) else "mean",
+        )
+    return found

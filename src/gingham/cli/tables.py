@@ -1,0 +1,151 @@
+"""Tables in and out: CSV, TSV, Parquet, NDJSON, gzipped or not, from a file or standard input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from gingham.data import Mode
+from gingham.errors import GinghamError
+from gingham.storage import atomic
+
+FORMATS = ("csv", "tsv", "parquet", "ndjson")
+SUFFIXES = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+}
+
+
+def read_table(source: str, kind: str | None = None) -> pl.DataFrame:
+    """A whole table; ``-`` reads standard input (CSV unless ``kind`` says otherwise)."""
+    data = _content(source)
+    kind = _kind(source, kind)
+    shown = "standard input" if source == "-" else repr(source)
+    if not data.strip():
+        raise GinghamError(f"{shown} is empty.")
+    try:
+        if kind == "parquet":
+            table = pl.read_parquet(io.BytesIO(data))
+        elif kind == "ndjson":
+            table = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+        else:
+            separator = "\t" if kind == "tsv" else ","
+            table = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OSError, ValueError, UnicodeDecodeError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise GinghamError(f"{shown} cannot be read as {kind}: {reason}. Is --format right?") from None
+    if table.height == 0:
+        raise GinghamError(f"{shown} has column names but no rows.")
+    return table
+
+
+def write_table(table: pl.DataFrame, target: str | None, kind: str | None = None) -> None:
+    """Write a table; without a target, or to ``-``, as CSV on standard output."""
+    if target is None or target == "-":
+        stream = io.BytesIO()
+        _write(table, stream, kind or "csv")
+        sys.stdout.write(stream.getvalue().decode("utf-8"))
+        return
+    stream = io.BytesIO()
+    _write(table, stream, _kind(target, kind))
+    data = stream.getvalue()
+    with atomic(target) as file:
+        file.write(gzip.compress(data) if target.endswith(".gz") else data)
+
+
+def _write(table: pl.DataFrame, stream: io.BytesIO, kind: str) -> None:
+    if kind == "parquet":
+        table.write_parquet(stream)
+    elif kind == "ndjson":
+        table.write_ndjson(stream)
+    else:
+        table.write_csv(stream, separator="\t" if kind == "tsv" else ",")
+
+
+def _content(source: str) -> bytes:
+    if source == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        path = Path(source)
+        if path.is_dir():
+            raise GinghamError(f"{source!r} is a folder; give a file.")
+        if not path.exists():
+            raise GinghamError(f"There is no file {source!r}.")
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise GinghamError(f"{source!r} cannot be read: {error.strerror}.") from None
+    if data[:2] == b"\x1f\x8b":
+        try:
+            return gzip.decompress(data)
+        except (OSError, EOFError, zlib.error):
+            raise GinghamError(f"{source!r} is a damaged gzip file (truncated?).") from None
+    return data
+
+
+def _kind(name: str, kind: str | None) -> str:
+    if kind is not None:
+        if kind not in FORMATS:
+            raise GinghamError(f"--format {kind!r} is unknown; choose one of {', '.join(FORMATS)}.")
+        return kind
+    if name == "-":
+        return "csv"
+    suffix = Path(name.removesuffix(".gz")).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise GinghamError(f"The kind of {name!r} cannot be told from its name; add --format {'|'.join(FORMATS)}.")
+    return SUFFIXES[suffix]
+
+
+def need_columns(table: pl.DataFrame, names: Sequence[str], option: str) -> None:
+    """Refuse names that the table does not have."""
+    for name in names:
+        if name not in table.columns:
+            have = ", ".join(table.columns[:12]) + (", …" if table.width > 12 else "")
+            raise GinghamError(f"{option} names a column {name!r} that the table does not have. It has: {have}.")
+    if len(set(names)) != len(names):
+        raise GinghamError(f"{option} names a column twice: {', '.join(names)}.")
+
+
+def drop_missing(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, int]:
+    """The rows without a missing value in the named columns, and how many were left out."""
+    floats = [name for name in names if table[name].dtype.is_float()]
+    whole = table.with_columns(pl.col(floats).fill_nan(None)) if floats else table
+    kept = whole.drop_nulls(list(names))
+    return kept, table.height - kept.height
+
+
+def like_items(table: pl.DataFrame, modes: Sequence[Mode]) -> pl.DataFrame:
+    """The id columns in the type that the model was trained on, so that "7" in one file is 7 in another.
+
+    An id that cannot be converted gets a value that no training item has: it is then unseen.
+    """
+    columns: list[Any] = []
+    for mode in modes:
+        column = table[mode.name]
+        whole_numbers = mode.items.dtype.kind in "iu"
+        if whole_numbers and not column.dtype.is_integer():
+            numbers = column.cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
+            column = numbers.fill_null(_unused(mode)).alias(mode.name)
+        elif mode.items.dtype.kind == "U" and column.dtype != pl.String:
+            column = column.cast(pl.String)
+        columns.append(column)
+    return pl.DataFrame(columns)
+
+
+def _unused(mode: Mode) -> int:
+    highest = int(np.max(mode.items)) if mode.n_items else 0
+    return highest + 1 if highest < np.iinfo(np.int64).max else int(np.min(mode.items)) - 1
