@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import traceback
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import click
 import typer
@@ -220,10 +220,13 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Hide 60 % of the pixels of 1797 handwritten digits and fill them in, with a certificate."""
-    from gingham.cli.demo import run_demo
+    from gingham.cli.demo import run_demo, show_demo
 
-    facts: dict[str, Any] = run_demo(out, seed, quiet or json)
-    screen.show(facts, json, "Digits with holes, filled in")
+    facts = run_demo(out, seed, quiet or json)
+    if json:
+        screen.print_json(facts)
+    else:
+        show_demo(facts)
 
 
 def _names(listed: str, option: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from gingham.arrays import Anything, Floats
 from gingham.certificates.certify import certify
+from gingham.certificates.holdout import certify_predictions
 from gingham.cli import screen
 from gingham.cli.demo_picture import draw
 from gingham.errors import GinghamError
@@ -32,34 +34,67 @@ def run_demo(folder: Path, seed: int = 0, quiet: bool = False) -> dict[str, Any]
     learn = visible & ~aside
 
     X, y = tuples(digits, learn)
-    model = CoClusteringRegressor(
-        n_clusters=(40, 64), loss="absolute", beta=0.2, alphabet=GREY_LEVELS, random_state=seed
-    )
-    with screen.sweeps("co-clustering images × pixels", quiet) as callback:
-        model.fit(X, y, callback=callback)
-
     unseen, truth = tuples(digits, ~visible)
-    predicted = model.predict(unseen)
-    by_mean, by_median = pixel_baselines(digits, learn, unseen[:, 1])
-    randomised = certify(model, X, y, delta=DELTA, predictor="mean")
-    exact = certify(model, *tuples(digits, aside), bound="holdout", delta=DELTA, predictor="mean")
+    with screen.sweeps("filling in: 40 × 64 clusters", quiet) as callback:
+        fine = CoClusteringRegressor((40, 64), "absolute", 0.2, GREY_LEVELS, random_state=seed)
+        fine.fit(X, y, callback=callback)
+    with screen.sweeps("for reading: 10 × 20 clusters", quiet) as callback:
+        coarse = CoClusteringRegressor(
+            (10, 20), "absolute", alphabet=GREY_LEVELS, objective="certificate", random_state=seed
+        )
+        coarse.fit(X, y, callback=callback)
+    one = CoClusteringRegressor(1, "absolute", alphabet=GREY_LEVELS, random_state=seed).fit(X, y)
 
     filled = digits.astype(float)
-    filled[~visible] = predicted
-    draw(folder, model, digits, visible, filled, X, y)
-    model.save(folder / "digits.gingham")
-    return {
-        "images × pixels": digits.shape,
-        "pixels hidden": int((~visible).sum()),
-        "error on hidden pixels (mean absolute, of 16)": mean_error(predicted, truth),
-        "certified with 95 % confidence, data set aside": exact.value,
-        "certified with 95 % confidence, no data set aside": randomised.value,
-        "error of the pixel's mean": mean_error(by_mean, truth),
-        "error of the pixel's median": mean_error(by_median, truth),
-        "error of the best constant": mean_error(np.median(y), truth),
-        "seconds": round(time.perf_counter() - began, 1),
-        "files": ", ".join(str(path) for path in sorted(folder.iterdir())),
+    filled[~visible] = fine.predict(unseen)
+    by_mean, by_median = pixel_baselines(digits, learn, unseen[:, 1])
+    aside_X, aside_y = tuples(digits, aside)
+    exact = certify_predictions(fine.predict(aside_X), aside_y, alphabet=GREY_LEVELS, delta=DELTA)
+    lines = [
+        ("40 × 64 clusters, mean", mean_error(filled[~visible], truth), exact.value, "a tenth set aside"),
+        (
+            "10 × 20 clusters, mean",
+            mean_error(coarse.predict(unseen), truth),
+            jensen(coarse, X, y),
+            "no data set aside",
+        ),
+        ("one cluster", mean_error(one.predict(unseen), truth), jensen(one, X, y), "no data set aside"),
+        ("the pixel's median", mean_error(by_median, truth), None, ""),
+        ("the pixel's mean", mean_error(by_mean, truth), None, ""),
+    ]
+    draw(folder / "digits.png", coarse, digits, visible, filled)
+    fine.save(folder / "digits.gingham")
+    facts = {
+        "images": digits.shape[0],
+        "pixels": digits.shape[1],
+        "hidden": int((~visible).sum()),
+        "predictors": [
+            {"predictor": name, "error": error, "certified": value, "how": how} for name, error, value, how in lines
+        ],
     }
+    (folder / "digits.json").write_text(json.dumps(screen.plain(facts), indent=2, ensure_ascii=False))
+    facts["seconds"] = round(time.perf_counter() - began, 1)
+    facts["files"] = [str(folder / name) for name in ("digits.png", "digits.json", "digits.gingham")]
+    return facts
+
+
+def show_demo(facts: dict[str, Any]) -> None:
+    """The numbers as a table, and where the files are."""
+    screen.grid(
+        f"{facts['hidden']:,} hidden pixels of {facts['images']:,} digits, filled in "
+        "(mean absolute error, grey levels 0 to 16)",
+        ("predictor", "error on hidden pixels", "certified, 95 % confidence", ""),
+        [
+            (line["predictor"], line["error"], "" if line["certified"] is None else line["certified"], line["how"])
+            for line in facts["predictors"]
+        ],
+    )
+    screen.console().print(f"{facts['seconds']} s. Look at {', '.join(facts['files'])}.", markup=False)
+
+
+def jensen(model: CoClusteringRegressor, X: Anything, y: Anything) -> float:
+    """The certificate of the mean prediction on the very pixels the model was fitted on."""
+    return certify(model, X, y, delta=DELTA, predictor="mean").value
 
 
 def load_images() -> Anything:

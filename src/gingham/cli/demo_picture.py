@@ -10,16 +10,14 @@ import numpy as np
 from gingham.arrays import Anything, Floats
 from gingham.errors import GinghamError
 from gingham.plots.checkerboard import checkerboard
-from gingham.plots.style import INK, UNSEEN
+from gingham.plots.style import INK, UNSEEN, cloth
 
-N_DIGITS = 14
+DIGITS = range(10)  # images that are shown: they happen to be the digits 0 to 9
 ROWS = ("original", "60 % hidden", "filled in")
 
 
-def draw(
-    folder: Path, model: Any, digits: Anything, visible: Anything, filled: Floats, X: Anything, y: Anything
-) -> None:
-    """Write ``digits.png``."""
+def draw(path: Path, readable: Any, digits: Anything, visible: Anything, filled: Floats) -> None:
+    """Write the picture; ``readable`` is the coarse model whose clusters order the matrix."""
     try:
         import matplotlib
 
@@ -27,37 +25,36 @@ def draw(
         import matplotlib.pyplot as plt
     except ImportError:
         raise GinghamError("The demo draws pictures and needs matplotlib: install gingham[plot].") from None
-    figure = plt.figure(figsize=(12, 5.2), facecolor="white")
+    figure = plt.figure(figsize=(12, 3.4), facecolor="white")
     sides = figure.add_gridspec(
-        1, 2, width_ratios=(1.15, 2.1), left=0.045, right=0.99, bottom=0.07, top=0.9, wspace=0.1
+        1, 2, width_ratios=(1, 2.45), left=0.005, right=0.995, bottom=0.07, top=0.91, wspace=0.06
     )
-    boards = sides[0].subgridspec(1, 2, wspace=0.12)
-    sample = model.sample(X, y)
-    for at, (reorder, title) in enumerate(((False, "40 % of the pixels"), (True, "reordered by clusters"))):
-        ax = figure.add_subplot(boards[at])
-        checkerboard(model.posterior_, sample, reorder=reorder, ax=ax, cmap="magma_r")
-        ax.set_title(title, color=INK, fontsize=11)
-        ax.set_xlabel("64 pixels", color=INK)
-        ax.set_ylabel("1797 images" if at == 0 else "", color=INK)
-        ax.set_xticks([])
-        ax.set_yticks([])
-    grid = sides[1].subgridspec(3, N_DIGITS, wspace=0.08, hspace=0.08)
+    boards = sides[0].subgridspec(1, 2, wspace=0.06)
     holes = np.where(visible, digits, np.nan)
-    for column, image in enumerate(_examples(len(digits))):
+    for at, (values, title) in enumerate(((holes, "1797 digits, 60 % hidden"), (filled, "filled in, by clusters"))):
+        ax = figure.add_subplot(boards[at])
+        known = np.isfinite(values)
+        sample = readable.sample(np.argwhere(known), np.rint(values[known]).astype(int))
+        checkerboard(readable.posterior_, sample, reorder=at == 1, ax=ax)
+        ax.set_title(title, color=INK, fontsize=10)
+        ax.set_xlabel("64 pixels", color=INK)
+        ax.set_ylabel("")
+        _bare(ax)
+    grid = sides[1].subgridspec(3, len(DIGITS), wspace=0.05, hspace=0.05)
+    for column, image in enumerate(DIGITS):
         for row, pixels in enumerate((digits[image], holes[image], filled[image])):
             ax = figure.add_subplot(grid[row, column])
             ax.set_facecolor(UNSEEN)
-            ax.imshow(np.ma.masked_invalid(pixels.reshape(8, 8)), cmap="magma_r", vmin=0, vmax=16)
-            ax.set_xticks([])
-            ax.set_yticks([])
-            for spine in ax.spines.values():
-                spine.set_visible(False)
+            ax.imshow(np.ma.masked_invalid(pixels.reshape(8, 8)), cmap=cloth(), vmin=0, vmax=16)
+            _bare(ax)
             if column == 0:
-                ax.set_ylabel(ROWS[row], color=INK, fontsize=11)
-    figure.savefig(folder / "digits.png", dpi=110)
+                ax.set_ylabel(ROWS[row], color=INK, fontsize=10)
+    figure.savefig(path, dpi=100, pil_kwargs={"optimize": True})
     plt.close(figure)
 
 
-def _examples(n_images: int) -> Anything:
-    """Images spread over the data."""
-    return np.linspace(3, n_images - 1, N_DIGITS).astype(int)
+def _bare(ax: Any) -> None:
+    ax.set_xticks([])
+    ax.set_yticks([])
+    for spine in ax.spines.values():
+        spine.set_visible(False)

@@ -41,8 +41,15 @@ def say_note(sentence: str) -> None:
 def warnings_as_notes() -> Iterator[None]:
     """Warnings become one-line notes."""
     with warnings.catch_warnings():
-        warnings.simplefilter("default")
-        warnings.showwarning = lambda message, *rest, **more: say_note(str(message))
+        warnings.simplefilter("always")
+        said: set[str] = set()
+
+        def once(message: Warning | str, *rest: object, **more: object) -> None:
+            if str(message) not in said:
+                said.add(str(message))
+                say_note(str(message))
+
+        warnings.showwarning = once
         yield
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gingham.data import Sample
 from gingham.plots.arrange import arrange, picture
-from gingham.plots.style import UNSEEN, axes_or_new
+from gingham.plots.style import INK, UNSEEN, axes_or_new, cloth
 from gingham.posterior import Posterior
 
 if TYPE_CHECKING:  # pragma: no cover
@@ -23,7 +23,7 @@ def checkerboard(
     lines: bool = True,
     positions: tuple[int, int] = (0, 1),
     relation: int = 0,
-    cmap: Any = "viridis",
+    cmap: Any = None,
     max_pixels: int = 1000,
     ax: Axes | None = None,
 ) -> Axes:
@@ -51,7 +51,7 @@ def checkerboard(
     ax.set_facecolor(UNSEEN)
     ax.imshow(
         np.ma.masked_invalid(image),
-        cmap=cmap,
+        cmap=cloth() if cmap is None else cmap,
         aspect="auto",
         interpolation="nearest",
         extent=(0, shape[1], shape[0], 0),
@@ -60,7 +60,7 @@ def checkerboard(
         for bounds, n, draw in zip(layout.bounds, shape, (ax.axhline, ax.axvline)):
             for bound in np.unique(bounds)[:-1]:
                 if bound < n:
-                    draw(bound, color="white", linewidth=0.6, alpha=0.9)
+                    draw(bound, color=INK, linewidth=0.5, alpha=0.8)
     factor = posterior.structure.factors[relation]
     names = [posterior.structure.modes[factor[position]].name for position in positions]
     ax.set_ylabel(names[0])

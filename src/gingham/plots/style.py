@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gingham.errors import GinghamError
 
@@ -13,6 +13,7 @@ UNSEEN = "#d9d9de"  # where nothing was observed
 INK = "#22303c"
 ACCENT = "#c8553d"
 COOL = "#2f6690"
+CLOTH = ("#fbf8f2", "#f0c9b4", "#d9775c", "#a8352f", "#45101c")  # from white thread to red check
 
 
 def axes_or_new(ax: Axes | None) -> Axes:
@@ -24,3 +25,10 @@ def axes_or_new(ax: Axes | None) -> Axes:
     except ImportError:
         raise GinghamError("Pictures need matplotlib: install gingham[plot].") from None
     return plt.subplots(layout="constrained")[1]
+
+
+def cloth() -> Any:
+    """The colour map of a checkerboard."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("cloth", CLOTH)

@@ -1,0 +1,136 @@
+"""What the commands do when all is well."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import gingham as gg
+from gingham.cli import tables
+
+
+def test_fit_writes_a_model_and_a_summary(gingham, ratings, tmp_path):
+    out = tmp_path / "m.gingham"
+    ran = gingham("fit", ratings, "--axes", "user,movie", "--label", "rating", "--clusters", "2,2", "--out", out)
+    assert ran.code == 0
+    assert "effective clusters" in ran.out
+    assert out.exists()
+
+
+def test_fit_finds_the_planted_blocks_and_beats_a_constant(gingham, ratings, tmp_path):
+    ran = gingham(
+        "fit", ratings, "--axes", "user,movie", "--label", "rating", "--out", tmp_path / "m.gingham", "--json"
+    )
+    facts = json.loads(ran.out)
+    assert facts["held_out_mae"] < 0.6 * facts["held_out_mae_of_a_constant"]
+    assert facts["held_out_rows"] == 60
+
+
+def test_model_remembers_its_columns(model):
+    loaded = gg.load(model)
+    assert loaded.notes_["axes"] == ["user", "movie"]
+    assert loaded.notes_["label"] == "rating"
+
+
+def test_predict_adds_a_column(gingham, model, ratings, tmp_path):
+    out = tmp_path / "p.csv"
+    assert gingham("predict", model, ratings, "--out", out).code == 0
+    table = pl.read_csv(out)
+    expected = gg.load(model).predict(table.select("user", "movie"))
+    assert table["predicted_rating"].to_list() == pytest.approx(expected.tolist())
+
+
+def test_predict_to_standard_output_with_probabilities(gingham, model, ratings):
+    ran = gingham("predict", model, ratings, "--proba")
+    table = pl.read_csv(io.StringIO(ran.out))
+    assert table.select(pl.sum_horizontal("p_1", "p_2", "p_3", "p_4", "p_5")).to_series().to_list() == pytest.approx(
+        [1.0] * 600
+    )
+
+
+def test_ids_are_read_in_the_type_of_the_training_items(gingham, model, tmp_path):
+    mixed = tmp_path / "mixed.csv"
+    mixed.write_text("user,movie\n3,film 1\nsomeone else,film 1\n")
+    ran = gingham("predict", model, mixed)
+    assert ran.code == 0
+    assert "1 in 'user'" in ran.err
+    known = gg.load(model).predict(pl.DataFrame({"user": [3], "movie": ["film 1"]}))[0]
+    assert pl.read_csv(io.StringIO(ran.out))["predicted_rating"][0] == pytest.approx(known)
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "parquet", "ndjson", "csv.gz"])
+def test_every_format_is_read_and_written_alike(kind, planted, tmp_path):
+    table = planted(50)
+    path = str(tmp_path / f"t.{kind}")
+    tables.write_table(table, path)
+    assert tables.read_table(path).equals(table)
+    assert kind.endswith("gz") == (Path(path).read_bytes()[:2] == b"\x1f\x8b")
+
+
+def test_standard_input(gingham, planted, tmp_path, monkeypatch):
+    class Stdin:
+        buffer = io.BytesIO(planted(100).write_csv().encode())
+
+    monkeypatch.setattr("sys.stdin", Stdin)
+    ran = gingham(
+        "fit", "-", "--axes", "user,movie", "--label", "rating", "--out", tmp_path / "m.gingham", "--holdout", 0
+    )
+    assert ran.code == 0
+
+
+def test_text_labels_are_classes(gingham, planted, tmp_path):
+    table = planted(400).with_columns(
+        pl.when(pl.col("rating") > 2).then(pl.lit("yes")).otherwise(pl.lit("no")).alias("liked")
+    )
+    path = tmp_path / "votes.parquet"
+    table.write_parquet(path)
+    out = tmp_path / "m.gingham"
+    ran = gingham("fit", path, "--axes", "user,movie", "--label", "liked", "--out", out, "--json")
+    facts = json.loads(ran.out)
+    assert facts["loss"] == "zero-one"
+    assert facts["held_out_error_rate"] < facts["held_out_error_rate_of_commonest_label"]
+    assert set(pl.read_csv(io.StringIO(gingham("predict", out, path).out))["predicted_liked"]) == {"yes", "no"}
+
+
+def test_many_different_numbers_are_measurements(gingham, planted, tmp_path):
+    table = planted(400).with_columns(price=pl.col("rating") * 1000.0 + pl.int_range(400))
+    path = tmp_path / "prices.csv"
+    table.write_csv(path)
+    ran = gingham("fit", path, "--axes", "user,movie", "--label", "price", "--out", tmp_path / "m.gingham", "--json")
+    facts = json.loads(ran.out)
+    assert facts["loss"] == "quadratic"
+    assert facts["held_out_mae"] < 0.7 * facts["held_out_mae_of_a_constant"]
+
+
+def test_weights_are_counts(gingham, planted, tmp_path):
+    table = planted(300).with_columns(n=pl.lit(2))
+    once, twice = tmp_path / "once.csv", tmp_path / "twice.csv"
+    table.write_csv(once)
+    pl.concat([table, table]).write_csv(twice)
+    shared = ["--axes", "user,movie", "--label", "rating", "--beta", 1, "--clusters", 2, "--holdout", 0]
+    gingham("fit", once, *shared, "--weight", "n", "--out", tmp_path / "a.gingham")
+    gingham("fit", twice, *shared, "--out", tmp_path / "b.gingham")
+    a, b = gg.load(tmp_path / "a.gingham"), gg.load(tmp_path / "b.gingham")
+    X = table.select("user", "movie")
+    assert a.predict(X) == pytest.approx(b.predict(X), abs=1e-6)
+
+
+def test_same_seed_same_file(gingham, ratings, tmp_path):
+    for name in ("a", "b"):
+        gingham("fit", ratings, "--axes", "user,movie", "--label", "rating", "--out", tmp_path / name, "--seed", 3)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "certify", "demo"])
+def test_help_has_examples(gingham, command):
+    ran = gingham(command, "--help")
+    assert ran.code == 0
+    assert f"gingham {command}" in ran.out
+
+
+def test_version(gingham):
+    assert gg.__version__ in gingham("--version").out
