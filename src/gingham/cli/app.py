@@ -178,29 +178,15 @@ def certify(
 
     Rows that the fit set aside are recognised and give a second certificate, of the prediction itself.
     """
-    from gingham.cli import data, fitting, tables
+    from gingham.cli import fitting
     from gingham.cli.defaults import parse_alphabet
-    from gingham.estimators.base import load as load_model
 
-    fitted = load_model(model)
-    modes = fitted.posterior_.structure.modes
-    column = label or fitted.notes_.get("label")
-    if column is None:
-        raise GinghamError("The model does not say which column holds the labels; add --label.")
-    table = tables.read_table(file, format)
-    axes = [mode.name for mode in modes]
-    rows = data.rows(table, axes, column, fitted.notes_.get("weight"), modes, drop_missing)
-    seen, unseen = data.parts(rows, fitted.notes_)
+    fitted, seen, unseen = fitting.reopen(model, file, format, label, drop_missing)
     options = {"bound": bound, "delta": delta, "predictor": predictor}
-    letters = getattr(fitted.posterior_.cells[0], "alphabet", None)
-    if alphabet is None and letters is not None and not letters.given:
-        shown = ",".join(map(str, letters.values[:20])) + (",…" if letters.size > 20 else "")
-        raise GinghamError(
-            "The model read the possible labels off the data, and a guarantee must not depend on what happened to be "
-            f"observed. If they are {shown}, say so with --alphabet {shown}; if there are more, fit with all of them."
-        )
+    if alphabet is None:
+        fitting.need_stated_labels(fitted)
     if alphabet is not None:
-        options["alphabet"] = parse_alphabet(alphabet, rows.y.dtype.kind not in "biuf")
+        options["alphabet"] = parse_alphabet(alphabet, seen.y.dtype.kind not in "biuf")
     found = fitting.certificates(fitted, seen, unseen, options)
     if json:
         screen.print_json({name.replace(" ", "_"): certificate.to_dict() for name, certificate in found.items()})
@@ -208,6 +194,31 @@ def certify(
     for name, certificate in found.items():
         screen.heading(f"From the {name}")
         screen.console().print(certificate.explain(), markup=False, soft_wrap=True)
+
+
+@app.command(
+    epilog="[bold]Examples[/]\n\n"
+    "gingham report model.gingham ratings.csv -o report.html\n\n"
+    "gingham report model.gingham ratings.csv --alphabet 1..5 --title 'What our viewers like'"
+)
+def report(
+    model: ModelFile,
+    file: File,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Page to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    delta: Annotated[float, typer.Option(help="Certificates hold with probability 1 - delta.")] = 0.05,
+    alphabet: Annotated[str | None, typer.Option(help="All possible labels, if not stated when fitting.")] = None,
+    label: Annotated[str | None, typer.Option(help="Label column, if not the one of the fit.")] = None,
+    drop_missing: DropMissing = False,
+    format: Format = None,
+    json: Json = False,
+) -> None:
+    """Write one self-contained page: checkerboard, clusters, cells, errors, certificates, map, search."""
+    from gingham.cli.reporting import make_report
+
+    _writable(out)
+    facts = make_report(model, file, out, title, delta, alphabet, label, drop_missing, format)
+    screen.show(facts, json, "Report")
 
 
 @app.command(

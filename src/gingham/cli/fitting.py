@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gingham.cli.data import Rows, split
+from gingham.cli.data import Rows, parts, rows, split
 from gingham.cli.defaults import choose
 from gingham.cli.screen import sweeps
-from gingham.cli.tables import like_items, need_columns
+from gingham.cli.tables import like_items, need_columns, read_table
 from gingham.errors import GinghamError
 from gingham.estimators.base import load as load_model
 from gingham.estimators.coclustering import CoClusteringClassifier, CoClusteringRegressor
@@ -140,6 +140,30 @@ def predict(path: str, table: pl.DataFrame, rule: str, proba: bool) -> pl.DataFr
         for value, column in zip(model.alphabet_, model.predict_distribution(X).T):
             result = result.with_columns(pl.Series(f"p_{value}", column))
     return result
+
+
+def reopen(path: str, file: str, kind: str | None, label: str | None, drop: bool) -> tuple[Any, Rows, Rows | None]:
+    """A model, the rows of a file it was fitted on, and those it has not seen."""
+    model = load_model(path)
+    notes = model.notes_
+    column = label or notes.get("label")
+    if column is None:
+        raise GinghamError("The model does not say which column holds the labels; add --label.")
+    modes = model.posterior_.structure.modes
+    table = read_table(file, kind)
+    data = rows(table, [mode.name for mode in modes], column, notes.get("weight"), modes, drop)
+    return model, *parts(data, notes)
+
+
+def need_stated_labels(model: Any) -> None:
+    """Refuse to certify labels that were read off the data."""
+    letters = getattr(model.posterior_.cells[0], "alphabet", None)
+    if letters is not None and not letters.given:
+        shown = ",".join(map(str, letters.values[:20])) + (",…" if letters.size > 20 else "")
+        raise GinghamError(
+            "The model read the possible labels off the data, and a guarantee must not depend on what happened to be "
+            f"observed. If they are {shown}, say so with --alphabet {shown}; if there are more, fit with all of them."
+        )
 
 
 def certificates(model: Any, seen: Rows, unseen: Rows | None, options: dict[str, Any]) -> dict[str, Any]:

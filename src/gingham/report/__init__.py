@@ -1,0 +1,6 @@
+"""From a fitted model to one self-contained page: `summarize` makes plain values, `render` makes HTML of them."""
+
+from gingham.report.page import render, write
+from gingham.report.summary import summarize
+
+__all__ = ["render", "summarize", "write"]
