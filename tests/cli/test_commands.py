@@ -134,3 +134,36 @@ def test_help_has_examples(gingham, command):
 
 def test_version(gingham):
     assert gg.__version__ in gingham("--version").out
+
+
+def test_certify_explains_both_kinds_of_rows(gingham, model, ratings):
+    ran = gingham("certify", model, ratings)
+    assert ran.code == 0
+    assert "From the training rows" in ran.out
+    assert "From the rows set aside" in ran.out
+    assert "with confidence 95 %" in ran.out
+
+
+def test_certify_in_json_equals_the_library(gingham, model, ratings):
+    facts = json.loads(gingham("certify", model, ratings, "--delta", 0.1, "--json").out)
+    assert facts["training_rows"]["n_tuples"] == 540
+    assert facts["rows_set_aside"]["n_tuples"] == 60
+    assert facts["training_rows"]["empirical"] < facts["training_rows"]["value"] < 4
+
+
+def test_certify_other_rows_are_not_split(gingham, model, planted, tmp_path):
+    path = tmp_path / "other.csv"
+    planted(200, seed=9).write_csv(path)
+    facts = json.loads(gingham("certify", model, path, "--json").out)
+    assert list(facts) == ["training_rows"]
+    assert facts["training_rows"]["n_tuples"] == 200
+
+
+def test_report_is_one_page_without_addresses(gingham, model, ratings, tmp_path):
+    page = tmp_path / "report.html"
+    ran = gingham("report", model, ratings, "--out", page, "--title", "A & B <i>")
+    assert ran.code == 0
+    text = page.read_text(encoding="utf-8")
+    assert "<title>A &amp; B &lt;i&gt;</title>" in text
+    assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in text

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 
 import gingham
@@ -21,6 +20,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+# Some versions of typer bring their own click; this is the base of usage errors in all of them.
+WrongUsage: Any = typer.BadParameter.__mro__[2]
 
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or NDJSON file (.gz too); - is standard input.")]
 ModelFile = Annotated[str, typer.Argument(help="Model file written by gingham fit.")]
@@ -39,12 +41,12 @@ def run(arguments: list[str]) -> int:
     except GinghamError as error:
         screen.say_error(str(error))
         return 2
-    except click.exceptions.Exit as stop:
+    except typer.Exit as stop:
         return int(stop.exit_code)
-    except click.ClickException as error:
+    except WrongUsage as error:
         error.show()
         return 2
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         screen.say_error("Interrupted.")
         return 130
     except BrokenPipeError:

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from gingham.arrays import Anything, Floats
+from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.certificates.holdout import certify_predictions
 from gingham.cli import screen
+from gingham.cli.demo_data import load_images, tuples
 from gingham.cli.demo_picture import draw
-from gingham.errors import GinghamError
 from gingham.estimators.coclustering import CoClusteringRegressor
+from gingham.report import summarize, write
 
 HIDDEN = 0.6  # share of the pixels that are hidden
 SET_ASIDE = 0.1  # share of the visible pixels kept for the certificate
@@ -27,14 +30,15 @@ def run_demo(folder: Path, seed: int = 0, quiet: bool = False) -> dict[str, Any]
     """Write pictures, model and numbers into a folder; return the facts to show."""
     began = time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
-    digits = load_images()
+    digits, truths = load_images()
+    names = [f"no. {image:04d}, a {truth}" for image, truth in enumerate(truths)]
     rng = np.random.default_rng(seed)
     visible = rng.random(digits.shape) >= HIDDEN
     aside = visible & (rng.random(digits.shape) < SET_ASIDE)
     learn = visible & ~aside
 
-    X, y = tuples(digits, learn)
-    unseen, truth = tuples(digits, ~visible)
+    X, y = tuples(digits, learn, names)
+    unseen, truth = tuples(digits, ~visible, names)
     with screen.sweeps("filling in: 40 × 64 clusters", quiet) as callback:
         fine = CoClusteringRegressor((40, 64), "absolute", 0.2, GREY_LEVELS, random_state=seed)
         fine.fit(X, y, callback=callback)
@@ -47,22 +51,33 @@ def run_demo(folder: Path, seed: int = 0, quiet: bool = False) -> dict[str, Any]
 
     filled = digits.astype(float)
     filled[~visible] = fine.predict(unseen)
-    by_mean, by_median = pixel_baselines(digits, learn, unseen[:, 1])
-    aside_X, aside_y = tuples(digits, aside)
+    by_mean, by_median = pixel_baselines(digits, learn, np.nonzero(~visible)[1])
+    aside_X, aside_y = tuples(digits, aside, names)
+    readable = jensen(coarse, X, y)
     exact = certify_predictions(fine.predict(aside_X), aside_y, alphabet=GREY_LEVELS, delta=DELTA)
     lines = [
         ("40 × 64 clusters, mean", mean_error(filled[~visible], truth), exact.value, "a tenth set aside"),
         (
             "10 × 20 clusters, mean",
             mean_error(coarse.predict(unseen), truth),
-            jensen(coarse, X, y),
+            readable.value,
             "no data set aside",
         ),
-        ("one cluster", mean_error(one.predict(unseen), truth), jensen(one, X, y), "no data set aside"),
+        ("one cluster", mean_error(one.predict(unseen), truth), jensen(one, X, y).value, "no data set aside"),
         ("the pixel's median", mean_error(by_median, truth), None, ""),
         ("the pixel's mean", mean_error(by_mean, truth), None, ""),
     ]
-    draw(folder / "digits.png", coarse, digits, visible, filled)
+    draw(folder / "digits.png", coarse, digits, visible, filled, names)
+    summary = summarize(
+        coarse.posterior_,
+        coarse.sample(X, y),
+        title="Handwritten digits, 60 % hidden",
+        label="grey level",
+        facts={"visible pixels": len(y), "hidden pixels": len(truth)},
+        errors={f"hidden pixels: {name}": error for name, error, _, _ in lines[1:]},
+        certificates={"visible pixels": readable},
+    )
+    write(summary, folder / "report.html")
     fine.save(folder / "digits.gingham")
     facts = {
         "images": digits.shape[0],
@@ -74,7 +89,7 @@ def run_demo(folder: Path, seed: int = 0, quiet: bool = False) -> dict[str, Any]
     }
     (folder / "digits.json").write_text(json.dumps(screen.plain(facts), indent=2, ensure_ascii=False))
     facts["seconds"] = round(time.perf_counter() - began, 1)
-    facts["files"] = [str(folder / name) for name in ("digits.png", "digits.json", "digits.gingham")]
+    facts["files"] = [str(folder / name) for name in ("digits.png", "report.html", "digits.json", "digits.gingham")]
     return facts
 
 
@@ -92,23 +107,9 @@ def show_demo(facts: dict[str, Any]) -> None:
     screen.console().print(f"{facts['seconds']} s. Look at {', '.join(facts['files'])}.", markup=False)
 
 
-def jensen(model: CoClusteringRegressor, X: Anything, y: Anything) -> float:
+def jensen(model: CoClusteringRegressor, X: pl.DataFrame, y: Anything) -> Certificate:
     """The certificate of the mean prediction on the very pixels the model was fitted on."""
-    return certify(model, X, y, delta=DELTA, predictor="mean").value
-
-
-def load_images() -> Anything:
-    """1797 digits of 8 × 8 pixels with grey levels 0-16, which scikit-learn ships: shape (1797, 64)."""
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError:  # pragma: no cover - scikit-learn is a dependency
-        raise GinghamError("The demo needs scikit-learn.") from None
-    return load_digits().data.astype(np.int64)
-
-
-def tuples(digits: Anything, mask: Anything) -> tuple[Anything, Anything]:
-    """(image, pixel) pairs under a mask, and their grey levels."""
-    return np.argwhere(mask), digits[mask]
+    return certify(model, X, y, delta=DELTA, predictor="mean")
 
 
 def pixel_baselines(digits: Anything, learn: Anything, pixels: Anything) -> tuple[Floats, Floats]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gingham.arrays import Anything, Floats
+from gingham.cli.demo_data import tuples
 from gingham.errors import GinghamError
 from gingham.plots.checkerboard import checkerboard
 from gingham.plots.style import INK, UNSEEN, cloth
@@ -16,7 +17,7 @@ DIGITS = range(10)  # images that are shown: they happen to be the digits 0 to 9
 ROWS = ("original", "60 % hidden", "filled in")
 
 
-def draw(path: Path, readable: Any, digits: Anything, visible: Anything, filled: Floats) -> None:
+def draw(path: Path, readable: Any, digits: Anything, visible: Anything, filled: Floats, names: list[str]) -> None:
     """Write the picture; ``readable`` is the coarse model whose clusters order the matrix."""
     try:
         import matplotlib
@@ -33,8 +34,8 @@ def draw(path: Path, readable: Any, digits: Anything, visible: Anything, filled:
     holes = np.where(visible, digits, np.nan)
     for at, (values, title) in enumerate(((holes, "1797 digits, 60 % hidden"), (filled, "filled in, by clusters"))):
         ax = figure.add_subplot(boards[at])
-        known = np.isfinite(values)
-        sample = readable.sample(np.argwhere(known), np.rint(values[known]).astype(int))
+        X, y = tuples(values, np.isfinite(values), names)
+        sample = readable.sample(X, np.rint(y).astype(int))
         checkerboard(readable.posterior_, sample, reorder=at == 1, ax=ax)
         ax.set_title(title, color=INK, fontsize=10)
         ax.set_xlabel("64 pixels", color=INK)

@@ -107,8 +107,8 @@ def predictions(own: Shown, other: Shown, sample: Sample, position: int, other_p
         scores[rows[seen] - start, columns[seen]] = -np.inf
         top = np.argpartition(-scores, k - 1, axis=1)[:, :k]
         for row, places in zip(scores, top):
-            best = sorted((int(p) for p in places if np.isfinite(row[p])), key=lambda p, row=row: -row[p])
-            result.append([[p, float(f"{row[p]:.4g}")] for p in best])
+            best = places[np.argsort(-row[places], kind="stable")]
+            result.append([[int(p), float(f"{row[p]:.4g}")] for p in best if np.isfinite(row[p])])
     return result
 
 
