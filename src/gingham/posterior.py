@@ -75,6 +75,17 @@ class Posterior:
             for q, m in zip(self.assign, self.mass)
         )
 
+    def moved(
+        self, mode: int, assign: Floats, mass: Floats, neg_entropy: float, answers: tuple[Anything, ...]
+    ) -> Posterior:
+        """The posterior after one mode's step; ``mass`` and Σ q ln q/n of that mode are known and kept."""
+        swap = lambda values, new: (*values[:mode], new, *values[mode + 1 :])  # noqa: E731
+        after = replace(self, assign=swap(self.assign, assign), answers=answers)
+        information = max(0.0, float(neg_entropy - xlogy(mass, mass).sum()))
+        after.__dict__["mass"] = swap(self.mass, mass)
+        after.__dict__["information"] = swap(self.information, information)
+        return after
+
     @property
     def effective_clusters(self) -> tuple[float, ...]:
         """exp Ī_i: how many clusters the information would fill evenly."""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import prod
 
 import numpy as np
-from scipy.special import softmax
 
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
 from gingham.kernels import project
+from gingham.kernels.memberships import gibbs_rows
+from gingham.kernels.threads import one_blas_thread, over_blocks
 from gingham.posterior import Posterior, check_table, row_blocks
 from gingham.problem import Objective, Problem, information_terms
 from gingham.solvers.loop import Solution, fixed_point
 from gingham.solvers.schedule import Down, Schedule
+
+STEP_BYTES = 2**21  # one block of a step: small enough to stay in cache and to share out among threads
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,8 @@ class Projection:
                 betas=problem.betas,
             )
 
-        return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+        with one_blas_thread():
+            return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
 
 
 def half_step(
@@ -83,20 +87,27 @@ def half_step(
     with np.errstate(divide="ignore"):  # a dead cluster has log mass −∞ and stays dead
         log_mass = np.log(posterior.mass[mode])
     new = np.empty_like(old)
-    statistics = [np.zeros(coef.shape) for coef in coefs]
-    for start, stop in row_blocks(len(old), max(coef.shape[1] for coef in coefs)):
+
+    def run(block: tuple[int, int]) -> tuple[Floats, float, list[Floats]]:
+        start, stop = block
         parts = [
             project(rows, other, start, stop, backend).reshape(stop - start, -1) for rows, other in zip(layouts, others)
         ]
-        cost: Floats = np.zeros(old[start:stop].shape) + sum(
-            (factor * problem.betas[relation]) * (part @ coef.T.astype(part.dtype, copy=False))
-            for (relation, _), part, coef in zip(uses, parts, coefs)
-        )
-        new[start:stop] = softmax(log_mass - cost, axis=1)
-        for table, part in zip(statistics, parts):
-            table += new[start:stop].T @ part
-    assign = list(posterior.assign)
-    assign[mode] = new
+        cost = np.zeros(old[start:stop].shape)
+        for (relation, _), part, coef in zip(uses, parts, coefs):
+            cost += (factor * problem.betas[relation]) * (part @ coef.T.astype(part.dtype, copy=False))
+        sums = np.zeros(old.shape[1])
+        entropy = gibbs_rows(log_mass, cost, new[start:stop], sums)
+        return sums, entropy, [new[start:stop].T @ part for part in parts]
+
+    blocks = row_blocks(len(old), max(coef.shape[1] for coef in coefs), STEP_BYTES)
+    mass, entropy = np.zeros(old.shape[1]), 0.0
+    statistics = [np.zeros(coef.shape) for coef in coefs]
+    for sums, part_entropy, tables in over_blocks(run, blocks):
+        mass += sums
+        entropy += part_entropy
+        for table, part in zip(statistics, tables):
+            table += part
     answers = list(posterior.answers)
     losses = {}
     for (relation, position), table in zip(uses, statistics):
@@ -104,7 +115,7 @@ def half_step(
         cells = _to_cells(table, posterior, relation, position)
         answers[relation] = cell.answer(cells)
         losses[relation] = float(cell.loss(answers[relation], cells).sum())
-    return replace(posterior, assign=tuple(assign), answers=tuple(answers)), losses
+    return posterior.moved(mode, new, mass / len(new), entropy / len(new), tuple(answers)), losses
 
 
 def _coef_by_mode(posterior: Posterior, relation: int, position: int) -> Floats:

@@ -1,0 +1,37 @@
+"""Blocks of work on all cores, with results that do not depend on how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any, TypeVar
+
+import numba
+from threadpoolctl import ThreadpoolController
+
+Block = TypeVar("Block")
+Result = TypeVar("Result")
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Matrix products on the calling thread alone: their sums have one order, and small ones cost no hand-over."""
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit
+
+
+def over_blocks(run: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
+    """``map(run, blocks)`` on as many threads as numba may use; results come in the order of the blocks."""
+    n_threads = min(numba.get_num_threads(), len(blocks))
+    if n_threads == 1:
+        yield from map(run, blocks)
+        return
+    # Each worker is one thread, so what it calls must not spread out again.
+    with ThreadPoolExecutor(n_threads, initializer=numba.set_num_threads, initargs=(1,)) as pool:
+        yield from pool.map(run, blocks)
