@@ -11,6 +11,7 @@ from gingham.arrays import Anything, Floats, Ints
 from gingham.errors import GinghamError
 
 KINDS = ("random", "latin", "parity")
+REDRAWS = 1000  # of random tables whose clusters cannot be told apart
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +62,12 @@ def make_tree(
     rng = np.random.default_rng(random_state)
     leaves = tuple(rng.permutation(np.arange(n_items) % n_clusters) for _ in range(4))
     sums = np.add.outer(np.arange(n_clusters), np.arange(n_clusters)) % n_inner
-    merges = tuple(rng.integers(0, n_inner, (n_clusters, n_clusters)) for _ in range(2))
-    answers = rng.integers(0, n_labels, (n_inner, n_inner))
+    for _ in range(REDRAWS):
+        merges = tuple(rng.integers(0, n_inner, (n_clusters, n_clusters)) for _ in range(2))
+        answers = rng.integers(0, n_labels, (n_inner, n_inner))
+        # Clusters with equal rows cannot be told apart by anybody.
+        if all(told_apart(table) for table in (*merges, answers)):
+            break
     if kind != "random":
         merges = (sums, sums)
     if kind == "parity":
@@ -119,6 +124,11 @@ def make_sequences(
             density += np.log(np.stack(symbols)[cluster, symbol])
             X[:, 2 * side + j] = symbol
     return PlantedSequences(X, clusters, merges, density)
+
+
+def told_apart(table: Ints) -> bool:
+    """Whether all rows, and all columns, are different."""
+    return all(len(np.unique(side, axis=0)) == len(side) for side in (table, table.T))
 
 
 def normalised(weights: Floats) -> Floats:

@@ -91,7 +91,7 @@ class TreeCoClustering(_CoClustering):
         bounds: tuple[float, float] | None = None,
         start: Any = "spectral",
         schedule: Any = "constant",
-        n_init: int = 1,
+        n_init: int = 3,
         max_iter: int = 100,
         tol: float = 1e-6,
         backend: str = "auto",
