@@ -67,8 +67,8 @@ def measure(model, seconds, data, n):
     return {
         "test_gibbs_loss": -model.score(data.X[n:], data.y[n:]),
         "train_gibbs_loss": -model.score(data.X[:n], data.y[:n]),
-        "certificate": model.certificate(data.X[:n], data.y[:n]),
-        "equation_51": model.certificate(data.X[:n], data.y[:n], bound="theorem7"),
+        "certificate": gg.certify(model, data.X[:n], data.y[:n]).value,
+        "equation_51": gg.certify(model, data.X[:n], data.y[:n], bound="theorem-7").value,
         "objective": model.objective_.total,
         "leaf_ari": [adjusted_rand_score(z, c) for z, c in zip(data.leaves, model.leaf_labels_)],
         "largest_rise": float(np.diff(model.trace_.totals).max(initial=0.0)),

@@ -75,10 +75,13 @@ class Tree(Structure):
         Which mode stands at each node. Leaves (or inner nodes) that share a clustering name the same mode.
     children : tuple of tuples of int
         Nodes below each inner node.
+    price : float
+        −ln of the prior of this tree, nats, when it was chosen by looking at the data; 0 when it was given.
     """
 
     tables: tuple[int, ...] = ()
     children: tuple[tuple[int, ...], ...] = ()
+    price: float = 0.0
 
     @classmethod
     def build(
@@ -87,6 +90,7 @@ class Tree(Structure):
         n_clusters: Sequence[int],
         merges: Sequence[Sequence[int | None]],
         tied: Sequence[Sequence[int]] = (),
+        price: float = 0.0,
     ) -> tuple[Tree, tuple[int, ...]]:
         """A tree and the number of clusters of each of its modes.
 
@@ -130,7 +134,7 @@ class Tree(Structure):
         children = tuple(tuple(int(c) for c in merge[:-1] if c is not None) for merge in merges)
         below_any = {child for nodes in children for child in nodes}
         roots = tuple(node for node in range(d + len(merges)) if node not in below_any)
-        tree = cls(tuple(found), (tuple(tables[r] for r in roots),), tuple(frozen), tuple(tables), children)
+        tree = cls(tuple(found), (tuple(tables[r] for r in roots),), tuple(frozen), tuple(tables), children, price)
         return tree, tuple(widths)
 
     def columns(self, relation: int = 0) -> tuple[Mode, ...]:

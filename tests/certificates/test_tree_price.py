@@ -1,15 +1,18 @@
 """P0 (51) by hand, the exact price, the price of choosing a tree, and coverage."""
 
+from dataclasses import replace
 from math import log
 
 import numpy as np
 import pytest
 
 from gingham.cells import Quadratic, ZeroOne
-from gingham.certificates.tree import sequence_price, tree_bound, tree_complexity
+from gingham.certificates.certify import certify
+from gingham.certificates.evidence import collect
+from gingham.certificates.tree import sequence_price, tree_clusterings
 from gingham.data import Alphabet, Mode, Sample
-from gingham.errors import RefusedCertificate
-from gingham.structure import Tree
+from gingham.posterior import Posterior
+from gingham.structure import Structure, Tree
 from gingham.trees import TreePosterior
 
 ALPHABET = Alphabet.of([0, 1, 2], given=True)
@@ -27,24 +30,33 @@ def small_tree(cell=None):
     return TreePosterior(tree, (cell or ZeroOne(ALPHABET),), assign, (answers,))
 
 
+def some_sample(posterior, n=400, seed=0, alphabet=ALPHABET):
+    rng = np.random.default_rng(seed)
+    columns = posterior.structure.columns()
+    codes = tuple(rng.integers(0, mode.n_items, n).astype(np.int32) for mode in columns)
+    labels = rng.integers(0, alphabet.size, n)
+    return Sample(columns, codes, labels.astype(float), alphabet, labels.astype(np.int32))
+
+
+def papers_price(posterior):
+    return collect(posterior, some_sample(posterior)).prices["papers"].total
+
+
 def test_equation_51_by_hand():
     # Leaves: 4 items halved, n I = 4 ln 2, m ln n = 2 ln 4. Inner: (1/2, 1/2) of 4 cells, and (1/4, 1/4, 1/2).
     b1 = 4 * (4 * log(2) + 2 * log(4))
     b2 = 4 * log(2) + 2 * log(4) + 4 * (0.5 * log(4) + 0.5 * log(2)) + 3 * log(4)
-    assert tree_complexity(small_tree(), "papers").total == pytest.approx(b1 + b2 + 6 * log(3))
+    assert papers_price(small_tree()) == pytest.approx(b1 + b2 + 6 * log(3))
 
 
 def test_bound_51_inverts_the_kl_by_hand():
-    rng = np.random.default_rng(0)
     posterior = small_tree()
-    codes = tuple(rng.integers(0, 4, 400).astype(np.int32) for _ in range(4))
-    labels = rng.integers(0, 3, 400)
-    sample = Sample(posterior.structure.columns(), codes, labels.astype(float), ALPHABET, labels.astype(np.int32))
-    value = tree_bound(posterior, sample, 0.05, "theorem7").value
-    loss = posterior.gibbs_loss(sample)
+    sample = some_sample(posterior)
+    certificate = certify(posterior, sample, bound="theorem-7")
+    loss, value = posterior.gibbs_loss(sample), certificate.value
+    assert certificate.empirical == pytest.approx(loss)
     kl = loss * log(loss / value) + (1 - loss) * log((1 - loss) / (1 - value))
-    total = tree_complexity(posterior, "papers").total
-    assert kl == pytest.approx((total + 0.5 * log(4 * 400) + log(1 / 0.05)) / 400, rel=1e-6)
+    assert kl == pytest.approx((papers_price(posterior) + 0.5 * log(4 * 400) + log(1 / 0.05)) / 400, rel=1e-6)
 
 
 def test_shared_clusterings_are_paid_once_when_hard_and_at_each_node_when_soft():
@@ -53,23 +65,43 @@ def test_shared_clusterings_are_paid_once_when_hard_and_at_each_node_when_soft()
     free, _ = Tree.build([mode] * 2, (2, 2), [])
     cell, answers = (ZeroOne(ALPHABET),), (np.zeros((2, 2), dtype=int),)
     q = hard([0, 1, 0, 1, 0, 1], 2)
-    once = tree_complexity(TreePosterior(tied, cell, (q,), answers), "papers").total
-    twice = tree_complexity(TreePosterior(free, cell, (q, q), answers), "papers").total
+    once = papers_price(TreePosterior(tied, cell, (q,), answers))
+    twice = papers_price(TreePosterior(free, cell, (q, q), answers))
     labels = 4 * log(3)
     assert 2 * (once - labels) == pytest.approx(twice - labels)
     soft = 0.9 * q + 0.05
-    assert tree_complexity(TreePosterior(tied, cell, (soft,), answers), "papers").total == pytest.approx(
-        tree_complexity(TreePosterior(free, cell, (soft, soft), answers), "papers").total
+    assert papers_price(TreePosterior(tied, cell, (soft,), answers)) == pytest.approx(
+        papers_price(TreePosterior(free, cell, (soft, soft), answers))
     )
 
 
-def test_frozen_tables_cost_nothing():
+def test_frozen_tables_cost_nothing_and_a_chosen_tree_costs_its_price():
     modes = [Mode(f"x{j}", np.arange(4)) for j in range(2)]
-    tree, widths = Tree.build(modes, (2, 2), [(0, 1, None)])
+    tree, widths = Tree.build(modes, (2, 2), [(0, 1, None)], price=1.5)
     assign = (hard([0, 0, 1, 1], 2), hard([0, 1, 0, 1], 2), np.eye(widths[2]))
     posterior = TreePosterior(tree, (ZeroOne(ALPHABET),), assign, (np.zeros(4, dtype=int),))
-    names = tree_complexity(posterior).terms
-    assert not any(name.startswith("node 2") for name in names)
+    assert list(tree_clusterings(posterior)) == ["node 0 (x0)", "node 1 (x1)"]
+    assert collect(posterior, some_sample(posterior)).prices["exact"].terms["choice of the tree"] == 1.5
+
+
+def test_a_tree_without_merges_is_certified_as_the_grid():
+    modes = [Mode(f"x{j}", np.arange(5)) for j in range(2)]
+    tree, _ = Tree.build(modes, (2, 3), [])
+    assign = tuple(np.random.default_rng(0).dirichlet(np.ones(m), 5) for m in (2, 3))
+    by_tree = TreePosterior(tree, (ZeroOne(ALPHABET),), assign, (np.array([[0, 1, 2], [2, 1, 0]]),))
+    by_grid = Posterior(Structure.grid(modes), by_tree.cells, assign, by_tree.answers)
+    sample = some_sample(by_tree)
+    assert certify(by_tree, sample).value == pytest.approx(certify(by_grid, sample).value)
+
+
+def test_numeric_labels_are_covered_through_the_roots():
+    posterior = small_tree(Quadratic(bounds=(0.0, 2.0)))
+    posterior = replace(posterior, answers=(posterior.answers[0] * 1.0,))
+    sample = some_sample(posterior)
+    numeric = replace(sample, alphabet=None, label_codes=None, _layouts={})
+    certificate = certify(posterior, numeric)
+    assert certificate.empirical == pytest.approx(posterior.gibbs_loss(numeric), rel=1e-3)
+    assert certificate.empirical < certificate.value
 
 
 def test_prior_over_merge_histories_sums_to_one():
@@ -83,27 +115,20 @@ def test_prior_over_merge_histories_sums_to_one():
     assert mass(4, []) == pytest.approx(1.0)
 
 
-def test_answers_from_a_continuum_are_refused():
-    with pytest.raises(RefusedCertificate, match="finite set"):
-        tree_complexity(small_tree(Quadratic(ALPHABET)))
-
-
 def test_bound_covers_the_true_loss_of_a_chosen_tree():
-    """The worst tree for the future among those that fit the past: the bound may fail in 5 % of samples."""
+    """The tree that fits the past best among random ones: the bound may fail in 5 % of samples."""
     rng = np.random.default_rng(0)
     base = small_tree()
     alphabet = Alphabet.of([0, 1], given=True)
     failures = 0
-    for _ in range(100):
-        codes = rng.integers(0, 4, (4, 60))
-        labels = rng.integers(0, 2, 60)  # labels are coin flips, so every predictor errs half the time
-        sample = Sample(base.structure.columns(), tuple(codes.astype(np.int32)), labels.astype(float), alphabet,
-                        labels.astype(np.int32))  # fmt: skip
+    for seed in range(100):
+        # Labels are coin flips, so every predictor errs half the time.
+        sample = some_sample(base, 60, seed, alphabet)
         best = None
         for _ in range(8):
             assign = tuple(hard(rng.integers(0, q.shape[1], len(q)), q.shape[1]) for q in base.assign)
             candidate = TreePosterior(base.structure, (ZeroOne(alphabet),), assign, (np.zeros(0),)).refit(sample)
             if best is None or candidate.gibbs_loss(sample) < best.gibbs_loss(sample):
                 best = candidate
-        failures += tree_bound(best, sample, 0.05).value < 0.5
+        failures += certify(best, sample).value < 0.5
     assert failures <= 5

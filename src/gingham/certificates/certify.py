@@ -104,11 +104,6 @@ def certify(
             f"bound={theorem.name!r} holds for one sample size fixed beforehand; only log-wealth holds for all at once."
         )
     evidence = collect(posterior, sample, relation, population)
-    chosen_tree = float(getattr(model, "structure_price_", 0.0) or 0.0)
-    if chosen_tree:  # a tree that was searched for is paid for
-        evidence = replace(
-            evidence, prices={k: v.plus(choice_of_the_tree=chosen_tree) for k, v in evidence.prices.items()}
-        )
     assumptions = (INDEPENDENT, statement, *item_assumptions(posterior, relation, population), *_scale(evidence))
     if anytime:
         assumptions += (Assumption("Items, labels and loss were fixed before the first tuple arrived.", "given"),)

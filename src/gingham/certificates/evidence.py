@@ -13,11 +13,12 @@ from gingham.cells import CellModel, TableLoss
 from gingham.certificates.complexity import Complexity, of_partitions, renamings
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.rounding import Rounded, payable
-from gingham.certificates.tree import tree_complexity
+from gingham.certificates.tree import tree_clusterings
 from gingham.data import OneHot, Sample
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.posterior import Posterior, label_features, row_blocks
 from gingham.structure import Tree
+from gingham.trees import TreePosterior
 
 MAX_SUPPORT = 1000  # possible losses up to which type-KL and split-kl are offered
 BINS = 2**16  # of |y − answer| for labels without an alphabet; losses are rounded up, so never understated
@@ -114,19 +115,14 @@ def paid(
     payable_answers = payable(posterior.cells[relation], table, posterior.statistics(sample, relation), symmetric)
     answers[relation] = payable_answers.answers
     covered = replace(posterior, answers=tuple(answers))
-    if is_tree:
-        if population is not None:
-            raise RefusedCertificate("population= is for grids and graphs.")
-        return covered, payable_answers, {kind: tree_complexity(covered, kind) for kind in ("exact", "papers")}
+    if is_tree and population is not None:
+        raise RefusedCertificate("population= is for grids and graphs.")
     return covered, payable_answers, prices(with_unseen(covered, population), payable_answers, relation, undirected)
 
 
 def prices(posterior: Posterior, payable_answers: Rounded, relation: int, undirected: bool) -> dict[str, Complexity]:
     """KL(Q‖P) exactly and as in the papers, for the modes that meet in one relation."""
-    modes = [i for i in dict.fromkeys(posterior.structure.factors[relation]) if i not in posterior.structure.frozen]
-    names = {posterior.structure.modes[i].name if len(modes) > 1 else "items": posterior.assign[i] for i in modes}
-    if len(names) < len(modes):  # two modes of one name
-        names = {f"mode {i}": posterior.assign[i] for i in modes}
+    names = clusterings(posterior, relation)
     exact = {**of_partitions(names, "exact"), **payable_answers.price}
     if undirected:
         exact["directed or undirected"] = log(2)
@@ -134,7 +130,20 @@ def prices(posterior: Posterior, payable_answers: Rounded, relation: int, undire
     if saved > 0:
         exact["renamings of clusters"] = -saved
     papers = {**of_partitions(names, "papers"), **payable_answers.price_papers}
+    if isinstance(posterior.structure, Tree) and posterior.structure.price > 0:
+        exact["choice of the tree"] = papers["choice of the tree"] = posterior.structure.price
     return {"exact": Complexity(exact), "papers": Complexity(papers)}
+
+
+def clusterings(posterior: Posterior, relation: int) -> dict[str, Floats]:
+    """The clusterings that one relation's guarantee pays for, by name; frozen ones were not learned."""
+    if isinstance(posterior.structure, Tree):
+        return tree_clusterings(posterior)
+    modes = [m for m in dict.fromkeys(posterior.structure.factors[relation]) if m not in posterior.structure.frozen]
+    names = {posterior.structure.modes[i].name if len(modes) > 1 else "items": posterior.assign[i] for i in modes}
+    if len(names) < len(modes):  # two modes of one name
+        names = {f"mode {i}": posterior.assign[i] for i in modes}
+    return names
 
 
 def with_unseen(posterior: Posterior, population: Sequence[int] | None) -> Posterior:
@@ -183,6 +192,8 @@ def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> Gibbs
 
     |y − answer| is rounded up to one of 2^16 steps of the label range, so that no loss is understated.
     """
+    if isinstance(posterior, TreePosterior):  # a grid at its roots
+        posterior, sample = posterior.at_root(sample)
     cell = posterior.cells[relation]
     bounds = getattr(cell, "bounds", None)
     if bounds is None or sample.labels is None:
@@ -229,6 +240,7 @@ def in_full_precision(posterior: Posterior) -> Posterior:
 def is_graph(posterior: Posterior, relation: int) -> bool:
     """Whether one mode meets itself."""
     factor = posterior.structure.factors[relation]
+    # Nodes of a tree that share a clustering draw it independently of each other.
     return len(factor) == 2 and factor[0] == factor[1] and not isinstance(posterior.structure, Tree)
 
 
@@ -239,13 +251,13 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
             "Some weights are not whole numbers. A certificate counts independent tuples, so weights must be counts; "
             "certify the unweighted rows, or round the weights to counts."
         )
-    factor = posterior.structure.factors[relation]
     columns = posterior.structure.columns(relation)
     if len(columns) != sample.n_modes:
         raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(columns)}.")
     items = tuple(mode.n_items for mode in columns)
     if sample.shape != items:
         raise GinghamError(f"The sample counts {sample.shape} items, the model {items}: number both alike.")
+    factor = posterior.structure.factors[relation]
     if len(set(factor)) < len(factor) and not isinstance(posterior.structure, Tree):
         for a in range(len(factor)):
             for b in range(a):

@@ -11,7 +11,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import Anything, Floats, Ints
 from gingham.cells import CellModel
-from gingham.certificates.tree import tree_bound
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.estimators.base import GridModel, expand_clusters, posterior_from_state, stderr_progress
@@ -65,8 +64,6 @@ class TreeCoClustering(_CoClustering):
         With ``loss="density"``, in place of ``posterior_``.
     merges_ : tuple
         The tree that was used.
-    structure_price_ : float
-        −ln of the prior of a tree chosen by looking at the data, nats; 0 when it was given.
 
     Examples
     --------
@@ -155,11 +152,10 @@ class TreeCoClustering(_CoClustering):
                 raise GinghamError("structure='auto' chooses by certificate: use a loss with finitely many answers.")
             inner = max(leaves) if self.n_inner is None else self.n_inner
             choice = choose_tree(sample, cell, self.beta, leaves, inner, solver, rng, tied=tied)
-            self.merges_, self.structure_price_ = choice.merges, choice.price
+            self.merges_ = choice.merges
             self._set_solution(choice.solution)
             return self
         self.merges_ = self._merges(leaves)
-        self.structure_price_ = 0.0
         tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, tied)
         problem = Problem(tree, (sample,), (cell,), (self.beta,))
         solutions = []
@@ -179,7 +175,6 @@ class TreeCoClustering(_CoClustering):
         if self.merges is None and self.structure == "auto":
             raise GinghamError("structure='auto' chooses by the certificate of a loss; give merges= for a density.")
         self.merges_ = self._merges(leaves)
-        self.structure_price_ = 0.0
         tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, self._tied(len(leaves)))
         solver = Stages(self.beta, self.n_init, self.max_iter)
         self.density_ = solver.solve(tree, n_clusters, sample, rng)
@@ -271,16 +266,6 @@ class TreeCoClustering(_CoClustering):
         check_is_fitted(self, "density_")
         return self.density_.log_density(self._codes(X))
 
-    def certificate(self, X: Any, y: Any, delta: float = 0.05, bound: str = "log-wealth") -> float:
-        """A bound on the expected loss of the randomised tree, in units of the loss.
-
-        X and y are the training tuples. ``bound`` is "log-wealth" or "theorem7" (P0 eq. 51).
-        """
-        check_is_fitted(self, "posterior_")
-        sample = self.sample(X, y)
-        found = tree_bound(self.posterior_, sample, delta, bound, self.structure_price_)
-        return found.value * self.posterior_.cells[0].range
-
     @property
     def leaf_labels_(self) -> tuple[Ints, ...]:
         """Most probable cluster of each item, one array per column of X."""
@@ -291,7 +276,7 @@ class TreeCoClustering(_CoClustering):
     # files
 
     def _state(self) -> dict[str, Any]:
-        shared = {"merges_": self.merges_, "structure_price_": self.structure_price_}
+        shared = {"merges_": self.merges_}
         if not self._is_density:
             tree = self.posterior_.structure
             return {**super()._state(), **shared, **tree_state(tree)}
@@ -312,7 +297,7 @@ class TreeCoClustering(_CoClustering):
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        self.merges_, self.structure_price_ = state["merges_"], state["structure_price_"]
+        self.merges_ = state["merges_"]
         if not self._is_density:
             GridModel._restore(self, state)
             grid = posterior_from_state(state)
@@ -334,7 +319,11 @@ class TreeCoClustering(_CoClustering):
 
 
 def tree_state(tree: Any) -> dict[str, Any]:
-    return {"tables": list(tree.tables), "children": [list(nodes) for nodes in tree.children]}
+    return {
+        "tables": list(tree.tables),
+        "children": [list(nodes) for nodes in tree.children],
+        "price": tree.price,
+    }
 
 
 def tree_from_state(state: dict[str, Any], modes: tuple[Mode, ...]) -> Tree:
@@ -344,4 +333,5 @@ def tree_from_state(state: dict[str, Any], modes: tuple[Mode, ...]) -> Tree:
         tuple(state["frozen"]),
         tuple(state["tables"]),
         tuple(tuple(nodes) for nodes in state["children"]),
+        state["price"],
     )

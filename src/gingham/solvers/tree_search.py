@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gingham.cells import CellModel, Logarithmic
-from gingham.certificates.tree import sequence_price, tree_bound
+from gingham.certificates.bounds import log_wealth
+from gingham.certificates.evidence import collect
+from gingham.certificates.tree import sequence_price
 from gingham.data import Sample
 from gingham.data.features import evaluate
 from gingham.errors import GinghamError
@@ -76,12 +78,11 @@ def one_cluster(problem: Problem) -> float:
 
 
 class Choice(NamedTuple):
-    """A tree that was chosen: its merges, its fit, its certificate and what choosing it costs."""
+    """A tree that was chosen: its merges, its fit and its certificate (scaled to [0, 1])."""
 
     merges: tuple[tuple[int, ...], ...]
     solution: Solution
     certificate: float
-    price: float
 
 
 def choose_tree(
@@ -104,12 +105,12 @@ def choose_tree(
         raise GinghamError(f"structure='auto' compares trees of up to {MAX_LEAVES} leaves; give merges= for {d}.")
 
     def fitted(merges: tuple[tuple[int, ...], ...]) -> Choice:
-        tree, n_clusters = Tree.build(sample.modes, leaves, merges, tied)
+        tree, n_clusters = Tree.build(sample.modes, leaves, merges, tied, price=sequence_price(d, merges))
         problem = Problem(tree, (sample,), (cell,), (beta,))
         solution = solve_tree(problem, n_clusters, solver, "spectral", rng)
-        price = sequence_price(d, merges)
-        value = tree_bound(solution.posterior, sample, delta, structure_price=price).value
-        return Choice(merges, solution, value, price)
+        evidence = collect(solution.posterior, sample)
+        value = log_wealth(evidence.law, evidence.prices["exact"].total, evidence.n_tuples, delta).value
+        return Choice(merges, solution, value)
 
     best = fitted(())
     top = list(range(d))
