@@ -1,0 +1,166 @@
+"""Several descriptions of the same objects: one matrix per view, one row per object."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from scipy import sparse
+
+from gingham.arrays import Anything, Floats
+from gingham.errors import GinghamError
+
+Matrix = Any
+"""A dense float64 array or a scipy CSR array of float64, shape (n_objects, n_features)."""
+
+
+def as_views(views: Any, at_least: int = 1, missing: bool = False) -> list[Any]:
+    """The views as float matrices with one number of rows, or a sentence about what is wrong.
+
+    Parameters
+    ----------
+    views : list of arrays, scipy sparse matrices or data frames
+        Row r of every view describes object r.
+    at_least : int
+        How many views are needed.
+    missing : bool
+        Whether an entry may be None (a view that was not observed).
+    """
+    if not isinstance(views, (list, tuple)):
+        raise GinghamError(
+            f"Views come as a list, one matrix per view: [X1, X2]. A {type(views).__name__} was given."
+        )
+    if len(views) < at_least:
+        raise GinghamError(f"{at_least} views or more are needed, {len(views)} given.")
+    matrices = [
+        None if missing and view is None else as_view(view, f"view {number}")
+        for number, view in enumerate(views)
+    ]
+    rows = {number: m.shape[0] for number, m in enumerate(matrices) if m is not None}
+    if not rows:
+        raise GinghamError("Every view is None: at least one view must be observed.")
+    if len(set(rows.values())) > 1:
+        counts = ", ".join(f"view {number} has {count}" for number, count in rows.items())
+        raise GinghamError(
+            f"All views need the same number of rows, one per object, in the same order: {counts}."
+        )
+    return matrices
+
+
+def as_view(values: Any, name: str) -> Matrix:
+    """One view as a float64 matrix; strings, NaN and wrong shapes are refused with their place."""
+    if sparse.issparse(values):
+        return _as_sparse(values, name)
+    frame = nw.from_native(values, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise GinghamError(f"{name} is a lazy frame: collect() it first.")
+    if isinstance(frame, nw.DataFrame):
+        for column in frame.columns:
+            dtype = frame[column].dtype
+            if not (dtype.is_numeric() or dtype == nw.Boolean):
+                raise GinghamError(
+                    f"Column {column!r} of {name} holds {dtype}, not numbers. "
+                    "Encode it (one-hot, TfidfVectorizer, …) or leave it out."
+                )
+        values = frame.to_numpy()
+    return _as_dense(values, name)
+
+
+def feature_names(values: Any) -> Anything | None:
+    """Column names of a frame, None for anything without names."""
+    frame = nw.from_native(values, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return np.asarray([str(column) for column in frame.columns], dtype=object)
+    return None
+
+
+def rows_of(view: Matrix, rows: Any) -> Matrix:
+    """Some rows of a view."""
+    return view[rows]
+
+
+def densely(view: Matrix) -> Floats:
+    """The view as a dense array."""
+    dense: Floats = view.toarray() if sparse.issparse(view) else view
+    return dense
+
+
+def column_means(view: Matrix) -> Floats:
+    """Mean of every feature, shape (n_features,)."""
+    return np.asarray(view.mean(axis=0), dtype=np.float64).ravel()
+
+
+def sum_of_squares(view: Matrix) -> float:
+    """Σ x²: the trace of the linear kernel."""
+    entries = view.data if sparse.issparse(view) else view
+    return float(np.vdot(entries, entries))
+
+
+def column_squares(view: Matrix) -> Floats:
+    """Σ x² of every feature, shape (n_features,)."""
+    squares = view.multiply(view) if sparse.issparse(view) else view * view
+    return np.asarray(squares.sum(axis=0), dtype=np.float64).ravel()
+
+
+def per_view(value: Any, n_views: int, name: str) -> Sequence[Any]:
+    """A parameter given once for all views, or as a list with one entry per view."""
+    if not isinstance(value, (list, tuple)):
+        return [value] * n_views
+    if len(value) != n_views:
+        raise GinghamError(
+            f"{name} has {len(value)} entries for {n_views} views: give one value, or one per view."
+        )
+    return value
+
+
+def _as_sparse(values: Any, name: str) -> Matrix:
+    if values.ndim != 2:
+        raise GinghamError(
+            f"{name} has {values.ndim} dimension(s); a view is a matrix, one row per object."
+        )
+    if values.dtype.kind not in "biuf":
+        raise GinghamError(f"{name} is a sparse matrix of {values.dtype}; real numbers are needed.")
+    matrix = sparse.csr_array(values, dtype=np.float64)
+    if not np.isfinite(matrix.data).all():
+        entry = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
+        row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
+        raise GinghamError(
+            f"{name} has NaN or infinity in row {row}. Fill the gap or drop the object."
+        )
+    return _not_empty(matrix, name)
+
+
+def _as_dense(values: Any, name: str) -> Floats:
+    try:
+        matrix = np.asarray(values)
+        if matrix.dtype.kind == "c":
+            raise GinghamError(f"{name} has complex numbers; real numbers are needed.")
+        matrix = matrix.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, GinghamError):
+            raise
+        raise GinghamError(
+            f"{name} is not a matrix of numbers ({error}). "
+            "Turn text into numbers first, for instance with scikit-learn's TfidfVectorizer."
+        ) from None
+    if matrix.ndim != 2:
+        hint = " Use reshape(-1, 1) if each object has one number." if matrix.ndim == 1 else ""
+        raise GinghamError(
+            f"{name} has {matrix.ndim} dimension(s); a view is a matrix, one row per object.{hint}"
+        )
+    if not np.isfinite(matrix).all():
+        row, column = (int(place[0]) for place in np.nonzero(~np.isfinite(matrix)))
+        what = "NaN" if np.isnan(matrix[row, column]) else "infinity"
+        raise GinghamError(
+            f"{name} has {what} in row {row}, column {column}. Fill the gap or drop the object."
+        )
+    dense: Floats = _not_empty(matrix, name)
+    return dense
+
+
+def _not_empty(matrix: Matrix, name: str) -> Matrix:
+    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
+        raise GinghamError(f"{name} is empty: shape {matrix.shape}.")
+    return matrix

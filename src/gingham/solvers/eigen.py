@@ -1,0 +1,210 @@
+"""Which directions do several centred kernels share? The eigenproblems of P3, for any number of views.
+
+P3's optimality conditions (34) are K_i α_i = γ c for every view i, with c = Σ α_i, hence
+
+    (Σ_i K_i⁻¹) c = c / γ:
+
+the consensus c is an eigenvector of the *parallel sum* (Σ K_i⁻¹)⁻¹, one n × n problem for any number of
+views. With a ridge, R_i = (K_i + τ_i I)⁻¹ stands for K_i⁻¹. (P3 adds τ to the right-hand side of (35)
+instead; the leading solutions of that problem have c ≈ 0 and say nothing.)
+
+Since R_i = (I − K_i R_i)/τ_i, the same c are the leading eigenvectors of Σ K_i R_i/τ_i: regularised
+MAX-VAR kernel CCA.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, eigh, lapack, solve_triangular
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+from gingham.arrays import Floats
+from gingham.errors import GinghamError
+
+LANCZOS_FROM = 400
+"""Below this size a dense eigensolver is quicker than Lanczos iterations."""
+LANCZOS_SHARE = 0.05
+"""Lanczos iterations pay when at most this share of the eigenvectors is wanted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """What the views share.
+
+    Attributes
+    ----------
+    strengths : ndarray of shape (n_components,)
+        γ of P3 for pairwise cluster analysis, Σ_{i≠j} cov(F_i, F_j) under the constraint for kernel CCA;
+        decreasing.
+    consensus : ndarray of shape (n_samples, n_components)
+        c, orthonormal columns for pairwise cluster analysis.
+    coefficients : tuple of ndarray
+        One array per view: on the columns of its kernel (n_samples, n_components) or of its features
+        (n_features_i, n_components). Score of view i: F_i = K_i·coefficients or Φ_i·coefficients.
+    """
+
+    strengths: Floats
+    consensus: Floats
+    coefficients: tuple[Floats, ...]
+
+
+def parallel_sum(
+    kernels: Sequence[Floats], ridges: Sequence[float], n_components: int
+) -> Components:
+    """The leading eigenvectors of the parallel sum of kernels, MATH: (Σ_i R_i) c = c/γ.
+
+    Parameters
+    ----------
+    kernels : sequence of ndarray of shape (n_samples, n_samples)
+        Centred kernels, one per view.
+    ridges : sequence of float
+        τ_i > 0, in the units of the kernel.
+    n_components : int
+        At most n_samples − 1: the constant vector is shared by all centred kernels and is the last.
+
+    Notes
+    -----
+    One Cholesky factorisation and inverse per view (n³ flops), one eigenproblem whatever their number.
+    """
+    n = len(kernels[0])
+    factors = [_factor(kernel, ridge) for kernel, ridge in zip(kernels, ridges)]
+    total = np.zeros((n, n), order="F")
+    for factor in factors:
+        total += lapack.dpotri(factor, lower=1)[0]  # R_i; only the lower triangle is meaningful
+    inverse_gamma, consensus = extreme_eigenpairs(total, n_components, largest=False)
+    coefficients = tuple(cho_solve((factor, True), consensus) for factor in factors)  # α_i = R_i c
+    return Components(1.0 / inverse_gamma, consensus, coefficients)
+
+
+def parallel_sum_of_features(
+    features: Sequence[Floats], ridges: Sequence[float], n_components: int
+) -> Components:
+    """The same for kernels K_i = Φ_i Φ_iᵀ given by centred features; no n × n matrix is formed.
+
+    Σ K_i R_i/τ_i = M Mᵀ with M_i = Φ_i L_i⁻ᵀ/√τ_i and L_i L_iᵀ = Φ_iᵀΦ_i + τ_i I, so that the small matrix
+    MᵀM, of the size of all features together, has the same eigenvalues w, and 1/γ = Σ 1/τ_i − w.
+    """
+    whitened, factors = _whitened(features, ridges)
+    stacked = np.hstack([block / np.sqrt(ridge) for block, ridge in zip(whitened, ridges)])
+    _limit(n_components, stacked.shape[1])
+    w, small = extreme_eigenpairs(stacked.T @ stacked, n_components, largest=True)
+    positive = np.maximum(w, np.finfo(float).tiny)
+    consensus = stacked @ (small / np.sqrt(positive))
+    coefficients = tuple(
+        cho_solve((factor, True), phi.T @ consensus) for phi, factor in zip(features, factors)
+    )
+    gamma = 1.0 / np.maximum(sum(1.0 / r for r in ridges) - w, np.finfo(float).tiny)
+    return Components(gamma, consensus, coefficients)
+
+
+def canonical_correlations(
+    features: Sequence[Floats], ridges: Sequence[float], n_components: int
+) -> Components:
+    """Multi-view kernel CCA on features: max Σ_{i≠j} w_iᵀΦ_iᵀΦ_j w_j with Σ w_iᵀ(Φ_iᵀΦ_i + τ_i I) w_i = 1.
+
+    The block problem of Bach and Jordan, as large as all features together: for exact kernels
+    (views·n) × (views·n). It differs from the parallel sum by its empty diagonal blocks only.
+    """
+    whitened, factors = _whitened(features, ridges)
+    stacked = np.hstack(whitened)
+    _limit(n_components, stacked.shape[1])
+    between = stacked.T @ stacked
+    edges = np.cumsum([0, *(block.shape[1] for block in whitened)])
+    parts = [slice(start, stop) for start, stop in zip(edges[:-1], edges[1:])]
+    for part in parts:
+        between[part, part] = 0.0
+    strengths, small = extreme_eigenpairs(between, n_components, largest=True)
+    coefficients = tuple(
+        solve_triangular(factor, small[part], lower=True, trans="T")
+        for factor, part in zip(factors, parts)
+    )
+    consensus = np.mean([phi @ w for phi, w in zip(features, coefficients)], axis=0)
+    return Components(strengths, consensus, coefficients)
+
+
+def features_of_kernel(kernel: Floats) -> tuple[Floats, Floats]:
+    """Features with K = ΦΦᵀ and the map that turns their weights into coefficients on K's columns.
+
+    Returns
+    -------
+    features : ndarray of shape (n_samples, rank)
+        Φ = U √d.
+    to_columns : ndarray of shape (n_samples, rank)
+        U/√d: weights w on Φ are the coefficients (U/√d) w on the columns of K.
+    """
+    d, u = eigh(kernel)
+    kept = d > d[-1] * len(d) * np.finfo(float).eps
+    root = np.sqrt(d[kept])
+    return u[:, kept] * root, u[:, kept] / root
+
+
+def extreme_eigenpairs(matrix: Floats, count: int, largest: bool) -> tuple[Floats, Floats]:
+    """The ``count`` largest (smallest) eigenvalues, best first, and eigenvectors of a symmetric matrix.
+
+    Only the lower triangle is read. A few of many: Lanczos; otherwise a dense solver for the needed part.
+    """
+    n = len(matrix)
+    if n >= LANCZOS_FROM and count <= LANCZOS_SHARE * n:
+        try:
+            values, vectors = _lanczos(matrix, count, largest)
+        except ArpackError:  # no convergence: clustered eigenvalues
+            values, vectors = _dense(matrix, count, largest)
+    else:
+        values, vectors = _dense(matrix, count, largest)
+    order = np.argsort(-values if largest else values, kind="stable")
+    return values[order], vectors[:, order]
+
+
+def _dense(matrix: Floats, count: int, largest: bool) -> tuple[Floats, Floats]:
+    n = len(matrix)
+    first = n - count if largest else 0
+    values, vectors = eigh(matrix, lower=True, subset_by_index=[first, first + count - 1])
+    return values, vectors
+
+
+def _lanczos(matrix: Floats, count: int, largest: bool) -> tuple[Floats, Floats]:
+    fortran = np.asfortranarray(matrix)
+    operator = LinearOperator(
+        matrix.shape,
+        matvec=lambda v: blas.dsymv(1.0, fortran, v.ravel(), lower=1),
+        dtype=np.float64,
+    )
+    start = np.random.default_rng(0).standard_normal(len(matrix))  # fixed: the answer must not vary
+    values, vectors = eigsh(operator, k=count, which="LA" if largest else "SA", v0=start)
+    return values, vectors
+
+
+def _factor(kernel: Floats, ridge: float) -> Floats:
+    """The lower Cholesky factor of K + τI."""
+    ridged = np.array(kernel, order="F")
+    np.fill_diagonal(ridged, np.diagonal(ridged) + ridge)
+    try:
+        factor: Floats = cholesky(ridged, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        raise GinghamError(
+            "A kernel matrix plus ridge is not positive definite. Use a positive semi-definite kernel "
+            "(linear, rbf, …) or a larger ridge."
+        ) from None
+    return factor
+
+
+def _whitened(
+    features: Sequence[Floats], ridges: Sequence[float]
+) -> tuple[list[Floats], list[Floats]]:
+    """Φ_i L_i⁻ᵀ and L_i with L_i L_iᵀ = Φ_iᵀΦ_i + τ_i I."""
+    factors = [_factor(phi.T @ phi, ridge) for phi, ridge in zip(features, ridges)]
+    whitened = [
+        solve_triangular(factor, phi.T, lower=True).T for phi, factor in zip(features, factors)
+    ]
+    return whitened, factors
+
+
+def _limit(n_components: int, size: int) -> None:
+    if n_components > size:
+        raise GinghamError(
+            f"n_components={n_components} is more than the {size} features of all views together: "
+            "ask for fewer components or a larger rank."
+        )
