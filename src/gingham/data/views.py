@@ -29,23 +29,18 @@ def as_views(views: Any, at_least: int = 1, missing: bool = False) -> list[Any]:
         Whether an entry may be None (a view that was not observed).
     """
     if not isinstance(views, (list, tuple)):
-        raise GinghamError(
-            f"Views come as a list, one matrix per view: [X1, X2]. A {type(views).__name__} was given."
-        )
+        raise GinghamError(f"Views come as a list, one matrix per view: [X1, X2]. A {type(views).__name__} was given.")
     if len(views) < at_least:
         raise GinghamError(f"{at_least} views or more are needed, {len(views)} given.")
     matrices = [
-        None if missing and view is None else as_view(view, f"view {number}")
-        for number, view in enumerate(views)
+        None if missing and view is None else as_view(view, f"view {number}") for number, view in enumerate(views)
     ]
     rows = {number: m.shape[0] for number, m in enumerate(matrices) if m is not None}
     if not rows:
         raise GinghamError("Every view is None: at least one view must be observed.")
     if len(set(rows.values())) > 1:
         counts = ", ".join(f"view {number} has {count}" for number, count in rows.items())
-        raise GinghamError(
-            f"All views need the same number of rows, one per object, in the same order: {counts}."
-        )
+        raise GinghamError(f"All views need the same number of rows, one per object, in the same order: {counts}.")
     return matrices
 
 
@@ -83,8 +78,7 @@ def rows_of(view: Matrix, rows: Any) -> Matrix:
 
 def densely(view: Matrix) -> Floats:
     """The view as a dense array."""
-    dense: Floats = view.toarray() if sparse.issparse(view) else view
-    return dense
+    return view if isinstance(view, np.ndarray) else np.asarray(view.toarray())
 
 
 def column_means(view: Matrix) -> Floats:
@@ -94,13 +88,13 @@ def column_means(view: Matrix) -> Floats:
 
 def sum_of_squares(view: Matrix) -> float:
     """Σ x²: the trace of the linear kernel."""
-    entries = view.data if sparse.issparse(view) else view
+    entries = view if isinstance(view, np.ndarray) else view.data
     return float(np.vdot(entries, entries))
 
 
 def column_squares(view: Matrix) -> Floats:
     """Σ x² of every feature, shape (n_features,)."""
-    squares = view.multiply(view) if sparse.issparse(view) else view * view
+    squares = view * view if isinstance(view, np.ndarray) else view.multiply(view)
     return np.asarray(squares.sum(axis=0), dtype=np.float64).ravel()
 
 
@@ -109,26 +103,20 @@ def per_view(value: Any, n_views: int, name: str) -> Sequence[Any]:
     if not isinstance(value, (list, tuple)):
         return [value] * n_views
     if len(value) != n_views:
-        raise GinghamError(
-            f"{name} has {len(value)} entries for {n_views} views: give one value, or one per view."
-        )
+        raise GinghamError(f"{name} has {len(value)} entries for {n_views} views: give one value, or one per view.")
     return value
 
 
 def _as_sparse(values: Any, name: str) -> Matrix:
     if values.ndim != 2:
-        raise GinghamError(
-            f"{name} has {values.ndim} dimension(s); a view is a matrix, one row per object."
-        )
+        raise GinghamError(f"{name} has {values.ndim} dimension(s); a view is a matrix, one row per object.")
     if values.dtype.kind not in "biuf":
         raise GinghamError(f"{name} is a sparse matrix of {values.dtype}; real numbers are needed.")
     matrix = sparse.csr_array(values, dtype=np.float64)
     if not np.isfinite(matrix.data).all():
         entry = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
         row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
-        raise GinghamError(
-            f"{name} has NaN or infinity in row {row}. Fill the gap or drop the object."
-        )
+        raise GinghamError(f"{name} has NaN or infinity in row {row}. Fill the gap or drop the object.")
     return _not_empty(matrix, name)
 
 
@@ -147,15 +135,11 @@ def _as_dense(values: Any, name: str) -> Floats:
         ) from None
     if matrix.ndim != 2:
         hint = " Use reshape(-1, 1) if each object has one number." if matrix.ndim == 1 else ""
-        raise GinghamError(
-            f"{name} has {matrix.ndim} dimension(s); a view is a matrix, one row per object.{hint}"
-        )
+        raise GinghamError(f"{name} has {matrix.ndim} dimension(s); a view is a matrix, one row per object.{hint}")
     if not np.isfinite(matrix).all():
         row, column = (int(place[0]) for place in np.nonzero(~np.isfinite(matrix)))
         what = "NaN" if np.isnan(matrix[row, column]) else "infinity"
-        raise GinghamError(
-            f"{name} has {what} in row {row}, column {column}. Fill the gap or drop the object."
-        )
+        raise GinghamError(f"{name} has {what} in row {row}, column {column}. Fill the gap or drop the object.")
     dense: Floats = _not_empty(matrix, name)
     return dense
 

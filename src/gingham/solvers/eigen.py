@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import LinAlgError, blas, cho_solve, cholesky, eigh, lapack, solve_triangular
@@ -51,9 +52,7 @@ class Components:
     coefficients: tuple[Floats, ...]
 
 
-def parallel_sum(
-    kernels: Sequence[Floats], ridges: Sequence[float], n_components: int
-) -> Components:
+def parallel_sum(kernels: Sequence[Floats], ridges: Sequence[float], n_components: int) -> Components:
     """The leading eigenvectors of the parallel sum of kernels, MATH: (Σ_i R_i) c = c/γ.
 
     Parameters
@@ -79,9 +78,7 @@ def parallel_sum(
     return Components(1.0 / inverse_gamma, consensus, coefficients)
 
 
-def parallel_sum_of_features(
-    features: Sequence[Floats], ridges: Sequence[float], n_components: int
-) -> Components:
+def parallel_sum_of_features(features: Sequence[Floats], ridges: Sequence[float], n_components: int) -> Components:
     """The same for kernels K_i = Φ_i Φ_iᵀ given by centred features; no n × n matrix is formed.
 
     Σ K_i R_i/τ_i = M Mᵀ with M_i = Φ_i L_i⁻ᵀ/√τ_i and L_i L_iᵀ = Φ_iᵀΦ_i + τ_i I, so that the small matrix
@@ -93,16 +90,12 @@ def parallel_sum_of_features(
     w, small = extreme_eigenpairs(stacked.T @ stacked, n_components, largest=True)
     positive = np.maximum(w, np.finfo(float).tiny)
     consensus = stacked @ (small / np.sqrt(positive))
-    coefficients = tuple(
-        cho_solve((factor, True), phi.T @ consensus) for phi, factor in zip(features, factors)
-    )
+    coefficients = tuple(cho_solve((factor, True), phi.T @ consensus) for phi, factor in zip(features, factors))
     gamma = 1.0 / np.maximum(sum(1.0 / r for r in ridges) - w, np.finfo(float).tiny)
     return Components(gamma, consensus, coefficients)
 
 
-def canonical_correlations(
-    features: Sequence[Floats], ridges: Sequence[float], n_components: int
-) -> Components:
+def canonical_correlations(features: Sequence[Floats], ridges: Sequence[float], n_components: int) -> Components:
     """Multi-view kernel CCA on features: max Σ_{i≠j} w_iᵀΦ_iᵀΦ_j w_j with Σ w_iᵀ(Φ_iᵀΦ_i + τ_i I) w_i = 1.
 
     The block problem of Bach and Jordan, as large as all features together: for exact kernels
@@ -113,13 +106,12 @@ def canonical_correlations(
     _limit(n_components, stacked.shape[1])
     between = stacked.T @ stacked
     edges = np.cumsum([0, *(block.shape[1] for block in whitened)])
-    parts = [slice(start, stop) for start, stop in zip(edges[:-1], edges[1:])]
+    parts = [slice(start, stop) for start, stop in pairwise(edges)]
     for part in parts:
         between[part, part] = 0.0
     strengths, small = extreme_eigenpairs(between, n_components, largest=True)
     coefficients = tuple(
-        solve_triangular(factor, small[part], lower=True, trans="T")
-        for factor, part in zip(factors, parts)
+        solve_triangular(factor, small[part], lower=True, trans="T") for factor, part in zip(factors, parts)
     )
     consensus = np.mean([phi @ w for phi, w in zip(features, coefficients)], axis=0)
     return Components(strengths, consensus, coefficients)
@@ -191,14 +183,10 @@ def _factor(kernel: Floats, ridge: float) -> Floats:
     return factor
 
 
-def _whitened(
-    features: Sequence[Floats], ridges: Sequence[float]
-) -> tuple[list[Floats], list[Floats]]:
+def _whitened(features: Sequence[Floats], ridges: Sequence[float]) -> tuple[list[Floats], list[Floats]]:
     """Φ_i L_i⁻ᵀ and L_i with L_i L_iᵀ = Φ_iᵀΦ_i + τ_i I."""
     factors = [_factor(phi.T @ phi, ridge) for phi, ridge in zip(features, ridges)]
-    whitened = [
-        solve_triangular(factor, phi.T, lower=True).T for phi, factor in zip(features, factors)
-    ]
+    whitened: list[Floats] = [solve_triangular(factor, phi.T, lower=True).T for phi, factor in zip(features, factors)]
     return whitened, factors
 
 

@@ -47,9 +47,7 @@ class Shared:
     functions: tuple[ScoreFunction, ...]
 
 
-def represent(
-    views: Sequence[Matrix], kernels: Sequence[Kernel], settings: Settings
-) -> list[Representation]:
+def represent(views: Sequence[Matrix], kernels: Sequence[Kernel], settings: Settings) -> list[Representation]:
     """A representation of every view.
 
     ``solver="auto"`` is exact up to 4000 objects; beyond, primal if all kernels are linear and Nyström if not.
@@ -64,9 +62,7 @@ def represent(
         return [exact(view, kernel) for view, kernel in zip(views, kernels)]
     if solver == "primal":
         if curved:
-            raise GinghamError(
-                f"solver='primal' needs linear kernels; that of {curved[0]} is not: use 'nystroem'."
-            )
+            raise GinghamError(f"solver='primal' needs linear kernels; that of {curved[0]} is not: use 'nystroem'.")
         dense = all(view.shape[1] <= NARROW for view in views)
         return [primal(view, kernel, dense) for view, kernel in zip(views, kernels)]
     # The same landmarks in every view: an object is known by all of its descriptions.
@@ -130,9 +126,7 @@ def solve(
     spread = np.sqrt(np.mean(found.consensus**2, axis=0))
     tail = np.where(np.sum(found.consensus**3, axis=0) < 0, -1.0, 1.0)
     unit = tail / np.where(spread > 0, spread, 1.0)
-    functions = tuple(
-        r.score_function(a * unit) for r, a in zip(representations, found.coefficients)
-    )
+    functions = tuple(r.score_function(a * unit) for r, a in zip(representations, found.coefficients))
     return Shared(found.strengths, found.consensus * unit, functions)
 
 

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TypeVar
 
 import numpy as np
@@ -26,22 +26,29 @@ from gingham.solvers.eigen import Components
 
 EXTRA = 20
 """Vectors beyond n_components in a block: they speed up the last components."""
-MAX_BLOCKS = 6
+MAX_BLOCKS = 4
 RITZ_TOLERANCE = 5e-3
-"""Blocks are added until no eigenvalue of S moves by more than this share of the number of views."""
-RIDGE_TOLERANCE = 1e-3
-MAX_STEPS = 300
+"""Blocks are added until no eigenvalue of S moves by more than this share of its largest possible value."""
+ROUGH, FINE = 1e-2, 1e-4
+"""Relative residuals of the ridge regressions: while the space grows, and for the final weights."""
+MAX_STEPS = 500
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, eq=False)
 class LinearView:
-    """The centred, scaled matrix scale·(X − 1 meanᵀ), of which only products are ever formed."""
+    """The centred, scaled matrix X = scale·(view − 1 meanᵀ), of which only products are ever formed.
+
+    It is held in single precision: products take half the time, and the Krylov space needs no more.
+    """
 
     matrix: Matrix
     mean: Floats
-    scale: float
+
+    @classmethod
+    def of(cls, view: Matrix, mean: Floats, scale: float) -> LinearView:
+        return cls((view * scale).astype(np.float32), (mean * scale).astype(np.float32))
 
     @property
     def n_samples(self) -> int:
@@ -49,49 +56,44 @@ class LinearView:
 
     @cached_property
     def diagonal(self) -> Floats:
-        """Column sums of squares: the diagonal of XᵀX."""
-        centred: Floats = self.scale**2 * (
-            column_squares(self.matrix) - self.n_samples * self.mean**2
-        )
-        return centred
+        """The diagonal of XᵀX."""
+        return np.maximum(column_squares(self.matrix) - self.n_samples * self.mean.astype(np.float64) ** 2, 0.0)
 
     def forward(self, weights: Floats) -> Floats:
         """X·weights, shape (n, k)."""
-        product: Floats = self.scale * (np.asarray(self.matrix @ weights) - self.mean @ weights)
+        product: Floats = np.asarray(self.matrix @ weights)
+        product -= self.mean @ weights
         return product
 
     def backward(self, targets: Floats) -> Floats:
         """Xᵀ·targets, shape (d, k)."""
-        product: Floats = self.scale * (
-            np.asarray(self.matrix.T @ targets) - np.outer(self.mean, targets.sum(axis=0))
-        )
+        product: Floats = np.asarray(self.matrix.T @ targets)
+        product -= np.outer(self.mean, targets.sum(axis=0))
         return product
 
-    def ridge_regression(self, targets: Floats, ridge: float) -> Floats:
+    def ridge_regression(self, targets: Floats, ridge: float, tolerance: float) -> Floats:
         """W = (XᵀX + τI)⁻¹ Xᵀ·targets by conjugate gradients, all columns in step, diagonal preconditioner."""
-        right = self.backward(targets)
-        goal = RIDGE_TOLERANCE * np.linalg.norm(right, axis=0)
-        inverse_diagonal = 1.0 / (np.maximum(self.diagonal, 0.0) + ridge)[:, None]
-        weights = np.zeros_like(right)
-        residual = right
+        residual = self.backward(targets.astype(np.float32))
+        goal = tolerance * np.linalg.norm(residual, axis=0)
+        inverse_diagonal = (1.0 / (self.diagonal + ridge)).astype(np.float32)[:, None]
+        weights = np.zeros_like(residual)
         search = residual * inverse_diagonal
         slope = np.einsum("dk,dk->k", residual, search)
         for _ in range(MAX_STEPS):
             image = self.backward(self.forward(search))
-            image += ridge * search
-            curvature = np.einsum("dk,dk->k", search, image)
-            step = np.divide(slope, curvature, out=np.zeros_like(slope), where=curvature > 0)
+            image += np.float32(ridge) * search
+            step = _ratio(slope, np.einsum("dk,dk->k", search, image))
             weights += step * search
-            residual -= step * image
+            image *= step
+            residual -= image
             if np.all(np.linalg.norm(residual, axis=0) <= goal):
                 return weights
             preconditioned = residual * inverse_diagonal
-            new_slope = np.einsum("dk,dk->k", residual, preconditioned)
-            search *= np.divide(new_slope, slope, out=np.zeros_like(slope), where=slope > 0)
+            before, slope = slope, np.einsum("dk,dk->k", residual, preconditioned)
+            search *= _ratio(slope, before)
             search += preconditioned
-            slope = new_slope
         warnings.warn(
-            f"Ridge regression stopped after {MAX_STEPS} steps before it was accurate: a larger ridge helps.",
+            f"A ridge regression was still inaccurate after {MAX_STEPS} steps: use a larger ridge.",
             GinghamWarning,
             stacklevel=2,
         )
@@ -115,28 +117,31 @@ def parallel_sum_of_products(
     n = views[0].n_samples
     width = min(n_components + EXTRA, n - 1)
 
-    def apply(block: Floats) -> Floats:
-        """S·block."""
+    def plain(block: Floats, number: int) -> Floats:
+        return views[number].forward(views[number].backward(block))
 
-        def one(number: int) -> Floats:
-            view, ridge = views[number], ridges[number]
-            return view.forward(view.ridge_regression(block, ridge)) / ridge
+    def ridged(block: Floats, number: int) -> Floats:
+        view, ridge = views[number], ridges[number]
+        return view.forward(view.ridge_regression(block, ridge, ROUGH)) / np.float32(ridge)
 
-        return _sum(_for_each(one, len(views)))
+    def weights(number: int) -> Floats:
+        return views[number].ridge_regression(consensus, ridges[number], FINE)
+
+    def added(term: Callable[[Floats, int], Floats], block: Floats) -> Floats:
+        """Sum over the views, in their order, so that threads do not change a bit."""
+        return sum(_for_each(partial(term, block), len(views)), start=np.zeros(()))
 
     start = np.random.default_rng(seed).standard_normal((n, width))
     for _ in range(2):  # P3 §3.4's solution, roughly
-        start, _ = np.linalg.qr(
-            _sum(_for_each(lambda i: views[i].forward(views[i].backward(start)), len(views)))
-        )
-    values, consensus = _block_krylov(apply, start, n_components, len(views) / min(ridges))
-    coefficients = _for_each(lambda i: views[i].ridge_regression(consensus, ridges[i]), len(views))
-    gamma = 1.0 / np.maximum(sum(1.0 / r for r in ridges) - values, np.finfo(float).tiny)
-    return Components(gamma, consensus, tuple(coefficients))
+        start, _ = np.linalg.qr(added(plain, start.astype(np.float32)))
+    total = sum(1.0 / ridge for ridge in ridges)
+    values, consensus = _block_krylov(partial(added, ridged), start, n_components, RITZ_TOLERANCE * total)
+    coefficients = tuple(w.astype(np.float64) for w in _for_each(weights, len(views)))
+    return Components(1.0 / np.maximum(total - values, np.finfo(float).tiny), consensus, coefficients)
 
 
 def _block_krylov(
-    apply: Callable[[Floats], Floats], start: Floats, count: int, unit: float
+    apply: Callable[[Floats], Floats], start: Floats, count: int, tolerance: float
 ) -> tuple[Floats, Floats]:
     """Leading eigenpairs of a symmetric operator from the space start, S·start, S²·start, …"""
     n, width = start.shape
@@ -148,12 +153,10 @@ def _block_krylov(
         projected = basis.T @ images
         values, vectors = eigh((projected + projected.T) / 2)
         values, vectors = values[::-1][:count], vectors[:, ::-1][:, :count]
-        if np.max(values - before) <= RITZ_TOLERANCE * unit:
+        if np.max(values - before) <= tolerance:
             break
         before = values
-        for _ in range(
-            2
-        ):  # twice: what is left of the new block is orthogonal to the basis to rounding
+        for _ in range(2):  # twice: what is left of the new block is orthogonal to the basis to rounding
             image = image - basis @ (basis.T @ image)
             image, _ = np.linalg.qr(image)
         basis = np.hstack([basis, image])
@@ -166,9 +169,6 @@ def _for_each(work: Callable[[int], Result], count: int) -> list[Result]:
         return list(pool.map(work, range(count)))
 
 
-def _sum(terms: Sequence[Floats]) -> Floats:
-    """Sum in the order of the views, so that threads do not change a bit."""
-    total = terms[0].copy()
-    for term in terms[1:]:
-        total += term
-    return total
+def _ratio(above: Floats, below: Floats) -> Floats:
+    """above/below, 0 where nothing is left to divide by."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)

@@ -90,9 +90,7 @@ class Representation:
 
     def score_function(self, coefficients: Floats) -> ScoreFunction:
         """The function of new objects whose values on the training objects are K·coefficients."""
-        weights = (
-            coefficients - coefficients.mean(axis=0) if self.gram is not None else coefficients
-        )
+        weights = coefficients - coefficients.mean(axis=0) if self.gram is not None else coefficients
         if self.lift is not None:
             weights = np.asarray(self.lift @ weights)
         weights = self.scale * weights
@@ -109,51 +107,34 @@ def exact(view: Matrix, kernel: Kernel) -> Representation:
     gram *= scale
     if kernel.linear:  # k(x) = X x: the score is linear in x itself and needs no training object
         rank = min(view.shape[1], len(gram) - 1)
-        return Representation(
-            _itself(view, kernel), column_means(view), view.T, scale, rank, gram=gram
-        )
+        return Representation(_itself(view, kernel), column_means(view), view.T, scale, rank, gram=gram)
     anchors = None if kernel.precomputed else view
-    return Representation(
-        Reading(kernel, view.shape[1], anchors), mean, None, scale, len(gram) - 1, gram=gram
-    )
+    return Representation(Reading(kernel, view.shape[1], anchors), mean, None, scale, len(gram) - 1, gram=gram)
 
 
 def nystroem(view: Matrix, kernel: Kernel, landmarks: Ints) -> Representation:
     """Features Φ = k(X, L) k(L, L)^{−½} from a few landmark objects L; K ≈ ΦΦᵀ."""
     if kernel.precomputed:
-        among, anchors = kernel.gram(view)[np.ix_(landmarks, landmarks)], None
-        readings = densely(view)[:, landmarks]
-        raise_to = np.eye(view.shape[1])[:, landmarks]
+        readings = kernel.gram(view)[:, landmarks]
+        among = readings[landmarks]
+        reading, mean = _itself(view, kernel), column_means(view)
+        columns = np.eye(view.shape[1])[:, landmarks]
     else:
         anchors = rows_of(view, landmarks)
-        among, readings, raise_to = (
-            kernel.between(anchors, anchors),
-            kernel.between(view, anchors),
-            None,
-        )
+        readings, among = kernel.between(view, anchors), kernel.between(anchors, anchors)
+        if kernel.linear:
+            reading, mean, columns = _itself(view, kernel), column_means(view), anchors.T
+        else:
+            reading, mean, columns = Reading(kernel, view.shape[1], anchors), readings.mean(axis=0), None
     d, u = eigh(among)
-    kept = d > d[-1] * len(d) * np.finfo(float).eps
-    if not kept.any() or d[-1] <= 0:
-        raise GinghamError(
-            f"The kernel of {kernel.name} is zero on all landmarks: every object looks the same."
-        )
+    kept = d > max(d[-1], 0.0) * len(d) * np.finfo(float).eps
     root = u[:, kept] / np.sqrt(d[kept])
     features = readings @ root
     features -= features.mean(axis=0)
     trace = sum_of_squares(features)
     scale = float(np.sqrt(1.0 / _mean_diagonal(trace, len(features), kernel)))
-    features *= scale
-    rank = features.shape[1]
-    if kernel.linear:
-        lift = np.asarray(anchors.T @ root)
-        return Representation(
-            _itself(view, kernel), column_means(view), lift, scale, rank, features=features
-        )
-    if raise_to is not None:
-        reading, mean, root = Reading(kernel, view.shape[1]), column_means(view), raise_to @ root
-    else:
-        reading, mean = Reading(kernel, view.shape[1], anchors), readings.mean(axis=0)
-    return Representation(reading, mean, root, scale, rank, features=features)
+    lift = root if columns is None else np.asarray(columns @ root)
+    return Representation(reading, mean, lift, scale, features.shape[1], features=scale * features)
 
 
 def primal(view: Matrix, kernel: Kernel, dense: bool) -> Representation:
@@ -167,9 +148,7 @@ def primal(view: Matrix, kernel: Kernel, dense: bool) -> Representation:
     if dense:
         features = scale * (densely(view) - mean)
         return Representation(_itself(view, kernel), mean, None, scale, rank, features=features)
-    return Representation(
-        _itself(view, kernel), mean, None, scale, rank, products=LinearView(view, mean, scale)
-    )
+    return Representation(_itself(view, kernel), mean, None, scale, rank, products=LinearView.of(view, mean, scale))
 
 
 def _itself(view: Matrix, kernel: Kernel) -> Reading:

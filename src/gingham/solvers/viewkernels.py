@@ -51,9 +51,7 @@ class Kernel:
             else:
                 values = pairwise_kernels(left, right, metric=self.function, **self.params)
         except (TypeError, ValueError) as error:
-            raise GinghamError(
-                f"The kernel {self._label} of {self.name} failed: {error}"
-            ) from error
+            raise GinghamError(f"The kernel {self._label} of {self.name} failed: {error}") from error
         if values.shape != (left.shape[0], right.shape[0]):
             raise GinghamError(
                 f"The kernel {self._label} of {self.name} returned shape {values.shape} for {left.shape[0]} "
@@ -72,22 +70,14 @@ class Kernel:
                 f"The precomputed kernel of {self.name} must be square, one row and column per object; "
                 f"its shape is {view.shape}."
             )
-        values = np.array(
-            view if isinstance(view, np.ndarray) else view.toarray(), dtype=np.float64
-        )
-        if not np.allclose(
-            values, values.T, rtol=1e-6, atol=1e-8 * max(1.0, float(np.abs(values).max()))
-        ):
+        values = np.array(view if isinstance(view, np.ndarray) else view.toarray(), dtype=np.float64)
+        if not np.allclose(values, values.T, rtol=1e-6, atol=1e-8 * max(1.0, float(np.abs(values).max()))):
             raise GinghamError(f"The precomputed kernel of {self.name} is not symmetric.")
         return values
 
     @property
     def _label(self) -> str:
-        return (
-            repr(self.function)
-            if isinstance(self.function, str)
-            else getattr(self.function, "__name__", "function")
-        )
+        return repr(self.function) if isinstance(self.function, str) else getattr(self.function, "__name__", "function")
 
 
 def as_kernels(kernel: Any, params: Any, n_views: int) -> Sequence[Kernel]:
@@ -103,8 +93,6 @@ def as_kernels(kernel: Any, params: Any, n_views: int) -> Sequence[Kernel]:
                 f"{PRECOMPUTED}, or a function of two matrices."
             )
         if setting is not None and not isinstance(setting, Mapping):
-            raise GinghamError(
-                f"kernel_params of view {number} must be a dict such as {{'gamma': 0.5}}."
-            )
+            raise GinghamError(f"kernel_params of view {number} must be a dict such as {{'gamma': 0.5}}.")
         kernels.append(Kernel(function, dict(setting or {}), f"view {number}"))
     return kernels
