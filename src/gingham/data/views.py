@@ -52,8 +52,7 @@ def as_view(values: Any, name: str) -> Matrix:
     if isinstance(frame, nw.LazyFrame):
         raise GinghamError(f"{name} is a lazy frame: collect() it first.")
     if isinstance(frame, nw.DataFrame):
-        for column in frame.columns:
-            dtype = frame[column].dtype
+        for column, dtype in frame.schema.items():
             if not (dtype.is_numeric() or dtype == nw.Boolean):
                 raise GinghamError(
                     f"Column {column!r} of {name} holds {dtype}, not numbers. "
@@ -96,6 +95,20 @@ def column_squares(view: Matrix) -> Floats:
     """Σ x² of every feature, shape (n_features,)."""
     squares = view * view if isinstance(view, np.ndarray) else view.multiply(view)
     return np.asarray(squares.sum(axis=0), dtype=np.float64).ravel()
+
+
+def to_parts(view: Matrix) -> dict[str, Any]:
+    """The view as plain arrays, for a model file."""
+    if isinstance(view, np.ndarray):
+        return {"dense": view}
+    return {"data": view.data, "indices": view.indices, "indptr": view.indptr, "shape": list(view.shape)}
+
+
+def from_parts(parts: dict[str, Any]) -> Matrix:
+    """What :func:`to_parts` took apart."""
+    if "dense" in parts:
+        return parts["dense"]
+    return sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
 
 
 def per_view(value: Any, n_views: int, name: str) -> Sequence[Any]:

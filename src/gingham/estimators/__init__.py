@@ -11,6 +11,8 @@ MODULES = {
     "Committee": "committee",
     "LayeredCoClusteringRegressor": "layered",
     "TreeCoClustering": "tree",
+    "KernelCCA": "pairwise",
+    "PairwiseClusterAnalysis": "pairwise",
     "load": "base",
 }
 

@@ -8,12 +8,13 @@ sample is the offset, since coefficients found on centred kernels sum to zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
 
 from gingham.arrays import Floats, Ints
-from gingham.data.views import Matrix, column_means, densely, rows_of, sum_of_squares
+from gingham.data.views import Matrix, column_means, densely, from_parts, rows_of, sum_of_squares, to_parts
 from gingham.errors import GinghamError
 from gingham.solvers.primal import LinearView
 from gingham.solvers.viewkernels import Kernel
@@ -47,6 +48,27 @@ class ScoreFunction:
     def __call__(self, view: Matrix) -> Floats:
         scores: Floats = np.asarray(self.reading(view) @ self.weights) - self.offset
         return scores
+
+    def state(self) -> dict[str, Any]:
+        """Plain values and arrays, for a model file."""
+        kernel = self.reading.kernel
+        if not isinstance(kernel.function, str):
+            raise GinghamError(f"The kernel of {kernel.name} is a function, which a model file cannot hold.")
+        return {
+            "kernel": kernel.function,
+            "params": dict(kernel.params),
+            "name": kernel.name,
+            "n_columns": self.reading.n_columns,
+            "anchors": None if self.reading.anchors is None else to_parts(self.reading.anchors),
+            "weights": self.weights,
+            "offset": self.offset,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> ScoreFunction:
+        kernel = Kernel(state["kernel"], state["params"], state["name"])
+        anchors = None if state["anchors"] is None else from_parts(state["anchors"])
+        return cls(Reading(kernel, state["n_columns"], anchors), state["weights"], state["offset"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +122,11 @@ class Representation:
 def exact(view: Matrix, kernel: Kernel) -> Representation:
     """The n × n kernel itself."""
     gram = kernel.gram(view)
+    total = float(np.trace(gram))
     mean = gram.mean(axis=0)
     gram -= mean
     gram -= mean[:, None] - mean.mean()
-    scale = 1.0 / _mean_diagonal(float(np.trace(gram)), len(gram), kernel)
+    scale = 1.0 / _mean_diagonal(float(np.trace(gram)), total, len(gram), kernel)
     gram *= scale
     if kernel.linear:  # k(x) = X x: the score is linear in x itself and needs no training object
         rank = min(view.shape[1], len(gram) - 1)
@@ -130,9 +153,9 @@ def nystroem(view: Matrix, kernel: Kernel, landmarks: Ints) -> Representation:
     kept = d > max(d[-1], 0.0) * len(d) * np.finfo(float).eps
     root = u[:, kept] / np.sqrt(d[kept])
     features = readings @ root
+    total = sum_of_squares(features)
     features -= features.mean(axis=0)
-    trace = sum_of_squares(features)
-    scale = float(np.sqrt(1.0 / _mean_diagonal(trace, len(features), kernel)))
+    scale = float(np.sqrt(1.0 / _mean_diagonal(sum_of_squares(features), total, len(features), kernel)))
     lift = root if columns is None else np.asarray(columns @ root)
     return Representation(reading, mean, lift, scale, features.shape[1], features=scale * features)
 
@@ -143,7 +166,7 @@ def primal(view: Matrix, kernel: Kernel, dense: bool) -> Representation:
     mean = column_means(view)
     total = sum_of_squares(view)
     trace = total - n * float(mean @ mean)
-    scale = float(np.sqrt(1.0 / _mean_diagonal(trace, n, kernel, total)))
+    scale = float(np.sqrt(1.0 / _mean_diagonal(trace, total, n, kernel)))
     rank = min(view.shape[1], n - 1)
     if dense:
         features = scale * (densely(view) - mean)
@@ -155,10 +178,9 @@ def _itself(view: Matrix, kernel: Kernel) -> Reading:
     return Reading(kernel, view.shape[1])
 
 
-def _mean_diagonal(trace: float, n: int, kernel: Kernel, total: float | None = None) -> float:
-    """tr(K)/n of the centred kernel; refused when it vanishes."""
-    floor = np.finfo(float).eps * n * (abs(trace) if total is None else total)
-    if not trace > max(floor, 0.0):
+def _mean_diagonal(trace: float, total: float, n: int, kernel: Kernel) -> float:
+    """tr(K)/n of the centred kernel; refused when nothing of the uncentred ``total`` is left."""
+    if not trace > np.finfo(float).eps * n * abs(total):
         raise GinghamError(
             f"All objects look the same in {kernel.name} (its centred kernel is zero): leave the view out."
         )
