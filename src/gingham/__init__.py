@@ -16,6 +16,7 @@ _PUBLIC = {
     "Committee": "gingham.estimators",
     "Constant": "gingham.solvers.schedule",
     "Down": "gingham.solvers.schedule",
+    "ExplanatoryClustering": "gingham.estimators",
     "GinghamError": "gingham.errors",
     "GinghamWarning": "gingham.errors",
     "KernelCCA": "gingham.estimators",

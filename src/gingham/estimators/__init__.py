@@ -11,6 +11,7 @@ MODULES = {
     "Committee": "committee",
     "LayeredCoClusteringRegressor": "layered",
     "TreeCoClustering": "tree",
+    "ExplanatoryClustering": "explanatory",
     "KernelCCA": "pairwise",
     "PairwiseClusterAnalysis": "pairwise",
     "load": "base",

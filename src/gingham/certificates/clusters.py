@@ -1,0 +1,122 @@
+"""What is guaranteed about weighted pairwise clusters: how seldom the views contradict them, how much they cover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gingham.arrays import Floats
+from gingham.certificates import bounds
+from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.divergence import relative_entropy
+from gingham.certificates.law import GibbsLaw
+from gingham.errors import GinghamError
+
+BOUNDS = {
+    "log-wealth": (bounds.log_wealth, "log-wealth bound"),
+    "theorem-1": (bounds.theorem7, "P3 Theorem 1, eq. (6): kl(R_n‖R) ≤ [KL(Q,P) + ln 1/δ + ln 2√n]/n"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterCertificate:
+    """Two guarantees that hold together with probability 1 − δ.
+
+    A cluster that is always (or never) true contradicts nothing, so that a low risk alone says nothing: the
+    coverage stands beside it.
+
+    Attributes
+    ----------
+    risk : Certificate
+        E_Q P(f ≠ g) is at most ``risk.value``.
+    coverage : float
+        E_Q P̂(f = g = 1), the share of the observed objects that a drawn cluster explains in all views.
+    coverage_lower : float
+        On new objects it is at least this.
+    coverage_upper : float
+        And at most this.
+    chance : float
+        E_Q of the risk if the views were independent and each cluster as frequent as it is: what to beat.
+    """
+
+    risk: Certificate
+    coverage: float
+    coverage_lower: float
+    coverage_upper: float
+    chance: float
+
+    def explain(self) -> str:
+        """Both guarantees in plain words."""
+        return "\n".join(
+            [
+                f"A cluster drawn by its weight is contradicted by at most {self.risk.value:.4g} of new objects "
+                f"({self.risk.empirical:.4g} observed; {self.chance:.4g} if the views were independent).",
+                f"It explains between {self.coverage_lower:.4g} and {self.coverage_upper:.4g} of new objects in all "
+                f"views ({self.coverage:.4g} observed).",
+                f"All of this holds together with confidence {100 * (1 - self.risk.delta):g} %.",
+                "It rests on:",
+                *(f"  [{a.status}] {a.text}" for a in self.risk.assumptions),
+            ]
+        )
+
+
+def certify_clusters(
+    weights: Floats,
+    prior: Floats,
+    risks: Floats,
+    coverages: Floats,
+    chances: Floats,
+    n: int,
+    delta: float = 0.05,
+    bound: str = "log-wealth",
+) -> ClusterCertificate:
+    """Certify weights Q over clusters that were fixed before the n objects were seen.
+
+    Parameters
+    ----------
+    weights, prior : ndarray of shape (m,)
+        Q, chosen in view of the objects, and P, chosen before.
+    risks, coverages, chances : ndarray of shape (m,)
+        Of each cluster, on the objects.
+    delta : float
+        A third of it goes to the risk and a third to either side of the coverage.
+    bound : {"log-wealth", "theorem-1"}
+    """
+    if bound not in BOUNDS:
+        raise GinghamError(f"Unknown bound {bound!r}: use one of {', '.join(BOUNDS)}.")
+    if not 0 < delta < 1:
+        raise GinghamError(f"delta={delta} must lie strictly between 0 and 1.")
+    function, reference = BOUNDS[bound]
+    divergence = relative_entropy(weights, prior)
+    law, covered = _binary(float(weights @ risks)), _binary(float(weights @ coverages))
+    share = delta / 3
+    found = function(law, divergence, n, share)
+    risk = Certificate(
+        value=found.value,
+        empirical=law.mean,
+        bound=bound,
+        predictor="gibbs",
+        delta=delta,
+        n_tuples=n,
+        terms={"weights KL(Q‖P)": divergence, **found.price},
+        assumptions=(
+            Assumption("the objects are independent draws from one distribution", "given"),
+            Assumption("the clusters and the prior were fixed before these objects were seen", "given"),
+        ),
+        worst=1.0,
+        evidence=None,
+        parameters=found.parameters,
+        loss="contradiction",
+        reference=reference,
+    )
+    return ClusterCertificate(
+        risk,
+        covered.mean,
+        bounds.log_wealth_lower(covered, divergence, n, share).value,
+        bounds.log_wealth(covered, divergence, n, share).value,
+        float(weights @ chances),
+    )
+
+
+def _binary(mean: float) -> GibbsLaw:
+    mean = min(max(mean, 0.0), 1.0)
+    return GibbsLaw.of([0.0, 1.0], [1.0 - mean, mean], support=[0.0, 1.0])
