@@ -12,7 +12,7 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
 
-BACKENDS = ("auto", "compiled", "reference")
+BACKENDS = ("auto", "compiled", "reference", "accelerated")
 
 
 class Rows(NamedTuple):

@@ -8,13 +8,18 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import xlogy
 
 from gingham.arrays import Anything, Floats, Ints
 from gingham.errors import GinghamError
 
 TABLE = 2**20  # x ln x is looked up for counts below this
 TIE = 1e-9  # a move must gain more than this: rounding must not move items to and fro
+
+
+def _xlogx(x: Any) -> Any:
+    """x ln x, 0 at 0; without scipy, so that this package imports with numpy alone."""
+    x = np.asarray(x, dtype=np.float64)
+    return x * np.log(x, out=np.zeros_like(x), where=x > 0)
 
 
 class Board(NamedTuple):
@@ -166,7 +171,7 @@ def board_cost(board: Board) -> float:
     For "mass" that is N ln N − N·I-like: Σ_modes Σ φ(masses) − Σ φ(cells) = −N·I + (d − 1)·φ(N).
     """
     if board.kind in ("mass", "log"):
-        return float(xlogy(board.coarse, board.coarse).sum() - xlogy(board.fine, board.fine).sum())
+        return float(_xlogx(board.coarse).sum() - _xlogx(board.fine).sum())
     return float(envelopes(board.kind, board.fine.reshape(-1, n_features(board)), board.coef).sum())
 
 
@@ -188,7 +193,7 @@ def size_cost(board: Board, moving: Sequence[int]) -> float:
     total = 0.0
     for mode in moving:
         sizes = board.sizes[board.first_cluster[mode] : board.first_cluster[mode + 1]]
-        total += float(xlogy(sizes.sum(), sizes.sum()) - xlogy(sizes, sizes).sum())
+        total += float(_xlogx(sizes.sum()) - _xlogx(sizes).sum())
     return total
 
 

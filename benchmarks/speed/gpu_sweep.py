@@ -1,0 +1,225 @@
+"""A whole sweep of soft co-clustering on one GPU: checked against the plain reference, then timed.
+
+Needs torch and numpy alone. Fresh planted ratings are drawn on the device; a sweep is both modes with costs,
+memberships, answers and objective. Median of repeated sweeps after warm-up, by device events.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
+import itertools
+
+from gingham.kernels import Rows, accelerated, gather, reference
+
+
+def draw(weights: torch.Tensor, n: int) -> torch.Tensor:
+    cumulative = (weights / weights.sum()).double().cumsum(0)
+    out = torch.empty(n, dtype=torch.int32, device=weights.device)
+    for at in range(0, n, 100_000_000):
+        size = min(100_000_000, n - at)
+        uniform = torch.rand(size, device=weights.device, dtype=torch.double)
+        out[at : at + size] = torch.searchsorted(cumulative, uniform).clamp_(max=len(weights) - 1).int()
+    return out
+
+
+def planted(shape: tuple[int, ...], n: int, n_labels: int, device: str) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Codes of every mode (power-law popularity) and labels of a planted 8 × 8 (× 8) checkerboard with noise."""
+    codes = []
+    for j, items in enumerate(shape):
+        rank = torch.arange(1, items + 1, device=device).float()
+        weights = (torch.rand(items, device=device) + 0.01) ** -0.6 if j == 0 else rank**-0.8
+        codes.append(draw(weights, n))
+    parts = [torch.randint(0, 8, (items,), device=device) for items in shape]
+    table = torch.randn([8] * len(shape), device=device) * 1.2
+    labels = torch.empty(n, dtype=torch.int32, device=device)
+    for at in range(0, n, 50_000_000):
+        s = slice(at, at + 50_000_000)
+        mean = table[tuple(part[code[s].long()] for part, code in zip(parts, codes))]
+        noisy = (2 + mean + torch.randn(len(mean), device=device)).round()
+        labels[s] = noisy.clamp(0, n_labels - 1).int()
+    return codes, labels
+
+
+def start(shape, m, n_labels, device):
+    table = torch.arange(n_labels, device=device).float()
+    cell = accelerated.TableCell((table[:, None] - table[None, :]).abs())
+    assigns = [torch.softmax(6 * torch.rand(n, k, device=device), 1) for n, k in zip(shape, m)]
+    return cell, assigns, torch.randint(0, n_labels, m, device=device)
+
+
+def check(device: str) -> dict:
+    """Projection and three sweeps against the numpy reference in float64, on fresh random data."""
+    worst = {}
+    for d, dense, half in [(2, False, False), (2, True, False), (3, False, False), (2, False, True)]:
+        shape, m = (300, 120, 40)[:d], (13, 6, 4)[:d]
+        codes, labels = planted(shape, 40_000, 5, device)
+        cell, assigns, answers = start(shape, m, 5, device)
+        features = None
+        if dense:
+            cell, answers = accelerated.QuadraticCell(), answers.float()
+            features = torch.stack([labels.float() ** k for k in range(3)], 1)
+        options = {"half": half, "block_bytes": 2**20}
+        saved = accelerated.CACHE_BYTES
+        accelerated.CACHE_BYTES = 2048  # many slices and blocks, as in a large problem
+        grid = accelerated.make_grid(
+            codes, None if dense else labels, features, None, shape, cell, assigns, answers, device=device, **options
+        )
+        slow = accelerated.make_grid(
+            [c.cpu() for c in codes], None if dense else labels.cpu(), None if features is None else features.cpu().double(),
+            None, shape, cpu(cell), [q.cpu() for q in assigns], answers.cpu() if not dense else answers.cpu().double(),
+            device="cpu", dtype="float64",
+        )  # fmt: skip
+        accelerated.CACHE_BYTES = saved
+        key = f"d={d} {'moments' if dense else 'one-hot'}{' bf16' if half else ''}"
+        tables = [slow.copies[j] for j in range(d) if j != 0]
+        rows = rows_of(codes, labels, shape, dense)
+        expected = np.zeros((shape[0], 3 if dense else 5, int(np.prod(m[1:]))))
+        reference.project(rows, tuple(q.numpy() for q in tables), 0, shape[0], expected)
+        got = np.concatenate(
+            [
+                accelerated.project_block(grid.layouts[0], b, [grid.copies[j] for j in range(d) if j]).cpu().numpy()
+                for b in grid.layouts[0].blocks
+            ]
+        )
+        worst[f"{key} project"] = float(np.linalg.norm(got - expected) / np.linalg.norm(expected))
+        for _ in range(3):
+            fast, right = grid.sweep(0.05), slow.sweep(0.05)
+        worst[f"{key} objective after 3 sweeps"] = float(((fast.cpu() - right).abs() / right.abs().clamp(min=1)).max())
+        worst[f"{key} memberships"] = float(
+            max((a.cpu().double() - b).abs().max() for a, b in zip(grid.assigns, slow.assigns))
+        )
+    return worst
+
+
+def cpu(cell):
+    return accelerated.TableCell(cell.table.cpu().double()) if hasattr(cell, "table") else cell
+
+
+def rows_of(codes, labels, shape, dense) -> Rows:
+    item = codes[0].cpu().numpy()
+    y = labels.cpu().numpy()
+    order = np.lexsort([y, item])
+    return Rows(
+        indptr=np.concatenate([[0], np.cumsum(np.bincount(item, minlength=shape[0]))]).astype(np.int64),
+        others=np.array([c.cpu().numpy()[order] for c in codes[1:]], dtype=np.int32),
+        labels=None if dense else y[order].astype(np.int32),
+        features=np.vander(y[order].astype(float), 3, increasing=True) if dense else None,
+        weights=None,
+        n_features=3 if dense else 5,
+    )
+
+
+def median_ms(call, repeats: int) -> float:
+    pairs = []
+    for _ in range(repeats):
+        a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        a.record()
+        call()
+        b.record()
+        pairs.append((a, b))
+    torch.cuda.synchronize()
+    times = sorted(a.elapsed_time(b) for a, b in pairs)
+    return times[len(times) // 2]
+
+
+def measure(shape, n, m, half: bool, repeats: int, device: str = "cuda", parts: bool = True) -> dict:
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    codes, labels = planted(shape, n, 5, device)
+    cell, assigns, answers = start(shape, m, 5, device)
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    grid = accelerated.make_grid(codes, labels, None, None, shape, cell, assigns, answers, device=device, half=half)
+    torch.cuda.synchronize()
+    out = {"shape": shape, "tuples": n, "clusters": m, "bf16": half, "sort_s": time.perf_counter() - began}
+    del codes, labels, assigns
+    torch.cuda.empty_cache()
+    objectives = [grid.sweep(1.0) for _ in range(4)]
+    out["sweep_ms"] = median_ms(lambda: objectives.append(grid.sweep(1.0)), repeats)
+    totals = [float(o.sum()) for o in objectives]
+    rises = [(b - a) / abs(a) for a, b in itertools.pairwise(totals)]
+    out["largest_relative_rise"] = max(rises)
+    out["memory_gib"] = torch.cuda.max_memory_allocated() / 2**30
+    torch.cuda.synchronize()
+    began = time.perf_counter()
+    for _ in range(100 if n <= 2e8 else 10):
+        last = grid.sweep(1.0)
+    float(last[0])
+    out["sweeps_wall_s"] = [100 if n <= 2e8 else 10, time.perf_counter() - began]
+    if parts:
+        for axis, name in enumerate(("rows", "columns", "third")[: len(shape)]):
+            others = [grid.copies[j] for j in range(len(shape)) if j != axis]
+            tuples = grid.layouts[axis]
+            call = lambda t=tuples, o=others, a=axis: accelerated.project_block(t, t.blocks[0], o, grid.buffers[a])  # noqa: E731
+            out[f"project_{name}_ms"] = median_ms(call, 5)
+            out[f"project_{name}_runs"] = [
+                sum(b.begin.numel() for b in tuples.blocks),
+                sum(b.n_partials for b in tuples.blocks),
+            ]
+    return out
+
+
+def reproducible(shape, n, m, device="cuda") -> bool:
+    results = []
+    for _ in range(2):
+        torch.manual_seed(5)
+        codes, labels = planted(shape, n, 5, device)
+        cell, assigns, answers = start(shape, m, 5, device)
+        grid = accelerated.make_grid(codes, labels, None, None, shape, cell, assigns, answers, device=device)
+        for _ in range(5):
+            grid.sweep(1.0)
+        results.append([q.clone() for q in grid.assigns])
+    return all(bool(torch.equal(a, b)) for a, b in zip(*results))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", default=os.environ.get("OUT", ".") + "/speed_gpu.json")
+    parser.add_argument("--tune", action="store_true", help="try kernel settings on the 100-million problem")
+    parser.add_argument("--billion", action="store_true")
+    args = parser.parse_args()
+    torch.manual_seed(int(time.time()))  # fresh data every run
+    torch.backends.cuda.matmul.allow_tf32 = False
+    results: dict = {"check": check("cuda"), "reproducible": reproducible((50_000, 5_000), 5_000_000, (64, 64))}
+    print(json.dumps(results, indent=1), flush=True)
+    big = ((480_000, 17_770), 100_000_000, (64, 64))
+    if args.tune:
+        for tuples in (8, 16, 32):
+            for run in (512, 1024, 4096):
+                for cache in (16, 24, 40, 400):
+                    gather.TUPLES, accelerated.RUN, accelerated.CACHE_BYTES = tuples, run, cache * 2**20
+                    r = measure(*big, half=False, repeats=10)
+                    keys = ("sweep_ms", "project_rows_ms", "project_columns_ms")
+                    print(tuples, run, cache, {k: round(r[k], 2) for k in keys}, flush=True)
+        return
+    results["sweeps"] = []
+    for half in (False, True):
+        results["sweeps"].append(measure(*big, half=half, repeats=40))
+        results["sweeps"].append(measure(big[0], big[1], (16, 16), half=half, repeats=40))
+        print(json.dumps(results["sweeps"][-2:], indent=None), flush=True)
+    results["sweeps"].append(measure((100_000, 20_000, 500), 20_000_000, (16, 16, 8), half=False, repeats=10))
+    print(json.dumps(results["sweeps"][-1]), flush=True)
+    if args.billion:
+        results["sweeps"].append(measure((2_400_000, 88_850), 1_000_000_000, (64, 64), half=False, repeats=10))
+        print(json.dumps(results["sweeps"][-1]), flush=True)
+    document = {
+        "versions": {"torch": torch.__version__, "numpy": np.__version__},
+        "machine": {"gpu": torch.cuda.get_device_name()},
+        "settings": {"tuples": gather.TUPLES, "run": accelerated.RUN, "cache_bytes": accelerated.CACHE_BYTES},
+        "results": results,
+    }
+    Path(args.out).write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

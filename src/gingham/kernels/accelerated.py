@@ -1,0 +1,419 @@
+"""torch: `project` and whole sweeps on a GPU. Imports with torch and numpy alone; triton where it is there.
+
+Tuples are sorted once per mode by (block of the other mode, item, label). One program sums the assignments of
+one run of equal keys; the block keeps the gathered rows in the cache, and long runs are cut, so that a popular
+item does not keep one program busy alone. Items whose tuples fell into several runs are added up in a second
+pass, in a fixed order: results are the same bits every time.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+import torch
+
+from gingham.arrays import Anything, Floats
+from gingham.kernels.layout import Rows
+
+try:  # CPU builds of torch come without it
+    from gingham.kernels import gather
+except ImportError:  # pragma: no cover - depends on the installation
+    gather = None  # type: ignore[assignment]
+
+CACHE_BYTES = 24 * 2**20  # of gathered assignments in use at a time
+RUN = 1024  # tuples one program adds up
+INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Runs of tuples that belong to one row of the result, for the rows of one block of items.
+
+    ``target`` of a run is its row, or n_rows + p where the row has several runs and this one's sum is partial p;
+    ``fold_*`` say which partials belong to which row.
+    """
+
+    first: int  # items first … last − 1
+    last: int
+    n_rows: int  # (last − first) · K, or · 1 for dense features
+    begin: Any
+    end: Any
+    target: Any
+    n_partials: int
+    fold_row: Any
+    fold_begin: Any
+    fold_end: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The tuples of one mode on the device, sorted."""
+
+    n_items: int
+    n_features: int
+    one_hot: bool
+    others: tuple[Any, ...]  # int32 codes of the other modes
+    scales: tuple[Any, ...]  # one weight vector per feature (dense), or at most one (one-hot)
+    blocks: tuple[Runs, ...]
+
+
+def layout(
+    item: Any,
+    others: Sequence[Any],
+    labels: Any | None,
+    features: Any | None,
+    weights: Any | None,
+    n_items: int,
+    n_features: int,
+    widths: Sequence[int],
+    n_others: Sequence[int],
+    block_bytes: int = 2**34,
+    itemsize: int = 4,
+) -> Layout:
+    """Sort the tuples (tensors on the device) for projection onto one mode.
+
+    ``widths`` and ``n_others`` are the numbers of clusters and items of the other modes; they set how many items
+    of the first other mode share the cache, and how many rows of the result fit in ``block_bytes``.
+    """
+    device = item.device
+    per_item = n_features if labels is not None else 1
+    row_bytes = 4 * n_features * max(1, prod(widths))
+    per_block = max(1, min(n_items, block_bytes // row_bytes))
+    slices = 1
+    if others:
+        table = n_others[0] * widths[0] * itemsize
+        slices = max(1, -(-table // CACHE_BYTES)) if table > 2 * CACHE_BYTES else 1
+    n_blocks = -(-n_items // per_block)
+    wide = n_blocks * slices * per_block * per_item > INT32
+    key = item.to(torch.int64 if wide else torch.int32)
+    if n_blocks > 1 or slices > 1:
+        block = torch.div(key, per_block, rounding_mode="floor")
+        part = torch.zeros_like(key)
+        if slices > 1:
+            size = -(-n_others[0] // slices)
+            part = torch.div(others[0], size, rounding_mode="floor").to(key.dtype)
+        key = (block * slices + part) * per_block + key % per_block
+        del block, part
+    if labels is not None:
+        key = key * per_item + labels.to(key.dtype)
+    key, order = torch.sort(key, stable=True)
+    sorted_others = tuple(code[order].to(torch.int32) for code in others)
+    scales = []
+    if features is not None:
+        for k in range(n_features):
+            column = features[:, k] if weights is None else features[:, k] * weights
+            scales.append(column[order].float())
+    elif weights is not None:
+        scales.append(weights[order].float())
+    del order
+    keys, counts = torch.unique_consecutive(key, return_counts=True)
+    del key
+    keys = keys.long()
+    stride = per_block * per_item
+    block_of = torch.div(keys, slices * stride, rounding_mode="floor")
+    row_of = keys % stride
+    ends = counts.cumsum(0)
+    cuts = torch.searchsorted(block_of, torch.arange(n_blocks + 1, device=device)).tolist()
+    blocks = []
+    for b in range(n_blocks):
+        inside = slice(cuts[b], cuts[b + 1])
+        last = min(n_items, (b + 1) * per_block)
+        blocks.append(_runs(b * per_block, last, per_item, row_of[inside], counts[inside], ends[inside]))
+    return Layout(n_items, n_features, labels is not None, sorted_others, tuple(scales), tuple(blocks))
+
+
+def _runs(first: int, last: int, per_item: int, rows: Any, counts: Any, ends: Any) -> Runs:
+    """Cut segments into runs of at most RUN tuples and number the partial sums."""
+    n_rows = (last - first) * per_item
+    pieces = torch.div(counts + RUN - 1, RUN, rounding_mode="floor")
+    segment = torch.repeat_interleave(torch.arange(len(pieces), device=rows.device), pieces)
+    nth = torch.arange(len(segment), device=rows.device) - (pieces.cumsum(0) - pieces)[segment]
+    begin = (ends - counts)[segment] + nth * RUN
+    end = torch.minimum(begin + RUN, ends[segment])
+    row = rows[segment]
+    per_row = torch.bincount(row, minlength=n_rows)
+    several = per_row[row] > 1
+    # Partials are numbered row by row, so that a row's partials lie side by side.
+    order = torch.argsort(row[several], stable=True)
+    partial = torch.empty_like(order)
+    partial[order] = torch.arange(len(order), device=rows.device)
+    target = row.clone()
+    target[several] = n_rows + partial
+    fold_row = torch.nonzero(per_row > 1).ravel()
+    sizes = per_row[fold_row]
+    fold_end = sizes.cumsum(0)
+    kind = torch.int64 if len(ends) and int(ends[-1]) > INT32 else torch.int32
+    return Runs(
+        first, last, n_rows,
+        begin.to(kind), end.to(kind), target, len(order),
+        fold_row, (fold_end - sizes).to(torch.int32), fold_end.to(torch.int32),
+    )  # fmt: skip
+
+
+def project_block(tuples: Layout, block: Runs, assigns: Sequence[Any], buffer: Any | None = None) -> Any:
+    """A[x, k, r] for the items of one block, shape (items, K, Π m_j), float32 (float64 for float64 assignments)."""
+    width = prod(int(q.shape[1]) for q in assigns)
+    dtype = torch.float64 if assigns and assigns[0].dtype == torch.float64 else torch.float32
+    device = tuples.blocks[0].begin.device
+    repeats = 1 if tuples.one_hot else tuples.n_features
+    items = block.last - block.first
+    result = []
+    for k in range(repeats):
+        scale = None
+        if tuples.scales:
+            scale = tuples.scales[0] if tuples.one_hot else tuples.scales[k]
+        size = block.n_rows + block.n_partials
+        sums = buffer if buffer is not None and repeats == 1 else torch.zeros(size, width, dtype=dtype, device=device)
+        if buffer is not None and len(tuples.blocks) > 1:
+            sums = sums[:size].zero_()  # rows without tuples differ from block to block
+        if gather is not None and device.type == "cuda" and len(assigns) in (1, 2) and dtype == torch.float32:
+            gather.run_sums(block, tuples.others, scale, assigns, sums)
+        else:
+            _plain_sums(block, tuples.others, scale, assigns, sums[:size])
+        result.append(sums[: block.n_rows])
+    if repeats == 1:
+        return result[0].view(items, -1, width)
+    return torch.stack(result, dim=1)
+
+
+def buffer_for(tuples: Layout, width: int, device: Any) -> Any:
+    """Room for the sums of the largest block; rows without tuples stay zero."""
+    size = max(block.n_rows + block.n_partials for block in tuples.blocks)
+    return torch.zeros(size, width, dtype=torch.float32, device=device)
+
+
+def _plain_sums(block: Runs, others: Sequence[Any], scale: Any, assigns: Sequence[Any], sums: Any) -> None:
+    """The same sums without triton: a sparse product for one other mode, chunks of outer products for more."""
+    if len(block.begin) == 0:
+        return
+    low, high = int(block.begin[0]), int(block.end[-1])
+    lengths = (block.end - block.begin).long()
+    target = torch.repeat_interleave(block.target, lengths)
+    dtype = sums.dtype
+    if len(others) == 1:
+        crow = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        values = torch.ones(high - low, dtype=dtype, device=sums.device) if scale is None else scale[low:high].to(dtype)
+        shape = (len(lengths), int(assigns[0].shape[0]))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # torch calls its sparse products beta
+            matrix = torch.sparse_csr_tensor(crow, others[0][low:high].long(), values, size=shape)
+            sums[block.target] = matrix @ assigns[0].to(dtype)
+    else:
+        sums.zero_()
+        step = max(1, 2**24 // max(1, sums.shape[1]))
+        for at in range(low, high, step):
+            stop = min(at + step, high)
+            product = torch.ones(stop - at, 1, dtype=dtype, device=sums.device)
+            for code, q in zip(others, assigns):
+                factor = q.to(dtype)[code[at:stop].long()]
+                product = (product[:, :, None] * factor[:, None, :]).reshape(stop - at, -1)
+            if scale is not None:
+                product = product * scale[at:stop, None].to(dtype)
+            sums.index_add_(0, target[at - low : stop - low], product)
+    for row, begin, end in zip(block.fold_row.tolist(), block.fold_begin.tolist(), block.fold_end.tolist()):
+        sums[row] = sums[block.n_rows + begin : block.n_rows + end].sum(0)
+
+
+# cells on the device
+
+
+@dataclass(frozen=True, eq=False)
+class TableCell:
+    """A loss table (|Y|, answers): statistics are label histograms."""
+
+    table: Any
+
+    def answer(self, statistics: Any) -> Any:
+        total = statistics.reshape(-1, statistics.shape[-1]).sum(0)
+        empty = statistics.sum(-1, keepdim=True) <= 0
+        return (torch.where(empty, total, statistics) @ self.table.to(statistics.dtype)).argmin(-1)
+
+    def coef(self, answer: Any) -> Any:
+        return self.table.T[answer]
+
+
+@dataclass(frozen=True)
+class QuadraticCell:
+    """Squared error: statistics are (count, sum, sum of squares)."""
+
+    def answer(self, statistics: Any) -> Any:
+        total = statistics.reshape(-1, 3).sum(0)
+        count = statistics[..., 0]
+        return torch.where(count > 0, statistics[..., 1] / count.clamp(min=1e-30), total[1] / total[0].clamp(min=1e-30))
+
+    def coef(self, answer: Any) -> Any:
+        return torch.stack([answer**2, -2.0 * answer, torch.ones_like(answer)], dim=-1)
+
+
+@dataclass(frozen=True)
+class LogCell:
+    """Log loss with every probability at least ``floor``: statistics are label histograms."""
+
+    floor: float
+
+    def answer(self, statistics: Any) -> Any:
+        total = statistics.reshape(-1, statistics.shape[-1]).sum(0)
+        filled = torch.where(statistics.sum(-1, keepdim=True) <= 0, total, statistics)
+        p = filled / filled.sum(-1, keepdim=True)
+        ordered, _ = torch.sort(p, dim=-1)
+        below = torch.arange(p.shape[-1], device=p.device, dtype=p.dtype)
+        kept = p.sum(-1, keepdim=True) - torch.cumsum(ordered, -1) + ordered
+        scale = kept / (1.0 - below * self.floor)
+        first = (ordered >= self.floor * scale).int().argmax(-1, keepdim=True)
+        return torch.clamp(p / torch.gather(scale, -1, first), min=self.floor)
+
+    def coef(self, answer: Any) -> Any:
+        return -torch.log(answer)
+
+
+Cell = TableCell | QuadraticCell | LogCell
+
+
+class Grid:
+    """A co-clustering of one grid that lives on the device: `sweep` never waits for the host.
+
+    Parameters
+    ----------
+    layouts : one Layout per mode
+    assigns : one (n_items, m) tensor per mode, float32 or float64
+    answers : tensor of shape (m_1, …, m_d[, |Y|])
+    half : bool
+        Gather from bfloat16 copies of the assignments; sums stay float32.
+    """
+
+    def __init__(self, layouts: Sequence[Layout], cell: Cell, assigns: Sequence[Any], answers: Any, half: bool) -> None:
+        self.layouts, self.cell, self.half = tuple(layouts), cell, half
+        self.assigns = [q.contiguous() for q in assigns]
+        self.answers = answers
+        self.copies = [self._copy(q) for q in self.assigns]
+        self.mass = [q.mean(0, dtype=torch.float64) for q in self.assigns]
+        self.entropy = [torch.special.xlogy(q, q).sum(dtype=torch.float64) for q in self.assigns]
+        self.buffers = []
+        device = self.assigns[0].device
+        for axis, tuples in enumerate(self.layouts):
+            width = prod(int(q.shape[1]) for j, q in enumerate(self.assigns) if j != axis)
+            fits = tuples.one_hot and self.assigns[0].dtype == torch.float32
+            self.buffers.append(buffer_for(tuples, width, device) if fits else None)
+
+    def _copy(self, q: Any) -> Any:
+        return q.to(torch.bfloat16) if self.half else q
+
+    def sweep(self, beta: float) -> Any:
+        """One pass over all modes. Returns N·L̂ and n Ī of every mode as one device tensor."""
+        loss = None
+        for axis in range(len(self.assigns)):
+            loss = self.step(axis, beta)
+        terms = [loss]
+        for q, mass, entropy in zip(self.assigns, self.mass, self.entropy):
+            terms.append(entropy - q.shape[0] * torch.special.xlogy(mass, mass).sum())
+        return torch.stack([term.double() for term in terms])
+
+    def step(self, axis: int, beta: float) -> Any:
+        """q(c|x) ∝ qbar(c) exp(−β G) for one mode, then its mass and the answers (P0 eqs. 40-42)."""
+        q = self.assigns[axis]
+        others = [self.copies[j] for j in range(len(self.assigns)) if j != axis]
+        coef = torch.movedim(self.cell.coef(self.answers), (axis, -1), (0, 1))
+        m = coef.shape[0]
+        weights = coef.reshape(m, -1).to(q.dtype).T.contiguous()
+        log_mass = torch.log(self.mass[axis]).clamp(min=-1e30).to(q.dtype)
+        table = torch.zeros(m, weights.shape[0], dtype=q.dtype, device=q.device)
+        mass = torch.zeros(m, dtype=torch.float64, device=q.device)
+        entropy = torch.zeros((), dtype=torch.float64, device=q.device)
+        for block in self.layouts[axis].blocks:
+            sums = project_block(self.layouts[axis], block, others, self.buffers[axis]).reshape(
+                block.last - block.first, -1
+            )
+            part = q[block.first : block.last]
+            copy = self.copies[axis][block.first : block.last] if self.half else None
+            block_mass, block_entropy = gibbs(log_mass, sums @ weights, beta, part, copy)
+            mass += block_mass
+            entropy += block_entropy
+            table += part.T @ sums
+        self.mass[axis], self.entropy[axis] = mass / q.shape[0], entropy
+        shape = [int(p.shape[1]) for j, p in enumerate(self.assigns) if j != axis]
+        cells = torch.movedim(table.reshape(m, -1, *shape), (0, 1), (axis, -1)).double()
+        self.answers = self.cell.answer(cells)
+        return (self.cell.coef(self.answers).double() * cells).sum()
+
+
+def gibbs(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any | None) -> tuple[Any, Any]:
+    """Fill ``out`` (and its bfloat16 copy) with the new memberships; returns column sums and Σ q ln q."""
+    if gather is not None and cost.is_cuda and cost.dtype == torch.float32:
+        return gather.gibbs_rows(log_mass, cost, beta, out, copy)
+    logits = log_mass - beta * cost
+    out.copy_(torch.softmax(logits, 1))
+    if copy is not None:
+        copy.copy_(out)
+    return out.sum(0, dtype=torch.float64), torch.special.xlogy(out, out).sum(dtype=torch.float64)
+
+
+# doors for numpy callers
+
+
+def device_name() -> str:
+    """The device that work would go to."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out: Floats) -> None:
+    """`project` of the other backends, through the device: for checks and single calls."""
+    device = device_name()
+    low, high = int(rows.indptr[start]), int(rows.indptr[stop])
+    item = torch.from_numpy(np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))).to(device)
+    move = lambda a: None if a is None else torch.from_numpy(np.ascontiguousarray(a[low:high])).to(device)  # noqa: E731
+    others = [torch.from_numpy(np.ascontiguousarray(code[low:high])).to(device) for code in rows.others]
+    tables = [torch.from_numpy(np.ascontiguousarray(q)).to(device) for q in assigns]
+    tuples = layout(
+        item, others, move(rows.labels), move(rows.features), move(rows.weights),
+        stop - start, rows.n_features, [q.shape[1] for q in assigns], [q.shape[0] for q in assigns],
+    )  # fmt: skip
+    for block in tuples.blocks:
+        out[block.first : block.last] = project_block(tuples, block, tables).cpu().numpy()
+
+
+def make_grid(
+    codes: Sequence[Anything],
+    labels: Anything | None,
+    features: Anything | None,
+    weights: Anything | None,
+    shape: Sequence[int],
+    cell: Cell,
+    assigns: Sequence[Anything],
+    answers: Anything,
+    *,
+    device: str | None = None,
+    dtype: str = "float32",
+    half: bool = False,
+    block_bytes: int = 2**34,
+) -> Grid:
+    """Move a sample and a start to the device and sort it for every mode. Arrays may be numpy or torch."""
+    place = torch.device(device or device_name())
+    kind = getattr(torch, dtype)
+    put = lambda a, t=None: None if a is None else torch.as_tensor(a).to(place, t)  # noqa: E731
+    columns = [put(code) for code in codes]
+    tables = [put(q, kind) for q in assigns]
+    n_features = int(cell.coef(put(answers)).shape[-1])
+    layouts = []
+    for axis in range(len(columns)):
+        others = [j for j in range(len(columns)) if j != axis]
+        layouts.append(
+            layout(
+                columns[axis],
+                [columns[j] for j in others],
+                put(labels),
+                put(features, kind),
+                put(weights, kind),
+                shape[axis],
+                n_features,
+                [int(tables[j].shape[1]) for j in others],
+                [shape[j] for j in others],
+                block_bytes,
+                2 if half else 4,
+            )
+        )
+    return Grid(layouts, cell, tables, put(answers), half)

@@ -1,0 +1,131 @@
+"""triton kernels of the torch backend: sums of gathered rows, and memberships from costs."""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+TUPLES = 16  # tuples one program loads at a time
+ROWS = 32  # items one program of gibbs handles
+
+
+@triton.jit
+def _gather_one(
+    begin, end, target, index, scale, table, out, m, SCALED: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr
+):
+    """Equivalent to ``out[target[t]] = (scale * table[index])[begin[t]:end[t]].sum(0)``."""
+    t = tl.program_id(0)
+    start, stop = tl.load(begin + t), tl.load(end + t)
+    row = tl.load(target + t).to(tl.int64)
+    c, k = tl.arange(0, BM), tl.arange(0, BK)
+    acc = tl.zeros((BK, BM), tl.float32)
+    for p in range(start, stop, BK):
+        ok = (p + k) < stop
+        j = tl.load(index + p + k, mask=ok, other=0).to(tl.int64)
+        q = tl.load(table + j[:, None] * m + c[None, :], mask=ok[:, None] & (c[None, :] < m), other=0.0).to(tl.float32)
+        if SCALED:
+            q *= tl.load(scale + p + k, mask=ok, other=0.0)[:, None]
+        acc += q
+    tl.store(out + row * m + c, tl.sum(acc, 0), mask=c < m)
+
+
+@triton.jit
+def _gather_two(
+    begin, end, target, index1, index2, scale, table1, table2, out, m1, m2,
+    SCALED: tl.constexpr, B1: tl.constexpr, B2: tl.constexpr,
+):  # fmt: skip
+    """Equivalent to ``out[target[t]] = Σ_e scale[e] * outer(table1[index1[e]], table2[index2[e]])``."""
+    t = tl.program_id(0)
+    start, stop = tl.load(begin + t), tl.load(end + t)
+    row = tl.load(target + t).to(tl.int64)
+    a, b = tl.arange(0, B1), tl.arange(0, B2)
+    acc = tl.zeros((B1, B2), tl.float32)
+    for p in range(start, stop):
+        i, j = tl.load(index1 + p).to(tl.int64), tl.load(index2 + p).to(tl.int64)
+        q1 = tl.load(table1 + i * m1 + a, mask=a < m1, other=0.0).to(tl.float32)
+        q2 = tl.load(table2 + j * m2 + b, mask=b < m2, other=0.0).to(tl.float32)
+        if SCALED:
+            q1 *= tl.load(scale + p)
+        acc += q1[:, None] * q2[None, :]
+    at = out + row * m1 * m2 + a[:, None] * m2 + b[None, :]
+    tl.store(at, acc, mask=(a[:, None] < m1) & (b[None, :] < m2))
+
+
+@triton.jit
+def _fold(fold_row, fold_begin, fold_end, out, n_rows, width, BM: tl.constexpr):
+    """Equivalent to ``out[fold_row[t]] = out[n_rows + fold_begin[t]:n_rows + fold_end[t]].sum(0)``."""
+    t = tl.program_id(0)
+    c = tl.program_id(1) * BM + tl.arange(0, BM)
+    row = tl.load(fold_row + t).to(tl.int64)
+    acc = tl.zeros((BM,), tl.float32)
+    for p in range(tl.load(fold_begin + t), tl.load(fold_end + t)):
+        acc += tl.load(out + (n_rows + p).to(tl.int64) * width + c, mask=c < width, other=0.0)
+    tl.store(out + row * width + c, acc, mask=c < width)
+
+
+@triton.jit
+def _gibbs(
+    log_mass, cost, out, copy, sums, entropy, beta, n, m, COPY: tl.constexpr, BR: tl.constexpr, BM: tl.constexpr
+):
+    """Equivalent to ``q = softmax(log_mass − beta * cost, axis=1)`` with its column sums and Σ q ln q per block."""
+    pid = tl.program_id(0)
+    r = (pid * BR + tl.arange(0, BR)).to(tl.int64)
+    c = tl.arange(0, BM)
+    inside = (r[:, None] < n) & (c[None, :] < m)
+    at = r[:, None] * m + c[None, :]
+    logit = tl.load(log_mass + c, mask=c < m, other=-1e30)[None, :] - beta * tl.load(cost + at, mask=inside, other=0.0)
+    logit = tl.where(c[None, :] < m, logit, -1e38)
+    logit -= tl.max(logit, 1)[:, None]
+    e = tl.exp(logit)
+    e = tl.where(inside, e, 0.0)
+    norm = tl.sum(e, 1)
+    norm = tl.where(norm > 0, norm, 1.0)
+    q = e / norm[:, None]
+    tl.store(out + at, q, mask=inside)
+    if COPY:
+        tl.store(copy + at, q.to(tl.bfloat16), mask=inside)
+    tl.store(sums + pid.to(tl.int64) * m + c, tl.sum(q, 0), mask=c < m)
+    plogp = tl.where(q > 0, q * (logit - tl.log(norm)[:, None]), 0.0)
+    tl.store(entropy + pid, tl.sum(tl.sum(plogp, 1), 0))
+
+
+def run_sums(block: Any, others: Any, scale: Any, assigns: Any, sums: Any) -> None:
+    """Sum every run of the block, then fold the partial sums of rows that have several."""
+    n_runs = block.begin.numel()
+    if n_runs == 0:
+        return
+    widths = [int(q.shape[1]) for q in assigns]
+    width = sums.shape[1]
+    dummy = sums if scale is None else scale
+    if len(assigns) == 1:
+        _gather_one[(n_runs,)](
+            block.begin, block.end, block.target, others[0], dummy, assigns[0], sums, width,
+            SCALED=scale is not None, BM=triton.next_power_of_2(width), BK=TUPLES, num_warps=1,
+        )  # fmt: skip
+    else:
+        _gather_two[(n_runs,)](
+            block.begin, block.end, block.target, others[0], others[1], dummy, assigns[0], assigns[1], sums, *widths,
+            SCALED=scale is not None, B1=triton.next_power_of_2(widths[0]), B2=triton.next_power_of_2(widths[1]),
+            num_warps=4,
+        )  # fmt: skip
+    if block.n_partials:
+        piece = min(128, triton.next_power_of_2(width))
+        grid = (block.fold_row.numel(), triton.cdiv(width, piece))
+        _fold[grid](block.fold_row, block.fold_begin, block.fold_end, sums, block.n_rows, width, BM=piece, num_warps=1)
+
+
+def gibbs_rows(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any) -> tuple[Any, Any]:
+    """New memberships into ``out`` (and ``copy``, bfloat16); returns their column sums and Σ q ln q, float64."""
+    n, m = cost.shape
+    n_programs = triton.cdiv(n, ROWS)
+    sums = torch.empty(n_programs, m, dtype=torch.float32, device=cost.device)
+    entropy = torch.empty(n_programs, dtype=torch.float32, device=cost.device)
+    _gibbs[(n_programs,)](
+        log_mass, cost, out, out if copy is None else copy, sums, entropy, beta, n, m,
+        COPY=copy is not None, BR=ROWS, BM=triton.next_power_of_2(m), num_warps=4,
+    )  # fmt: skip
+    return sums.sum(0, dtype=torch.float64), entropy.sum(dtype=torch.float64)
