@@ -75,7 +75,7 @@ def check(device: str) -> dict:
             codes, None if dense else labels, features, None, shape, cell, assigns, answers, device=device, **options
         )
         slow = accelerated.make_grid(
-            [c.cpu() for c in codes], None if dense else labels.cpu(), None if features is None else features.cpu().double(),
+            [c.cpu() for c in codes], None if dense else labels.cpu(), features.cpu().double() if dense else None,
             None, shape, cpu(cell), [q.cpu() for q in assigns], answers.cpu() if not dense else answers.cpu().double(),
             device="cpu", dtype="float64",
         )  # fmt: skip
@@ -195,7 +195,7 @@ def main() -> None:
     big = ((480_000, 17_770), 100_000_000, (64, 64))
     if args.tune:
         for tuples in (8, 16, 32):
-            for run in (512, 1024, 4096):
+            for run in (512, 2048):
                 for cache in (16, 24, 40, 400):
                     gather.TUPLES, accelerated.RUN, accelerated.CACHE_BYTES = tuples, run, cache * 2**20
                     r = measure(*big, half=False, repeats=10)

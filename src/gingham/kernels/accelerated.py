@@ -305,7 +305,6 @@ class Grid:
 
     def sweep(self, beta: float) -> Any:
         """One pass over all modes. Returns N·L̂ and n Ī of every mode as one device tensor."""
-        loss = None
         for axis in range(len(self.assigns)):
             loss = self.step(axis, beta)
         terms = [loss]
@@ -394,7 +393,10 @@ def make_grid(
     """Move a sample and a start to the device and sort it for every mode. Arrays may be numpy or torch."""
     place = torch.device(device or device_name())
     kind = getattr(torch, dtype)
-    put = lambda a, t=None: None if a is None else torch.as_tensor(a).to(place, t)  # noqa: E731
+
+    def put(array: Any, kind: Any = None) -> Any:
+        return None if array is None else torch.as_tensor(array).to(place, kind)
+
     columns = [put(code) for code in codes]
     tables = [put(q, kind) for q in assigns]
     n_features = int(cell.coef(put(answers)).shape[-1])

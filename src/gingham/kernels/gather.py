@@ -1,6 +1,6 @@
 """triton kernels of the torch backend: sums of gathered rows, and memberships from costs."""
 
-# mypy: allow-untyped-defs
+# mypy: allow-untyped-defs, allow-incomplete-defs
 from __future__ import annotations
 
 from typing import Any
