@@ -26,7 +26,7 @@ except ImportError:  # pragma: no cover - depends on the installation
     gather = None  # type: ignore[assignment]
 
 CACHE_BYTES = 24 * 2**20  # of gathered assignments in use at a time
-RUN = 1024  # tuples one program adds up
+RUN = 2048  # tuples one program adds up
 INT32 = 2**31 - 1
 
 

@@ -9,7 +9,7 @@ import torch
 import triton
 import triton.language as tl
 
-TUPLES = 16  # tuples one program loads at a time
+TUPLES = 8  # tuples one program loads at a time
 ROWS = 32  # items one program of gibbs handles
 
 
