@@ -41,10 +41,22 @@ def test_log_wealth_by_hand():
     law = GibbsLaw.of([0.0, 1.0], [3, 1])
     n, complexity, delta = 40, 2.0, 0.1
     epsilon = (complexity + log(60 / delta)) / n
-    by_hand = min(nu - exp(0.75 * log(nu) + 0.25 * log(nu - 1) - epsilon) for nu in bounds.GRID)
+    single = min(nu - exp(0.75 * log(nu) + 0.25 * log(nu - 1) - epsilon) for nu in bounds.GRID)
     result = bounds.log_wealth(law, complexity, n, delta)
-    assert result.value == pytest.approx(min(by_hand, 1.0))
+    assert law.mean < result.value < single
+    # At the value the gambler's average wealth is exactly e^KL/δ.
+    L = result.value
+    wealth = np.mean([((nu - 1) ** 10 * nu**30) / (nu - L) ** 40 for nu in bounds.GRID])
+    assert wealth == pytest.approx(exp(complexity) / delta, rel=1e-6)
     assert result.parameters["nu"] in bounds.GRID
+    assert 0 < result.price["grid of ν"] < log(60)
+
+
+def test_log_wealth_lower_by_hand():
+    law = GibbsLaw.of([0.0, 1.0], [1, 3])
+    L = bounds.log_wealth_lower(law, 2.0, 40, 0.1).value
+    wealth = np.mean([((nu + 1) ** 30 * nu**10) / (nu + L) ** 40 for nu in bounds.LOWER_GRID])
+    assert wealth == pytest.approx(exp(2.0) / 0.1, rel=1e-6)
 
 
 @pytest.mark.parametrize("bound", UPPER)

@@ -7,7 +7,7 @@ sample the returned value is above the expected loss, whatever Q was chosen afte
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import exp, log
 
@@ -86,35 +86,69 @@ def _kl_bound(law: GibbsLaw, complexity: float, n: int, delta: float, price: dic
 
 
 def log_wealth(law: GibbsLaw, complexity: float, n: int, delta: float, grid: Floats = GRID) -> Bound:
-    """L ≤ min_ν ν − exp{E ln(ν − X) − [KL + ln(|Grid|/δ)]/N}. MATH §9.1; the default.
+    """The largest L with ln Σ_ν exp{N [E ln(ν − X) − ln(ν − L)]} ≤ KL + ln(|Grid|/δ). The default.
 
     For a fixed ν > 1 ≥ X the product Π (ν − X_i)/(ν − L) is the wealth of a gambler who bets against the
-    loss: a martingale that starts at 1. Averaged over the prior it exceeds |Grid|/δ with probability at
-    most δ/|Grid| (Ville), *for all sample sizes at once*; change of measure and Jensen's inequality
-    bring in Q. Losses may be negative (differences). The bound uses the whole law of the loss, so a loss
-    that varies little is bounded tightly.
+    loss: a martingale that starts at 1, and so is the average over the grid. Averaged over the prior it
+    exceeds 1/δ with probability at most δ (Ville), *for all sample sizes at once*; change of measure and
+    Jensen's inequality (ln is concave, log-sum-exp convex) bring in Q. The value is never above MATH §9.1's
+    min_ν ν − exp{E ln(ν − X) − [KL + ln(|Grid|/δ)]/N}, which keeps the best ν only.
+
+    Losses may be negative (differences). The bound uses the whole law of the loss, so a loss that varies
+    little is bounded tightly.
     """
     n = whole(n)
-    price = {"grid of ν": log(len(grid)), "confidence ln 1/δ": _ln_inverse(delta)}
-    epsilon = (_checked(complexity) + sum(price.values())) / n
-    bounds = grid - np.exp(law.log_mean(grid, -1) - epsilon)
-    best = int(np.argmin(bounds))
-    return Bound(min(float(bounds[best]), 1.0), price, {"nu": float(grid[best]), "epsilon": epsilon})
+    budget = _checked(complexity) + log(len(grid)) + _ln_inverse(delta)
+    log_means = law.log_mean(grid, -1)
+    singles = grid - np.exp(log_means - budget / n)
+    best = int(np.argmin(singles))
+    top = min(float(singles[best]), 1.0)
+    # The wealth grows with L: close in on the L at which it meets the budget, never from below.
+    value = _bisect(lambda level: _wealth(n * (log_means - np.log(grid - level))) > budget, law.mean, top)
+    return Bound(value, _wealth_price(n * (log_means - np.log(grid - value)), delta), {"nu": float(grid[best])})
 
 
 def log_wealth_lower(
     law: GibbsLaw, complexity: float, n: int, delta: float, grid: Floats = LOWER_GRID, floor: float = 0.0
 ) -> Bound:
-    """L ≥ max_ν' exp{E ln(ν' + X) − ε} − ν', for X ≥ ``floor`` (0, or −1 for differences of losses)."""
+    """The least L with ln Σ_ν exp{N [E ln(ν + X) − ln(ν + L)]} ≤ KL + ln(|Grid|/δ).
+
+    For X ≥ ``floor`` (0, or −1 for differences of losses): a gambler who bets on the loss.
+    """
     n = whole(n)
     if law.lowest < floor - 1e-12:
         raise GinghamError(f"A loss of {law.lowest:.6g} lies below floor={floor}.")
-    price = {"grid of ν": log(len(grid)), "confidence ln 1/δ": _ln_inverse(delta)}
-    epsilon = (_checked(complexity) + sum(price.values())) / n
+    budget = _checked(complexity) + log(len(grid)) + _ln_inverse(delta)
     offsets = grid - floor
-    bounds = np.exp(law.log_mean(offsets, +1) - epsilon) - offsets
-    best = int(np.argmax(bounds))
-    return Bound(max(float(bounds[best]), floor), price, {"nu": float(offsets[best]), "epsilon": epsilon})
+    log_means = law.log_mean(offsets, +1)
+    singles = np.exp(log_means - budget / n) - offsets
+    best = int(np.argmax(singles))
+    bottom = max(float(singles[best]), floor)
+    value = -_bisect(lambda level: _wealth(n * (log_means - np.log(offsets - level))) > budget, -law.mean, -bottom)
+    return Bound(value, _wealth_price(n * (log_means - np.log(offsets + value)), delta), {"nu": float(offsets[best])})
+
+
+def _wealth(logs: Floats) -> float:
+    """ln Σ exp."""
+    top = float(logs.max())
+    return top + log(float(np.exp(logs - top).sum()))
+
+
+def _bisect(too_far: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Where ``too_far`` turns true between two levels; the answer is on its far side."""
+    inside = min(inside, outside)
+    for _ in range(50):
+        middle = (inside + outside) / 2
+        if too_far(middle):
+            outside = middle
+        else:
+            inside = middle
+    return outside
+
+
+def _wealth_price(logs: Floats, delta: float) -> dict[str, float]:
+    """ln |Grid| less what the other ν contribute beside the best one, and the confidence."""
+    return {"grid of ν": log(len(logs)) - (_wealth(logs) - float(logs.max())), "confidence ln 1/δ": _ln_inverse(delta)}
 
 
 def type_kl(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:

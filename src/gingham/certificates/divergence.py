@@ -128,25 +128,18 @@ def ball_maximum(weights: Floats, values: Floats, epsilon: float, ceiling: float
     seen = weights > 0
     weights, gaps = weights[seen], top - values[seen]
 
-    def dual(excess: float) -> float:
-        # excess = ν − top; with t = excess the geometric mean of the gaps t + (top − v)
-        if excess == 0 and (gaps == 0).any():
-            return top
+    def dual(excess: Floats) -> Floats:
+        """ν − e^{−ε} exp(Σ p̂ ln(ν − v)) at ν = top + excess."""
         with np.errstate(divide="ignore"):
-            return top + excess - exp(float(weights @ np.log(excess + gaps)) - epsilon)
+            return top + excess - np.exp(np.log(excess[:, None] + gaps[None, :]) @ weights - epsilon)
 
-    # The dual is convex in ν: scan on a logarithmic scale, then golden section around the best point.
-    scan = np.concatenate([[0.0], width * np.geomspace(1e-12, 1e6, 91)])
-    costs = [dual(float(t)) for t in scan]
-    best = int(np.argmin(costs))
-    low, high = scan[max(best - 1, 0)], scan[min(best + 1, len(scan) - 1)]
-    value = costs[best]
-    ratio = (5**0.5 - 1) / 2
-    for _ in range(60):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        at_left, at_right = dual(left), dual(right)
-        value = min(value, at_left, at_right)
-        low, high = (low, right) if at_left <= at_right else (left, high)
+    # The dual is convex in ν: scan on a logarithmic scale, then close in on the best point.
+    scan = np.concatenate([[0.0], width * np.geomspace(1e-12, 1e6, 55)])
+    for _ in range(9):
+        costs = np.nan_to_num(dual(scan), nan=top)
+        best = int(np.argmin(costs))
+        value = float(costs[best])
+        scan = np.linspace(scan[max(best - 1, 0)], scan[min(best + 1, len(scan) - 1)], 17)
     return min(value, top)
 
 
