@@ -2,6 +2,7 @@
 
 from gingham.cells.base import CellModel
 from gingham.cells.losses import Absolute, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne
+from gingham.cells.mass import Mass
 from gingham.cells.registry import LOSSES, make_cell, needs_alphabet
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "Absolute",
     "CellModel",
     "Logarithmic",
+    "Mass",
     "Pinball",
     "Quadratic",
     "TableLoss",

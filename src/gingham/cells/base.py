@@ -28,6 +28,8 @@ class CellModel(ABC):
         Gibbs guarantee over to the mean prediction.
     n_answers : int or None
         How many different answers a cell can give; None for a continuum.
+    moves : {"mass", "log", "table", "moments"} or None
+        How hard moves score a cell; None where they cannot.
     ordered : bool
         Whether labels count as numbers, so that near labels are alike.
     """
@@ -37,6 +39,7 @@ class CellModel(ABC):
     convex: bool
     n_answers: int | None
     ordered: bool = False
+    moves: str | None = None
 
     @abstractmethod
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:

@@ -18,6 +18,7 @@ class TableLoss(CellModel):
     """
 
     convex = False
+    moves = "table"
 
     def __init__(self, alphabet: Alphabet, table: Floats) -> None:
         table = np.asarray(table, dtype=np.float64)
@@ -87,6 +88,7 @@ class Quadratic(CellModel):
 
     features = Moments(2)
     convex = True
+    moves = "moments"
     ordered = True
     n_answers = None
 
@@ -121,6 +123,7 @@ class Logarithmic(CellModel):
     """
 
     convex = True
+    moves = "log"
 
     def __init__(self, alphabet: Alphabet, smoothing: float = 0.01) -> None:
         if not 0 < smoothing < 1:

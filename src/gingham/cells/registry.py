@@ -11,6 +11,7 @@ from gingham.arrays import Floats
 from gingham.cells.base import CellModel
 from gingham.cells.families import Family, family_from_state, family_state
 from gingham.cells.losses import Absolute, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne
+from gingham.cells.mass import Mass
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
 
@@ -61,6 +62,8 @@ def cell_state(cell: CellModel) -> dict[str, Any]:
         return {"loss": "table", "table": cell.table}
     if isinstance(cell, Family):
         return {"loss": "family", **family_state(cell)}
+    if isinstance(cell, Mass):
+        return {"loss": "mass"}
     raise GinghamError(f"{type(cell).__name__} cells cannot be saved in a model file.")
 
 
@@ -69,6 +72,8 @@ def cell_from_state(state: dict[str, Any], alphabet: Alphabet | None) -> CellMod
     loss = state["loss"]
     if loss == "quadratic":
         return Quadratic(alphabet, state["bounds"])
+    if loss == "mass":
+        return Mass()
     if loss == "family":
         return family_from_state(state, alphabet)
     if alphabet is None:

@@ -1,0 +1,46 @@
+"""The density of the cell itself: how much more often its clusters meet than by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gingham.arrays import Anything, Floats
+from gingham.cells.base import CellModel
+from gingham.data.features import Moments
+
+LEAST = 1e-300  # lift of a cell that no tuple reaches: its cost is large and finite
+
+
+class Mass(CellModel):
+    """ℓ(c) = −ln lift(c), lift(c_1, …, c_d) = p(c_1, …, c_d)/Π_i p(c_i), for tuples without labels.
+
+    The loss of the best answers is −I(C_1; …; C_d), the gain over independence (P0 §3.4): the code length
+    of a tuple is Σ H(X_i) − I(C_1; …; C_d). It is concave in each mode's memberships, so its tangent lies
+    above it, and the projection step on the tangent never raises the objective (the soft algorithm that
+    P0 §4.2 calls open).
+    """
+
+    features = Moments(0)
+    range = np.inf
+    convex = False
+    n_answers = None
+    moves = "mass"
+
+    def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:
+        """Lifts of all cells, shape (m_1, …, m_d); statistics have shape (m_1, …, m_d, 1)."""
+        p = statistics[..., 0] / max(float(statistics.sum()), LEAST)
+        expected: Floats = np.ones(p.shape)
+        for axis in range(p.ndim):
+            others = tuple(j for j in range(p.ndim) if j != axis)
+            expected = expected * p.sum(axis=others, keepdims=True)
+        lift = np.divide(p, expected, out=np.zeros(p.shape), where=expected > 0)
+        return np.maximum(lift, LEAST)
+
+    def coef(self, answer: Anything) -> Floats:
+        return -np.log(answer)[..., None]
+
+    def values(self, answer: Anything) -> Floats:
+        return np.asarray(answer, dtype=np.float64)
+
+    def distribution(self, answer: Anything) -> None:
+        return None

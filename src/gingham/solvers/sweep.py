@@ -1,0 +1,130 @@
+"""Hard moves until nothing moves: P0 Algorithm 2, sequential information bottleneck, MDL, IobMax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gingham.arrays import Floats
+from gingham.errors import GinghamError
+from gingham.kernels import Board, board_cost, make_board, size_cost, sweep
+from gingham.posterior import Posterior, check_table, label_features
+from gingham.problem import Objective, Problem
+from gingham.solvers.loop import Solution, Trace
+from gingham.starts import from_labels
+
+Report = Callable[[int, float, Objective], None]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Each item in turn goes where the objective is lowest, in a new random order every sweep.
+
+    Minimises β·cost + ``price``·Σ n_i H(cluster sizes) over hard partitions, for cells whose least loss is
+    known from their statistics (mass, log, tables, moments). ``price`` = 0 leaves cluster sizes free: the
+    cost alone counts, as in information-theoretic co-clustering. The log loss is taken without smoothing.
+    A cluster is emptied only where that lowers the objective.
+
+    Attributes
+    ----------
+    tol : float
+        Stop when at most this share of the items moved in a sweep; 0 goes on until nothing moves.
+    seed : int
+        Of the orders in which items are visited.
+    """
+
+    price: float = 1.0
+    tol: float = 0.0
+    max_iter: int = 100
+    backend: str = "auto"
+    seed: int = 0
+
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+        board, moving = board_of(problem, start)
+        descent = self.descend(board, moving, problem.betas[0], constant_of(problem), report)
+        labels = [board.labels_of(mode) for mode in range(board.n_modes)]
+        posterior = from_labels(problem, labels, start.n_clusters)
+        return Solution(posterior, descent.trace.objectives[-1], descent.trace, descent.converged, descent.interrupted)
+
+    def descend(
+        self, board: Board, moving: Sequence[int], beta: float, constant: float = 0.0, report: Report | None = None
+    ) -> Descent:
+        """Move items on a board until at most ``tol`` of them move in a sweep.
+
+        ``constant`` is added to the board's cost to give N·L̂.
+        """
+        rng = np.random.default_rng(self.seed)
+        items = np.concatenate([np.arange(board.first_item[mode], board.first_item[mode + 1]) for mode in moving])
+
+        def objective() -> Objective:
+            paid = self.price * size_cost(board, moving)
+            return Objective((board_cost(board) + constant,), (paid,), (beta,))
+
+        objectives = [objective()]
+        converged = interrupted = False
+        try:
+            for iteration in range(self.max_iter):
+                before = board.labels.copy()
+                sweep(board, rng.permutation(items), beta, self.price, self.backend)
+                objectives.append(objective())
+                if report is not None:
+                    report(iteration, 1.0, objectives[-1])
+                if (board.labels != before).sum() <= self.tol * len(items):
+                    converged = True
+                    break
+        except KeyboardInterrupt:
+            interrupted = True
+        done = tuple(objectives[1:]) or (objectives[0],)
+        return Descent(Trace((1.0,) * len(done), done), converged, interrupted)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """How a run of sweeps went."""
+
+    trace: Trace
+    converged: bool
+    interrupted: bool
+
+
+def board_of(problem: Problem, start: Posterior) -> tuple[Board, list[int]]:
+    """The board of a one-relation problem at a start's most probable clusters, and the modes that move."""
+    if len(problem.samples) != 1 or problem.structure.repeats:
+        raise GinghamError("Hard moves work on one relation in which every mode stands once; use another solver.")
+    sample, cell = problem.samples[0], problem.cells[0]
+    kind = cell.moves
+    if kind is None:
+        raise GinghamError(
+            f"{type(cell).__name__} cells do not say what a cell costs at best; "
+            "hard moves need mass, log, table or quadratic cells."
+        )
+    check_table(start.n_clusters, cell.features.size)
+    factor = problem.structure.factors[0]
+    moving = [position for position, mode in enumerate(factor) if mode not in problem.structure.frozen]
+    features: Floats | None = None
+    if kind == "moments" and sample.labels is not None:
+        features = label_features(cell.features, sample.labels)
+    labels, sizes = start.labels, start.n_clusters
+    board = make_board(
+        kind,
+        sample.codes,
+        [labels[mode] for mode in factor],
+        [sizes[mode] for mode in factor],
+        moving,
+        weights=sample.weights,
+        marks=sample.label_codes if kind in ("log", "table") else None,
+        features=features,
+        n_features=cell.features.size,
+        coef=getattr(cell, "table", None),
+    )
+    return board, moving
+
+
+def constant_of(problem: Problem) -> float:
+    """What turns the board's cost into N·L̂: for mass, −N·I = cost − (d − 1)·N ln N."""
+    if problem.cells[0].moves != "mass":
+        return 0.0
+    n = problem.samples[0].n_tuples
+    return float(-(problem.samples[0].n_modes - 1) * n * np.log(n)) if n > 0 else 0.0

@@ -1,0 +1,219 @@
+"""Where co-occurrence begins: seeds spread over profiles, batch steps, and merging from a finer partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import svds
+from scipy.special import xlogy
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.errors import GinghamError
+from gingham.starts import k_means
+
+COUNT_STARTS = ("merged", "profiles", "spectral", "random")
+SEED_SMOOTHING = 0.3  # share of the overall profile in a seed's profile: one item's profile is mostly zeros
+STEP_SMOOTHING = 0.1  # the same for clusters, which have seen more
+TRIALS = 3  # candidates per seed, of which the best is kept
+TINY = 1e-300
+
+
+def start_labels(
+    start: str, counts: sparse.csr_array, n_clusters: Sequence[int | None], rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Clusters of rows and columns to begin with.
+
+    Parameters
+    ----------
+    start : {"merged", "profiles", "spectral", "random"}
+    counts : csr_array of shape (n_rows, n_columns)
+    n_clusters : (row clusters, column clusters)
+        None for columns leaves every column by itself.
+    """
+    n_rows, n_columns = counts.shape
+    rows, columns = n_clusters
+    k = n_rows if rows is None else rows
+    if columns is None:
+        return _row_start(start, counts, k, rng), np.arange(n_columns)
+    if start == "random":
+        return rng.integers(0, k, n_rows), rng.integers(0, columns, n_columns)
+    if start == "merged":
+        fine = (_finer(k, n_rows), _finer(columns, n_columns))
+        if fine == (k, columns):
+            return start_labels("profiles", counts, n_clusters, rng)
+        row_labels, column_labels = start_labels("profiles", counts, fine, rng)
+        row_labels = merge(block_table(counts, row_labels, column_labels, fine), row_labels, k)
+        table = block_table(counts, row_labels, column_labels, (k, fine[1]))
+        column_labels = merge(np.ascontiguousarray(table.T), column_labels, columns)
+        return block_steps(counts, row_labels, column_labels, (k, columns))
+    row_labels = _row_start(start, counts, k, rng)
+    profiles = sparse.csr_array(counts.T @ indicator(row_labels, k))
+    column_labels = profile_steps(profiles, profile_seeds(profiles, columns, rng), columns, 10, 1e-3)
+    return block_steps(counts, row_labels, column_labels, (k, columns))
+
+
+def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
+    n_rows = counts.shape[0]
+    if start == "random":
+        return rng.integers(0, k, n_rows)
+    if start == "spectral":
+        labels = spectral_labels(counts, k, rng)
+        return profile_steps(counts, labels, k, 5)
+    if start == "profiles":
+        return profile_steps(counts, profile_seeds(counts, k, rng), k, 5)
+    if start != "merged":
+        raise GinghamError(f"start={start!r} is unknown; choose one of {', '.join(COUNT_STARTS)}, or give labels.")
+    fine = _finer(k, n_rows)
+    labels = profile_steps(counts, profile_seeds(counts, fine, rng), fine, 10)
+    if fine > k:
+        labels = merge((indicator(labels, fine).T @ counts).toarray(), labels, k)
+        labels = profile_steps(counts, labels, k, 10)
+    return labels
+
+
+def _finer(k: int, n_items: int) -> int:
+    """About 3k + 4 clusters to merge from, where there are items enough."""
+    return max(k, min(3 * k + 4, n_items // 4)) if k > 1 else k
+
+
+def indicator(labels: Ints, k: int) -> sparse.csr_array:
+    """One-hot memberships (n, k), sparse."""
+    n = len(labels)
+    return sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
+
+
+def block_table(counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int]) -> Floats:
+    """Counts of each block, shape (row clusters, column clusters)."""
+    return np.asarray((indicator(rows, shape[0]).T @ counts @ indicator(columns, shape[1])).toarray())
+
+
+def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
+    """k-means++ on row profiles with Kullback-Leibler divergences; labels by the nearest seed, (n,).
+
+    A row's distance to a seed is Σ_y n(x,y) ln[s_x(y)/s_seed(y)] with profiles s smoothed by the overall
+    one, so rows with many counts draw seeds.
+    """
+    n_rows = counts.shape[0]
+    mass = np.asarray(counts.sum(axis=1)).ravel()
+    overall = np.asarray(counts.sum(axis=0)).ravel() / max(mass.sum(), TINY)
+    row_of = np.repeat(np.arange(n_rows), np.diff(counts.indptr))
+    own = (1 - SEED_SMOOTHING) * counts.data / mass[row_of] + SEED_SMOOTHING * overall[counts.indices]
+    highest = np.bincount(row_of, counts.data * np.log(own / overall[counts.indices]), minlength=n_rows)
+
+    def scores(rows: Ints) -> Floats:
+        profiles = counts[rows].toarray() / np.maximum(mass[rows], TINY)[:, None]
+        seeds = (1 - SEED_SMOOTHING) * profiles + SEED_SMOOTHING * overall
+        return np.asarray(counts @ np.log((seeds + TINY) / (overall + TINY)).T)
+
+    first = rng.choice(n_rows, 1, p=mass / mass.sum())
+    nearest = scores(first)[:, 0]
+    labels = np.zeros(n_rows, dtype=np.int64)
+    for seed in range(1, k):
+        distance = np.maximum(highest - nearest, 0.0)
+        total = distance.sum()
+        drawn = rng.choice(n_rows, TRIALS, p=distance / total if total > 0 else None)
+        found = scores(drawn)
+        best = found[:, int(np.maximum(found, nearest[:, None]).sum(axis=0).argmax())]
+        labels[best > nearest] = seed
+        nearest = np.maximum(nearest, best)
+    return labels
+
+
+def profile_steps(
+    counts: sparse.csr_array, labels: Ints, k: int, n_steps: int, smoothing: float = STEP_SMOOTHING
+) -> Ints:
+    """Batch steps: every row to the cluster whose smoothed profile codes it best; (n,)."""
+    mass = np.asarray(counts.sum(axis=1)).ravel()
+    overall = np.asarray(counts.sum(axis=0)).ravel() / max(mass.sum(), TINY)
+    for _ in range(n_steps):
+        profiles = (indicator(labels, k).T @ counts).toarray()
+        profiles /= np.maximum(profiles.sum(axis=1, keepdims=True), TINY)
+        logs = np.log(((1 - smoothing) * profiles + smoothing * overall + TINY) / (overall + TINY))
+        scores = np.asarray(counts @ logs.T)
+        new = refilled(scores.argmax(axis=1), scores, mass, k)
+        if (new != labels).mean() < 1e-3:
+            return new
+        labels = new
+    return labels
+
+
+def block_steps(
+    counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int], n_steps: int = 30
+) -> tuple[Ints, Ints]:
+    """Batch steps of information-theoretic co-clustering, rows and columns in turn."""
+    transposed = sparse.csr_array(counts.T)
+    masses = [np.asarray(counts.sum(axis=axis)).ravel() for axis in (1, 0)]
+    labels = [rows, columns]
+    for _ in range(n_steps):
+        changed = 0
+        for axis, matrix in ((0, counts), (1, transposed)):
+            other = 1 - axis
+            mine = np.asarray((matrix @ indicator(labels[other], shape[other])).toarray())
+            table = indicator(labels[axis], shape[axis]).T @ mine
+            a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
+            logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)
+            scores = mine @ logs.T
+            new = refilled(scores.argmax(axis=1), scores, masses[axis], shape[axis])
+            changed += int((new != labels[axis]).sum())
+            labels[axis] = new
+        if changed <= 1e-4 * sum(map(len, labels)):
+            break
+    return labels[0], labels[1]
+
+
+def refilled(labels: Ints, scores: Floats, mass: Anything, k: int) -> Ints:
+    """The labels with each empty cluster given the item that its own cluster explains worst."""
+    sizes = np.bincount(labels, minlength=k)
+    empty = np.flatnonzero(sizes == 0)
+    if not len(empty) or len(labels) < k:
+        return labels
+    labels = labels.copy()
+    explained = scores[np.arange(len(labels)), labels] / np.maximum(mass, 1e-9)
+    for cluster in empty:
+        worst = int(np.argmin(np.where(sizes[labels] > 1, explained, np.inf)))
+        sizes[labels[worst]] -= 1
+        labels[worst], sizes[cluster] = cluster, 1
+    return labels
+
+
+def merge(table: Floats, labels: Ints, k: int) -> Ints:
+    """Merge clusters (rows of a table of counts) greedily to k, each time at the least loss of N·I."""
+    table = table.copy()
+    n = len(table)
+    joined = np.arange(n)  # the cluster that a cluster has become
+    own = xlogy(table, table).sum(axis=1) - xlogy(table.sum(axis=1), table.sum(axis=1))
+
+    def losses(i: int) -> Floats:
+        """Loss of N·I when cluster i joins each other cluster, (n,)."""
+        sums = table + table[i]
+        total = sums.sum(axis=1)
+        return np.asarray(own[i] + own - xlogy(sums, sums).sum(axis=1) + xlogy(total, total))
+
+    pairs = np.array([losses(i) for i in range(n)])
+    np.fill_diagonal(pairs, np.inf)
+    for _ in range(n - k):
+        i, j = np.unravel_index(int(pairs.argmin()), pairs.shape)
+        table[i] += table[j]
+        table[j] = 0.0
+        own[i] = xlogy(table[i], table[i]).sum() - xlogy(table[i].sum(), table[i].sum())
+        joined[joined == j] = i
+        gone = np.isinf(pairs[i]) | (np.arange(n) == j)
+        row = np.where(gone, np.inf, losses(int(i)))
+        pairs[j, :] = pairs[:, j] = np.inf
+        pairs[i, :] = pairs[:, i] = row
+    return np.unique(joined, return_inverse=True)[1][labels]
+
+
+def spectral_labels(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
+    """k-means on left singular vectors of D₁^{−½} X D₂^{−½}, rows weighted by their mass."""
+    mass = [np.maximum(np.asarray(counts.sum(axis=axis)).ravel(), 1e-12) for axis in (1, 0)]
+    scaled = sparse.csr_array(sparse.diags_array(mass[0] ** -0.5) @ counts @ sparse.diags_array(mass[1] ** -0.5))
+    rank = min(max(1, min(k - 1, 50)) + 1, min(scaled.shape) - 1)
+    if rank < 2:
+        return rng.integers(0, k, counts.shape[0])
+    left, values, _ = svds(scaled, k=rank, v0=rng.standard_normal(min(scaled.shape)), tol=1e-3)
+    order = np.argsort(-values)[1:]
+    points = left[:, order] * values[order] / np.sqrt(mass[0])[:, None]
+    return np.asarray(k_means(points, mass[0], k, rng))
