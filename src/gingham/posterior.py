@@ -135,7 +135,7 @@ class Posterior:
             block = project(rows, others, start, stop, backend).reshape(stop - start, width)
             flat += first[start:stop].T @ block
         table = flat.reshape(first.shape[1], features.size, *(q.shape[1] for q in others))
-        return np.moveaxis(table, 1, -1)
+        return sample.completed(np.moveaxis(table, 1, -1), (first, *others), features)
 
     def gibbs_loss(self, sample: Sample, relation: int = 0) -> float:
         """L̂(Q): expected loss on a tuple of the sample when the partition is drawn from Q."""

@@ -123,6 +123,10 @@ class Sample:
         """Total weight of each item of one position, shape (n_items,)."""
         return np.bincount(self.codes[axis], self.weights, minlength=self.shape[axis]).astype(np.float64)
 
+    def completed(self, table: Floats, assigns: Sequence[Floats], features: Features) -> Floats:
+        """Cell statistics of all observed tuples from those of the listed ones (here the same)."""
+        return table
+
     def rows(self, axis: int, features: Features) -> Rows:
         """The tuples grouped by the items of one position, in the kernels' layout (kept once made)."""
         key = (axis, features)

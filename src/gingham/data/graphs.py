@@ -1,0 +1,101 @@
+"""PairSample: the observed pairs of one mode met twice (a graph) or more often (a hypergraph), absent ones included."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from math import comb, factorial
+
+import numpy as np
+
+from gingham.arrays import Anything, Floats
+from gingham.data.features import Features, OneHot
+from gingham.data.sample import Sample
+from gingham.errors import GinghamError
+
+
+@dataclass(frozen=True, eq=False)
+class PairSample(Sample):
+    """Labelled pairs of nodes, each stored once, none with itself.
+
+    Attributes
+    ----------
+    directed : bool
+        Whether (i, j) and (j, i) are two pairs. If not, i < j, and block (a, b) is block (b, a).
+    complete : bool
+        Whether every pair was observed: those that are not listed have label 0. Their sums are totals
+        minus listed ones, so that nothing of size n² is ever held.
+    """
+
+    directed: bool = False
+    complete: bool = True
+
+    @property
+    def n_nodes(self) -> int:
+        return self.modes[0].n_items
+
+    @property
+    def n_tuples(self) -> float:
+        """N: observed pairs (sets of d nodes in a hypergraph), absent ones counted where all were observed."""
+        if not self.complete:
+            return Sample.n_tuples.fget(self)  # type: ignore[attr-defined]
+        pairs = comb(self.n_nodes, self.n_modes)
+        return float(pairs * factorial(self.n_modes) if self.directed else pairs)
+
+    def take(self, rows: Anything) -> PairSample:
+        """Only the given rows of the list; absent pairs are left behind."""
+        part = super().take(rows)
+        return PairSample(
+            part.modes, part.codes, part.labels, part.alphabet, part.label_codes, part.weights,
+            directed=self.directed, complete=False,
+        )  # fmt: skip
+
+    def listed(self) -> PairSample:
+        """The listed pairs alone."""
+        return self.take(np.arange(self.n_rows))
+
+    def absent_features(self, features: Features) -> Floats:
+        """t(0), the statistics of one absent pair, shape (K,)."""
+        if isinstance(features, OneHot):
+            if self.alphabet is None:
+                raise GinghamError("This cell model needs labels on an alphabet.")
+            return np.eye(features.size)[self.alphabet.encode(np.zeros(1))[0]]
+        return features.evaluate(np.zeros(1))[0]
+
+    def completed(self, table: Floats, assigns: Sequence[Floats], features: Features) -> Floats:
+        """Cell statistics of all observed pairs from those of the listed ones, shape (m, …, m, K).
+
+        S_0 = (s sᵀ − QᵀQ)/2 pairs meet in each block, s = Σ_x q(·|x); what is not listed has t(0).
+        """
+        d = self.n_modes
+        if not self.directed:
+            orders = [(*order, d) for order in permutations(range(d))]
+            table = np.mean([table.transpose(order) for order in orders], axis=0)
+        if not self.complete:
+            return table
+        seen = table.sum(axis=-1) if isinstance(features, OneHot) else table[..., 0]
+        absent = np.maximum(all_pairs(assigns[0], d, self.directed) - seen, 0.0)
+        return table + absent[..., None] * self.absent_features(features)
+
+
+def all_pairs(assign: Floats, d: int = 2, directed: bool = False) -> Floats:
+    """How many tuples of d different nodes meet in each block, shape (m, …, m).
+
+    Ordered tuples when directed; otherwise each set once, spread evenly over the d! orders of its blocks.
+    """
+    q = np.asarray(assign, dtype=np.float64)
+    s = q.sum(axis=0)
+    if d == 2:
+        pairs = np.outer(s, s) - q.T @ q
+    elif d == 3:
+        # Inclusion and exclusion: all triples, less those with two equal nodes, plus twice those with three.
+        two = q.T @ q
+        equal = np.einsum("ab,c->abc", two, s)
+        pairs = np.einsum("a,b,c->abc", s, s, s) - equal - equal.transpose(0, 2, 1) - equal.transpose(2, 0, 1)
+        pairs = pairs + 2.0 * np.einsum("xa,xb,xc->abc", q, q, q, optimize=True)
+    else:
+        raise GinghamError(
+            f"Absent sets of {d} nodes cannot be summed; list the observed ones (pairs='listed'), zeros included."
+        )
+    return pairs if directed else pairs / factorial(d)

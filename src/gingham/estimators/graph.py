@@ -1,0 +1,314 @@
+"""GraphClustering: cluster the nodes of a graph so that blocks of clusters predict the weights of pairs."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.cells import CellModel, Logarithmic, make_cell, needs_alphabet
+from gingham.data import Alphabet
+from gingham.data.adapt import id_columns
+from gingham.data.from_graph import from_graph, label_values, with_alphabet
+from gingham.data.graphs import PairSample
+from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.estimators.base import Persistent, posterior_from_state, posterior_state, stderr_progress
+from gingham.estimators.coclustering import make_schedule
+from gingham.posterior import Posterior
+from gingham.solvers.degrees import DegreeModel
+from gingham.solvers.graph import Damped, NodeWise, Sweep
+from gingham.solvers.graph_fit import TINY, GraphSearch, default_beta, graph_problem
+from gingham.solvers.loop import Callback
+from gingham.solvers.partition import MOST_CLUSTERS
+
+SOLVERS = ("sweep", "nodewise", "damped")
+MAX_LABELS = 1000
+KEPT = ("beta_", "n_iter_", "converged_", "n_features_in_", "directed_")  # in model files, beside the posterior
+
+
+class GraphClustering(ClusterMixin, Persistent):
+    """Cluster the nodes of a graph so that the two clusters of a pair predict its weight.
+
+    Minimises ``β N L̂(Q) + n Ī``: the loss of predicting pair weights from blocks against the information
+    that memberships keep about nodes (P1 eq. 12). Blocks may be dense or sparse, on the diagonal or off it:
+    disassortative graphs are clustered as well as assortative ones.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        "auto" merges clusters while the description length falls.
+    loss : {"auto", "quadratic", "log", "absolute", "zero-one"}, table or callable
+        "auto" is log loss for a graph without weights and quadratic loss for one with weights.
+    beta : float or None
+        Trade-off per unit of loss. None: 1 for log loss, 1/(2 variance of the weights) for quadratic loss.
+    solver : {"sweep", "nodewise", "damped"}
+        Hard moves; soft memberships one node after another; soft memberships all at once with a damped step.
+        None of them ever raises the objective.
+    degree_correction : bool
+        Clusters say whom a node is joined with, and its degree says how often; for graphs with hubs.
+        Needs ``solver="sweep"`` and weights that are not negative.
+    alphabet : sequence of numbers, optional
+        The possible weights, for losses on a table; read off the graph otherwise.
+    bounds : (float, float), optional
+        Smallest and largest possible weight, which a certificate of quadratic loss needs.
+    start : {"spectral", "random", "mixed"}, labels or Posterior
+        "mixed" alternates spectral and random restarts. Named starts begin with twice as many clusters,
+        which are then merged.
+    schedule : {"down", "constant"} or Schedule
+        Of β, for the soft solvers.
+    n_init : int
+        Starts; the lowest objective is kept.
+    max_clusters : int
+        Most clusters that "auto" tries.
+    max_iter, tol, backend, random_state, verbose
+        As in CoClusteringRegressor.
+
+    Attributes
+    ----------
+    labels_ : int array of shape (n,)
+    assign_ : array of shape (n, k)
+    answers_ : array of shape (k, k)
+        What each block predicts.
+    items_ : array of shape (n,)
+        Node ids.
+    n_clusters_ : int
+    posterior_, trace_, objective_, n_iter_, converged_ : how the fit went
+
+    Examples
+    --------
+    >>> from gingham import GraphClustering
+    >>> edges = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("c", "x"), ("c", "y")]
+    >>> model = GraphClustering(n_clusters=2, random_state=0).fit(edges)
+    >>> dict(zip(model.items_.tolist(), (model.labels_ == model.labels_[0]).tolist()))
+    {'a': True, 'b': True, 'c': True, 'x': False, 'y': False}
+    """
+
+    posterior_: Posterior
+
+    def __init__(
+        self,
+        n_clusters: Any = "auto",
+        loss: Any = "auto",
+        beta: float | None = None,
+        solver: str = "sweep",
+        degree_correction: bool = False,
+        alphabet: Any = None,
+        bounds: tuple[float, float] | None = None,
+        start: Any = "spectral",
+        schedule: Any = "down",
+        n_init: int = 1,
+        max_clusters: int = MOST_CLUSTERS,
+        max_iter: int = 200,
+        tol: float = 1e-7,
+        backend: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.loss = loss
+        self.beta = beta
+        self.solver = solver
+        self.degree_correction = degree_correction
+        self.alphabet = alphabet
+        self.bounds = bounds
+        self.start = start
+        self.schedule = schedule
+        self.n_init = n_init
+        self.max_clusters = max_clusters
+        self.max_iter = max_iter
+        self.tol = tol
+        self.backend = backend
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        pairs: Any = "all",
+        directed: bool | None = None,
+        weight: str | None = "weight",
+        nodes: Any = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Cluster a graph.
+
+        Parameters
+        ----------
+        X : scipy sparse matrix or array, square ndarray, networkx graph, edge list, frame or PairSample
+        pairs : {"all", "listed"} or mask
+            Which pairs were observed; by default all, absent ones with weight 0. See ``from_graph``.
+        directed, weight, nodes
+            See ``from_graph``.
+        """
+        sample = from_graph(X, pairs=pairs, directed=directed, weight=weight, nodes=nodes)
+        sample, cell = self._cell(sample)
+        k = self._k(sample.n_nodes)
+        if self.degree_correction:
+            self._check_degrees(sample)
+        self.beta_ = default_beta(sample, cell) if self.beta is None else float(self.beta)
+        problem = graph_problem(sample, cell, self.beta_)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        search = GraphSearch(
+            k,
+            self._solver(seed, sample),
+            self.start,
+            self.n_init,
+            self.max_clusters,
+            self.degree_correction,
+            self.backend,
+        )
+        if callback is None and self.verbose:
+            callback = stderr_progress
+        solution = search.solve(problem, np.random.default_rng(seed), callback)
+        self.posterior_ = solution.posterior
+        self.objective_ = solution.objective
+        self.trace_ = solution.trace
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.converged
+        self.n_features_in_ = sample.n_nodes
+        self.directed_ = sample.directed
+        self.degree_model_ = None
+        if self.degree_correction:
+            self.degree_model_ = DegreeModel.of(sample, self.labels_, self.n_clusters_)
+        return self
+
+    def _cell(self, sample: PairSample) -> tuple[PairSample, CellModel]:
+        values = label_values(sample)
+        binary = bool(np.isin(values, (0.0, 1.0)).all())
+        loss = ("log" if binary else "quadratic") if isinstance(self.loss, str) and self.loss == "auto" else self.loss
+        alphabet = None
+        if self.alphabet is not None:
+            alphabet = Alphabet.of(self.alphabet, given=True)
+        elif binary:
+            # An edge is there or not: what a graph without weights is, not something read off the data.
+            alphabet = Alphabet.of(np.array([0.0, 1.0]), given=True)
+        elif needs_alphabet(loss):
+            if len(values) > MAX_LABELS:
+                raise GinghamError(
+                    f"The weights take {len(values):,} different values; loss={loss!r} needs a small set of labels. "
+                    "Round them, or use loss='quadratic'."
+                )
+            alphabet = Alphabet.of(values, given=False)
+        if alphabet is not None:
+            sample = with_alphabet(sample, alphabet)
+        if isinstance(loss, str) and loss == "log" and alphabet is not None:
+            return sample, Logarithmic(alphabet, TINY)
+        return sample, make_cell(loss, alphabet, self.bounds)
+
+    def _k(self, n: int) -> int | None:
+        if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
+            return None
+        k = self.n_clusters
+        if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise GinghamError(f"n_clusters={k!r} must be a whole number from 1, or 'auto'.")
+        return min(int(k), n)
+
+    def _solver(self, seed: int, sample: PairSample) -> NodeWise | Damped | Sweep:
+        if self.solver not in SOLVERS:
+            raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
+        if self.solver == "damped" or sample.n_modes > 2:
+            return Damped(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
+        if self.solver == "nodewise":
+            return NodeWise(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, seed)
+        return Sweep(max_iter=self.max_iter, backend=self.backend, seed=seed)
+
+    def _check_degrees(self, sample: PairSample) -> None:
+        if self.solver != "sweep" or sample.directed or sample.n_modes > 2 or not sample.complete:
+            raise GinghamError("degree_correction=True is for undirected graphs with pairs='all' and solver='sweep'.")
+        if sample.labels is not None and (sample.labels < 0).any():
+            raise GinghamError("degree_correction=True needs weights that are not negative.")
+
+    # predictions
+
+    def predict(self, X: Any) -> Floats:
+        """Expected weight of pairs of node ids, X of shape (P, 2), as the mean over Q."""
+        codes = self._codes(X)
+        if self.degree_model_ is not None:
+            return self.degree_model_.predict(codes)
+        return self.posterior_.predict(codes)
+
+    def predict_distribution(self, X: Any) -> Floats:
+        """Law of the answer over the alphabet when the partition is drawn from Q, shape (P, |Y|)."""
+        return self.posterior_.predict_distribution(self._codes(X))
+
+    def sample(self, X: Any, *, pairs: Any = "all", weight: str | None = "weight") -> PairSample:
+        """Another graph on the same nodes in the model's own numbering, as certificates and tests need it."""
+        check_is_fitted(self)
+        found = from_graph(X, pairs=pairs, directed=self.directed_, weight=weight, nodes=self.items_)
+        mode = self.posterior_.structure.modes[0]
+        alphabet = getattr(self.posterior_.cells[0], "alphabet", None)
+        at = mode.encode(found.modes[0].items)
+        renamed = PairSample(
+            (mode,) * found.n_modes, tuple(at[code] for code in found.codes), found.labels,
+            directed=found.directed, complete=found.complete,
+        )  # fmt: skip
+        return renamed if alphabet is None else with_alphabet(renamed, alphabet)
+
+    def _codes(self, X: Any) -> list[Ints]:
+        check_is_fitted(self)
+        columns = id_columns(X).columns
+        d = len(self.posterior_.structure.factors[0])
+        if len(columns) != d:
+            raise GinghamError(f"X has {len(columns)} columns of node ids; each row needs {d}.")
+        mode = self.posterior_.structure.modes[0]
+        codes = [mode.encode(column) for column in columns]
+        unseen = sum(int((code < 0).sum()) for code in codes)
+        if unseen:
+            warnings.warn(
+                f"{unseen} node ids were never seen in training: they are predicted with the average memberships.",
+                UnseenItemsWarning,
+                stacklevel=3,
+            )
+        return codes
+
+    # facts of the fit
+
+    @property
+    def assign_(self) -> Floats:
+        """q(c|x), shape (n, k)."""
+        return self.posterior_.assign[0]
+
+    @property
+    def labels_(self) -> Ints:
+        """Most probable cluster of each node."""
+        return self.posterior_.labels[0]
+
+    @property
+    def items_(self) -> Anything:
+        return self.posterior_.structure.modes[0].items
+
+    @property
+    def n_clusters_(self) -> int:
+        return self.posterior_.n_clusters[0]
+
+    @property
+    def answers_(self) -> Floats:
+        """The weight that each block predicts, shape (k, k)."""
+        return self.posterior_.cells[0].values(self.posterior_.answers[0])
+
+    @property
+    def information_(self) -> float:
+        """Ī, nats."""
+        return self.posterior_.information[0]
+
+    def _state(self) -> dict[str, Any]:
+        model = self.degree_model_
+        return {
+            **posterior_state(self.posterior_),
+            **{name: getattr(self, name) for name in KEPT},
+            "degree_model_": None if model is None else {"degrees": model.degrees, "rates": model.rates},
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.posterior_ = posterior_from_state(state)
+        for name in KEPT:
+            setattr(self, name, state[name])
+        model = state["degree_model_"]
+        self.degree_model_ = None if model is None else DegreeModel(self.labels_, model["degrees"], model["rates"])

@@ -1,0 +1,109 @@
+"""Plain numpy counterparts of `graph`: slow, obviously right, shipped; the compiled kernels move in lockstep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import softmax, xlogy
+
+from gingham.arrays import Floats, Ints
+from gingham.kernels.graph import block_fit
+
+
+def soft_nodes(
+    order: Ints, indptr: Ints, others: Ints, slots: Ints, values: Floats, present: Floats, absent: Floats,
+    complete: bool, beta: float, assign: Floats, mass: Floats,
+) -> None:  # fmt: skip
+    """One softmax per node, sums from scratch; the masses are those of the moment."""
+    for x in order:
+        cost = np.zeros(assign.shape[1])
+        for e in range(indptr[x], indptr[x + 1]):
+            cost += values[e] * (present[slots[e]] @ assign[others[e]])
+        if complete:
+            cost += absent @ (mass - assign[x])
+        with np.errstate(divide="ignore"):
+            assign[x] = softmax(np.log(mass) - beta * cost)
+        mass[:] = assign.sum(axis=0)
+
+
+def hard_nodes(
+    order: Ints, indptr: Ints, others: Ints, slots: Ints, values: Floats, present: Floats, absent: Floats,
+    complete: bool, beta: float, price: float, labels: Ints, sizes: Floats,
+) -> int:  # fmt: skip
+    """The cheapest cluster for each node at fixed answers."""
+    moves = 0
+    for x in order:
+        current = int(labels[x])
+        sizes[current] -= 1.0
+        cost = absent @ sizes if complete else np.zeros(len(sizes))
+        for e in range(indptr[x], indptr[x + 1]):
+            cost = cost + values[e] * present[slots[e]][:, labels[others[e]]]
+        cost = beta * cost - price * (xlogy(sizes + 1.0, sizes + 1.0) - xlogy(sizes, sizes))
+        best = int(np.argmin(cost))
+        if cost[best] >= cost[current] - 1e-9:
+            best = current
+        sizes[best] += 1.0
+        labels[x] = best
+        moves += best != current
+    return moves
+
+
+def hard_sweep(
+    order: Ints, indptr: Ints, others: Ints, values: Floats, complete: bool, kind: int, beta: float, price: float,
+    labels: Ints, weight: Floats, pairs: Floats, sizes: Floats,
+) -> int:  # fmt: skip
+    """Try every cluster for every node and keep the highest objective, each time from scratch."""
+    n, k = len(labels), len(sizes)
+    listed, count = _dense(indptr, others, values), _dense(indptr, others, np.ones(len(others)))
+    if complete:
+        count = 1.0 - np.eye(n)
+
+    def objective() -> float:
+        q = np.eye(k)[labels]
+        weight[:], pairs[:], sizes[:] = q.T @ listed @ q, q.T @ count @ q, q.sum(axis=0)
+        return float(beta * block_fit(weight, pairs, kind).sum() / 2.0 + price * xlogy(sizes, sizes).sum())
+
+    return _best_moves(order, labels, k, objective)
+
+
+def degree_sweep(
+    order: Ints, indptr: Ints, others: Ints, values: Floats, degree: Floats, price: float, labels: Ints,
+    weight: Floats, sizes: Floats, shares: Floats,
+) -> int:  # fmt: skip
+    """The same with the objective of the degree-corrected model."""
+    k = len(sizes)
+    listed = _dense(indptr, others, values)
+
+    def objective() -> float:
+        q = np.eye(k)[labels]
+        weight[:], sizes[:], shares[:] = q.T @ listed @ q, q.sum(axis=0), q.T @ degree
+        return float(
+            xlogy(weight, weight).sum() / 2.0 - xlogy(shares, shares).sum() + price * xlogy(sizes, sizes).sum()
+        )
+
+    return _best_moves(order, labels, k, objective)
+
+
+def _dense(indptr: Ints, others: Ints, values: Floats) -> Floats:
+    n = len(indptr) - 1
+    matrix = np.zeros((n, n))
+    np.add.at(matrix, (np.repeat(np.arange(n), np.diff(indptr)), others), values)
+    return matrix
+
+
+def _best_moves(order: Ints, labels: Ints, k: int, objective: Callable[[], float]) -> int:
+    moves = 0
+    for x in order:
+        current = int(labels[x])
+        totals = np.empty(k)
+        for c in range(k):
+            labels[x] = c
+            totals[c] = objective()
+        best = int(np.argmax(totals))
+        if totals[best] <= totals[current] + 1e-9:
+            best = current
+        labels[x] = best
+        moves += best != current
+    objective()  # leaves the tables as they are now
+    return moves

@@ -1,0 +1,205 @@
+"""Solvers for one mode met twice or more often: node-wise, damped and by hard moves, each monotone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from math import prod
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+
+from gingham.arrays import Floats
+from gingham.cells import Logarithmic, Quadratic
+from gingham.data import OneHot
+from gingham.data.graphs import PairSample
+from gingham.errors import GinghamError
+from gingham.kernels import BACKENDS, project
+from gingham.kernels.graph import BERNOULLI, QUADRATIC
+from gingham.posterior import Posterior, row_blocks
+from gingham.problem import Objective, Problem, information_terms
+from gingham.solvers.loop import Solution, fixed_point
+from gingham.solvers.moves import HardMoves
+from gingham.solvers.neighbours import Neighbours, neighbours, weighted_pairs
+from gingham.solvers.schedule import Constant, Down, Schedule
+
+Report = Callable[[int, float, Objective], None]
+
+
+@dataclass(frozen=True)
+class NodeWise:
+    """Exact block descent, one node after another: q(c|x) ∝ qbar(c) exp(−β ∂(N L̂)/∂q(c|x)).
+
+    No pair has the same node twice, so the Gibbs loss is linear in each q(·|x) and the minimum over that
+    row, with the masses of the moment, is this softmax. F never rises at constant β; the parallel update
+    of P1 Algorithm 1 oscillates.
+    """
+
+    schedule: Schedule = field(default_factory=Down)
+    tol: float = 1e-7
+    max_iter: int = 200
+    backend: str = "auto"
+    seed: int = 0
+
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+        sample = pair_sample(problem, "NodeWise", positions=2)
+        entries = neighbours(sample, problem.cells[0].features)
+        rng = np.random.default_rng(self.seed)
+        kernel = graph_backend(self.backend)
+
+        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+            present, absent = entries.costs(posterior.cells[0].coef(posterior.answers[0]))
+            assign = np.array(posterior.assign[0], dtype=np.float64, order="C")
+            kernel.soft_nodes(
+                rng.permutation(len(assign)), entries.indptr, entries.others, entries.slots, entries.values,
+                present, absent, sample.complete, factor * problem.betas[0], assign, assign.sum(axis=0),
+            )  # fmt: skip
+            return answered(problem, replace(posterior, assign=(assign,)))
+
+        return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+
+
+@dataclass(frozen=True)
+class Damped:
+    """All nodes at once, mixed with the old memberships in the log domain.
+
+    The step is halved until the objective falls, so F never rises at constant β. With ``safeguard=False``
+    and full steps this is P1's Algorithm 1 as printed, which may oscillate with period two. It takes a
+    mode met any number of times: hypergraphs are solved here.
+    """
+
+    schedule: Schedule = field(default_factory=Down)
+    tol: float = 1e-7
+    max_iter: int = 200
+    backend: str = "auto"
+    safeguard: bool = True
+    smallest_step: float = 1e-4
+
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+        sample = pair_sample(problem, "Damped")
+        step = [1.0]
+
+        def total(objective: Objective, factor: float) -> float:
+            return factor * objective.betas[0] * objective.losses[0] + objective.information[0]
+
+        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+            before = problem.objective(posterior)
+            assign = posterior.assign[0]
+            with np.errstate(divide="ignore"):
+                log_mass = np.log(posterior.mass[0])
+            target = log_mass - factor * problem.betas[0] * gradient(posterior, sample, self.backend)
+            target = target - target.max(axis=1, keepdims=True)
+            old = np.log(np.maximum(assign, 1e-300))
+            while step[0] > self.smallest_step:
+                mixed = (1.0 - step[0]) * old + step[0] * np.maximum(target, -1e5)
+                moved, after = answered(problem, replace(posterior, assign=(softmax(mixed, axis=1),)))
+                if not self.safeguard or total(after, factor) < total(before, factor):
+                    step[0] = min(1.0, 1.5 * step[0])
+                    return moved, after
+                step[0] /= 2.0
+            step[0] = 1.0
+            return posterior, before
+
+        return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Hard moves: each node in turn to the cluster where β N L̂ + n Ī is lowest, until a sweep moves nothing.
+
+    For quadratic loss and for log loss on two labels, block answers follow every move; for other losses and
+    for directed graphs they are refitted after each sweep. Both ways F never rises.
+    """
+
+    tol: float = 0.0
+    max_iter: int = 50
+    backend: str = "auto"
+    seed: int = 0
+
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+        sample = pair_sample(problem, "Sweep", positions=2)
+        rng = np.random.default_rng(self.seed)
+        moves = hard_moves(problem, sample, graph_backend(self.backend))
+        k = start.n_clusters[0]
+
+        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+            labels = moves.improve(posterior.labels[0], k, rng, n_sweeps=1)
+            return answered(problem, replace(posterior, assign=(np.eye(k)[labels],)))
+
+        return fixed_point(sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report)
+
+
+def hard_moves(problem: Problem, sample: PairSample, kernel: Any) -> HardMoves:
+    """The way of moving nodes that fits the problem's loss."""
+    cell = problem.cells[0]
+    two = sample.alphabet is not None and np.array_equal(sample.alphabet.numbers, [0.0, 1.0])
+    kind = QUADRATIC if isinstance(cell, Quadratic) else BERNOULLI if isinstance(cell, Logarithmic) and two else None
+    if sample.directed or kind is None or sample.weights is not None:
+        return HardMoves(kernel, sample, cell, problem.betas[0], entries=neighbours(sample, cell.features))
+    return HardMoves(kernel, sample, cell, problem.betas[0], pairs=weighted_pairs(sample), kind=kind)
+
+
+def pair_sample(problem: Problem, solver: str, positions: int | None = None) -> PairSample:
+    """The one sample of a graph problem; refuses other structures with a sentence."""
+    sample = problem.samples[0]
+    if len(problem.samples) != 1 or not isinstance(sample, PairSample):
+        raise GinghamError(f"{solver} is for graphs: one relation in which one mode meets itself.")
+    if positions is not None and sample.n_modes != positions:
+        raise GinghamError(f"{solver} is for pairs; hyperedges of {sample.n_modes} nodes want solver='damped'.")
+    return sample
+
+
+def graph_backend(name: str) -> Any:
+    if name not in BACKENDS:
+        raise GinghamError(f"backend={name!r} is unknown; choose one of {', '.join(BACKENDS)}.")
+    return import_module("gingham.kernels." + ("graph_reference" if name == "reference" else "graph"))
+
+
+def answered(problem: Problem, posterior: Posterior) -> tuple[Posterior, Objective]:
+    """The posterior with its best answers, and its objective."""
+    statistics = posterior.statistics(problem.samples[0])
+    cell = problem.cells[0]
+    answers = cell.answer(statistics)
+    posterior = replace(posterior, answers=(answers,))
+    loss = float(cell.loss(answers, statistics).sum())
+    return posterior, Objective((loss,), information_terms(posterior), problem.betas)
+
+
+def gradient(posterior: Posterior, sample: PairSample, backend: str = "auto") -> Floats:
+    """G[x, c] = N ∂L̂/∂q(c|x), the sum over the positions at which x can stand, shape (n, m)."""
+    cell, assign, d = posterior.cells[0], posterior.assign[0], sample.n_modes
+    n, m = assign.shape
+    coef = cell.coef(posterior.answers[0])
+    total = np.zeros((n, m))
+    if sample.complete:
+        absent = coef @ sample.absent_features(cell.features)
+        total += _absent_gradient(assign, absent, d, sample.directed)
+        coef = coef.copy()  # a listed pair is one that is not absent: its cost less that of an absent one
+        if isinstance(cell.features, OneHot):
+            coef -= absent[..., None]
+        else:
+            coef[..., 0] -= absent
+    for position in range(d):
+        flat = np.moveaxis(coef, (position, -1), (0, 1)).reshape(m, prod(coef.shape) // m)
+        rows = sample.rows(position, cell.features)
+        for start, stop in row_blocks(n, flat.shape[1]):
+            part = project(rows, [assign] * (d - 1), start, stop, backend)
+            total[start:stop] += part.reshape(stop - start, -1) @ flat.T
+    return total
+
+
+def _absent_gradient(assign: Floats, cost: Floats, d: int, directed: bool) -> Floats:
+    """What absent pairs would add if no pair were listed: each node against all the others, shape (n, m)."""
+    rest = assign.sum(axis=0) - assign
+    if d == 2:
+        return rest @ (cost + cost.T if directed else cost).T
+    # Sets {x, y, z}: Σ_{y ≠ z, both ≠ x} / 2, with the equal ones taken out.
+    both = np.einsum("xb,xe,cbe->xc", rest, rest, cost, optimize=True)
+    equal = np.einsum("be,cbe->c", assign.T @ assign, cost)
+    own = np.einsum("xb,xe,cbe->xc", assign, assign, cost, optimize=True)
+    return (both - equal + own) / 2.0
+
+
+__all__ = ["Damped", "Neighbours", "NodeWise", "Sweep", "answered", "gradient", "hard_moves"]

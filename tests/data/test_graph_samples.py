@@ -1,0 +1,158 @@
+"""Every form of a graph becomes the same pairs; sums over absent pairs equal brute force."""
+
+import warnings
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from gingham.data import Alphabet, Moments, OneHot
+from gingham.data.from_graph import from_graph, label_values, with_alphabet
+from gingham.data.graphs import all_pairs
+from gingham.errors import GinghamError, GinghamWarning
+from gingham.posterior import Posterior
+from gingham.structure import Structure
+
+EDGES = [(0, 1, 2.0), (0, 2, 0.5), (1, 3, 1.5), (2, 3, 3.0), (3, 4, 1.0)]
+
+
+def dense(n=5, directed=False):
+    matrix = np.zeros((n, n))
+    for i, j, w in EDGES:
+        matrix[i, j] = w
+        if not directed:
+            matrix[j, i] = w
+    return matrix
+
+
+def as_set(sample):
+    return {(sample.modes[0].items[i], sample.modes[0].items[j], w) for i, j, w in zip(*sample.codes, sample.labels)}
+
+
+FORMS = {
+    "dense": dense(),
+    "csr_array": sparse.csr_array(dense()),
+    "coo_matrix": sparse.coo_matrix(dense()),
+    "networkx": nx.from_numpy_array(dense()),
+    "list": EDGES,
+    "list, other direction": [(j, i, w) for i, j, w in EDGES],
+    "array": np.array(EDGES),
+    "pandas": pd.DataFrame(EDGES, columns=["from", "to", "weight"]),
+    "polars": pl.DataFrame(EDGES, schema=["from", "to", "weight"], orient="row"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_the_same_pairs(form):
+    sample = from_graph(FORMS[form])
+    assert as_set(sample) == set(EDGES)
+    assert not sample.directed
+    assert sample.n_tuples == 10
+    assert from_graph(FORMS[form], pairs="listed").n_tuples == (10 if form == "dense" else 5)
+
+
+def test_direction_is_read_off_and_can_be_said():
+    assert from_graph(dense(directed=True)).directed
+    assert from_graph(sparse.csr_array(dense(directed=True))).directed
+    assert from_graph(nx.DiGraph([(0, 1), (1, 2)])).directed
+    assert from_graph(EDGES, directed=True).n_tuples == 20
+    assert len(from_graph([(0, 1), (1, 0)], directed=True).labels) == 2
+    assert len(from_graph([(0, 1), (1, 0)]).labels) == 1
+
+
+def test_strings_hyperedges_and_lonely_nodes():
+    sample = from_graph([("b", "a"), ("c", "a")], nodes=["a", "b", "c", "d"])
+    assert sample.n_nodes == 4
+    assert as_set(sample) == {("a", "b", 1.0), ("a", "c", 1.0)}
+    triples = from_graph([("a", "b", "c"), ("c", "b", "d")])
+    assert triples.n_modes == 3
+    assert triples.n_tuples == 4  # sets of three among four nodes
+
+
+def test_masks_and_missing_entries():
+    mask = np.zeros((5, 5), dtype=bool)
+    mask[0, 1] = mask[0, 4] = True
+    for form in (mask, sparse.csr_array(mask), [(0, 1), (4, 0)]):
+        assert as_set(from_graph(dense(), pairs=form)) == {(0, 1, 2.0), (0, 4, 0.0)}
+    matrix = dense()
+    matrix[0, 4] = matrix[4, 0] = np.nan
+    listed = from_graph(matrix, pairs="listed")
+    assert listed.n_tuples == 9
+    assert (0, 3, 0.0) in as_set(listed)
+
+
+def test_self_loops_are_left_out_with_a_note():
+    matrix = dense()
+    matrix[2, 2] = 7.0
+    with pytest.warns(GinghamWarning, match="1 self loops"):
+        sample = from_graph(matrix)
+    assert as_set(sample) == set(EDGES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        from_graph(dense())
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "words"),
+    [
+        (np.ones((2, 5)), {}, "neither a square"),
+        (sparse.csr_array(np.ones((3, 2))), {}, "square"),
+        ([(0, 1, 1.0), (1, 0, 2.0)], {}, "listed twice"),
+        ([(0, 1, np.nan)], {}, "finite"),
+        (np.array([[0, np.nan], [np.nan, 0]]), {}, "pairs='listed'"),
+        (EDGES, {"pairs": "some"}, "pairs='some'"),
+        (EDGES, {"nodes": [0, 1]}, "nodes="),
+        (EDGES, {"pairs": [(0, 99)]}, "row 0"),
+        (np.zeros((4, 4)), {}, "0 edges"),
+        ([(0, 1), (1, 2, 3)], {}, "same number"),
+        (3.0, {}, "no graph"),
+    ],
+)
+def test_bad_graphs_are_refused_with_a_sentence(graph, options, words):
+    with pytest.raises(GinghamError, match=words):
+        from_graph(graph, **options)
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("features", [Moments(2), OneHot(3)])
+def test_statistics_of_all_pairs_equal_brute_force(directed, features):
+    rng = np.random.default_rng(0)
+    n, k = 9, 3
+    matrix = rng.integers(0, 3, (n, n)).astype(float)
+    matrix = matrix if directed else np.triu(matrix, 1) + np.triu(matrix, 1).T
+    np.fill_diagonal(matrix, 0)
+    sample = with_alphabet(from_graph(matrix), Alphabet.of([0.0, 1.0, 2.0], given=True))
+    assert sample.directed == directed
+    q = rng.dirichlet(np.ones(k), n)
+    posterior = Posterior(Structure(sample.modes[:1], ((0, 0),)), (), (q,), ())
+    table = posterior.statistics(sample, features=features)
+    t = np.eye(3)[matrix.astype(int)] if isinstance(features, OneHot) else matrix[..., None] ** np.arange(3)
+    t[np.arange(n), np.arange(n)] = 0  # no pair of a node with itself
+    brute = np.einsum("ia,ijk,jb->abk", q, t, q) / (1 if directed else 2)
+    np.testing.assert_allclose(table, brute)
+    assert table.sum(axis=(0, 1))[0] > 0
+    listed = posterior.statistics(sample.listed(), features=features)
+    t[matrix == 0] = 0
+    np.testing.assert_allclose(listed, np.einsum("ia,ijk,jb->abk", q, t, q) / (1 if directed else 2), atol=1e-12)
+
+
+def test_sets_of_three_equal_brute_force():
+    rng = np.random.default_rng(1)
+    q = rng.dirichlet(np.ones(2), 6)
+    brute = np.zeros((2, 2, 2))
+    for i in range(6):
+        for j in range(6):
+            for l in range(6):
+                if len({i, j, l}) == 3:
+                    brute += np.einsum("a,b,c->abc", q[i], q[j], q[l]) / 6
+    np.testing.assert_allclose(all_pairs(q, 3), brute)
+    with pytest.raises(GinghamError, match="sets of 4"):
+        all_pairs(q, 4)
+
+
+def test_labels_of_absent_pairs_count():
+    assert label_values(from_graph(EDGES)).tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 3.0]
+    assert 0.0 not in label_values(from_graph(EDGES, pairs="listed"))
