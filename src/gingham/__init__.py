@@ -19,6 +19,7 @@ _PUBLIC = {
     "ExplanatoryClustering": "gingham.estimators",
     "GinghamError": "gingham.errors",
     "GinghamWarning": "gingham.errors",
+    "GraphClustering": "gingham.estimators",
     "KernelCCA": "gingham.estimators",
     "LayeredCoClusteringRegressor": "gingham.estimators",
     "Logarithmic": "gingham.cells",
@@ -39,6 +40,7 @@ _PUBLIC = {
     "certify_predictions": "gingham.certificates",
     "certify_stream": "gingham.certificates",
     "from_frame": "gingham.data.adapt",
+    "from_graph": "gingham.data.from_graph",
     "from_matrix": "gingham.data.adapt",
     "load": "gingham.estimators",
 }

@@ -9,6 +9,7 @@ MODULES = {
     "CoClusteringClassifier": "coclustering",
     "CoClusteringRegressor": "coclustering",
     "Committee": "committee",
+    "GraphClustering": "graph",
     "LayeredCoClusteringRegressor": "layered",
     "TreeCoClustering": "tree",
     "ExplanatoryClustering": "explanatory",
