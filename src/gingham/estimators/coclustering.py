@@ -182,7 +182,9 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
     objective : {"tradeoff", "certificate"}
         "certificate" goes on from there and minimises the log-wealth certificate itself; with
         ``n_clusters="auto"`` it also merges clusters and keeps the size with the lowest certificate.
-    backend : {"auto", "compiled", "reference"}
+    backend : {"auto", "compiled", "reference", "torch"}
+        "auto" compiles for the CPU, and goes to a GPU through torch when there is one and the data is
+        large enough to pay; "torch" asks for torch, on a GPU (float32) or without one (float64).
     random_state : int, RandomState or None
     verbose : int
 

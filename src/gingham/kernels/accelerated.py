@@ -107,9 +107,9 @@ def layout(
     if features is not None:
         for k in range(n_features):
             column = features[:, k] if weights is None else features[:, k] * weights
-            scales.append(column[order].float())
+            scales.append(column[order])
     elif weights is not None:
-        scales.append(weights[order].float())
+        scales.append(weights[order])
     del order
     keys, counts = torch.unique_consecutive(key, return_counts=True)
     del key
@@ -158,7 +158,7 @@ def _runs(first: int, last: int, per_item: int, rows: Any, counts: Any, ends: An
 def project_block(tuples: Layout, block: Runs, assigns: Sequence[Any], buffer: Any | None = None) -> Any:
     """A[x, k, r] for the items of one block, shape (items, K, Π m_j), float32 (float64 for float64 assignments)."""
     width = prod(int(q.shape[1]) for q in assigns)
-    dtype = torch.float64 if assigns and assigns[0].dtype == torch.float64 else torch.float32
+    dtype = torch.float64 if not assigns or assigns[0].dtype == torch.float64 else torch.float32
     device = tuples.blocks[0].begin.device
     repeats = 1 if tuples.one_hot else tuples.n_features
     items = block.last - block.first
@@ -364,11 +364,14 @@ def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out:
     device = device_name()
     low, high = int(rows.indptr[start]), int(rows.indptr[stop])
     item = torch.from_numpy(np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))).to(device)
-    move = lambda a: None if a is None else torch.from_numpy(np.ascontiguousarray(a[low:high])).to(device)  # noqa: E731
-    others = [torch.from_numpy(np.ascontiguousarray(code[low:high])).to(device) for code in rows.others]
+
+    def move(array: Any, kind: Any = None) -> Any:
+        return None if array is None else torch.from_numpy(np.ascontiguousarray(array[low:high], kind)).to(device)
+
+    others = [move(code) for code in rows.others]
     tables = [torch.from_numpy(np.ascontiguousarray(q)).to(device) for q in assigns]
     tuples = layout(
-        item, others, move(rows.labels), move(rows.features), move(rows.weights),
+        item, others, move(rows.labels), move(rows.features, out.dtype), move(rows.weights, out.dtype),
         stop - start, rows.n_features, [q.shape[1] for q in assigns], [q.shape[0] for q in assigns],
     )  # fmt: skip
     for block in tuples.blocks:

@@ -12,7 +12,8 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
 
-BACKENDS = ("auto", "compiled", "reference", "accelerated")
+BACKENDS = ("auto", "compiled", "reference", "torch")
+_MODULES = {"auto": "compiled", "torch": "accelerated"}
 
 
 class Rows(NamedTuple):
@@ -72,4 +73,4 @@ def project(
 def _backend(name: str) -> Any:
     if name not in BACKENDS:
         raise GinghamError(f"backend={name!r} is unknown; choose one of {', '.join(BACKENDS)}.")
-    return import_module("gingham.kernels." + ("compiled" if name == "auto" else name))
+    return import_module("gingham.kernels." + _MODULES.get(name, name))

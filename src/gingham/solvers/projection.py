@@ -15,6 +15,7 @@ from gingham.kernels.memberships import gibbs_rows
 from gingham.kernels.threads import one_blas_thread, over_blocks
 from gingham.posterior import Posterior, check_table, row_blocks
 from gingham.problem import Objective, Problem, information_terms
+from gingham.solvers import device
 from gingham.solvers.loop import Solution, fixed_point
 from gingham.solvers.schedule import Down, Schedule
 
@@ -52,6 +53,8 @@ class Projection:
             )
         for relation, cell in enumerate(problem.cells):
             check_table([q.shape[1] for q in start.factor(relation)], cell.features.size)
+        if device.chosen(self.backend, problem, start):
+            return device.solve(problem, start, self.schedule, self.tol, self.max_iter, report)
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             losses: dict[int, float] = {}

@@ -1,0 +1,88 @@
+"""The torch backend on the CPU: equal to the reference, whatever the slices, runs and blocks."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from test_project import FAST, agrees, numpy_line, problem  # noqa: E402
+
+from gingham.errors import GinghamError  # noqa: E402
+from gingham.kernels import accelerated  # noqa: E402
+from gingham.solvers import device  # noqa: E402
+from gingham.solvers.projection import Projection  # noqa: E402
+from gingham.solvers.schedule import Down  # noqa: E402
+from gingham.starts import random  # noqa: E402
+from problems import all_cells, random_problem  # noqa: E402
+
+
+def test_the_contract_of_project_covers_torch():
+    assert "torch" in FAST
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+@pytest.mark.parametrize("one_hot", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_runs_slices_and_blocks_change_nothing(monkeypatch, d, one_hot, weighted):
+    rows, assigns = problem(d, one_hot, weighted, "float64")
+    monkeypatch.setattr(accelerated, "RUN", 7)
+    monkeypatch.setattr(accelerated, "CACHE_BYTES", 64)
+    n = int(rows.indptr[-1])
+    item = torch.from_numpy(np.repeat(np.arange(rows.n_items), np.diff(rows.indptr)))
+    tensor = lambda a: None if a is None else torch.from_numpy(a[:n])  # noqa: E731
+    tuples = accelerated.layout(
+        item, [torch.from_numpy(c) for c in rows.others],
+        tensor(rows.labels), tensor(rows.features), tensor(rows.weights),
+        rows.n_items, 3, [q.shape[1] for q in assigns], [len(q) for q in assigns], block_bytes=100,
+    )  # fmt: skip
+    assert len(tuples.blocks) > 1
+    parts = [
+        accelerated.project_block(tuples, b, [torch.from_numpy(q) for q in assigns]).numpy() for b in tuples.blocks
+    ]
+    assert np.allclose(np.concatenate(parts), numpy_line(rows, assigns), rtol=1e-12, atol=1e-10)
+    assert not agrees(np.concatenate(parts) + 1, numpy_line(rows, assigns))
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("cell", all_cells(), ids=lambda c: type(c).__name__)
+def test_a_fit_through_torch_equals_the_compiled_one(cell, d):
+    rng = np.random.default_rng(d)
+    grid = random_problem(rng, cell, d, n_rows=60)
+    start = random(grid, [3, 2, 2][:d], rng)
+    compiled, through_torch = (
+        Projection(Down(), max_iter=25, backend=b).solve(grid, start) for b in ("compiled", "torch")
+    )
+    for a, b in zip(compiled.posterior.assign, through_torch.posterior.assign):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+    assert through_torch.objective.total == pytest.approx(compiled.objective.total, rel=1e-8)
+    assert through_torch.objective.total == pytest.approx(grid.objective(through_torch.posterior).total, rel=1e-6)
+
+
+def test_bfloat16_copies_stay_close():
+    rng = np.random.default_rng(0)
+    grid = random_problem(rng, all_cells()[1], 2, n_rows=60)
+    start = random(grid, [3, 2], rng)
+    (sample,) = grid.samples
+    cell = accelerated.TableCell(torch.from_numpy(grid.cells[0].table))
+    totals = []
+    for half in (False, True):
+        on_device = accelerated.make_grid(
+            sample.codes, sample.label_codes, None, sample.weights, sample.shape, cell, start.assign, start.answers[0],
+            device="cpu", half=half,
+        )  # fmt: skip
+        for _ in range(5):
+            terms = on_device.sweep(grid.betas[0])
+        totals.append(float(grid.betas[0] * terms[0] + terms[1:].sum()))
+    assert totals[1] == pytest.approx(totals[0], rel=0.02)
+
+
+def test_auto_stays_on_the_cpu_for_small_data_and_torch_refuses_what_it_cannot():
+    rng = np.random.default_rng(0)
+    grid = random_problem(rng, all_cells()[1], 2)
+    start = random(grid, [2, 2], rng)
+    assert not device.chosen("auto", grid, start)
+    assert device.chosen("torch", grid, start)
+    with pytest.raises(GinghamError, match="several relations"):
+        device.solve(
+            type(grid)(grid.structure, grid.samples * 2, grid.cells * 2, grid.betas * 2), start, Down(), 0, 1, None
+        )
