@@ -1,0 +1,80 @@
+"""Sphinx settings. The pages of the public names are written here, from ``gingham.__all__``."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "src"))
+sys.path.insert(0, str(HERE))
+
+import gingham  # noqa: E402
+from results import write_results  # noqa: E402
+
+project = "gingham"
+author = "The gingham developers"
+copyright = author
+version = release = gingham.__version__
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "myst_parser",
+    "numpydoc",
+    "sphinxcontrib.bibtex",
+]
+if not os.environ.get("GINGHAM_DOCS_FAST"):
+    extensions.append("sphinx_gallery.gen_gallery")
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
+myst_heading_anchors = 3
+bibtex_bibfiles = ["references.bib"]
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+exclude_patterns = ["_build", "**.ipynb_checkpoints", "api/generated/index.rst"]
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_title = "gingham"
+html_show_sourcelink = False
+html_theme_options = {"navigation_depth": 2, "show_toc_level": 2, "navbar_align": "left", "footer_start": ["copyright"]}
+mathjax_path = ""  # formulas are readable as text without a network; set it to serve rendered ones
+sphinx_gallery_conf = {
+    "examples_dirs": str(HERE.parent / "examples"),
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r".*\.py",
+    "download_all_examples": False,
+    "show_memory": False,
+    "remove_config_comments": True,
+}
+suppress_warnings = ["config.cache"]
+
+
+def write_api_pages() -> None:
+    """One page for each public name."""
+    folder = HERE / "api" / "generated"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.rst"):
+        old.unlink()
+    for name in gingham.__all__:
+        value = getattr(gingham, name)
+        title = f"gingham.{name}"
+        lines = [title, "=" * len(title), "", ".. currentmodule:: gingham", ""]
+        if inspect.isclass(value):
+            lines += [
+                f".. autoclass:: {name}",
+                "   :members:",
+                "   :inherited-members: BaseEstimator, ValueError, UserWarning, tuple",
+            ]
+        elif inspect.ismodule(value):
+            lines += [f".. automodule:: {title}", "   :members:"]
+        else:
+            lines += [f".. autofunction:: {name}"]
+        (folder / f"{name}.rst").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+write_api_pages()
+write_results(HERE.parent / "benchmarks" / "results", HERE / "results_tables")

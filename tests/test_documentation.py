@@ -1,0 +1,64 @@
+"""Every public name has a page, every example in a docstring and in the guides runs."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import gingham
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts and "results_tables" not in p.parts)
+MODULES = sorted(m.name for m in pkgutil.walk_packages(gingham.__path__, "gingham.") if not m.name.endswith("__main__"))
+
+
+@pytest.mark.parametrize("name", gingham.__all__)
+def test_every_public_name_says_what_it_is(name):
+    assert (inspect.getdoc(getattr(gingham, name)) or "").strip()
+
+
+def test_every_public_name_is_reached_from_the_reference():
+    conf = (DOCS / "conf.py").read_text(encoding="utf-8")
+    assert "for name in gingham.__all__" in conf
+    assert "generated/*" in (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        pytest.skip(f"{name} needs {error.name}")
+    result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+def blocks(page: Path) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: str(p.relative_to(DOCS)))
+def test_examples_in_guides(page, capsys):
+    """The blocks of a page run one after the other, in one namespace."""
+    namespace: dict[str, object] = {"__name__": "guide"}
+    for block in blocks(page):
+        exec(compile(block, str(page), "exec"), namespace)
+
+
+def test_a_broken_example_would_be_found(tmp_path):
+    page = tmp_path / "broken.md"
+    page.write_text("```python\nraise KeyError\n```\n")
+    with pytest.raises(KeyError):
+        exec(blocks(page)[0])
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([\w./-]+\.(?:md|png))\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
