@@ -53,6 +53,9 @@ sphinx_gallery_conf = {
 suppress_warnings = ["config.cache"]
 
 
+FOREIGN = "BaseEstimator, ValueError, UserWarning, tuple"  # whose members are documented elsewhere
+
+
 def write_api_pages() -> None:
     """One page for each public name."""
     folder = HERE / "api" / "generated"
@@ -67,7 +70,7 @@ def write_api_pages() -> None:
             lines += [
                 f".. autoclass:: {name}",
                 "   :members:",
-                "   :inherited-members: BaseEstimator, ValueError, UserWarning, tuple",
+                f"   :inherited-members: {FOREIGN}",
             ]
         elif inspect.ismodule(value):
             lines += [f".. automodule:: {title}", "   :members:"]

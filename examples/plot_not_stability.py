@@ -2,9 +2,9 @@
 Good generalisation is not stability
 ====================================
 
-Points on a ring have no preferred clusters: rotate the borders and nothing changes. Two fits on two samples cut the ring
-in different places, so the clustering is unstable; yet both predict new distances equally well, and their certificates
-agree. What generalises is the prediction, not the position of the borders.
+Points on a ring have no preferred clusters: rotate the borders and nothing changes. Two fits on two samples cut the
+ring in different places, so the clustering is unstable; yet both predict new distances equally well, and their
+certificates agree. What generalises is the prediction, not the position of the borders.
 """
 
 import matplotlib.pyplot as plt
@@ -47,7 +47,5 @@ for ax, (model, value) in zip(axes, fits):
     ax.set_aspect("equal")
     ax.set_axis_off()
 
-print(
-    "agreement of the two clusterings (1 is equal):",
-    round(adjusted_rand_score(fits[0][0].labels_[0], fits[1][0].labels_[0]), 2),
-)
+first, second = (model.labels_[0] for model, _ in fits)
+print(f"agreement of the two clusterings (1 is equal): {adjusted_rand_score(first, second):.2f}")

@@ -3,8 +3,8 @@ Which clustering is right?
 ==========================
 
 A bag of blocks can be sorted by shape or by colour. Neither is right as such: it depends on what comes next. If the
-blocks are to be packed into boxes, shape matters and colour does not. Once the task is said, clusterings can be compared
-by what they promise for it: here, by the certified error of predicting whether a block fits into a box.
+blocks are to be packed into boxes, shape matters and colour does not. Once the task is said, clusterings can be
+compared by what they promise for it: here, by the certified error of predicting whether a block fits into a box.
 """
 
 import numpy as np
