@@ -4,9 +4,10 @@
     The finished predictor of the first part on the second: no complexity at all, any predictor.
 ``prior``
     The first part's memberships and answers become the prior, and the second part chooses a posterior
-    near it: p(c|x) = .98 q⁰ + .02 qbar⁰, answers .9 on y⁰ (MATH §9.4). Covers Gibbs, and mean by Jensen.
+    near it: p(c|x) = .98 q⁰ + .02 qbar⁰, and each of the M cells keeps its answer with probability
+    M/(M + 1), so that about one may change (MATH §9.4). Covers Gibbs, and mean by Jensen.
 ``excess``
-    The same, on the difference to the first part's median predictor, plus a bound on the latter; δ/2 each.
+    The same, on the difference to the first part's median predictor (δ/10), plus a bound on the latter (9δ/10).
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from gingham.posterior import Posterior
 
 METHODS = ("holdout", "prior", "excess")
 LOOSENESS = 0.02  # share of the masses in the prior memberships
-FAITH = 0.9  # prior probability of the first part's answer
+REFERENCE_SHARE = 0.9  # of δ goes to the reference's own loss, which varies more than the difference to it
 
 
 def certify_split(
@@ -127,17 +128,16 @@ def certify_prior(
     n = int(sample.n_tuples)
     union = {"union over candidates": log(candidates)} if candidates > 1 else {}
     table = (cell.table - low) / scale  # (|Y|, A)
-    share = delta / 2 if excess else delta
+    share = (1 - REFERENCE_SHARE) * delta if excess else delta
     base, base_terms, labelled = 0.0, {}, sample
     if excess:
         guesses = cell.alphabet.encode(_as_labels(prior.predict(sample.codes, "median"), cell.alphabet))
         reference = GibbsLaw.of(table[sample.label_codes, guesses], _counts(sample))
-        part = bounds.log_wealth(reference, log(candidates), n, share)
+        part = bounds.log_wealth(reference, log(candidates), n, REFERENCE_SHARE * delta)
         base, base_terms = part.value, {"reference: grid and confidence": sum(part.price.values())}
         labelled, table = _paired(sample, guesses, table)
     loose = [(1 - LOOSENESS) * q + LOOSENESS * m for q, m in zip(prior.assign, prior.mass)]
-    prior_answers = np.full(table.shape[1], (1 - FAITH) / max(table.shape[1] - 1, 1))
-    chosen = _minimise(loose, prior, labelled, table, prior_answers, share)
+    chosen = _minimise(loose, prior, labelled, table, share)
     price = Complexity({**chosen.price.terms, **union})
     bound = bounds.log_wealth(chosen.law, price.total, n, share)
     evidence = Evidence(chosen.law, low, scale, n, {"exact": price, "papers": price}, chosen.posterior)
@@ -162,7 +162,7 @@ def certify_prior(
         loss=loss_name(cell),
         text="Log-wealth with a prior learned on the first part of the data; the bound uses the second part only."
         + (" The loss is bounded as (difference to a reference predictor) + (the reference's own loss)." * excess),
-        latex=r"L(Q) \le \mathrm{LW}_{\delta/2}[\ell_h - \ell_r] + \mathrm{LW}_{\delta/2}[\ell_r]"
+        latex=r"L(Q) \le \mathrm{LW}_{\delta/10}[\ell_h - \ell_r] + \mathrm{LW}_{9\delta/10}[\ell_r]"
         if excess
         else r"L(Q) \le \mathrm{LW}_{\delta}[\ell_h],\quad P = P(S_1),\ \text{law on } S_2",
         reference="gingham, docs/theory/split",
@@ -186,7 +186,6 @@ def _minimise(
     prior: Posterior,
     sample: Sample,
     table: Floats,
-    other_answers: Floats,
     delta: float,
     n_rounds: int = 12,
     n_sweeps: int = 10,
@@ -195,8 +194,10 @@ def _minimise(
     answers, first = prior.answers[0].copy(), prior.answers[0]
     assigns = [q.copy() for q in loose]
     features = OneHot(table.shape[0])
-    answer_price = np.broadcast_to(-np.log(other_answers), (*answers.shape, table.shape[1])).copy()
-    np.put_along_axis(answer_price, first[..., None], -log(FAITH), axis=-1)
+    faith = first.size / (first.size + 1)  # prior probability that a cell keeps its answer
+    others = max(table.shape[1] - 1, 1)
+    answer_price = np.full((*answers.shape, table.shape[1]), log(others) - log(1 - faith))
+    np.put_along_axis(answer_price, first[..., None], -log(faith), axis=-1)
     n = int(sample.n_tuples)
     best: tuple[float, _Chosen] | None = None
     for _ in range(n_rounds):
