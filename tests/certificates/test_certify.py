@@ -303,3 +303,18 @@ def test_float32_memberships_are_brought_to_full_precision(fitted):
     wrong = replace(model.posterior_, assign=tuple(2 * q for q in model.posterior_.assign))
     with pytest.raises(GinghamError, match="not distributions"):
         certify(wrong, X, y)
+
+
+def test_committee_pays_the_mean_and_no_union(fitted):
+    model, X, y = fitted
+    from gingham import Committee
+
+    committee = Committee(model, n_members=3, random_state=0).fit(X, y)
+    certificate = certify(committee, X, y)
+    singles = [certify(member, X, y) for member in committee.members_]
+    totals = [c.evidence.prices["exact"].total for c in singles]
+    assert certificate.evidence.prices["exact"].total == pytest.approx(np.mean(totals))
+    assert certificate.empirical == pytest.approx(np.mean([c.empirical for c in singles]))
+    assert certificate.value <= max(c.value for c in singles) + 1e-9
+    with pytest.raises(RefusedCertificate, match="certify_predictions"):
+        certify(committee, X, y, bound="holdout")

@@ -12,7 +12,9 @@ from gingham.arrays import Anything, Floats
 from gingham.cells import CellModel, Logarithmic, Quadratic, TableLoss, make_cell
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.certificate import Assumption, Certificate, worst_of
+from gingham.certificates.complexity import Complexity
 from gingham.certificates.evidence import Evidence, collect
+from gingham.certificates.law import mixture
 from gingham.certificates.theorems import find
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
@@ -47,7 +49,7 @@ def certify(
 
     Parameters
     ----------
-    model : fitted estimator with ``posterior_``, or Posterior
+    model : fitted estimator with ``posterior_``, Posterior, or committee (``members_``)
         It may have been fitted on the same tuples: the theorems hold for all posteriors at once.
     X, y : ids (N, d) and labels (N,), or a Sample
     bound : str
@@ -87,10 +89,13 @@ def certify(
         from gingham.certificates.split import certify_split
 
         return certify_split(model, X, y, delta=delta, predictor=predictor, sample_weight=sample_weight, **options)
-    posterior = posterior_of(model)
+    members = committee_members(model)
+    posterior = posterior_of(members[0] if members else model)
     cell, statement = stated_cell(posterior.cells[relation], alphabet)
     posterior = with_cell(posterior, cell, relation)
     sample = sample_of(posterior, X, y, sample_weight, relation)
+    if bound == "holdout" and members:
+        raise RefusedCertificate("Certify a committee's finished predictions with certify_predictions.")
     if bound == "holdout":
         from gingham.certificates.holdout import certify_posterior
 
@@ -103,7 +108,11 @@ def certify(
         raise RefusedCertificate(
             f"bound={theorem.name!r} holds for one sample size fixed beforehand; only log-wealth holds for all at once."
         )
-    evidence = collect(posterior, sample, relation, population)
+    if members:
+        same_cells = [with_cell(member, cell, relation) for member in members]
+        evidence = pooled([collect(member, sample, relation, population) for member in same_cells])
+    else:
+        evidence = collect(posterior, sample, relation, population)
     assumptions = (INDEPENDENT, statement, *item_assumptions(posterior, relation, population), *_scale(evidence))
     if anytime:
         assumptions += (Assumption("Items, labels and loss were fixed before the first tuple arrived.", "given"),)
@@ -208,6 +217,39 @@ def _lower(name: str, price: str, evidence: Evidence, delta: float) -> float:
     complexity = evidence.prices[price].total
     function = all_bounds.log_wealth_lower if name == "log-wealth" else all_bounds.maurer_lower
     return evidence.in_unit(function(evidence.law, complexity, evidence.n_tuples, delta).value)
+
+
+def committee_members(model: Any) -> list[Posterior]:
+    """The posteriors of a committee, if the model is one and all its members have the same items."""
+    members = getattr(model, "members_", None)
+    if members is None or isinstance(model, Posterior):
+        return []
+    posteriors = [posterior_of(member) for member in members]
+    for posterior in posteriors[1:]:
+        for one, other in zip(posteriors[0].structure.columns(), posterior.structure.columns()):
+            if one.n_items != other.n_items or (one.items != other.items).any():
+                raise RefusedCertificate(
+                    "The members of this committee have not seen the same items, so that no Gibbs bound covers them "
+                    "together. Certify the committee's predictions with certify_predictions."
+                )
+    return posteriors
+
+
+def pooled(parts: Sequence[Evidence]) -> Evidence:
+    """The evidence about a committee: draw a member, then its co-clustering.
+
+    KL(mixture‖P) ≤ mean of the members' KL (convexity, no ln K), and the law of the Gibbs loss is the
+    average law.
+    """
+    first = parts[0]
+    prices = {}
+    for kind in first.prices:
+        names = dict.fromkeys(name for part in parts for name in part.prices[kind].terms)
+        prices[kind] = Complexity(
+            {name: sum(part.prices[kind].terms.get(name, 0.0) for part in parts) / len(parts) for name in names}
+        )
+    law = mixture([part.law for part in parts])
+    return replace(first, law=law, prices=prices, covered=None, n_answers=max(part.n_answers for part in parts))
 
 
 def posterior_of(model: Any) -> Posterior:

@@ -160,11 +160,17 @@ def predict(
 @app.command(
     epilog="[bold]Examples[/]\n\n"
     "gingham certify model.gingham ratings.csv\n\n"
-    "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --alphabet 1..5 --json"
+    "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --alphabet 1..5 --json\n\n"
+    "gingham certify --labels users.csv,movies.csv ratings.csv --label rating --alphabet 1..5"
 )
 def certify(
-    model: ModelFile,
-    file: File,
+    model: Annotated[str, typer.Argument(help="Model file; with --labels the table of tuples itself.")],
+    file: Annotated[str | None, typer.Argument(help="Table: CSV, TSV, Parquet, NDJSON; - is standard input.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Clusters from elsewhere: a file (item, cluster) per axis, with commas.")
+    ] = None,
+    axes: Annotated[str | None, typer.Option(help="With --labels: the columns of ids, in the same order.")] = None,
+    loss: Annotated[str, typer.Option(help="With --labels: absolute, zero-one, quadratic, log.")] = "absolute",
     delta: Annotated[float, typer.Option(help="The guarantee holds with probability 1 - delta.")] = 0.05,
     bound: Annotated[
         str, typer.Option(help="log-wealth, type-kl, kl, split-kl, bernstein, theorem-7 ...")
@@ -183,8 +189,30 @@ def certify(
     from gingham.cli import fitting
     from gingham.cli.defaults import parse_alphabet
 
+    options: dict[str, Any] = {"bound": bound, "delta": delta, "predictor": predictor}
+    if labels is not None:
+        from gingham.cli.own_labels import certify_own_labels
+
+        if label is None or alphabet is None:
+            raise GinghamError("Say which column holds the labels (--label) and what they can be (--alphabet 1..5).")
+        own = certify_own_labels(
+            file or model,
+            labels,
+            label=label,
+            axes=axes,
+            loss=loss,
+            alphabet=parse_alphabet(alphabet, False),
+            kind=format,
+            **options,
+        )
+        if json:
+            screen.print_json(own.to_dict())
+        else:
+            screen.console().print(own.explain(), markup=False, soft_wrap=True)
+        return
+    if file is None:
+        raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
     fitted, seen, unseen = fitting.reopen(model, file, format, label, drop_missing)
-    options = {"bound": bound, "delta": delta, "predictor": predictor}
     if alphabet is None:
         fitting.need_stated_labels(fitted)
     if alphabet is not None:

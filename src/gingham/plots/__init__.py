@@ -6,6 +6,8 @@ from typing import Any
 # public name → module of this package
 MODULES = {
     "checkerboard": "checkerboard",
+    "stream": "certificate",
+    "waterfall": "certificate",
 }
 
 
