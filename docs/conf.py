@@ -41,7 +41,6 @@ html_static_path = ["_static"]
 html_title = "gingham"
 html_show_sourcelink = False
 html_theme_options = {"navigation_depth": 2, "show_toc_level": 2, "navbar_align": "left", "footer_start": ["copyright"]}
-mathjax_path = ""  # formulas are readable as text without a network; set it to serve rendered ones
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "auto_examples",
