@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -80,3 +81,25 @@ def write_api_pages() -> None:
 
 write_api_pages()
 write_results(HERE.parent / "benchmarks" / "results", HERE / "results_tables")
+
+
+def skip_foreign(app, what, name, value, skip, options):
+    """Leave out what scikit-learn documents itself."""
+    module = getattr(inspect.unwrap(value), "__module__", None) if callable(value) else None
+    if name.startswith("set_") and name.endswith("_request"):
+        return True
+    return True if module and module.startswith(("sklearn", "numpy")) else None
+
+
+def plain_symbols(app, what, name, value, options, lines):
+    """|Y|, |y − y'| and fitted_ names are no markup."""
+    for at, line in enumerate(lines):
+        parts = line.split("``")  # every second part is code and stays as it is
+        parts[::2] = [re.sub(r"\|([^|`]{1,20})\|", r"\\|\1\\|", part) for part in parts[::2]]
+        line = "``".join(parts)
+        lines[at] = re.sub(r"(?<![`\w.:])([A-Za-z]\w*)_(?=[\s,.;:)\]]|$)", r"``\1_``", line)
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("autodoc-process-docstring", plain_symbols, priority=900)

@@ -107,6 +107,8 @@ def fit(
     max_iter: Annotated[int, typer.Option(help="Most sweeps of one start.", min=1)] = 200,
     holdout: Annotated[float, typer.Option(help="Share of rows set aside to measure the error; 0 for none.")] = 0.1,
     seed: Seed = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")] = False,
+    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)] = 10.0,
     drop_missing: DropMissing = False,
     format: Format = None,
     json: Json = False,
@@ -114,6 +116,7 @@ def fit(
 ) -> None:
     """Co-cluster a table of tuples and save the model."""
     from gingham.cli import data, fitting, tables
+    from gingham.cli.checkpoint import checkpoint_of, forget
 
     _writable(out)
     names = _names(axes, "--axes")
@@ -132,8 +135,15 @@ def fit(
         seed=seed,
     )
     rows = data.rows(tables.read_table(file, format), names, label, weight, drop=drop_missing)
-    model, notes, facts = fitting.fit(rows, wish, quiet or json)
+    kept = checkpoint_of(out)
+    if resume and not kept.exists():
+        screen.say_note("There is no checkpoint; the fit begins at its beginning.")
+    model, notes, facts = fitting.fit(rows, wish, quiet or json, kept, resume, checkpoint_every)
     model.save(out, notes)
+    if model.interrupted_:
+        screen.say_note("The model so far was saved; the same command with --resume goes on.")
+    else:
+        forget(kept)
     screen.show({**facts, "model": str(out)}, json, f"Co-clustering of {file}")
 
 

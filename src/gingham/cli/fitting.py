@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from gingham.cli.checkpoint import identity, kept_in
 from gingham.cli.data import Rows, parts, rows, split
 from gingham.cli.defaults import choose
-from gingham.cli.screen import sweeps
+from gingham.cli.screen import say_note, sweeps
 from gingham.cli.tables import like_items, need_columns, read_table
 from gingham.errors import GinghamError
 from gingham.estimators.base import load as load_model
@@ -53,7 +56,14 @@ def parse_clusters(listed: str | None, n_axes: int) -> tuple[int, ...] | None:
     return numbers
 
 
-def fit(data: Rows, wish: Wish, quiet: bool = False) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+def fit(
+    data: Rows,
+    wish: Wish,
+    quiet: bool = False,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+    every: float = 10.0,
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
     """A fitted model, the notes to store with it, and the facts to show."""
     began = time.perf_counter()
     learn, held = split(len(data), wish.holdout, wish.seed)
@@ -75,7 +85,11 @@ def fit(data: Rows, wish: Wish, quiet: bool = False) -> tuple[Any, dict[str, Any
         if choice.classify
         else CoClusteringRegressor(bounds=choice.bounds, **settings)
     )
-    with sweeps("co-clustering", quiet) as callback:
+    key = identity(data.fingerprint, asdict(wish))
+    kept = nullcontext(0) if checkpoint is None else kept_in(checkpoint, key, resume, every)
+    with kept as known, sweeps("co-clustering", quiet) as callback:
+        if known:
+            say_note(f"Going on after {known} sweeps.")
         model.fit(training.X, training.y, training.weight, callback=callback)
     notes = {
         "axes": list(wish.axes),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -58,6 +59,31 @@ class Solution:
         return len(self.trace.factors)
 
 
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Where a run of the loop stands, so that another process can go on from there."""
+
+    solution: Solution
+    finished: bool
+
+
+class Keeper(Protocol):
+    """Remembers the runs of the loop within one fit, in the order in which they begin."""
+
+    def begin(self) -> int:
+        """The number of the run that begins."""
+
+    def recall(self, run: int, start: Posterior) -> Kept | None:
+        """What is known of a run from an earlier process."""
+
+    def keep(self, run: int, kept: Kept) -> None:
+        """Note where a run stands; called after every sweep."""
+
+
+# Set by who wants checkpoints; sweeps are deterministic, so a run that goes on ends where it would have ended.
+KEEPER: ContextVar[Keeper | None] = ContextVar("KEEPER", default=None)
+
+
 class Step(Protocol):
     """One sweep: a new posterior and its objective at the final β."""
 
@@ -77,12 +103,23 @@ def fixed_point(
 
     Ctrl-C ends the loop; the best posterior so far is returned, marked as interrupted.
     """
-    posterior, objective = start, None
-    factors: list[float] = []
-    objectives: list[Objective] = []
+    keeper = KEEPER.get()
+    at = keeper.begin() if keeper is not None else 0
+    kept = keeper.recall(at, start) if keeper is not None else None
+    if kept is not None and kept.finished:
+        return kept.solution
+    posterior: Posterior = start if kept is None else kept.solution.posterior
+    factors = [] if kept is None else list(kept.solution.trace.factors)
+    objectives = [] if kept is None else list(kept.solution.trace.objectives)
+    objective = objectives[-1] if objectives else None
     converged = interrupted = False
+
+    def so_far(finished: bool) -> Kept:
+        trace = Trace(tuple(factors), tuple(objectives))
+        return Kept(Solution(posterior, objectives[-1], trace, converged), finished)
+
     try:
-        for iteration in range(max_iter):
+        for iteration in range(len(objectives), max_iter):
             factor = schedule.factor(iteration)
             posterior, objective = step(posterior, factor)
             factors.append(factor)
@@ -94,8 +131,12 @@ def fixed_point(
                 if abs(before - now) <= tol * max(abs(now), 1e-300):
                     converged = True
                     break
+            if keeper is not None:
+                keeper.keep(at, so_far(finished=False))
     except KeyboardInterrupt:
         interrupted = True
+    if keeper is not None and objectives:
+        keeper.keep(at, so_far(finished=not interrupted))
     if objective is None:  # nothing was done: the start is the best so far
         posterior, objective = start, Objective((float("nan"),), (float("nan"),), (0.0,))
     return Solution(posterior, objective, Trace(tuple(factors), tuple(objectives)), converged, interrupted)

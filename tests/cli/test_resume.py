@@ -1,0 +1,111 @@
+"""Killed at any moment, a fit goes on from its checkpoint and ends where it would have ended."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import gingham as gg
+from gingham.cli.app import run
+from gingham.cli.checkpoint import checkpoint_of
+
+KILLS = int(os.environ.get("GINGHAM_KILLS", "12"))  # benchmarks/robustness asks for more
+
+
+def arguments(ratings, out, *more):
+    options = ["--axes", "user,movie", "--label", "rating", "--clusters", "6,5", "--beta", "1", "--starts", "3"]
+    return ["fit", str(ratings), *options, "-q", "--checkpoint-every", "0", "--out", str(out), *more]
+
+
+@pytest.fixture(scope="module")
+def expected(ratings, tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "m.gingham"
+    assert run(arguments(ratings, out)) == 0
+    return out.read_bytes()
+
+
+def test_checkpoint_goes_with_the_end(ratings, expected, tmp_path):
+    out = tmp_path / "m.gingham"
+    assert run(arguments(ratings, out)) == 0
+    assert out.read_bytes() == expected
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_interrupted_in_a_sweep_and_resumed(gingham, ratings, expected, tmp_path, monkeypatch):
+    from gingham.solvers import projection
+
+    out = tmp_path / "m.gingham"
+    calls = []
+    step = projection.half_step
+
+    def dies(*args, **more):
+        calls.append(1)
+        if len(calls) == 31:
+            raise MemoryError
+        return step(*args, **more)
+
+    monkeypatch.setattr(projection, "half_step", dies)
+    assert gingham(*arguments(ratings, out)).code == 2
+    assert not out.exists()
+    assert checkpoint_of(out).exists()
+    monkeypatch.setattr(projection, "half_step", step)
+    ran = gingham(*arguments(ratings, out, "--resume"))
+    assert "Going on after 15 sweeps" in ran.err
+    assert out.read_bytes() == expected
+    assert not checkpoint_of(out).exists()
+
+
+def test_other_options_are_refused(gingham, ratings, tmp_path, monkeypatch):
+    from gingham.solvers import loop
+
+    out = tmp_path / "m.gingham"
+    monkeypatch.setattr("gingham.cli.app.os.access", lambda *_: True)
+    from gingham.cli.checkpoint import FileKeeper
+
+    FileKeeper(checkpoint_of(out), "another key", 0).write()
+    ran = gingham(*arguments(ratings, out, "--resume"))
+    assert ran.code == 2
+    assert "belongs to other data" in ran.err
+    assert loop.KEEPER.get() is None
+
+
+def test_a_damaged_checkpoint_is_refused(gingham, ratings, tmp_path):
+    out = tmp_path / "m.gingham"
+    checkpoint_of(out).write_bytes(b"half a file")
+    ran = gingham(*arguments(ratings, out, "--resume"))
+    assert ran.code == 2
+    assert "damaged" in ran.err
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # fork beside idle threads: the child uses none of theirs
+def test_kill_nine_at_random_moments(ratings, expected, tmp_path):
+    out = tmp_path / "m.gingham"
+    out.write_bytes(expected)  # the old file, which must stay whole until the new one is
+    rng = np.random.default_rng(0)
+    context = multiprocessing.get_context("fork")
+    kills = finished = 0
+    while kills < KILLS:
+        child = context.Process(target=_fit, args=(arguments(ratings, out, "--resume"),))
+        child.start()
+        time.sleep(float(rng.uniform(0.0, 0.35)))
+        if child.is_alive():
+            os.kill(child.pid, signal.SIGKILL)
+            kills += 1
+        child.join()
+        finished += child.exitcode == 0
+        assert child.exitcode in (0, -signal.SIGKILL)
+        assert out.read_bytes() == expected
+        if checkpoint_of(out).exists():
+            gg.storage.read(checkpoint_of(out))  # whole
+    assert run(arguments(ratings, out, "--resume")) == 0
+    assert out.read_bytes() == expected
+
+
+def _fit(wanted):
+    os._exit(run(wanted))
