@@ -39,6 +39,7 @@ _PUBLIC = {
     "certify_labels": "gingham.certificates",
     "certify_predictions": "gingham.certificates",
     "certify_stream": "gingham.certificates",
+    "fit_distributed": "gingham.estimators",
     "from_frame": "gingham.data.adapt",
     "from_graph": "gingham.data.from_graph",
     "from_matrix": "gingham.data.adapt",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.cluster import KMeans
 from sklearn.utils.extmath import randomized_svd
 
 from gingham.arrays import Anything, Floats
-from gingham.data import OneHot, Sample
+from gingham.data import Mode, OneHot, Sample
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior, label_features
 from gingham.problem import Problem
@@ -151,10 +152,14 @@ def from_posterior(problem: Problem, posterior: Posterior) -> Posterior:
         raise GinghamError(
             f"The starting posterior has {posterior.structure.n_modes} modes, the data {problem.structure.n_modes}."
         )
-    assign = []
-    for mode, old, q, mass in zip(problem.structure.modes, posterior.structure.modes, posterior.assign, posterior.mass):
-        assign.append(np.vstack([q, mass])[old.encode(mode.items)])
-    return with_best_answers(problem, assign)
+    return with_best_answers(problem, from_items(posterior, problem.structure.modes).assign)
+
+
+def from_items(posterior: Posterior, modes: Sequence[Mode]) -> Posterior:
+    """The same posterior on other items, matched by id; items it does not know get its masses."""
+    known = zip(modes, posterior.structure.modes, posterior.assign, posterior.mass)
+    assign = tuple(np.vstack([q, mass])[old.encode(mode.items)] for mode, old, q, mass in known)
+    return replace(posterior, structure=replace(posterior.structure, modes=tuple(modes)), assign=assign)
 
 
 def with_best_answers(problem: Problem, assign: Sequence[Floats]) -> Posterior:

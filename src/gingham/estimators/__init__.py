@@ -15,6 +15,7 @@ MODULES = {
     "ExplanatoryClustering": "explanatory",
     "KernelCCA": "pairwise",
     "PairwiseClusterAnalysis": "pairwise",
+    "fit_distributed": "distributed",
     "load": "base",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
-from gingham.kernels import project
+from gingham.kernels import Rows, project
 from gingham.kernels.memberships import gibbs_rows
 from gingham.kernels.threads import one_blas_thread, over_blocks
 from gingham.posterior import Posterior, check_table, row_blocks
@@ -81,54 +81,76 @@ def half_step(
     Returns the new posterior and N_r L̂_r of the relations that this mode meets.
     """
     uses = problem.structure.uses(mode)
-    coefs = [_coef_by_mode(posterior, relation, position) for relation, position in uses]
+    coefs = [coef_by_mode(posterior, relation, position) for relation, position in uses]
     others = [[q for j, q in enumerate(posterior.factor(relation)) if j != position] for relation, position in uses]
     layouts = [
         problem.samples[relation].rows(position, problem.cells[relation].features) for relation, position in uses
     ]
-    old = posterior.assign[mode]
+    betas = [factor * problem.betas[relation] for relation, _ in uses]
+    new, mass, entropy, statistics = memberships(layouts, others, coefs, betas, posterior.mass[mode], backend)
+    answers = list(posterior.answers)
+    losses = {}
+    for (relation, position), table in zip(uses, statistics):
+        cell = problem.cells[relation]
+        cells = to_cells(table, posterior, relation, position)
+        answers[relation] = cell.answer(cells)
+        losses[relation] = float(cell.loss(answers[relation], cells).sum())
+    return posterior.moved(mode, new, mass / len(new), entropy / len(new), tuple(answers)), losses
+
+
+def memberships(
+    layouts: Sequence[Rows],
+    others: Sequence[Sequence[Floats]],
+    coefs: Sequence[Floats],
+    betas: Sequence[float],
+    mass: Floats,
+    backend: str = "auto",
+) -> tuple[Floats, Floats, float, list[Floats]]:
+    """One pass over the tuples of a mode: q(c|x), its column sums, Σ q ln q, and the statistics per relation."""
     with np.errstate(divide="ignore"):  # a dead cluster has log mass −∞ and stays dead
-        log_mass = np.log(posterior.mass[mode])
-    new = np.empty_like(old)
+        log_mass = np.log(mass)
+    n, m = layouts[0].n_items, len(mass)
+    new = np.empty((n, m))
 
     def run(block: tuple[int, int]) -> tuple[Floats, float, list[Floats]]:
         start, stop = block
         parts = [
             project(rows, other, start, stop, backend).reshape(stop - start, -1) for rows, other in zip(layouts, others)
         ]
-        cost = np.zeros(old[start:stop].shape)
-        for (relation, _), part, coef in zip(uses, parts, coefs):
-            cost += (factor * problem.betas[relation]) * (part @ coef.T.astype(part.dtype, copy=False))
-        sums = np.zeros(old.shape[1])
-        entropy = gibbs_rows(log_mass, cost, new[start:stop], sums)
+        sums, entropy = settle(parts, coefs, betas, log_mass, new[start:stop])
         return sums, entropy, [new[start:stop].T @ part for part in parts]
 
-    blocks = row_blocks(len(old), max(coef.shape[1] for coef in coefs), STEP_BYTES)
-    mass, entropy = np.zeros(old.shape[1]), 0.0
-    statistics = [np.zeros(coef.shape) for coef in coefs]
-    for sums, part_entropy, tables in over_blocks(run, blocks):
-        mass += sums
+    sums, entropy = np.zeros(m), 0.0
+    statistics: list[Floats] = [np.zeros(coef.shape) for coef in coefs]
+    for part_sums, part_entropy, tables in over_blocks(
+        run, row_blocks(n, max(coef.shape[1] for coef in coefs), STEP_BYTES)
+    ):
+        sums += part_sums
         entropy += part_entropy
         for table, part in zip(statistics, tables):
             table += part
-    answers = list(posterior.answers)
-    losses = {}
-    for (relation, position), table in zip(uses, statistics):
-        cell = problem.cells[relation]
-        cells = _to_cells(table, posterior, relation, position)
-        answers[relation] = cell.answer(cells)
-        losses[relation] = float(cell.loss(answers[relation], cells).sum())
-    return posterior.moved(mode, new, mass / len(new), entropy / len(new), tuple(answers)), losses
+    return new, sums, entropy, statistics
 
 
-def _coef_by_mode(posterior: Posterior, relation: int, position: int) -> Floats:
+def settle(
+    parts: Sequence[Floats], coefs: Sequence[Floats], betas: Sequence[float], log_mass: Floats, out: Floats
+) -> tuple[Floats, float]:
+    """Fill ``out`` with the memberships of projected items; returns their column sums and Σ q ln q."""
+    cost = np.zeros(out.shape)
+    for part, coef, beta in zip(parts, coefs, betas):
+        cost += beta * (part @ coef.T.astype(part.dtype, copy=False))
+    sums = np.zeros(out.shape[1])
+    return sums, gibbs_rows(log_mass, cost, out, sums)
+
+
+def coef_by_mode(posterior: Posterior, relation: int, position: int) -> Floats:
     """Coefficients as (m, K · others), the order in which `project` lays out its result."""
     coef = posterior.cells[relation].coef(posterior.answers[relation])
     coef = np.moveaxis(coef, (position, -1), (0, 1))
     return np.ascontiguousarray(coef.reshape(coef.shape[0], prod(coef.shape[1:])))
 
 
-def _to_cells(table: Floats, posterior: Posterior, relation: int, position: int) -> Floats:
+def to_cells(table: Floats, posterior: Posterior, relation: int, position: int) -> Floats:
     """Statistics (m, K · others) back to (m_1, …, m_d, K)."""
     shape = [q.shape[1] for q in posterior.factor(relation)]
     m = shape.pop(position)

@@ -1,0 +1,165 @@
+"""The door to a dask cluster: partitions of a table in, the same fitted estimator out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from os import PathLike
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import clone
+
+from gingham.arrays import Anything
+from gingham.cells import make_cell
+from gingham.data import Alphabet, Mode, Sample
+from gingham.data.adapt import from_frame, id_columns
+from gingham.errors import GinghamError
+from gingham.posterior import Posterior
+from gingham.solvers import distributed
+from gingham.solvers.loop import Callback, Progress
+from gingham.starts import from_items
+
+
+def fit_distributed(
+    model: Any,
+    source: Any,
+    *,
+    axes: Sequence[str],
+    label: str,
+    weight: str | None = None,
+    client: Any = None,
+    start: Posterior | None = None,
+    pilot: int = 200_000,
+    callback: Callback | None = None,
+) -> Any:
+    """Fit a CoClusteringRegressor or CoClusteringClassifier on partitions that no single machine need hold.
+
+    Parameters
+    ----------
+    model : unfitted estimator
+        Its parameters are used; the fitted clone is returned.
+    source : dask frame, path of a Parquet folder, or list of delayed frames
+        A frame or folder is shuffled so that a partition owns its items of the first axis. Delayed parts must
+        already be partitioned so; parts that share an item are refused.
+    axes, label, weight : column names
+    client : distributed.Client, optional
+        The current client by default.
+    start : Posterior, optional
+        By default a pilot: the same model fitted here on about ``pilot`` tuples drawn from all partitions.
+    callback : callable, optional
+        Called with a ``Progress`` after every sweep.
+
+    Returns
+    -------
+    The fitted clone; ``posterior_`` covers all items. It equals the single-machine fit from the same start.
+    """
+    if find_spec("distributed") is None:
+        raise GinghamError("Fitting on a cluster needs dask: pip install gingham[dask].")
+    from distributed import get_client
+
+    client = get_client() if client is None else client
+    model = clone(model)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
+        frames = _frames(source, axes[0], client)
+        facts = client.gather([client.submit(_facts, f, tuple(axes), label, weight) for f in frames])
+        modes, items, alphabet = _modes(facts, axes, model)
+        cell = make_cell(model.loss, alphabet, getattr(model, "bounds", None))
+        parts = [client.submit(_encode, f, tuple(axes), label, weight, modes[1:], alphabet) for f in frames]
+        n_tuples = float(sum(fact["n_tuples"] for fact in facts))
+        data = distributed.Partitions(client, parts, items, modes[1:], axes[0], n_tuples)
+        if start is None:
+            start = _pilot(
+                model, client, frames, axes, label, weight, pilot / max(1.0, sum(f["n_rows"] for f in facts))
+            )
+        start = from_items(start, modes)
+
+        def report(iteration: int, factor: float, objective: Any) -> None:
+            if callback is not None:
+                callback(Progress(0, 1, iteration, model.max_iter, factor, objective))
+
+        solution = distributed.solve(
+            data, cell, model.beta, start, tol=model.tol, max_iter=model.max_iter, report=report
+        )
+    model._set_solution(solution)
+    model.n_features_in_ = len(axes)
+    model.feature_names_in_ = np.array(axes, dtype=object)
+    return model
+
+
+def _frames(source: Any, first: str, client: Any) -> list[Any]:
+    """Futures of in-memory frames, each with its own items of the first axis."""
+    if isinstance(source, str | PathLike):
+        import dask.dataframe as dd
+
+        source = dd.read_parquet(source)
+    if hasattr(source, "to_delayed"):
+        if first not in source.columns:
+            raise GinghamError(f"There is no column {first!r}; the table has {', '.join(map(repr, source.columns))}.")
+        source = source.shuffle(on=first).to_delayed()
+    if not isinstance(source, list | tuple) or not source:
+        raise GinghamError("source must be a dask frame, the path of a Parquet folder, or a list of delayed frames.")
+    return list(client.compute(list(source)))
+
+
+def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None) -> dict[str, Any]:
+    """The distinct ids and labels of a partition, and how many tuples it has."""
+    if nw.from_native(frame, eager_only=True).shape[0] == 0:
+        return {"n_rows": 0, "n_tuples": 0.0, "items": None, "labels": None}
+    X, y, w = from_frame(frame, axes, label, weight)
+    items = [Mode.of(column, name).items for column, name in zip(id_columns(X).columns, axes)]
+    return {
+        "n_rows": len(y),
+        "n_tuples": float(len(y) if w is None else np.sum(w)),
+        "items": items,
+        "labels": np.unique(y)[:1001],
+    }
+
+
+def _modes(
+    facts: Sequence[dict[str, Any]], axes: Sequence[str], model: Any
+) -> tuple[list[Mode], list[Anything], Alphabet | None]:
+    """The modes of all partitions together, the first mode's items of each, and the alphabet."""
+    filled = [fact for fact in facts if fact["n_rows"]]
+    if not filled:
+        raise GinghamError("The partitions hold no tuples.")
+    own = [fact["items"][0] if fact["n_rows"] else filled[0]["items"][0][:0] for fact in facts]
+    together = np.concatenate(own)
+    if len(np.unique(together)) < len(together):
+        raise GinghamError(
+            f"Two partitions share items of the first axis {axes[0]!r}. Partition the table by that column "
+            "(a dask frame is shuffled for you)."
+        )
+    modes = [Mode.of(np.concatenate([f["items"][j] for f in filled]), name) for j, name in enumerate(axes)]
+    labels = np.unique(np.concatenate([fact["labels"] for fact in filled]))
+    return modes, own, model._alphabet(labels)
+
+
+def _encode(
+    frame: Any, axes: tuple[str, ...], label: str, weight: str | None, others: list[Mode], alphabet: Alphabet | None
+) -> Sample:
+    if nw.from_native(frame, eager_only=True).shape[0] == 0:
+        empty = np.zeros(0, dtype=np.int32)
+        modes = (Mode(axes[0], np.zeros(0)), *others)
+        return Sample(modes, (empty,) * len(axes), np.zeros(0), alphabet, None if alphabet is None else empty, None)
+    X, y, w = from_frame(frame, axes, label, weight)
+    columns = id_columns(X).columns
+    return Sample.of(columns, y, w, modes=[Mode.of(columns[0], axes[0]), *others], alphabet=alphabet)
+
+
+def _pilot(
+    model: Any, client: Any, frames: Sequence[Any], axes: Sequence[str], label: str, weight: str | None, share: float
+) -> Posterior:
+    """The same model fitted here on a share of the tuples of every partition."""
+    seed = model.random_state if isinstance(model.random_state, int) else 0
+    drawn = client.gather([client.submit(_draw, f, min(1.0, share), seed + i) for i, f in enumerate(frames)])
+    table = nw.concat([nw.from_native(frame, eager_only=True) for frame in drawn]).to_native()
+    X, y, w = from_frame(table, axes, label, weight)
+    return clone(model).fit(X, y, w).posterior_
+
+
+def _draw(frame: Any, share: float, seed: int) -> Any:
+    return nw.from_native(frame, eager_only=True).sample(fraction=share, seed=seed).to_native()

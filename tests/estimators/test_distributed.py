@@ -1,0 +1,131 @@
+"""A dask cluster gives the single machine's answer, also when a worker is lost in the middle."""
+
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("distributed", reason="dask is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # dask's own
+
+import dask.dataframe as dd  # noqa: E402
+from dask import delayed  # noqa: E402
+from distributed import Client, LocalCluster  # noqa: E402
+
+import gingham as gg  # noqa: E402
+from gingham.problem import Problem  # noqa: E402
+from gingham.solvers.projection import Projection  # noqa: E402
+from gingham.solvers.schedule import Constant  # noqa: E402
+
+MODEL = gg.CoClusteringRegressor(n_clusters=3, beta=0.3, alphabet=range(1, 6), max_iter=12, tol=1e-9, random_state=0)
+
+
+def table(d=2, n_rows=1500):
+    rng = np.random.default_rng(d)
+    ids = rng.integers(0, 40, (n_rows, 3))
+    stars = np.array([[1, 5], [5, 1], [3, 4]])[ids[:, 0] % 3, ids[:, 1] % 2]
+    stars = np.where(rng.random(n_rows) < 0.2, rng.integers(1, 6, n_rows), stars)
+    columns = {"viewer": [f"v{i:02d}" for i in ids[:, 0]], "movie": ids[:, 1], "month": ids[:, 2] % 7}
+    return pd.DataFrame(columns)[["viewer", "movie", "month"][:d]].assign(stars=stars)
+
+
+def by_viewer(frame, n_parts=5):
+    part = frame["viewer"].str[1:].astype(int) % n_parts
+    return [delayed(frame[part == k]) for k in range(n_parts)]
+
+
+def single(frame, axes, start):
+    model = gg.CoClusteringRegressor(**MODEL.get_params())
+    model.fit(frame[axes], frame["stars"])
+    sample = model.sample(frame[axes], frame["stars"])
+    problem = Problem.grid(sample, start.cells[0], MODEL.beta)
+    return Projection(Constant(), tol=MODEL.tol, max_iter=MODEL.max_iter).solve(problem, start)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True) as local:
+        yield local
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_partitions_equal_one_machine(cluster, d):
+    frame = table(d)
+    axes = list(frame.columns[:-1])
+    start = gg.CoClusteringRegressor(**{**MODEL.get_params(), "max_iter": 1, "start": "random"}).fit(
+        frame[axes], frame["stars"]
+    )
+    heard = []
+    with Client(cluster) as client:
+        model = gg.fit_distributed(
+            MODEL,
+            by_viewer(frame),
+            axes=axes,
+            label="stars",
+            client=client,
+            start=start.posterior_,
+            callback=heard.append,
+        )
+    expected = single(frame, axes, start.posterior_)
+    assert model.n_iter_ == len(heard)
+    for a, b in zip(model.assign_, expected.posterior.assign):
+        np.testing.assert_allclose(a, b, atol=1e-8)
+    assert model.objective_.total == pytest.approx(expected.objective.total, rel=1e-10)
+
+
+def test_dask_frames_and_parquet_start_from_a_pilot(cluster, tmp_path):
+    frame = table()
+    scattered = dd.from_pandas(frame, npartitions=3)
+    scattered.to_parquet(tmp_path / "ratings")
+    with Client(cluster) as client:
+        models = [
+            gg.fit_distributed(MODEL, source, axes=["viewer", "movie"], label="stars", client=client)
+            for source in (scattered, str(tmp_path / "ratings"))
+        ]
+    for model in models:
+        assert np.abs(model.predict(frame[["viewer", "movie"]], rule="median") - frame["stars"]).mean() < 0.5
+        assert model.items_[0].tolist() == sorted(set(frame["viewer"]))
+
+
+def test_a_worker_killed_in_mid_fit_changes_nothing(cluster):
+    frame = table()
+    axes = ["viewer", "movie"]
+    start = (
+        gg.CoClusteringRegressor(**{**MODEL.get_params(), "max_iter": 1, "start": "random"})
+        .fit(frame[axes], frame["stars"])
+        .posterior_
+    )
+    killed = []
+
+    def kill_once(progress):
+        if progress.iteration == 2:
+            pid = next(iter(client.run(os.getpid).values()))
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+
+    with Client(cluster) as client:
+        model = gg.fit_distributed(
+            MODEL, by_viewer(frame), axes=axes, label="stars", client=client, start=start, callback=kill_once
+        )
+    assert killed
+    for a, b in zip(model.assign_, single(frame, axes, start).posterior.assign):
+        np.testing.assert_allclose(a, b, atol=1e-8)
+
+
+def test_parts_that_share_items_and_missing_columns_get_a_sentence(cluster):
+    frame = table()
+    with Client(cluster) as client:
+        with pytest.raises(gg.GinghamError, match="share items of the first axis 'viewer'"):
+            gg.fit_distributed(
+                MODEL,
+                [delayed(frame[:700]), delayed(frame[700:])],
+                axes=["viewer", "movie"],
+                label="stars",
+                client=client,
+            )
+        with pytest.raises(gg.GinghamError, match="no column 'user'"):
+            gg.fit_distributed(MODEL, dd.from_pandas(frame), axes=["user", "movie"], label="stars", client=client)
+        with pytest.raises(gg.GinghamError, match="source must be"):
+            gg.fit_distributed(MODEL, [], axes=["viewer", "movie"], label="stars", client=client)
