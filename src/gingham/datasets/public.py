@@ -1,0 +1,193 @@
+"""Public data sets in their publishers' formats, as tuples and names."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gingham.arrays import Anything
+from gingham.datasets.fetch import Remote, fetch
+from gingham.errors import GinghamError
+
+MOVIELENS = "https://files.grouplens.org/datasets/movielens/"
+FILES = {
+    "movielens-100k": (Remote("ml-100k.zip", MOVIELENS + "ml-100k.zip", "md5:0e33842e24a9c977be4e0107933c0723"),),
+    "movielens-1m": (Remote("ml-1m.zip", MOVIELENS + "ml-1m.zip", "md5:c4d9eecfca2ab87c1945afe126590906"),),
+    "movielens-10m": (Remote("ml-10m.zip", MOVIELENS + "ml-10m.zip", "md5:ce571fd55effeba0271552578f2648bd"),),
+    "movielens-25m": (Remote("ml-25m.zip", MOVIELENS + "ml-25m.zip", "md5:6b51fb2759a8657d3bfcbfc42b592ada"),),
+    "jester": tuple(
+        Remote(f"jester_dataset_1_{part}.zip", f"https://eigentaste.berkeley.edu/dataset/jester_dataset_1_{part}.zip")
+        for part in (1, 2, 3)
+    ),
+    "biogrid-yeast": (
+        Remote(
+            "BIOGRID-ORGANISM-3.1.77.tab2.zip",
+            "https://downloads.thebiogrid.org/Download/BioGRID/Release-Archive/BIOGRID-3.1.77/"
+            "BIOGRID-ORGANISM-3.1.77.tab2.zip",
+        ),
+    ),
+}
+
+
+class Loaded(NamedTuple):
+    """Observed tuples of a public set.
+
+    Attributes
+    ----------
+    X : array of shape (N, d), the publisher's ids
+    y : array of shape (N,)
+    axes : names of the columns of X
+    names : mapping from axis to a mapping from id to name, where the publisher gives names
+    alphabet : the possible labels, or None
+    """
+
+    X: Anything
+    y: Anything
+    axes: tuple[str, ...]
+    names: Mapping[str, Mapping[Any, str]]
+    alphabet: Anything | None
+
+
+def load_movielens(
+    size: str = "100k", folder: str | os.PathLike[str] | None = None, *, download: bool = True
+) -> Loaded:
+    """MovieLens 100k, 1m, 10m or 25m: (user, movie) → stars."""
+    key = f"movielens-{size.lower()}"
+    if key not in FILES:
+        raise GinghamError(f"size={size!r} is unknown; choose 100k, 1m, 10m or 25m.")
+    path = fetch(FILES[key][0], folder, download=download)
+    with open_zip(path) as archive:
+        if key == "movielens-100k":
+            ratings = table(archive, "u.data", "ascii")
+            titles = {int(row[0]): row[1] for row in lines(archive, "u.item", "|", "latin-1")}
+        elif key == "movielens-25m":
+            ratings = table(archive, "ratings.csv", "utf-8", skip=1)
+            rows = csv.reader(io.TextIOWrapper(archive.open(member(archive, "movies.csv")), "utf-8"))
+            titles = {int(row[0]): row[1] for at, row in enumerate(rows) if at}
+        else:
+            ratings = table(archive, "ratings.dat", "ascii")
+            coding = "latin-1" if key == "movielens-1m" else "utf-8"
+            titles = {int(row[0]): row[1] for row in lines(archive, "movies.dat", "::", coding)}
+    halves = key in ("movielens-10m", "movielens-25m")
+    stars = np.arange(0.5, 5.01, 0.5) if halves else np.arange(1, 6)
+    y = ratings[:, 2] if halves else ratings[:, 2].astype(np.int64)
+    return Loaded(ratings[:, :2].astype(np.int64), y, ("user", "movie"), {"movie": titles}, stars)
+
+
+def load_jester(folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> Loaded:
+    """Jester data set 1: (user, joke) → rating from −10 to 10; 99 in the files means not rated."""
+    matrices = [_jester_matrix(fetch(remote, folder, download=download)) for remote in FILES["jester"]]
+    matrix = np.vstack(matrices)[:, 1:]  # the first column counts the ratings
+    rated = matrix != 99
+    return Loaded(np.argwhere(rated), matrix[rated], ("user", "joke"), {}, None)
+
+
+def _jester_matrix(path: Path) -> Anything:
+    with open_zip(path) as archive:
+        name = next((n for n in archive.namelist() if n.lower().endswith((".xls", ".csv"))), None)
+        if name is None:
+            raise GinghamError(f"{str(path)!r} holds neither an .xls nor a .csv file.")
+        data = archive.read(name)
+    if name.lower().endswith(".csv"):
+        return np.loadtxt(io.BytesIO(data), delimiter=",", ndmin=2)
+    try:
+        import pandas
+
+        return pandas.read_excel(io.BytesIO(data), header=None).to_numpy(dtype=np.float64)
+    except ImportError:
+        raise GinghamError("The Jester files are Excel sheets: install pandas and xlrd to read them.") from None
+
+
+def load_biogrid(
+    organism: str = "Saccharomyces_cerevisiae",
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    kind: str = "physical",
+    download: bool = True,
+) -> Loaded:
+    """Interactions of BioGRID's tab format: pairs of gene symbols; y counts how often a pair was reported."""
+    path = fetch(FILES["biogrid-yeast"][0], folder, download=download)
+    with open_zip(path) as archive:
+        name = next((n for n in archive.namelist() if organism.lower() in n.lower()), None)
+        if name is None:
+            raise GinghamError(f"{str(path)!r} has no file for organism {organism!r}.")
+        rows = csv.DictReader(
+            io.TextIOWrapper(archive.open(name), "utf-8", "replace"), delimiter="\t", quoting=csv.QUOTE_NONE
+        )
+        counts: dict[tuple[str, str], int] = {}
+        for row in rows:
+            if row["Experimental System Type"] != kind:
+                continue
+            a, b = sorted((row["Official Symbol Interactor A"], row["Official Symbol Interactor B"]))
+            if a != b:
+                counts[a, b] = counts.get((a, b), 0) + 1
+    if not counts:
+        raise GinghamError(f"{name!r} has no interactions of kind {kind!r}.")
+    return Loaded(np.array(list(counts)), np.array(list(counts.values())), ("gene", "gene"), {}, None)
+
+
+def load_foodmart(folder: str | os.PathLike[str]) -> Loaded:
+    """Foodmart's sales fact tables (CSV): (customer, product) → units bought."""
+    paths = sorted(Path(folder).glob("sales_fact*.csv"))
+    if not paths:
+        raise GinghamError(f"{os.fspath(folder)!r} has no sales_fact*.csv, the sales tables of the Foodmart database.")
+    X, y = [], []
+    for path in paths:
+        with path.open(encoding="utf-8", newline="") as stream:
+            for row in csv.DictReader(stream):
+                X.append((int(row["customer_id"]), int(row["product_id"])))
+                y.append(float(row["unit_sales"]))
+    return Loaded(np.array(X), np.array(y), ("customer", "product"), {}, None)
+
+
+def load_newsgroups(folder: str | os.PathLike[str] | None = None, *, subset: str = "all") -> tuple[Any, Anything, Any]:
+    """20 Newsgroups through scikit-learn: counts (documents × words, sparse), group of each document, words."""
+    from sklearn.datasets import fetch_20newsgroups
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    from gingham.datasets.fetch import data_folder
+
+    home = data_folder() if folder is None else Path(folder)
+    try:
+        bunch = fetch_20newsgroups(data_home=str(home), subset=subset, remove=("headers", "footers", "quotes"))
+    except OSError as error:
+        raise GinghamError(
+            f"20 Newsgroups is not in {str(home)!r} and could not be downloaded ({error}); is there a network?"
+        ) from None
+    words = CountVectorizer(min_df=5, stop_words="english")
+    return words.fit_transform(bunch.data), bunch.target, words.get_feature_names_out()
+
+
+def open_zip(path: Path) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(path)
+    except zipfile.BadZipFile:
+        raise GinghamError(f"{str(path)!r} is not a zip file, or it is damaged. Delete it and call again.") from None
+
+
+def member(archive: zipfile.ZipFile, name: str) -> str:
+    for full in archive.namelist():
+        if full.rsplit("/", 1)[-1] == name:
+            return full
+    raise GinghamError(f"{archive.filename!r} has no {name}: it is not the publisher's file.")
+
+
+def lines(archive: zipfile.ZipFile, name: str, separator: str, coding: str) -> list[list[str]]:
+    text = archive.read(member(archive, name)).decode(coding)
+    return [line.split(separator) for line in text.splitlines() if line.strip()]
+
+
+def table(archive: zipfile.ZipFile, name: str, coding: str, skip: int = 0) -> Anything:
+    """The first three columns as numbers, shape (N, 3)."""
+    text = archive.read(member(archive, name)).decode(coding).replace("::", ",").replace("\t", ",")
+    try:
+        return np.loadtxt(io.StringIO(text), delimiter=",", usecols=(0, 1, 2), skiprows=skip, ndmin=2)
+    except ValueError as error:
+        raise GinghamError(f"{name} in {archive.filename!r} is not readable: {error}.") from None

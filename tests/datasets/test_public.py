@@ -1,0 +1,210 @@
+"""Loaders read the publishers' formats; downloads are checked, resumed, and refused with advice when offline."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import http.server
+import io
+import threading
+import zipfile
+
+import numpy as np
+import pytest
+
+from gingham.datasets import load_biogrid, load_foodmart, load_jester, load_movielens, public
+from gingham.datasets.fetch import Remote, fetch
+from gingham.errors import GinghamError
+
+
+def zipped(**files: str | bytes) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("__", "/").replace("_dot_", "."), content)
+    return stream.getvalue()
+
+
+@pytest.fixture
+def unchecked(monkeypatch):
+    """The published checksums do not fit the small stand-ins."""
+    files = {key: tuple(Remote(r.name, r.url) for r in remotes) for key, remotes in public.FILES.items()}
+    monkeypatch.setattr(public, "FILES", files)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("size", "name", "content"),
+    [
+        (
+            "100k",
+            "ml-100k.zip",
+            {
+                "ml-100k__u_dot_data": "1\t10\t3\t88\n2\t11\t5\t89\n",
+                "ml-100k__u_dot_item": "10|Amélie|\n11|Heat|\n".encode("latin-1"),
+            },
+        ),
+        (
+            "1m",
+            "ml-1m.zip",
+            {
+                "ml-1m__ratings_dot_dat": "1::10::3::88\n2::11::5::89\n",
+                "ml-1m__movies_dot_dat": "10::Amélie::x\n11::Heat::y\n".encode("latin-1"),
+            },
+        ),
+        (
+            "10m",
+            "ml-10m.zip",
+            {
+                "ml-10M100K__ratings_dot_dat": "1::10::3::88\n2::11::5::89\n",
+                "ml-10M100K__movies_dot_dat": "10::Amélie::x\n11::Heat::y\n",
+            },
+        ),
+        (
+            "25m",
+            "ml-25m.zip",
+            {
+                "ml-25m__ratings_dot_csv": "userId,movieId,rating,timestamp\n1,10,3.0,88\n2,11,5.0,89\n",
+                "ml-25m__movies_dot_csv": 'movieId,title,genres\n10,Amélie,x\n11,"Heat",y\n',
+            },
+        ),
+    ],
+)
+def test_movielens_in_all_its_formats(tmp_path, size, name, content):
+    (tmp_path / name).write_bytes(zipped(**content))
+    data = load_movielens(size, tmp_path, download=False)
+    assert data.X.tolist() == [[1, 10], [2, 11]]
+    assert data.y.tolist() == [3, 5]
+    assert data.names["movie"] == {10: "Amélie", 11: "Heat"}
+    assert set(data.y) <= set(data.alphabet)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_jester_leaves_out_what_was_not_rated(tmp_path):
+    for part in (1, 2, 3):
+        content = zipped(**{f"jester-data-{part}_dot_csv": "2,99,1.5,-3.25\n1,99,99,9.0\n"})
+        (tmp_path / f"jester_dataset_1_{part}.zip").write_bytes(content)
+    data = load_jester(tmp_path, download=False)
+    assert data.X[:3].tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert data.y[:3].tolist() == [1.5, -3.25, 9.0]
+    assert len(data.y) == 9
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_biogrid_counts_pairs(tmp_path):
+    header = "Official Symbol Interactor A\tOfficial Symbol Interactor B\tExperimental System Type\n"
+    rows = "A\tB\tphysical\nB\tA\tphysical\nA\tA\tphysical\nA\tC\tgenetic\n"
+    content = zipped(**{"BIOGRID-ORGANISM-Saccharomyces_cerevisiae-3_dot_txt": header + rows})
+    (tmp_path / "BIOGRID-ORGANISM-3.1.77.tab2.zip").write_bytes(content)
+    data = load_biogrid(folder=tmp_path, download=False)
+    assert data.X.tolist() == [["A", "B"]]
+    assert data.y.tolist() == [2]
+    with pytest.raises(GinghamError, match="no file for organism"):
+        load_biogrid("Homo", folder=tmp_path, download=False)
+
+
+def test_foodmart(tmp_path):
+    (tmp_path / "sales_fact_1998.csv").write_text("product_id,customer_id,unit_sales\n7,3,2.0\n8,3,1.0\n")
+    data = load_foodmart(tmp_path)
+    assert data.X.tolist() == [[3, 7], [3, 8]]
+    with pytest.raises(GinghamError, match="sales_fact"):
+        load_foodmart(tmp_path / "elsewhere")
+
+
+@contextlib.contextmanager
+def publisher(content: bytes, log: list[str | None]):
+    """A server that understands Range."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            wanted = self.headers.get("Range")
+            log.append(wanted)
+            start = int(wanted[6:-1]) if wanted else 0
+            if start >= len(content):
+                self.send_error(416)
+                return
+            self.send_response(206 if wanted else 200)
+            self.send_header("Content-Length", str(len(content) - start))
+            self.end_headers()
+            self.wfile.write(content[start:])
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/file"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+CONTENT = np.random.default_rng(0).bytes(5000)
+MD5 = "md5:" + hashlib.md5(CONTENT, usedforsecurity=False).hexdigest()
+
+
+def test_download_is_checked_and_kept(tmp_path):
+    log: list[str | None] = []
+    with publisher(CONTENT, log) as url:
+        path = fetch(Remote("file.bin", url, MD5), tmp_path)
+        fetch(Remote("file.bin", url, MD5), tmp_path)
+    assert path.read_bytes() == CONTENT
+    assert log == [None]
+
+
+def test_broken_download_goes_on(tmp_path):
+    (tmp_path / "file.bin.part").write_bytes(CONTENT[:2000])
+    log: list[str | None] = []
+    with publisher(CONTENT, log) as url:
+        path = fetch(Remote("file.bin", url, MD5), tmp_path)
+    assert log == ["bytes=2000-"]
+    assert path.read_bytes() == CONTENT
+
+
+def test_complete_part_needs_no_more(tmp_path):
+    (tmp_path / "file.bin.part").write_bytes(CONTENT)
+    with publisher(CONTENT, []) as url:
+        assert fetch(Remote("file.bin", url, MD5), tmp_path).read_bytes() == CONTENT
+
+
+def test_changed_file_is_refused(tmp_path):
+    (tmp_path / "file.bin").write_bytes(CONTENT + b"!")
+    with pytest.raises(GinghamError, match="not the file that was published"):
+        fetch(Remote("file.bin", "http://127.0.0.1:9/", MD5), tmp_path)
+
+
+def test_first_download_is_remembered(tmp_path):
+    (tmp_path / "file.bin").write_bytes(CONTENT)
+    unknown = Remote("file.bin", "http://127.0.0.1:9/")
+    fetch(unknown, tmp_path)
+    (tmp_path / "file.bin").write_bytes(CONTENT + b"!")
+    with pytest.raises(GinghamError, match="not the file that was published"):
+        fetch(unknown, tmp_path)
+
+
+def test_offline_gets_advice(tmp_path, monkeypatch):
+    monkeypatch.setenv("GINGHAM_DATA", str(tmp_path))
+    monkeypatch.setattr(public, "FILES", {"movielens-1m": (Remote("ml-1m.zip", "http://127.0.0.1:9/x.zip"),)})
+    with pytest.raises(GinghamError, match=r"is there a network.*put it into"):
+        load_movielens("1m")
+    with pytest.raises(GinghamError, match="is not there"):
+        load_movielens("1m", download=False)
+
+
+def test_unknown_size():
+    with pytest.raises(GinghamError, match="choose 100k"):
+        load_movielens("2m")
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_not_the_publishers_file(tmp_path):
+    (tmp_path / "ml-1m.zip").write_bytes(b"no zip")
+    with pytest.raises(GinghamError, match="damaged"):
+        load_movielens("1m", tmp_path, download=False)
+    (tmp_path / "ml-1m.zip.sha256").unlink()
+    (tmp_path / "ml-1m.zip").write_bytes(zipped(hello="x"))
+    with pytest.raises(GinghamError, match=r"has no ratings\.dat"):
+        load_movielens("1m", tmp_path, download=False)
