@@ -112,7 +112,10 @@ def paid(
             f"gingham does not know what {type(posterior).__name__} costs. Certify its predictions on tuples it was "
             "not fitted on: certify_predictions."
         )
-    payable_answers = payable(posterior.cells[relation], table, posterior.statistics(sample, relation), symmetric)
+    cell = posterior.cells[relation]
+    # Labels need no rounding, and so no look at the cells.
+    statistics = np.zeros(0) if isinstance(cell, TableLoss) else posterior.statistics(sample, relation)
+    payable_answers = payable(cell, table, statistics, symmetric)
     answers[relation] = payable_answers.answers
     covered = replace(posterior, answers=tuple(answers))
     if is_tree and population is not None:
