@@ -30,6 +30,7 @@ _PUBLIC = {
     "RefusedCertificate": "gingham.errors",
     "Sample": "gingham.data",
     "TableLoss": "gingham.cells",
+    "JointCoClustering": "gingham.estimators",
     "TreeCoClustering": "gingham.estimators",
     "UnseenItemsWarning": "gingham.errors",
     "ZeroOne": "gingham.cells",

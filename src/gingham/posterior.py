@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -191,6 +191,17 @@ class Posterior:
             return np.asarray(numbers[distribution.argmax(axis=1)])
         half = 0.5 * (1 - 1e-12)  # rounding must not push an exact half over to the next label
         return np.asarray(numbers[(np.cumsum(distribution, axis=1) < half).sum(axis=1)])
+
+    def factors(self, relation: int = 0) -> tuple[Any, ...]:
+        """The tri-factorisation behind the mean prediction (P0 eqs. 43-48), in one layout.
+
+        Two positions: (Q1, F, Q2) with A ≈ Q1 F Q2ᵀ; Q has shape (n_items, n_clusters), rows sum to one, and F
+        holds the cells' answers as numbers. Otherwise Tucker's (F, (Q1, …, Qd)) with
+        A ≈ F ×₁ Q1 ×₂ … ×_d Qd. ``predict`` evaluates single entries of A without forming it.
+        """
+        core = self.cells[relation].values(self.answers[relation])
+        sides = self.factor(relation)
+        return (sides[0], core, sides[1]) if len(sides) == 2 else (core, sides)
 
     def _contract(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
         """Σ_c Π_j q_j(c_j|x_j) table[c_1, …, c_d, :] for each tuple."""

@@ -182,7 +182,8 @@ def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> li
             columns.extend(1.5 * _means(sample, position, response)[:, None] for response in responses.T)
             if rank:
                 columns.append(_spectral(sample, position, responses, rank, rng))
-    return [(np.hstack(columns), weights + 1.0) for columns, weights in found]
+    # A mode that stands in no relation has nothing to go by.
+    return [(np.hstack(columns) if columns else weights[:, None], weights + 1.0) for columns, weights in found]
 
 
 def label_responses(problem: Problem, relation: int) -> Floats:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.data import Features, Mode, Sample
+from gingham.errors import GinghamError
 from gingham.posterior import Posterior, contract
 from gingham.structure import Structure, Tree
 
@@ -99,6 +100,9 @@ class TreePosterior(Posterior):
         """What each root cell sees of a sample."""
         grid, tops = self.at_root(sample)
         return grid.statistics(tops, relation, features, backend)
+
+    def factors(self, relation: int = 0) -> tuple[Any, ...]:
+        raise GinghamError("A tree is no tri-factorisation; its tables are assign_, its root cells answers_.")
 
     def _messages(self, layout: Layout, unseen: bool = False) -> list[Floats]:
         tables = [self.assign[mode] for mode in self.structure.tables]

@@ -11,6 +11,7 @@ MODULES = {
     "Committee": "committee",
     "GraphClustering": "graph",
     "LayeredCoClusteringRegressor": "layered",
+    "JointCoClustering": "joint",
     "TreeCoClustering": "tree",
     "ExplanatoryClustering": "explanatory",
     "KernelCCA": "pairwise",

@@ -203,6 +203,11 @@ class GridModel(TupleModel):
         return answers if cell.distribution(answers) is answers else cell.values(answers)
 
     @property
+    def factors_(self) -> tuple[Any, ...]:
+        """(Q1, F, Q2) with A ≈ Q1 F Q2ᵀ for two modes, Tucker's (F, (Q1, …, Qd)) otherwise."""
+        return self.posterior_.factors()
+
+    @property
     def information_(self) -> tuple[float, ...]:
         """Ī of each mode, nats."""
         return self.posterior_.information
