@@ -150,6 +150,14 @@ def write(
     return args.out
 
 
+def previous(args: argparse.Namespace) -> dict[str, Any]:
+    """The results that an earlier run of the same script left, so that a long run can be done in pieces."""
+    if not args.out.exists():
+        return {}
+    found: dict[str, Any] = json.loads(args.out.read_text())["results"]
+    return found
+
+
 def plain(value: Any) -> Any:
     """The same value made of JSON's own types: arrays as lists, six significant digits, NaN as null."""
     if isinstance(value, dict):

@@ -150,10 +150,11 @@ def test_the_paper_protocol_leaks_and_a_held_out_perplexity_does_not():
         fitted.perplexity(X, y, protocol="lucky")
 
 
-def test_the_paper_protocol_takes_new_items():
+@pytest.mark.parametrize("n_columns", [4, None])
+def test_the_paper_protocol_takes_new_items(n_columns):
     X, y, _, _ = planted("poisson", share=0.5)
-    test = X[:, 0] >= 55
-    fitted = model("poisson").fit(X[~test], y[~test])
+    test = (X[:, 0] >= 55) | (X[:, 1] == 33)
+    fitted = model("poisson", n_clusters=(3, n_columns)).fit(X[~test], y[~test])
     with pytest.warns(gg.UnseenItemsWarning):
         held = fitted.perplexity(X[test], y[test])
     # Five rows that no training entry spoke of are learned from the test entries themselves.

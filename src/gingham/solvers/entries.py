@@ -172,7 +172,8 @@ def _densities(part: Part, coef: Floats, frozen: bool, temperature: float) -> tu
     The shift, by pairs, keeps the largest density of each label at one, so that none underflows.
     """
     if frozen:
-        logs = -np.einsum("ipk,pk->pi", coef[:, part.pairs.items], part.features[part.pair_labels])
+        own = np.ascontiguousarray(np.moveaxis(coef, 0, 2))[part.pairs.items]  # (P, K, k_1)
+        logs = -(part.features[part.pair_labels][:, None] @ own)[:, 0]
         logs += part.log_base[part.pair_labels, None]
         logs /= temperature
         shift = logs.max(axis=1)

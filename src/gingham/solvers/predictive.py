@@ -136,12 +136,12 @@ def infer(q: DirichletPosterior, sample: Sample, solver: Variational) -> Solutio
     structure = Structure(modes, q.structure.factors, q.structure.frozen)
     gamma = tuple(np.vstack([g, a])[i] for g, a, i in zip(q.gamma, q.alpha, at))
     counts = tuple(np.vstack([c, np.zeros(c.shape[1])])[i] for c, i in zip(q.counts, at))
-    start = replace(
-        q,
-        structure=structure,
-        gamma=gamma,
-        counts=counts,
-        assign=tuple(old if f else mean_memberships(g) for old, g, f in zip(q.assign, gamma, q.frozen)),
-    )
+    assign, answers = tuple(map(mean_memberships, gamma)), q.answers
+    if q.frozen[1]:
+        # A new column has its own cells, of which only the prior is known.
+        unknown = cast(Family, q.cells[0]).answer(np.zeros((len(q.answers[0]), 1, q.cells[0].features.size)))
+        answers = (np.concatenate([q.answers[0], unknown], axis=1)[:, at[1]],)
+        assign = (assign[0], np.eye(modes[1].n_items))
+    start = replace(q, structure=structure, gamma=gamma, counts=counts, assign=assign, answers=answers)
     problem = Problem(structure, (sample,), q.cells, (1.0,))
     return replace(solver, learn_parameters=False, learn_concentration=False).solve(problem, start)

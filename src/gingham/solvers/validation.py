@@ -18,6 +18,7 @@ from gingham.solvers.variational import Variational, begin
 SHARE = 0.05  # of the entries are held out
 FEWEST = 20  # entries to hold out; with fewer there is nothing to learn from
 FALLBACK = 0.5
+SWEEPS = 50  # are enough to tell good from bad
 
 Concentration = tuple[float, ...]
 
@@ -37,7 +38,7 @@ def validate_concentration(
     grid: Sequence[float],
     rng: np.random.Generator,
 ) -> Validation:
-    """Try every α of the grid on both modes alike, then each mode's neighbours of the best on their own."""
+    """Try every α of the grid on both modes alike, then move one mode at a time up or down while that helps."""
     sample = problem.samples[0]
     n_held = round(SHARE * sample.n_rows)
     if n_held < FEWEST:
@@ -46,20 +47,30 @@ def validate_concentration(
     held, kept = sample.take(order[:n_held]), sample.take(np.sort(order[n_held:]))
     reduced = replace(problem, samples=(kept,))
     start = make_start(reduced)
+    short = replace(solver, max_iter=min(solver.max_iter, SWEEPS))
     tried: dict[Concentration, float] = {}
 
     def perplexity(alpha: Concentration) -> float:
         if alpha not in tried:
-            q = solver.solve(reduced, begin(reduced, start, alpha)).posterior
+            q = short.solve(reduced, begin(reduced, start, alpha)).posterior
             tried[alpha] = float(np.exp(-np.average(log_density(q, held), weights=held.weights)))
         return tried[alpha]
 
     ladder = sorted(float(a) for a in set(grid))
     best: Concentration = min(((a, a) for a in ladder), key=perplexity)
-    for mode in range(2):
-        if mode in problem.structure.frozen:
-            continue
-        at = ladder.index(best[mode])
-        near = [ladder[i] for i in (at - 1, at, at + 1) if 0 <= i < len(ladder)]
-        best = min(((*best[:mode], a, *best[mode + 1 :]) for a in near), key=perplexity)
-    return Validation(best, tried)
+    free = [mode for mode in range(2) if mode not in problem.structure.frozen]
+    while True:
+        near = [_moved(best, mode, to) for mode in free for to in _neighbours(ladder, best[mode])]
+        nearest = min([best, *near], key=perplexity)
+        if nearest == best:
+            return Validation(best, tried)
+        best = nearest
+
+
+def _neighbours(ladder: list[float], value: float) -> list[float]:
+    at = ladder.index(value)
+    return ladder[max(at - 1, 0) : at] + ladder[at + 1 : at + 2]
+
+
+def _moved(alpha: Concentration, mode: int, to: float) -> Concentration:
+    return (*alpha[:mode], to, *alpha[mode + 1 :])
