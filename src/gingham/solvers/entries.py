@@ -173,7 +173,7 @@ def _densities(part: Part, coef: Floats, frozen: bool, temperature: float) -> tu
     """
     if frozen:
         own = np.ascontiguousarray(np.moveaxis(coef, 0, 2))[part.pairs.items]  # (P, K, k_1)
-        logs = -(part.features[part.pair_labels][:, None] @ own)[:, 0]
+        logs: Floats = -(part.features[part.pair_labels][:, None] @ own)[:, 0]
         logs += part.log_base[part.pair_labels, None]
         logs /= temperature
         shift = logs.max(axis=1)
