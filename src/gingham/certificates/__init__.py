@@ -4,6 +4,7 @@ from gingham.certificates.certificate import Assumption, Certificate, Comparison
 from gingham.certificates.certify import certify, certify_labels
 from gingham.certificates.density import certify_density
 from gingham.certificates.gain import certify_gain
+from gingham.certificates.graph import certify_partition, compare_partitions, equation15
 from gingham.certificates.holdout import certify_predictions
 from gingham.certificates.population import held_out_part, whole_population
 from gingham.certificates.stream import Stream, certify_stream
@@ -17,8 +18,11 @@ __all__ = [
     "certify_density",
     "certify_gain",
     "certify_labels",
+    "certify_partition",
     "certify_predictions",
     "certify_stream",
+    "compare_partitions",
+    "equation15",
     "held_out_part",
     "whole_population",
 ]

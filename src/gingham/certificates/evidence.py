@@ -14,7 +14,7 @@ from gingham.certificates.complexity import Complexity, of_partitions, renamings
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.rounding import Rounded, payable
 from gingham.certificates.tree import tree_clusterings
-from gingham.data import OneHot, Sample
+from gingham.data import Moments, OneHot, Sample
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.posterior import Posterior, label_features, row_blocks
 from gingham.structure import Tree
@@ -211,6 +211,7 @@ def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> Gibbs
     distinct, at = np.unique(answers, return_inverse=True)
     factors = posterior.factor(relation)
     total = np.zeros(BINS + 1)
+    listed = np.zeros(len(distinct))
     order = np.argsort(at, kind="stable")
     starts = np.flatnonzero(np.diff(at[order], prepend=-1))
     n_cells = prod(q.shape[1] for q in factors)
@@ -221,9 +222,16 @@ def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> Gibbs
         by_answer = np.add.reduceat(cells[:, order], starts, axis=1)
         if sample.weights is not None:
             by_answer *= sample.weights[start:stop, None]
+        listed += by_answer.sum(axis=0)
         gap = np.abs(sample.labels[start:stop, None] - distinct[None, :]) / width
         bins = np.ceil(gap * BINS * (1 - 1e-12)).astype(np.int64)
         total += np.bincount(np.minimum(bins, BINS).ravel(), by_answer.ravel(), minlength=BINS + 1)
+    # A sample may have observed tuples that it does not list, all with label 0 (absent edges).
+    everything = posterior.statistics(sample, relation, Moments(0)).ravel()
+    absent = np.bincount(at.ravel(), everything, minlength=len(distinct)) - listed
+    if absent.sum() > 1e-6:
+        bins = np.ceil(np.abs(distinct) / width * BINS * (1 - 1e-12)).astype(np.int64)
+        total += np.bincount(np.minimum(bins, BINS), np.maximum(absent, 0.0), minlength=BINS + 1)
     seen = total > 0
     return GibbsLaw.of((np.arange(BINS + 1)[seen] / BINS) ** 2, total[seen])
 

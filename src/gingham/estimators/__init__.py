@@ -18,6 +18,7 @@ MODULES = {
     "PairwiseClusterAnalysis": "pairwise",
     "fit_distributed": "distributed",
     "load": "base",
+    "workload_path": "workload",
 }
 
 

@@ -23,11 +23,14 @@ from gingham.posterior import Posterior
 from gingham.solvers.degrees import DegreeModel
 from gingham.solvers.graph import Damped, NodeWise, Sweep
 from gingham.solvers.graph_fit import TINY, GraphSearch, default_beta, graph_problem
+from gingham.solvers.iclust import Iclust
 from gingham.solvers.loop import Callback
 from gingham.solvers.partition import MOST_CLUSTERS
 
 SOLVERS = ("sweep", "nodewise", "damped")
+OBJECTIVES = ("tradeoff", "iclust")
 MAX_LABELS = 1000
+ICLUST_BETA = 20.0  # 1/T; Slonim et al. used 15 to 25
 KEPT = ("beta_", "n_iter_", "converged_", "n_features_in_", "directed_")  # in model files, beside the posterior
 
 
@@ -56,6 +59,9 @@ class GraphClustering(ClusterMixin, Persistent):
         The possible weights, for losses on a table; read off the graph otherwise.
     bounds : (float, float), optional
         Smallest and largest possible weight, which a certificate of quadratic loss needs.
+    objective : {"tradeoff", "iclust"}
+        "iclust" maximises the mean weight within clusters less Ī/β (Slonim et al. 2005) and fits the blocks
+        afterwards; ``solver`` is then ignored.
     start : {"spectral", "random", "mixed"}, labels or Posterior
         "mixed" alternates spectral and random restarts. Named starts begin with twice as many clusters,
         which are then merged.
@@ -99,6 +105,7 @@ class GraphClustering(ClusterMixin, Persistent):
         degree_correction: bool = False,
         alphabet: Any = None,
         bounds: tuple[float, float] | None = None,
+        objective: str = "tradeoff",
         start: Any = "spectral",
         schedule: Any = "down",
         n_init: int = 1,
@@ -116,6 +123,7 @@ class GraphClustering(ClusterMixin, Persistent):
         self.degree_correction = degree_correction
         self.alphabet = alphabet
         self.bounds = bounds
+        self.objective = objective
         self.start = start
         self.schedule = schedule
         self.n_init = n_init
@@ -152,7 +160,7 @@ class GraphClustering(ClusterMixin, Persistent):
         k = self._k(sample.n_nodes)
         if self.degree_correction:
             self._check_degrees(sample)
-        self.beta_ = default_beta(sample, cell) if self.beta is None else float(self.beta)
+        self.beta_ = self._beta(sample, cell)
         problem = graph_problem(sample, cell, self.beta_)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         search = GraphSearch(
@@ -202,6 +210,11 @@ class GraphClustering(ClusterMixin, Persistent):
             return sample, Logarithmic(alphabet, TINY)
         return sample, make_cell(loss, alphabet, self.bounds)
 
+    def _beta(self, sample: PairSample, cell: CellModel) -> float:
+        if self.beta is not None:
+            return float(self.beta)
+        return ICLUST_BETA if self.objective == "iclust" else default_beta(sample, cell)
+
     def _k(self, n: int) -> int | None:
         if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
             return None
@@ -210,7 +223,11 @@ class GraphClustering(ClusterMixin, Persistent):
             raise GinghamError(f"n_clusters={k!r} must be a whole number from 1, or 'auto'.")
         return min(int(k), n)
 
-    def _solver(self, seed: int, sample: PairSample) -> NodeWise | Damped | Sweep:
+    def _solver(self, seed: int, sample: PairSample) -> NodeWise | Damped | Sweep | Iclust:
+        if self.objective not in OBJECTIVES:
+            raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
+        if self.objective == "iclust":
+            return Iclust(self.tol, self.max_iter)
         if self.solver not in SOLVERS:
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
         if self.solver == "damped" or sample.n_modes > 2:
@@ -241,7 +258,10 @@ class GraphClustering(ClusterMixin, Persistent):
     def sample(self, X: Any, *, pairs: Any = "all", weight: str | None = "weight") -> PairSample:
         """Another graph on the same nodes in the model's own numbering, as certificates and tests need it."""
         check_is_fitted(self)
-        found = from_graph(X, pairs=pairs, directed=self.directed_, weight=weight, nodes=self.items_)
+        return self.sample_like(from_graph(X, pairs=pairs, directed=self.directed_, weight=weight, nodes=self.items_))
+
+    def sample_like(self, found: PairSample) -> PairSample:
+        """The same pairs with the model's numbering of nodes and labels."""
         mode = self.posterior_.structure.modes[0]
         alphabet = getattr(self.posterior_.cells[0], "alphabet", None)
         at = mode.encode(found.modes[0].items)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,9 @@ from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem
+from gingham.solvers.duplicates import without_duplicates
 from gingham.solvers.graph import Damped, NodeWise, Sweep, answered, pair_sample
+from gingham.solvers.iclust import Iclust
 from gingham.solvers.loop import Callback, Solution, Trace, best_of
 from gingham.solvers.partition import DIMENSIONS, MOST_CLUSTERS, Partition, compact, finder, spectral_labels
 from gingham.starts import FIRMNESS, from_labels, from_posterior
@@ -53,12 +55,12 @@ class GraphSearch:
     ----------
     n_clusters : int or None
         None chooses the number by description length, at most ``most``.
-    solver : NodeWise, Damped or Sweep
+    solver : NodeWise, Damped, Sweep or Iclust
     start : {"spectral", "random", "mixed"}, labels or Posterior
     """
 
     n_clusters: int | None
-    solver: NodeWise | Damped | Sweep
+    solver: NodeWise | Damped | Sweep | Iclust
     start: Any = "spectral"
     n_init: int = 1
     most: int = MOST_CLUSTERS
@@ -73,7 +75,11 @@ class GraphSearch:
             )
         if self.degree_correction:
             return self._by_degrees(problem, rng)
-        return best_of(self.solver, problem, self._starts(problem, rng), self.n_init, callback)
+        solution = best_of(self.solver, problem, self._starts(problem, rng), self.n_init, callback)
+        if self.n_clusters is None and isinstance(self.solver, NodeWise | Damped) and problem.samples[0].n_modes == 2:
+            posterior = without_duplicates(problem, solution.posterior)
+            solution = replace(solution, posterior=posterior, objective=problem.objective(posterior))
+        return solution
 
     def _starts(self, problem: Problem, rng: np.random.Generator) -> Iterator[Posterior]:
         for restart in range(self.n_init):

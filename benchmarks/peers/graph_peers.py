@@ -1,0 +1,66 @@
+"""Run one graph peer on a folder of edge lists; called in the peers' own environment, prints its version.
+
+Usage: python graph_peers.py METHOD FOLDER with files NAME.graph.npz (arrays edges, n, k, seed); writes NAME.METHOD.npz.
+Times are CPU seconds of the method, the library's own graph object included, imports excluded.
+"""
+
+import json
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+
+def leiden(edges, n, k, seed):
+    import igraph
+    import leidenalg
+
+    def run():
+        graph = igraph.Graph(n=n, edges=edges)
+        return leidenalg.find_partition(graph, leidenalg.ModularityVertexPartition, seed=seed).membership
+
+    return run
+
+
+def graspologic(edges, n, k, seed):
+    from graspologic.embed import AdjacencySpectralEmbed
+    from scipy import sparse
+    from sklearn.mixture import GaussianMixture
+
+    def run():
+        upper = sparse.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+        matrix = sparse.csr_array(upper + upper.T)
+        points = AdjacencySpectralEmbed(n_components=k, svd_seed=seed).fit_transform(matrix)
+        return GaussianMixture(k, n_init=3, random_state=seed).fit_predict(points)
+
+    return run
+
+
+def louvain(edges, n, k, seed):
+    from scipy import sparse
+    from sknetwork.clustering import Louvain
+
+    def run():
+        upper = sparse.coo_matrix((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+        return Louvain(random_state=seed).fit_predict(sparse.csr_matrix(upper + upper.T))
+
+    return run
+
+
+METHODS = {"leidenalg": leiden, "graspologic": graspologic, "scikit-network Louvain": louvain}
+
+PACKAGES = {"leidenalg": "leidenalg", "graspologic": "graspologic", "scikit-network Louvain": "scikit-network"}
+
+if __name__ == "__main__":
+    method, folder = sys.argv[1:]
+    for source in sorted(Path(folder).glob("*.graph.npz")):
+        with np.load(source) as archive:
+            edges, n, k, seed = archive["edges"], int(archive["n"]), int(archive["k"]), int(archive["seed"])
+        run = METHODS[method](edges, n, k, seed)
+        start, wall = time.process_time(), time.perf_counter()
+        labels = np.asarray(run())
+        took, walled = time.process_time() - start, time.perf_counter() - wall
+        np.savez(str(source).replace(".graph.npz", f".{method}.npz"), labels=labels, cpu_s=took, wall_s=walled)
+    print(json.dumps({"version": version(PACKAGES[method])}))
