@@ -38,13 +38,16 @@ _PUBLIC = {
     "certify_density": "gingham.certificates",
     "certify_gain": "gingham.certificates",
     "certify_labels": "gingham.certificates",
+    "certify_partition": "gingham.certificates",
     "certify_predictions": "gingham.certificates",
     "certify_stream": "gingham.certificates",
     "fit_distributed": "gingham.estimators",
+    "compare_partitions": "gingham.certificates",
     "from_frame": "gingham.data.adapt",
     "from_graph": "gingham.data.from_graph",
     "from_matrix": "gingham.data.adapt",
     "load": "gingham.estimators",
+    "workload_path": "gingham.estimators",
 }
 __all__ = sorted(_PUBLIC)
 
