@@ -124,7 +124,7 @@ def test_intervals_cover_and_distributions_add_up(family):
 def test_standard_deviation_of_the_mean_is_that_of_drawn_memberships():
     X, y, _, _ = planted("gaussian", share=0.1)
     fitted = model("gaussian").fit(X, y)
-    q, rng = fitted.posterior_, np.random.default_rng(0)
+    q, rng = fitted.beliefs_, np.random.default_rng(0)
     mean, std = fitted.predict(X[:5], return_std=True)
     values = fitted.parameters_[..., 0]
     for e in range(5):
@@ -188,6 +188,31 @@ def test_a_model_file_keeps_everything_that_predicts(family, tmp_path):
     assert again.elbo_ == fitted.elbo_
     with pytest.raises(gg.GinghamError, match="no training entries"):
         again.perplexity(X, y, protocol="paper")
+
+
+@pytest.mark.parametrize("n_columns", [4, None])
+def test_certificates_apply_to_the_memberships(n_columns):
+    X, y, _, _ = planted("bernoulli", shape=(120, 160), share=0.9)
+    shared = {"n_clusters": (3, n_columns), "approximation": "shared", "concentration": 0.1, "alphabet": (0, 1)}
+    fitted = model("bernoulli", **shared).fit(X, y)
+    certificate = gg.certify(fitted, X, y)
+    assert certificate.empirical < certificate.value
+    # The certified loss is that of one cluster per item: no better than the mixture over entries.
+    assert certificate.empirical > -fitted.score(X, y)
+    if n_columns:
+        assert certificate.value < np.log(2)
+    with pytest.raises(gg.RefusedCertificate, match="read off the data"):
+        gg.certify(model("bernoulli").fit(X, y), X, y)
+
+
+def test_a_certificate_of_numbers_needs_their_bounds():
+    X, y, _, _ = planted("gaussian", share=0.9)
+    y = np.clip(y, -4, 16)
+    with pytest.raises(gg.RefusedCertificate, match="unbounded"):
+        gg.certify(model("gaussian").fit(X, y), X, y)
+    bounded = model("gaussian", bounds=(-4, 16), approximation="shared", concentration=0.1)
+    certificate = gg.certify(bounded.fit(X, y), X, y)
+    assert 0.9 < certificate.empirical < certificate.value < 40
 
 
 def test_it_is_an_ordinary_estimator():

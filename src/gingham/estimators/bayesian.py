@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.base import DensityMixin
@@ -14,7 +14,7 @@ from gingham.arrays import Anything, Floats
 from gingham.cells.families import Family, make_family, total_statistics
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
-from gingham.estimators.base import GridModel, expand_clusters, stderr_progress
+from gingham.estimators.base import GridModel, expand_clusters, posterior_state, stderr_progress
 from gingham.estimators.coclustering import finite_labels, numeric_labels
 from gingham.posterior import Posterior
 from gingham.problem import Problem
@@ -58,6 +58,8 @@ class BayesianCoClustering(DensityMixin, GridModel):
         Typical entries added to every cell (the conjugate prior).
     shift : float
         Smallest possible count of the Poisson family.
+    bounds : (float, float), optional
+        Smallest and largest possible label of the Gaussian and Poisson families, where a certificate is wanted.
     start : {"singular", "spectral", "means", "random"}, label arrays or Posterior
     n_init : int
         Starts; the highest evidence bound is kept.
@@ -81,7 +83,12 @@ class BayesianCoClustering(DensityMixin, GridModel):
         The evidence bound; ``elbo_terms_`` has its terms by name.
     validation_ : dict
         Held-out perplexity of every pair of concentrations that was tried.
-    posterior_ : DirichletPosterior
+    beliefs_ : DirichletPosterior
+        q(π), θ and α.
+    posterior_ : Posterior
+        The same memberships as a distribution over checkerboards, which ``certify`` takes: every item drawn
+        into one cluster, log loss (squared for Gaussian and Poisson labels, which need ``bounds``). Firm
+        memberships (``approximation="shared"``, small α) certify best.
 
     Examples
     --------
@@ -93,7 +100,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
     array([1., 0.])
     """
 
-    posterior_: DirichletPosterior
+    beliefs_: DirichletPosterior
 
     def __init__(
         self,
@@ -106,6 +113,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         alphabet: Any = None,
         pseudo: float = 1.0,
         shift: float = 0.0,
+        bounds: tuple[float, float] | None = None,
         start: Any = "singular",
         n_init: int = 1,
         temperature: float = 1.0,
@@ -124,6 +132,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         self.alphabet = alphabet
         self.pseudo = pseudo
         self.shift = shift
+        self.bounds = bounds
         self.start = start
         self.n_init = n_init
         self.temperature = temperature
@@ -199,11 +208,18 @@ class BayesianCoClustering(DensityMixin, GridModel):
 
         solution = best_of(solver, problem, starts(), self.n_init, callback)
         self._set_solution(solution)
+        self._believe(cast(DirichletPosterior, solution.posterior))
+        if not frozen:  # one cluster per item is another predictor than mixed ones: it has its own best answers
+            self.posterior_ = self.posterior_.refit(sample)
         self.elbo_ = -solution.objective.total
         if isinstance(solution.objective, Bound):
             self.elbo_terms_ = dict(solution.objective.terms)
         self._sample = sample
         return self
+
+    def _believe(self, beliefs: DirichletPosterior) -> None:
+        self.beliefs_ = beliefs
+        self.posterior_ = predictive.checkerboard(beliefs, self.bounds)
 
     def _solver(self) -> Variational:
         if not (np.isfinite(self.temperature) and self.temperature > 0):
@@ -246,16 +262,16 @@ class BayesianCoClustering(DensityMixin, GridModel):
 
     @property
     def concentration_(self) -> tuple[Floats, ...]:
-        return self.posterior_.alpha
+        return self.beliefs_.alpha
 
     @property
     def parameters_(self) -> Anything:
-        return self.posterior_.answers[0]
+        return self.beliefs_.answers[0]
 
     def membership_interval(self, level: float = 0.9) -> tuple[tuple[Floats, Floats], ...]:
         """(lower, upper) ends of the central credible interval of every membership, for each mode."""
         _check_level(level)
-        return tuple(self.posterior_.interval(mode, level) for mode in range(2))
+        return tuple(self.beliefs_.interval(mode, level) for mode in range(2))
 
     def embed(self, n_components: int = 2, n_neighbors: int = 15, joint: bool = True) -> tuple[Floats, Floats]:
         """Co-embedding of rows and columns, arrays (n_rows, n_components) and (n_columns, n_components).
@@ -263,11 +279,11 @@ class BayesianCoClustering(DensityMixin, GridModel):
         ``joint`` puts both in one picture, in which a row lies near the columns it prefers;
         otherwise each mode's memberships are embedded on their own, as P2 does.
         """
-        return coembedding.co_embedding(self.posterior_, n_components, n_neighbors, joint)
+        return coembedding.co_embedding(self.beliefs_, n_components, n_neighbors, joint)
 
     def signatures(self, X: Any = None, y: Any = None) -> tuple[Floats, Floats]:
         """What each item's labels in the clusters of the other mode add up to, unit length (P2 §5.2.2)."""
-        return coembedding.signature_table(self.posterior_, self._training() if X is None else self.sample(X, y))
+        return coembedding.signature_table(self.beliefs_, self._training() if X is None else self.sample(X, y))
 
     # predictions
 
@@ -277,17 +293,17 @@ class BayesianCoClustering(DensityMixin, GridModel):
         ``return_std`` adds the standard deviation of that mean under the posterior of the memberships.
         """
         codes = self._codes(X)
-        alphabet = self.posterior_.cells[0].alphabet  # type: ignore[attr-defined]
+        alphabet = self.beliefs_.cells[0].alphabet  # type: ignore[attr-defined]
         if alphabet is not None and not alphabet.numeric:
-            return alphabet.values[self.posterior_.predict_distribution(codes).argmax(axis=1)]
-        mean, std = predictive.mean_and_std(self.posterior_, codes)
+            return alphabet.values[self.beliefs_.predict_distribution(codes).argmax(axis=1)]
+        mean, std = predictive.mean_and_std(self.beliefs_, codes)
         return (mean, std) if return_std else mean
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Floats, Floats]:
         """Ends of the central interval in which a new label falls with at least this probability."""
         _check_level(level)
         codes = self._codes(X)
-        return predictive.interval(self.posterior_, codes, level)
+        return predictive.interval(self.beliefs_, codes, level)
 
     def predict_distribution(self, X: Any, labels: Any = None) -> Floats:
         """Probability (density) of each of the labels for each row of X, shape (N, n_labels).
@@ -296,7 +312,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         """
         codes = self._codes(X)
         if labels is None:
-            return self.posterior_.predict_distribution(codes)
+            return self.beliefs_.predict_distribution(codes)
         labels = np.asarray(labels)
         columns = [self._log_density(codes, np.full(len(codes[0]), label)) for label in labels]
         return np.exp(np.stack(columns, axis=1))
@@ -307,13 +323,13 @@ class BayesianCoClustering(DensityMixin, GridModel):
         return self._log_density(codes, np.asarray(y))
 
     def _log_density(self, codes: Any, y: Anything) -> Floats:
-        family: Any = self.posterior_.cells[0]
+        family: Any = self.beliefs_.cells[0]
         label_codes = None if family.alphabet is None else family.alphabet.encode(y)
         labels = y.astype(np.float64) if family.alphabet is None else family.alphabet.numbers[label_codes]
         family.check(labels)
-        modes = self.posterior_.structure.modes
+        modes = self.beliefs_.structure.modes
         sample = Sample(modes, tuple(codes), labels, family.alphabet, label_codes)
-        return predictive.log_density(self.posterior_, sample, codes)
+        return predictive.log_density(self.beliefs_, sample, codes)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Mean ln p(y|x)."""
@@ -337,11 +353,11 @@ class BayesianCoClustering(DensityMixin, GridModel):
         train = self._training()
         columns = self._columns(X, reset=False).columns
         ids = [np.concatenate([mode.decode(c), new]) for mode, c, new in zip(train.modes, train.codes, columns)]
-        family: Any = self.posterior_.cells[0]
+        family: Any = self.beliefs_.cells[0]
         known = train.labels if family.alphabet is None else family.alphabet.decode(train.label_codes)
         weights = None if train.weights is None else np.concatenate([train.weights, np.ones(len(columns[0]))])
         both = Sample.of(ids, np.concatenate([known, np.asarray(y)]), weights, alphabet=family.alphabet)
-        found = predictive.infer(self.posterior_, both, self._solver())
+        found = predictive.infer(self.beliefs_, both, self._solver())
         if protocol == "paper-bound":
             return float(np.exp(found.objective.total / both.n_tuples))
         test = np.arange(train.n_rows, both.n_rows)
@@ -357,22 +373,17 @@ class BayesianCoClustering(DensityMixin, GridModel):
     # model files
 
     def _state(self) -> dict[str, Any]:
-        q = self.posterior_
-        own = {"alpha": list(q.alpha), "gamma": list(q.gamma), "counts": list(q.counts), "elbo_": self.elbo_}
-        return {**super()._state(), **own, "elbo_terms_": self.elbo_terms_}
+        q = self.beliefs_
+        own = {"alpha": list(q.alpha), "gamma": list(q.gamma), "counts": list(q.counts)}
+        more = {"elbo_": self.elbo_, "elbo_terms_": self.elbo_terms_, "checkerboard": self.posterior_.answers[0]}
+        return {**super()._state(), **posterior_state(q), **own, **more}
 
     def _restore(self, state: dict[str, Any]) -> None:
         super()._restore(state)
         plain = self.posterior_
-        self.posterior_ = DirichletPosterior(
-            plain.structure,
-            plain.cells,
-            plain.assign,
-            plain.answers,
-            alpha=tuple(state["alpha"]),
-            gamma=tuple(state["gamma"]),
-            counts=tuple(state["counts"]),
-        )
+        own = {name: tuple(state[name]) for name in ("alpha", "gamma", "counts")}
+        self._believe(DirichletPosterior(plain.structure, plain.cells, plain.assign, plain.answers, **own))
+        self.posterior_ = replace(self.posterior_, answers=(state["checkerboard"],))
         self.elbo_, self.elbo_terms_ = state["elbo_"], state["elbo_terms_"]
 
 

@@ -9,7 +9,9 @@ from typing import cast
 import numpy as np
 
 from gingham.arrays import Floats, Ints
+from gingham.cells import CellModel, Logarithmic, Quadratic
 from gingham.cells.families import Family, Gaussian, Poisson
+from gingham.cells.losses import floored
 from gingham.data import Mode, Sample
 from gingham.posterior import Posterior, row_blocks
 from gingham.problem import Problem
@@ -121,6 +123,22 @@ def _bracket(family: Family, answers: Floats) -> tuple[float, float]:
         return float((answers[..., 0] - spread).min()), float((answers[..., 0] + spread).max())
     rate, shift = float(answers.max()), float(getattr(family, "shift", 0.0))
     return shift - 1.0, shift + rate + 12.0 * np.sqrt(rate) + 30.0
+
+
+def checkerboard(q: DirichletPosterior, bounds: tuple[float, float] | None) -> Posterior:
+    """The memberships as a distribution over checkerboards, whose cells answer what the families say.
+
+    Every item is drawn into one cluster for all its entries. The loss is −ln p on an alphabet (smoothed, so
+    that it is bounded) and the square elsewhere: what a certificate can cover.
+    """
+    family = cast(Family, q.cells[0])
+    cell: CellModel
+    if family.alphabet is None:
+        cell, answers = Quadratic(bounds=bounds), family.values(q.answers[0])
+    else:
+        cell = Logarithmic(family.alphabet)
+        answers = floored(cast(Floats, family.distribution(q.answers[0])), cell.smoothing / family.alphabet.size)
+    return Posterior(q.structure, (cell,), q.assign, (answers,))
 
 
 def infer(q: DirichletPosterior, sample: Sample, solver: Variational) -> Solution:
