@@ -136,7 +136,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "axis twice": (fit("good.csv", "--axes", "user,user", drop=("--axes",)), "names a column twice"),
     "no axis": (fit("good.csv", "--axes", ",", drop=("--axes",)), "--axes is empty"),
     "axes missing": (fit("good.csv", drop=("--axes",)), "Missing option '--axes'"),
-    "label missing": (fit("good.csv", drop=("--label",)), "Missing option '--label'"),
+    "label missing": (fit("good.csv", drop=("--label",)), "name it with --label"),
     "unknown label": (fit("good.csv", "--label", "stars", drop=("--label",)), "a column 'stars'"),
     "label is an axis": (fit("good.csv", "--label", "user", drop=("--label",)), "both an axis and the label"),
     "unknown weight": (fit("good.csv", "--weight", "n"), "--weight names a column 'n'"),
@@ -214,6 +214,24 @@ CASES: dict[str, tuple[list[str], str]] = {
     "report to a folder": (["report", "good.gingham", "good.csv", "--out", "."], "is a folder"),
     "report of nothing": (["report", "good.gingham", "absent.csv"], "There is no file"),
     "report without model": (["report", "absent.gingham", "good.csv"], "There is no model file"),
+    # other models
+    "unknown model": (fit("good.csv", "--model", "magic"), "--model 'magic' is unknown"),
+    "model of many tables": (fit("good.csv", "--model", "joint"), "gingham.JointCoClustering"),
+    "layers of words": (fit("texts.csv", "--model", "layered"), "predicts numbers"),
+    "graph of three": (
+        fit("good.csv", "--model", "graph", "--axes", "user,movie,rating", drop=("--axes", "--label")),
+        "two columns of ids",
+    ),
+    "graph without its column": (
+        fit("good.csv", "--model", "graph", "--axes", "user,friend", drop=("--axes", "--label")),
+        "a column 'friend'",
+    ),
+    "graph with words as weights": (
+        fit("good.csv", "--model", "graph", "--axes", "user,rating", "--weight", "movie", drop=("--axes", "--label")),
+        "finite numbers",
+    ),
+    "unknown data set": (["datasets", "netflix"], "There is no data set 'netflix'"),
+    "clusters of nothing": (["clusters", "absent.gingham"], "There is no model file"),
     # the command itself
     "unknown command": (["frobnicate"], "No such command"),
     "too many arguments": (["predict", "a", "b", "c"], "unexpected extra argument"),

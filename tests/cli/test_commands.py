@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -167,3 +168,48 @@ def test_report_is_one_page_without_addresses(gingham, model, ratings, tmp_path)
     assert "<title>A &amp; B &lt;i&gt;</title>" in text
     assert "http://" not in text.replace("http://www.w3.org/2000/svg", "")
     assert "https://" not in text
+
+
+@pytest.mark.parametrize("kind", ["layered", "committee", "bayesian", "tree"])
+def test_other_models_of_tuples(gingham, ratings, tmp_path, kind):
+    out = tmp_path / "m.gingham"
+    options = ["--axes", "user,movie", "--label", "rating", "--model", kind, "--clusters", "2,2", "--out", out]
+    facts = json.loads(gingham("fit", ratings, *options, "--alphabet", "1..5", "--json").out)
+    assert facts["model"] == kind
+    key = "held_out_mae" if "held_out_mae" in facts else "held_out_error_rate"
+    worst = "held_out_mae_of_a_constant" if key == "held_out_mae" else "held_out_error_rate_of_commonest_label"
+    assert facts[key] < facts[worst]
+    ran = gingham("predict", out, ratings)
+    assert ran.code == 0
+    assert pl.read_csv(io.StringIO(ran.out)).height == 600
+
+
+def test_a_graph_and_its_clusters(gingham, tmp_path):
+    rng = np.random.default_rng(0)
+    ends = rng.integers(0, 40, (1500, 2))
+    ends = ends[(ends[:, 0] != ends[:, 1]) & (ends[:, 0] % 2 == ends[:, 1] % 2)]
+    edges = tmp_path / "edges.csv"
+    pl.DataFrame({"a": [f"n{e}" for e in ends[:, 0]], "b": [f"n{e}" for e in ends[:, 1]]}).unique().write_csv(edges)
+    out = tmp_path / "g.gingham"
+    ran = gingham("fit", edges, "--model", "graph", "--axes", "a,b", "--clusters", 2, "--out", out)
+    assert ran.code == 0, ran.err
+    table = pl.read_csv(io.StringIO(gingham("clusters", out).out))
+    parity = table["item"].str.strip_prefix("n").cast(pl.Int64) % 2
+    agree = (parity == table["cluster"]).mean()
+    assert agree in (0.0, 1.0)
+    ran = gingham("predict", out, edges)
+    assert ran.code == 0, ran.err
+    assert "predicted_label" in ran.out
+
+
+def test_clusters_of_a_checkerboard(gingham, model):
+    table = pl.read_csv(io.StringIO(gingham("clusters", model).out))
+    assert table.columns == ["axis", "item", "cluster", "share"]
+    assert table["axis"].unique().sort().to_list() == ["movie", "user"]
+    assert table["share"].is_between(0.5, 1.0001).all()
+
+
+def test_datasets_are_listed(gingham, monkeypatch, tmp_path):
+    monkeypatch.setenv("GINGHAM_DATA", str(tmp_path))
+    facts = json.loads(gingham("datasets", "--json").out)
+    assert facts["movielens-100k"] == {"files": "ml-100k.zip", "here": False}

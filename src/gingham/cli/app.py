@@ -88,12 +88,16 @@ def _main(
     "gingham fit ratings.csv --axes user,movie --label rating\n\n"
     "gingham fit ratings.csv --axes user,movie --label rating --clusters 13,6 --loss absolute --beta 1 "
     "--alphabet 1..5 --out model.gingham\n\n"
+    "gingham fit edges.csv --model graph --axes from,to --clusters 10\n\n"
     "zcat votes.csv.gz | gingham fit - --axes member,bill --label vote --json"
 )
 def fit(
     file: File,
     axes: Annotated[str, typer.Option(help="Columns with ids, one per axis: user,movie.")],
-    label: Annotated[str, typer.Option(help="Column to predict.")],
+    label: Annotated[str | None, typer.Option(help="Column to predict; a graph or counts need none.")] = None,
+    model: Annotated[
+        str, typer.Option(help="coclustering, layered, committee, bayesian, tree, graph or cooccurrence.")
+    ] = "coclustering",
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("model.gingham"),
     weight: Annotated[str | None, typer.Option(help="Column with counts.")] = None,
     clusters: Annotated[str | None, typer.Option(help="Clusters per axis: 13,6. Chosen by size if absent.")] = None,
@@ -117,12 +121,16 @@ def fit(
     """Co-cluster a table of tuples and save the model."""
     from gingham.cli import data, fitting, tables
     from gingham.cli.checkpoint import checkpoint_of, forget
+    from gingham.cli.kinds import OTHERS, check_kind
+    from gingham.cli.others import fit_other
 
     _writable(out)
+    check_kind(model)
     names = _names(axes, "--axes")
     wish = fitting.Wish(
         axes=names,
         label=label,
+        model=model,
         weight=weight,
         clusters=fitting.parse_clusters(clusters, len(names)),
         loss=loss,
@@ -134,17 +142,25 @@ def fit(
         holdout=holdout,
         seed=seed,
     )
-    rows = data.rows(tables.read_table(file, format), names, label, weight, drop=drop_missing)
+    table = tables.read_table(file, format)
+    if model in OTHERS:
+        found, notes, facts = fit_other(table, wish, quiet or json)
+        found.save(out, notes)
+        screen.show({**facts, "file": str(out)}, json, f"Clustering of {file}")
+        return
+    if label is None:
+        raise GinghamError(f"--model {model} predicts a column of labels: name it with --label.")
+    rows = data.rows(table, names, label, weight, drop=drop_missing)
     kept = checkpoint_of(out)
     if resume and not kept.exists():
         screen.say_note("There is no checkpoint; the fit begins at its beginning.")
-    model, notes, facts = fitting.fit(rows, wish, quiet or json, kept, resume, checkpoint_every)
-    model.save(out, notes)
-    if model.interrupted_:
+    found, notes, facts = fitting.fit(rows, wish, quiet or json, kept, resume, checkpoint_every)
+    found.save(out, notes)
+    if getattr(found, "interrupted_", False):
         screen.say_note("The model so far was saved; the same command with --resume goes on.")
     else:
         forget(kept)
-    screen.show({**facts, "model": str(out)}, json, f"Co-clustering of {file}")
+    screen.show({**facts, "file": str(out)}, json, f"Co-clustering of {file}")
 
 
 @app.command(
@@ -156,7 +172,7 @@ def predict(
     model: ModelFile,
     file: File,
     out: Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")] = None,
-    rule: Annotated[str, typer.Option(help="mean, median or mode of the randomised answer.")] = "mean",
+    rule: Annotated[str | None, typer.Option(help="mean, median or mode of the randomised answer.")] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every label.")] = False,
     format: Format = None,
 ) -> None:
@@ -165,6 +181,39 @@ def predict(
 
     table = tables.read_table(file, format)
     tables.write_table(fitting.predict(model, table, rule, proba), out, format if out in (None, "-") else None)
+
+
+@app.command(epilog="[bold]Examples[/]\n\ngingham clusters model.gingham --out clusters.csv")
+def clusters(
+    model: ModelFile,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")] = None,
+    format: Format = None,
+) -> None:
+    """List every item with its most probable cluster and the share of its membership."""
+    from gingham.cli import tables
+    from gingham.cli.others import clusters_table
+    from gingham.estimators.base import load as load_model
+
+    tables.write_table(clusters_table(load_model(model)), out, format)
+
+
+@app.command(epilog="[bold]Examples[/]\n\ngingham datasets\n\ngingham datasets movielens-100k --out ratings.csv")
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="A data set to fetch; all are listed if absent.")] = None,
+    out: Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")] = None,
+    json: Json = False,
+) -> None:
+    """List the public data sets, or fetch one and write it as a table of tuples."""
+    from gingham.cli.public import export, known
+
+    if name is None:
+        rows = known()
+        if json:
+            screen.print_json({row[0]: {"files": row[1], "here": row[2]} for row in rows})
+        else:
+            screen.grid("Public data sets", ("name", "files", "here"), rows)
+        return
+    export(name, out)
 
 
 @app.command(

@@ -75,7 +75,7 @@ def rows(
     for name in axes:
         if kept[name].dtype.is_nested():
             raise GinghamError(f"Column {name!r} holds lists or objects; ids are text or numbers.")
-    X = kept.select(axes) if modes is None else like_items(kept.select(axes), modes)
+    X = kept.select(axes) if modes is None else like_items(kept, axes, modes)
     return Rows(X, _labels(kept[label]), None if weight is None else _weights(kept[weight]))
 
 

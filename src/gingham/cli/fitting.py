@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
@@ -10,13 +11,17 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from sklearn.base import is_classifier
 
 from gingham.cli.checkpoint import identity, kept_in
 from gingham.cli.data import Rows, parts, rows, split
 from gingham.cli.defaults import choose
+from gingham.cli.kinds import takes_callback, tuple_model
 from gingham.cli.screen import say_note, sweeps
 from gingham.cli.tables import like_items, need_columns, read_table
+from gingham.data import Mode
 from gingham.errors import GinghamError
+from gingham.estimators.base import GridModel
 from gingham.estimators.base import load as load_model
 from gingham.estimators.coclustering import CoClusteringClassifier, CoClusteringRegressor
 
@@ -26,7 +31,8 @@ class Wish:
     """The options of ``gingham fit`` that shape the model."""
 
     axes: tuple[str, ...]
-    label: str
+    label: str | None
+    model: str = "coclustering"
     weight: str | None = None
     clusters: tuple[int, ...] | None = None
     loss: str | None = None
@@ -80,17 +86,14 @@ def fit(
         "max_iter": wish.max_iter,
         "random_state": wish.seed,
     }
-    model: Any = (
-        CoClusteringClassifier(**settings)
-        if choice.classify
-        else CoClusteringRegressor(bounds=choice.bounds, **settings)
-    )
+    model = tuple_model(wish.model, settings, choice, training.y)
     key = identity(data.fingerprint, asdict(wish))
     kept = nullcontext(0) if checkpoint is None else kept_in(checkpoint, key, resume, every)
     with kept as known, sweeps("co-clustering", quiet) as callback:
         if known:
             say_note(f"Going on after {known} sweeps.")
-        model.fit(training.X, training.y, training.weight, callback=callback)
+        more = {"callback": callback} if takes_callback(model) else {}
+        model.fit(training.X, training.y, training.weight, **more)
     notes = {
         "axes": list(wish.axes),
         "label": wish.label,
@@ -99,16 +102,9 @@ def fit(
         "seed": wish.seed,
         "fingerprint": data.fingerprint,
     }
-    facts = {
-        "rows": len(training),
-        "axes": {mode.name: mode.n_items for mode in model.posterior_.structure.modes},
-        "clusters": model.n_clusters_,
-        "effective_clusters": tuple(round(e, 1) for e in model.posterior_.effective_clusters),
-        "loss": choice.loss,
-        "beta": choice.beta,
-        "sweeps": model.n_iter_,
-        "converged": model.converged_,
-    }
+    facts = {"rows": len(training), **model_facts(model, wish.model)}
+    if "posterior_" in vars(model):
+        facts["loss"], facts["beta"] = choice.loss, choice.beta
     if held.any():
         facts["held_out_rows"] = int(held.sum())
         facts.update({f"held_out_{name}": value for name, value in errors(model, data.take(held)).items()})
@@ -116,11 +112,27 @@ def fit(
     return model, notes, facts
 
 
+def model_facts(model: Any, kind: str) -> dict[str, Any]:
+    """What a summary says of any fitted model."""
+    facts: dict[str, Any] = {"model": kind}
+    posterior = getattr(model, "posterior_", None)
+    if posterior is not None:
+        facts["axes"] = {mode.name: mode.n_items for mode in posterior.structure.modes}
+        facts["clusters"] = posterior.n_clusters
+        facts["effective_clusters"] = tuple(round(e, 1) for e in posterior.effective_clusters)
+    elif hasattr(model, "_modes"):
+        facts["axes"] = {mode.name: mode.n_items for mode in model._modes()}
+    for name, shown in (("n_iter_", "sweeps"), ("converged_", "converged")):
+        if hasattr(model, name):
+            facts[shown] = getattr(model, name)
+    return facts
+
+
 def errors(model: Any, data: Rows) -> dict[str, float]:
     """What the model's predictions cost on rows, beside the best constant (in brackets of the summary)."""
     weight = data.weight
     predicted = model.predict(data.X)
-    if isinstance(model, CoClusteringClassifier):
+    if predicted.dtype.kind not in "biuf" or is_classifier(model):
         values, counts = np.unique(data.y, return_counts=True)
         return {
             "error_rate": float(np.average(predicted != data.y, weights=weight)),
@@ -131,29 +143,42 @@ def errors(model: Any, data: Rows) -> dict[str, float]:
         "mae": float(np.average(np.abs(miss), weights=weight)),
         "rmse": float(np.sqrt(np.average(miss**2, weights=weight))),
     }
-    if model.posterior_.cells[0].distribution(model.posterior_.answers[0]) is not None:
+    if isinstance(model, CoClusteringRegressor) and model.posterior_.cells[0].n_answers:
         median = model.predict(data.X, rule="median")
         found["mae_of_median"] = float(np.average(np.abs(median - data.y), weights=weight))
     found["mae_of_a_constant"] = float(np.average(np.abs(np.median(data.y) - data.y), weights=weight))
     return found
 
 
-def predict(path: str, table: pl.DataFrame, rule: str, proba: bool) -> pl.DataFrame:
+def predict(path: str, table: pl.DataFrame, rule: str | None, proba: bool) -> pl.DataFrame:
     """The table with a column of predictions (and one per label with ``proba``)."""
     model = load_model(path)
-    modes = model.posterior_.structure.modes
-    need_columns(table, [mode.name for mode in modes], "The model")
-    X = like_items(table, modes)
-    if isinstance(model, CoClusteringClassifier):
-        predicted = model.predict(X)
-    else:
-        predicted = model.predict(X, rule=rule)
-    label = model.notes_.get("label", "label")
+    axes, modes = columns_of(model)
+    need_columns(table, axes, "The model")
+    X = like_items(table, axes, modes)
+    chosen = {} if rule is None or "rule" not in inspect.signature(model.predict).parameters else {"rule": rule}
+    predicted = model.predict(X, **chosen)
+    label = model.notes_.get("label") or "label"
     result = table.with_columns(pl.Series(f"predicted_{label}", predicted))
     if proba:
-        for value, column in zip(model.alphabet_, model.predict_distribution(X).T):
+        if not hasattr(model, "predict_distribution"):
+            raise GinghamError(f"{type(model).__name__} predicts numbers, not distributions: leave --proba out.")
+        values = getattr(model.alphabet_, "values", model.alphabet_)
+        for value, column in zip(values, model.predict_distribution(X).T):
             result = result.with_columns(pl.Series(f"p_{value}", column))
     return result
+
+
+def columns_of(model: Any) -> tuple[list[str], list[Mode]]:
+    """Names of the id columns and the modes whose items they hold."""
+    posterior = getattr(model, "posterior_", None)
+    if hasattr(model, "_modes"):
+        modes = list(model._modes())
+    elif posterior is not None:
+        modes = list(posterior.structure.columns())
+    else:
+        raise GinghamError(f"{type(model).__name__} does not predict tuples; use it in Python.")
+    return list(model.notes_.get("axes") or [mode.name for mode in modes]), modes
 
 
 def reopen(path: str, file: str, kind: str | None, label: str | None, drop: bool) -> tuple[Any, Rows, Rows | None]:
@@ -163,9 +188,13 @@ def reopen(path: str, file: str, kind: str | None, label: str | None, drop: bool
     column = label or notes.get("label")
     if column is None:
         raise GinghamError("The model does not say which column holds the labels; add --label.")
-    modes = model.posterior_.structure.modes
-    table = read_table(file, kind)
-    data = rows(table, [mode.name for mode in modes], column, notes.get("weight"), modes, drop)
+    if not isinstance(model, GridModel):
+        raise GinghamError(
+            f"A certificate or report of a {type(model).__name__} is made in Python; the command line makes those of "
+            "checkerboards (--model coclustering)."
+        )
+    axes, modes = columns_of(model)
+    data = rows(read_table(file, kind), axes, column, notes.get("weight"), modes, drop)
     return model, *parts(data, notes)
 
 

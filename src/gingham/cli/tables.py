@@ -128,18 +128,18 @@ def drop_missing(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFram
     return kept, table.height - kept.height
 
 
-def like_items(table: pl.DataFrame, modes: Sequence[Mode]) -> pl.DataFrame:
+def like_items(table: pl.DataFrame, names: Sequence[str], modes: Sequence[Mode]) -> pl.DataFrame:
     """The id columns in the type that the model was trained on, so that "7" in one file is 7 in another.
 
     An id that cannot be converted gets a value that no training item has: it is then unseen.
     """
     columns: list[Any] = []
-    for mode in modes:
-        column = table[mode.name]
+    for name, mode in zip(names, modes):
+        column = table[name]
         whole_numbers = mode.items.dtype.kind in "iu"
         if whole_numbers and not column.dtype.is_integer():
             numbers = column.cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
-            column = numbers.fill_null(_unused(mode)).alias(mode.name)
+            column = numbers.fill_null(_unused(mode)).alias(name)
         elif mode.items.dtype.kind == "U" and column.dtype != pl.String:
             column = column.cast(pl.String)
         columns.append(column)

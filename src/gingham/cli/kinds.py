@@ -1,0 +1,92 @@
+"""The kinds of models: what ``--model`` may say, and the estimator it stands for."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from gingham import estimators
+from gingham.arrays import Anything
+from gingham.cli.defaults import FEW, Choice
+from gingham.errors import GinghamError
+
+# on labelled tuples, with one column of ids per axis
+TUPLES = ("coclustering", "layered", "committee", "bayesian", "tree")
+# on rows without a label to predict
+OTHERS = {"graph": "GraphClustering", "cooccurrence": "CoOccurrenceClustering"}
+PYTHON = {  # several tables or matrices at once: not one file of tuples
+    "joint": "JointCoClustering",
+    "pairwise": "PairwiseClusterAnalysis",
+    "information": "InformationClustering",
+}
+MEMBERS = 20
+
+
+def check_kind(kind: str) -> None:
+    """Refuse a kind that the command line does not fit."""
+    if kind in PYTHON:
+        raise GinghamError(
+            f"--model {kind} works on several tables or on a whole matrix, which one file of tuples cannot hold; "
+            f"use gingham.{PYTHON[kind]} in Python."
+        )
+    if kind not in (*TUPLES, *OTHERS):
+        raise GinghamError(f"--model {kind!r} is unknown; choose one of {', '.join((*TUPLES, *OTHERS, *PYTHON))}.")
+    if kind in OTHERS and OTHERS[kind] not in estimators.MODULES:
+        raise GinghamError(f"--model {kind} is not part of this version of gingham.")
+
+
+def tuple_model(kind: str, settings: dict[str, Any], choice: Choice, labels: Anything) -> Any:
+    """An unfitted estimator of labelled tuples; ``settings`` are those of CoClusteringRegressor."""
+    if kind in ("coclustering", "committee"):
+        if choice.classify:
+            inner: Any = estimators.CoClusteringClassifier(**settings)
+        else:
+            inner = estimators.CoClusteringRegressor(bounds=choice.bounds, **settings)
+        if kind == "coclustering":
+            return inner
+        return estimators.Committee(inner, n_members=MEMBERS, random_state=settings["random_state"])
+    seed, clusters = settings["random_state"], settings["n_clusters"]
+    if kind == "layered":
+        if choice.classify and labels.dtype.kind not in "biuf":
+            raise GinghamError("--model layered predicts numbers, and the label column holds text.")
+        return estimators.LayeredCoClusteringRegressor(n_clusters=clusters, alphabet=choice.alphabet, random_state=seed)
+    if kind == "bayesian":
+        family = _family(labels)
+        return estimators.BayesianCoClustering(
+            n_clusters=clusters, family=family, alphabet=choice.alphabet, random_state=seed
+        )
+    return estimators.TreeCoClustering(
+        leaves=4 if clusters == "auto" else clusters,
+        loss=choice.loss,
+        beta=choice.beta,
+        alphabet=choice.alphabet,
+        bounds=choice.bounds,
+        random_state=seed,
+    )
+
+
+def _family(labels: Anything) -> str:
+    if labels.dtype.kind not in "biuf":
+        return "categorical"
+    values = np.unique(labels)
+    if set(values.tolist()) <= {0, 1}:
+        return "bernoulli"
+    return "categorical" if len(values) <= FEW and np.all(values == np.floor(values)) else "gaussian"
+
+
+def other_model(kind: str, clusters: tuple[int, ...] | None, beta: float | None, seed: int) -> Any:
+    """An unfitted estimator of graphs or counts."""
+    model = getattr(estimators, OTHERS[kind])
+    wanted: dict[str, Any] = {"random_state": seed}
+    if clusters is not None:
+        wanted["n_clusters"] = clusters[0] if kind == "graph" else clusters
+    if beta is not None:
+        wanted["beta"] = beta
+    return model(**wanted)
+
+
+def takes_callback(model: Any) -> bool:
+    """Whether its fit reports progress."""
+    return "callback" in inspect.signature(model.fit).parameters
