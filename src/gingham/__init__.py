@@ -14,6 +14,7 @@ _PUBLIC = {
     "CoClusteringClassifier": "gingham.estimators",
     "CoClusteringRegressor": "gingham.estimators",
     "Committee": "gingham.estimators",
+    "CoOccurrenceClustering": "gingham.estimators",
     "Constant": "gingham.solvers.schedule",
     "Down": "gingham.solvers.schedule",
     "ExplanatoryClustering": "gingham.estimators",
@@ -21,6 +22,7 @@ _PUBLIC = {
     "GinghamWarning": "gingham.errors",
     "GraphClustering": "gingham.estimators",
     "KernelCCA": "gingham.estimators",
+    "InformationClustering": "gingham.estimators",
     "LayeredCoClusteringRegressor": "gingham.estimators",
     "Logarithmic": "gingham.cells",
     "PairwiseClusterAnalysis": "gingham.estimators",
@@ -46,6 +48,7 @@ _PUBLIC = {
     "from_frame": "gingham.data.adapt",
     "from_graph": "gingham.data.from_graph",
     "from_matrix": "gingham.data.adapt",
+    "from_tuples": "gingham.data.adapt",
     "load": "gingham.estimators",
     "workload_path": "gingham.estimators",
 }

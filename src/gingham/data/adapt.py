@@ -183,3 +183,86 @@ def _sparse_entries(matrix: Any, missing: str) -> tuple[Ints, Floats]:
             )
         positions, values = positions[kept], values[kept]
     return positions, values
+
+
+def count_matrix(X: Any, model: str, allow_zero: bool = False) -> Any:
+    """Counts as a csr_array of float64 without stored zeros; NaN, infinity and negative counts are refused."""
+    matrix = sparse.csr_array(X, dtype=np.float64)
+    matrix.sum_duplicates()
+    wrong = ~np.isfinite(matrix.data) | (matrix.data < 0)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        row = int(np.searchsorted(matrix.indptr, at, side="right") - 1)
+        value = matrix.data[at]
+        place = f"row {row}, column {int(matrix.indices[at])}"
+        if np.isnan(value):
+            raise GinghamError(f"Input X contains NaN ({place}). A count that was not taken cannot be coded: drop it.")
+        if np.isinf(value):
+            raise GinghamError(f"Input X contains infinity (inf) in {place}. Counts are finite.")
+        raise GinghamError(
+            f"Negative values in data passed to {model}: {value:g} in {place}. Counts are never negative."
+        )
+    matrix.eliminate_zeros()
+    if matrix.nnz == 0 and not allow_zero:
+        raise GinghamError(f"All counts passed to {model} are zero: there is nothing to cluster.")
+    return matrix
+
+
+def from_tuples(X: Any, sample_weight: Any = None) -> tuple[Any, Anything, Anything]:
+    """Pairs (N, 2) of ids as a sparse matrix of counts, with the ids of its rows and of its columns.
+
+    Weights add up; a pair that is listed twice counts twice.
+    """
+    columns = id_columns(X)
+    if len(columns.columns) != 2:
+        raise GinghamError(f"Co-occurrence needs pairs: X has {len(columns.columns)} columns, not 2.")
+    ids, codes = zip(*(np.unique(column, return_inverse=True) for column in columns.columns))
+    weights = np.ones(len(codes[0])) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    shape = (len(ids[0]), len(ids[1]))
+    matrix = sparse.coo_array((weights, (codes[0].ravel(), codes[1].ravel())), shape=shape).tocsr()
+    return matrix, ids[0], ids[1]
+
+
+def categorical_entries(X: Any) -> tuple[Ints, Ints, Ints, tuple[int, int], int]:
+    """The observed entries of a table of categories: rows, columns, value codes, shape, most values a column has.
+
+    NaN, None and nulls are missing. Values are numbered column by column.
+    """
+    columns = _category_columns(X)
+    rows, at, codes, most = [], [], [], 1
+    for j, column in enumerate(columns):
+        seen = np.flatnonzero(
+            [not (v is None or v != v) for v in column] if column.dtype.kind == "O" else column == column
+        )
+        values, coded = np.unique(
+            column[seen].astype(str) if column.dtype.kind == "O" else column[seen], return_inverse=True
+        )
+        rows.append(seen)
+        at.append(np.full(len(seen), j))
+        codes.append(coded.ravel())
+        most = max(most, len(values))
+    if not sum(map(len, rows)):
+        raise GinghamError("Every entry of the table is missing.")
+    return (
+        np.concatenate(rows).astype(np.int32),
+        np.concatenate(at).astype(np.int32),
+        np.concatenate(codes).astype(np.int32),
+        (len(columns[0]), len(columns)),
+        most,
+    )
+
+
+def _category_columns(X: Any) -> list[Anything]:
+    if sparse.issparse(X):
+        raise GinghamError("Sparse tables are ambiguous here: mark missing entries as NaN in a dense table or a frame.")
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        _check_shape(frame.shape)
+        return [np.asarray(frame[:, j].to_numpy()) for j in range(frame.shape[1])]
+    array = np.asarray(X)
+    if array.ndim != 2:
+        raise GinghamError(f"Expected 2D array, got {array.ndim}D array instead: a table has instances and features.")
+    if array.dtype.kind == "c":
+        raise GinghamError("Complex data not supported.")
+    _check_shape(array.shape)
+    return list(array.T)

@@ -1,0 +1,386 @@
+"""CoOccurrenceClustering: row and column clusters of a matrix of counts, for scikit-learn users."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import softmax, xlogy
+from sklearn.base import BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from gingham.arrays import Anything, Bools, Floats, Ints
+from gingham.cells import Mass
+from gingham.certificates import Certificate, certify_density
+from gingham.certificates.papers import Statement, theorem12
+from gingham.data.adapt import count_matrix
+from gingham.data.modes import Mode
+from gingham.errors import GinghamError, InterruptedWarning, RefusedCertificate
+from gingham.estimators.base import Persistent, stderr_progress
+from gingham.posterior import Posterior
+from gingham.solvers.counts import Blocks, CountSolver, choose_size, count_sample, smoothed_lift
+from gingham.solvers.loop import Callback, Progress
+from gingham.starts_counts import indicator
+from gingham.structure import Structure
+
+WEIGHTINGS = ("counts", "uniform")
+
+
+class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BiclusterMixin, Persistent):
+    """Cluster rows and columns of counts so that the blocks keep as much information as they can.
+
+    Maximises ``β N I(C_1; C_2) − Σ_i n_i Ī_i`` (P0 §4.2, Algorithm 2). With β = ∞ that is
+    information-theoretic co-clustering; with columns left by themselves, the sequential information
+    bottleneck. Absent entries are zeros: nothing was counted there.
+
+    Parameters
+    ----------
+    n_clusters : int, (int, int), (int, None) or "auto"
+        Row and column clusters; None leaves every column by itself. "auto" sets a tenth of the tokens
+        aside and takes the size that codes them best.
+    beta : float
+        Trade-off of information kept against cluster sizes; ``np.inf`` (default) leaves sizes free.
+    solver : {"sweep", "concave"}
+        Hard moves, or soft memberships at a finite beta.
+    start : {"merged", "profiles", "spectral", "random"} or (row labels, column labels)
+        "merged" begins with about 3k + 4 clusters a side and merges them.
+    n_init : int
+        Starts; the lowest objective is kept.
+    weighting : {"counts", "uniform"}
+        "uniform" gives all rows the same weight in the search (not in the facts about the fit).
+    smoothing : float
+        Pseudo-counts a block in `score_samples`, `density_` and `predict`.
+    max_iter, tol : int, float
+        Sweeps end when at most this share of the items moves.
+    backend : {"auto", "compiled", "reference"}
+    random_state : int, RandomState or None
+    verbose : int
+
+    Attributes
+    ----------
+    row_labels_, column_labels_ : arrays of shape (n_rows,), (n_columns,)
+    row_memberships_, column_memberships_ : q(c|x); columns None: not kept
+    blocks_ : array of shape (row clusters, column clusters), counts
+    information_, information_kept_ : I(C_1; C_2) in nats, and its share of I(X; Y)
+    sizes_tried_ : gains by size, with n_clusters="auto"
+    objective_, trace_, n_iter_, converged_
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gingham import CoOccurrenceClustering
+    >>> counts = np.kron([[9, 1], [1, 9]], np.ones((3, 4), int))
+    >>> model = CoOccurrenceClustering(n_clusters=2, random_state=0).fit(counts)
+    >>> len(set(model.row_labels_[:3])), len(set(model.row_labels_))
+    (1, 2)
+    """
+
+    def __init__(
+        self,
+        n_clusters: Any = "auto",
+        beta: float = np.inf,
+        solver: str = "sweep",
+        start: Any = "merged",
+        n_init: int = 1,
+        weighting: str = "counts",
+        smoothing: float = 1.0,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        backend: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.beta = beta
+        self.solver = solver
+        self.start = start
+        self.n_init = n_init
+        self.weighting = weighting
+        self.smoothing = smoothing
+        self.max_iter = max_iter
+        self.tol = tol
+        self.backend = backend
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+    def _counts(self, X: Any, reset: bool) -> Any:
+        X = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=1
+        )
+        return count_matrix(X, type(self).__name__)
+
+    def fit(self, X: Any, y: Any = None, *, callback: Callback | None = None) -> Self:
+        """Cluster a matrix of counts (dense, scipy sparse or frame; rows × columns)."""
+        counts = self._counts(X, reset=True)
+        if self.weighting not in WEIGHTINGS:
+            raise GinghamError(f"weighting={self.weighting!r} is unknown; choose one of {', '.join(WEIGHTINGS)}.")
+        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
+            raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        solver = CountSolver(self.beta, self.solver, self.start, self.max_iter, self.tol, self.backend)
+        n_clusters = self._sizes(counts, solver, rng)
+        if callback is None and self.verbose:
+            callback = stderr_progress
+        best: Blocks | None = None
+        for restart in range(self.n_init):
+
+            def report(iteration: int, factor: float, objective: Any, restart: int = restart) -> None:
+                if callback is not None:
+                    callback(Progress(restart, self.n_init, iteration, self.max_iter, factor, objective))
+
+            blocks = solver.fit(self._weighted(counts), n_clusters, rng, report)
+            if best is None or blocks.objective.total < best.objective.total:
+                best = blocks
+            if blocks.interrupted:
+                warnings.warn("Interrupted; the best blocks so far are kept.", InterruptedWarning, stacklevel=2)
+                break
+        if best is None:  # pragma: no cover - n_init is at least one
+            raise GinghamError("No start was made.")
+        return self._keep(best, counts, singletons=n_clusters[1] is None)
+
+    def _sizes(self, counts: Any, solver: CountSolver, rng: np.random.Generator) -> tuple[int, int | None]:
+        if isinstance(self.n_clusters, str):
+            if self.n_clusters != "auto":
+                raise GinghamError(f"n_clusters={self.n_clusters!r} is unknown; give numbers or 'auto'.")
+            size, self.sizes_tried_ = choose_size(counts, solver, rng)
+            return size, size
+        wanted = [self.n_clusters] * 2 if np.ndim(self.n_clusters) == 0 else list(self.n_clusters)
+        if len(wanted) != 2 or wanted[0] is None:
+            raise GinghamError(f"n_clusters={self.n_clusters!r}: give one number, (rows, columns) or (rows, None).")
+        for m in wanted:
+            if m is not None and (isinstance(m, bool) or not isinstance(m, (int, np.integer)) or m < 1):
+                raise GinghamError(f"n_clusters={self.n_clusters!r}: a number of clusters is a whole number from 1.")
+        rows, columns = (None if m is None else min(int(m), n) for m, n in zip(wanted, counts.shape))
+        return int(rows or 1), columns
+
+    def _weighted(self, counts: Any) -> Any:
+        if self.weighting == "counts":
+            return counts
+        mass = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1e-300)
+        scaled = counts.copy()
+        scaled.data = counts.data / np.repeat(mass, np.diff(counts.indptr)) * (counts.sum() / counts.shape[0])
+        return scaled
+
+    def _keep(self, blocks: Blocks, counts: Any, singletons: bool) -> Self:
+        self.row_labels_, self.column_labels_ = blocks.labels
+        hard = indicator(self.row_labels_, blocks.shape[0])
+        self.row_memberships_ = hard.toarray() if blocks.assigns is None else blocks.assigns[0]
+        if singletons:
+            self.column_memberships_ = None
+            self.blocks_ = (hard.T @ counts).toarray()
+        else:
+            self.column_memberships_ = (
+                np.eye(blocks.shape[1])[self.column_labels_] if blocks.assigns is None else blocks.assigns[1]
+            )
+            self.blocks_ = self.row_memberships_.T @ (counts @ self.column_memberships_)
+        self.row_mass_ = np.asarray(counts.sum(axis=1)).ravel()
+        self.column_mass_ = np.asarray(counts.sum(axis=0)).ravel()
+        self.information_ = information(self.blocks_)
+        entries = counts.data
+        total = counts.sum()
+        everything = xlogy(entries, entries).sum() + xlogy(total, total)
+        everything -= xlogy(self.row_mass_, self.row_mass_).sum() + xlogy(self.column_mass_, self.column_mass_).sum()
+        self.information_kept_ = float(self.information_ * total / everything) if everything > 1e-12 else 1.0
+        self.objective_, self.trace_ = blocks.objective, blocks.trace
+        self.n_iter_, self.converged_ = len(blocks.trace.factors), blocks.converged
+        return self
+
+    # what scikit-learn's biclustering offers
+
+    @property
+    def n_clusters_(self) -> tuple[int, int]:
+        return self.blocks_.shape[0], self.blocks_.shape[1]
+
+    @property
+    def rows_(self) -> Bools:
+        """Which rows each block holds, (blocks, n_rows), row cluster by row cluster."""
+        check_is_fitted(self)
+        r, c = self.n_clusters_
+        return np.repeat(np.arange(r)[:, None] == self.row_labels_, c, axis=0)
+
+    @property
+    def columns_(self) -> Bools:
+        """Which columns each block holds, (blocks, n_columns)."""
+        check_is_fitted(self)
+        r, c = self.n_clusters_
+        return np.tile(np.arange(c)[:, None] == self.column_labels_, (r, 1))
+
+    # predictions
+
+    def _lift(self) -> Floats:
+        return smoothed_lift(self.blocks_, self.smoothing)
+
+    def _profiles(self, counts: Any) -> Any:
+        """Counts of new rows in each column cluster, (n, column clusters)."""
+        return counts if self.column_memberships_ is None else counts @ self.column_memberships_
+
+    def predict(self, X: Any) -> Ints:
+        """Row clusters of new rows over the same columns: where their counts cost least."""
+        return np.asarray(self.predict_memberships(X).argmax(axis=1))
+
+    def predict_memberships(self, X: Any) -> Floats:
+        """q(c|x) ∝ qbar(c) exp(Σ_y n(x, y) ln lift(c, y)) of new rows, (n, row clusters)."""
+        check_is_fitted(self)
+        counts = self._new_rows(X)
+        with np.errstate(divide="ignore"):
+            prior = np.log(self.row_memberships_.mean(axis=0))
+        scores = np.asarray(self._profiles(counts) @ np.log(self._lift()).T)
+        return np.asarray(softmax(scores + prior, axis=1))
+
+    def transform(self, X: Any) -> Floats:
+        """Profiles of rows over the column clusters: p(c_2|x), (n, column clusters)."""
+        check_is_fitted(self)
+        profiles = self._profiles(self._new_rows(X))
+        profiles = profiles.toarray() if hasattr(profiles, "toarray") else np.asarray(profiles)
+        return profiles / np.maximum(profiles.sum(axis=1, keepdims=True), 1e-300)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_clusters_[1]
+
+    def _new_rows(self, X: Any) -> Any:
+        """Counts of new rows; rows of zeros are allowed here."""
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+        return count_matrix(X, type(self).__name__, allow_zero=True)
+
+    def score_samples(self, X: Any) -> Floats:
+        """ln p̃(row, column) of pairs of positions (N, 2): the smoothed density, P0 (35), second line."""
+        check_is_fitted(self)
+        pairs = np.asarray(X)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+            raise GinghamError("score_samples takes pairs of positions (row, column), whole numbers of shape (N, 2).")
+        n = (len(self.row_labels_), len(self.column_labels_))
+        if len(pairs) and (pairs.min() < 0 or (pairs.max(axis=0) >= n).any()):
+            raise GinghamError(f"A pair lies outside the {n[0]} × {n[1]} matrix that was fitted.")
+        row, column = pairs.T
+        result: Floats = self._log_items(0)[row] + self._log_items(1)[column]
+        lift = self._lift()
+        if self.column_memberships_ is None:
+            return result + np.log(lift[self.row_labels_[row], column])
+        left = self.row_memberships_ @ lift
+        return result + np.log(np.einsum("ec,ec->e", left[row], self.column_memberships_[column]))
+
+    def _log_items(self, axis: int) -> Floats:
+        """ln p̃(x) with one pseudo-count an item's share: (count + 1/n)/(N + 1)."""
+        mass = self.row_mass_ if axis == 0 else self.column_mass_
+        return np.log((mass + 1.0 / len(mass)) / (mass.sum() + 1.0))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log density of the tokens of a matrix of the same shape (higher is better)."""
+        check_is_fitted(self)
+        entries = self._counts(X, reset=False).tocoo()
+        return float(entries.data @ self.score_samples(np.column_stack(entries.coords)) / entries.data.sum())
+
+    # facts
+
+    @property
+    def factors_(self) -> tuple[Floats, Floats, Floats]:
+        """R_1, G, R_2 with P ≈ R_1 G R_2ᵀ: p(x|c_1), p(c_1, c_2), p(y|c_2) (P0 eq. 49)."""
+        check_is_fitted(self)
+        if self.column_memberships_ is None:
+            raise GinghamError("The tri-factorisation needs column clusters: n_clusters=(rows, columns).")
+        sides = []
+        for q, mass in ((self.row_memberships_, self.row_mass_), (self.column_memberships_, self.column_mass_)):
+            joint = q * mass[:, None]
+            sides.append(joint / np.maximum(joint.sum(axis=0), 1e-300))
+        return sides[0], self.blocks_ / self.blocks_.sum(), sides[1]
+
+    @property
+    def posterior_(self) -> Posterior:
+        """The memberships as a Posterior with mass cells."""
+        check_is_fitted(self)
+        if self.column_memberships_ is None:
+            raise GinghamError("A posterior over checkerboards needs column clusters: n_clusters=(rows, columns).")
+        assign = (self.row_memberships_, self.column_memberships_)
+        modes = tuple(Mode(name, np.arange(len(q))) for name, q in zip(("row", "column"), assign))
+        cell = Mass()
+        return Posterior(Structure.grid(modes), (cell,), assign, (cell.answer(self.blocks_[..., None]),))
+
+    def certify(self, X: Any, delta: float = 0.05) -> Certificate:
+        """A guarantee on the code length of new co-occurrences; X is the matrix that was fitted.
+
+        Each count must be an independent draw; weights that are not whole numbers are refused.
+        """
+        counts = self._counts(X, reset=False)
+        if not (counts.data == np.floor(counts.data)).all():
+            raise RefusedCertificate(
+                "The entries are weights, not counts: a certificate counts independent draws. Fit raw counts."
+            )
+        certificate, self.density_ = certify_density(self.posterior_, count_sample(counts), delta=delta)
+        return certificate
+
+    def theorem12(self, X: Any, delta: float = 0.05) -> Statement:
+        """P0's Theorem 12, eq. (36), as a reference; valid for hard clusters only."""
+        counts = self._counts(X, reset=False)
+        total = counts.sum()
+        items = (self.row_mass_ / total, self.column_mass_ / total)
+        return theorem12(self.posterior_.assign, self.blocks_ / total, items, int(total), delta)
+
+    def characteristic(self, n_top: int = 10, names: Any = None, X: Any = None) -> dict[str, Anything]:
+        """The columns that characterise each row cluster, by their contribution to the information.
+
+        Parameters
+        ----------
+        n_top : int
+        names : sequence, optional
+            Names of the columns (words); positions, or the frame's own names, without it.
+        X : counts, optional
+            Needed with column clusters, to see single columns; blocks are used without it.
+
+        Returns
+        -------
+        dict of columns, ready for a data frame: cluster, column, contribution (nats), lift
+        """
+        check_is_fitted(self)
+        if X is not None:
+            table = self.row_memberships_.T @ self._counts(X, reset=False)
+        elif self.column_memberships_ is None:
+            table = self.blocks_
+        else:
+            raise GinghamError("With column clusters characteristic() needs the counts: characteristic(X=counts).")
+        labels = np.asarray(getattr(self, "feature_names_in_", np.arange(table.shape[1])) if names is None else names)
+        p = table / table.sum()
+        expected = p.sum(axis=1, keepdims=True) * p.sum(axis=0)
+        lift = np.divide(p, expected, out=np.ones(p.shape), where=expected > 0)
+        contribution = xlogy(p, lift)
+        order = np.argsort(-contribution, axis=1, kind="stable")[:, :n_top]
+        cluster = np.repeat(np.arange(len(p)), order.shape[1])
+        column = order.ravel()
+        return {
+            "cluster": cluster,
+            "column": labels[column],
+            "contribution": contribution[cluster, column],
+            "lift": lift[cluster, column],
+        }
+
+    def _state(self) -> dict[str, Any]:
+        return {name: getattr(self, name, None) for name in _KEPT}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        for name in _KEPT:
+            if state[name] is not None or name == "column_memberships_":
+                setattr(self, name, state[name])
+
+
+_KEPT = (
+    "row_labels_", "column_labels_", "row_memberships_", "column_memberships_", "blocks_", "row_mass_", "column_mass_",
+    "information_", "information_kept_", "n_iter_", "converged_", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
+
+
+def information(table: Floats) -> float:
+    """I of a table of counts, nats."""
+    total = table.sum()
+    terms = xlogy(table, table).sum() + xlogy(total, total)
+    for axis in (0, 1):
+        margin = table.sum(axis=axis)
+        terms -= xlogy(margin, margin).sum()
+    return max(0.0, float(terms / total))

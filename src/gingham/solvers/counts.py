@@ -1,0 +1,210 @@
+"""From a matrix of counts to blocks: starts, restarts, the size by held-out code length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import xlogy
+
+from gingham.arrays import Floats, Ints
+from gingham.cells import Mass
+from gingham.data import Mode, Sample
+from gingham.errors import GinghamError
+from gingham.kernels import make_board
+from gingham.problem import Objective, Problem
+from gingham.solvers.concave import Concave
+from gingham.solvers.loop import Trace
+from gingham.solvers.sweep import Sweep
+from gingham.starts import from_labels
+from gingham.starts_counts import COUNT_STARTS, block_table, indicator, start_labels
+
+SIZES = (2, 5, 10, 20, 40, 80, 120, 160, 240)  # tried by `choose_size`
+SOLVERS = ("sweep", "concave")
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Clusters of rows and columns of a matrix of counts, and how they were found.
+
+    Attributes
+    ----------
+    labels : (row labels, column labels)
+    assigns : (row memberships, column memberships) or None
+        Soft memberships where the solver gives them.
+    shape : (row clusters, column clusters)
+    """
+
+    labels: tuple[Ints, Ints]
+    assigns: tuple[Floats, Floats] | None
+    shape: tuple[int, int]
+    objective: Objective
+    trace: Trace
+    converged: bool
+    interrupted: bool
+
+
+@dataclass(frozen=True)
+class CountSolver:
+    """All settings of a fit; β = ∞ leaves cluster sizes free (information alone counts)."""
+
+    beta: float = np.inf
+    solver: str = "sweep"
+    start: Any = "merged"
+    max_iter: int = 100
+    tol: float = 1e-3
+    backend: str = "auto"
+
+    def fit(
+        self,
+        counts: sparse.csr_array,
+        n_clusters: tuple[int, int | None],
+        rng: np.random.Generator,
+        report: Callable[[int, float, Objective], None] | None = None,
+    ) -> Blocks:
+        """Blocks of one start."""
+        if self.solver not in SOLVERS:
+            raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
+        if not self.beta > 0:
+            raise GinghamError(f"beta={self.beta} must be positive (np.inf leaves cluster sizes free).")
+        rows, columns = self._start(counts, n_clusters, rng)
+        shape = (n_clusters[0], counts.shape[1] if n_clusters[1] is None else n_clusters[1])
+        if self.solver == "concave":
+            return self._concave(counts, (rows, columns), shape, report)
+        moving = (0,) if n_clusters[1] is None else (0, 1)
+        entries = counts.tocoo()
+        board = make_board("mass", entries.coords, (rows, columns), shape, moving, weights=entries.data)
+        free = np.isinf(self.beta)
+        sweep = Sweep(float(not free), self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
+        total = float(counts.sum())
+        descent = sweep.descend(board, moving, 1.0 if free else self.beta, -float(xlogy(total, total)), report)
+        return Blocks(
+            (board.labels_of(0).copy(), board.labels_of(1).copy()),
+            None,
+            shape,
+            descent.trace.objectives[-1],
+            descent.trace,
+            descent.converged,
+            descent.interrupted,
+        )
+
+    def _start(
+        self, counts: sparse.csr_array, n_clusters: tuple[int, int | None], rng: np.random.Generator
+    ) -> tuple[Ints, Ints]:
+        if isinstance(self.start, str):
+            return start_labels(self.start, counts, n_clusters, rng)
+        labels = []
+        for given, n, m, side in zip(self.start, counts.shape, n_clusters, ("rows", "columns")):
+            given = np.arange(n) if m is None else np.asarray(given)
+            if given.shape != (n,) or given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= (m or n):
+                raise GinghamError(
+                    f"start= for {side} needs {n} whole numbers from 0 to {(m or n) - 1}; "
+                    f"or a name: {', '.join(COUNT_STARTS)}."
+                )
+            labels.append(given.astype(np.int64))
+        return labels[0], labels[1]
+
+    def _concave(
+        self,
+        counts: sparse.csr_array,
+        labels: tuple[Ints, Ints],
+        shape: tuple[int, int],
+        report: Callable[[int, float, Objective], None] | None,
+    ) -> Blocks:
+        if np.isinf(self.beta):
+            raise GinghamError("solver='concave' gives soft memberships at a finite beta=; β = ∞ is solver='sweep'.")
+        if len(labels[1]) == shape[1] > 1000:
+            raise GinghamError("solver='concave' needs column clusters: n_clusters=(rows, columns).")
+        problem = Problem.grid(count_sample(counts), Mass(), self.beta)
+        start = from_labels(problem, labels, shape)
+        solution = Concave(tol=max(self.tol * 1e-3, 1e-9), max_iter=self.max_iter, backend=self.backend).solve(
+            problem, start, report
+        )
+        found = solution.posterior
+        return Blocks(
+            (found.labels[0], found.labels[1]),
+            (found.assign[0], found.assign[1]),
+            shape,
+            solution.objective,
+            solution.trace,
+            solution.converged,
+            solution.interrupted,
+        )
+
+
+def count_sample(counts: sparse.csr_array) -> Sample:
+    """The co-occurrences as weighted tuples without labels; all rows and columns are items."""
+    entries = counts.tocoo()
+    modes = tuple(Mode(name, np.arange(n)) for name, n in zip(("row", "column"), counts.shape))
+    codes = tuple(np.asarray(c, dtype=np.int32) for c in entries.coords)
+    return Sample(modes, codes, weights=np.asarray(entries.data, dtype=np.float64))
+
+
+def thinned(
+    counts: sparse.csr_array, share: float, rng: np.random.Generator
+) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Split counts token by token: each goes to the second part with probability ``share``."""
+    second = counts.copy()
+    second.data = rng.binomial(counts.data.astype(np.int64), share).astype(np.float64)
+    first = sparse.csr_array(counts - second)
+    for part in (first, second):
+        part.eliminate_zeros()
+    return first, second
+
+
+def smoothed_lift(table: Floats, smoothing: float = 1.0) -> Floats:
+    """p̃(c)/Π p(c_i), cells filled up with ``smoothing`` tuples each, spread as if modes were independent."""
+    total = table.sum()
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / max(total, 1e-300) ** 2
+    extra = smoothing * table.size
+    p = (table + extra * expected) / (total + extra)
+    return np.divide(p, expected, out=np.ones(p.shape), where=expected > 0)
+
+
+def gain(blocks: Blocks, counts: sparse.csr_array, held_out: sparse.csr_array, smoothing: float = 1.0) -> float:
+    """Nats a held-out token costs less than under independence: mean ln lift of its block."""
+    rows, columns = blocks.labels
+    table = (
+        (indicator(rows, blocks.shape[0]).T @ counts).toarray()
+        if len(columns) == blocks.shape[1]
+        else block_table(counts, rows, columns, blocks.shape)
+    )
+    entries = held_out.tocoo()
+    lift = smoothed_lift(table, smoothing)[rows[entries.coords[0]], columns[entries.coords[1]]]
+    return float(entries.data @ np.log(lift) / entries.data.sum())
+
+
+def choose_size(
+    counts: sparse.csr_array,
+    solver: CountSolver,
+    rng: np.random.Generator,
+    sizes: Sequence[int] = SIZES,
+    share: float = 0.1,
+) -> tuple[int, dict[int, float]]:
+    """The number of clusters a side that codes a held-out tenth of the tokens best, and all gains.
+
+    Candidates grow until the gain has fallen twice.
+    """
+    whole = counts.data == np.floor(counts.data)
+    if not whole.all():
+        raise GinghamError(
+            "n_clusters='auto' sets a tenth of the counts aside, and these are not whole numbers: give n_clusters=."
+        )
+    kept, held_out = thinned(counts, share, rng)
+    if not held_out.nnz or not kept.nnz:
+        return 1, {1: 0.0}
+    gains: dict[int, float] = {1: 0.0}
+    falls = 0
+    for size in sizes:
+        if size > min(counts.shape) // 2:
+            break
+        # Fine partitions need no merging: seeds on profiles are as good and cheaper.
+        quick = CountSolver(solver.beta, "sweep", "profiles", 8, 5e-3, solver.backend)
+        gains[size] = gain(quick.fit(kept, (size, size), rng), kept, held_out)
+        falls = falls + 1 if gains[size] < max(gains.values()) else 0
+        if falls == 2:
+            break
+    return max(gains, key=lambda size: gains[size]), gains
