@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 
 from gingham.arrays import Anything, Floats
@@ -257,7 +259,10 @@ def k_means(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Gen
         return np.zeros(len(points), dtype=np.int64)
     distinct = len(np.unique(points, axis=0))
     seed = int(rng.integers(2**31 - 1))
-    fitted = KMeans(min(n_clusters, distinct), n_init=n_init, max_iter=20, random_state=seed).fit(
-        points, sample_weight=weights
-    )
+    with warnings.catch_warnings():
+        # Points that are nearly equal leave clusters empty; a start may do that.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = KMeans(min(n_clusters, distinct), n_init=n_init, max_iter=20, random_state=seed).fit(
+            points, sample_weight=weights
+        )
     return fitted.labels_.astype(np.int64)
