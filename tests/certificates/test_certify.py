@@ -6,7 +6,14 @@ from math import comb, factorial, log
 import numpy as np
 import pytest
 
-from gingham import CoClusteringClassifier, CoClusteringRegressor, GinghamError, RefusedCertificate
+from gingham import (
+    CoClusteringClassifier,
+    CoClusteringRegressor,
+    Committee,
+    GinghamError,
+    GraphClustering,
+    RefusedCertificate,
+)
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
 from gingham.certificates import certify, certify_labels
 from gingham.certificates import complexity as cx
@@ -307,8 +314,6 @@ def test_float32_memberships_are_brought_to_full_precision(fitted):
 
 def test_committee_pays_the_mean_and_no_union(fitted):
     model, X, y = fitted
-    from gingham import Committee
-
     committee = Committee(model, n_members=3, random_state=0).fit(X, y)
     certificate = certify(committee, X, y)
     singles = [certify(member, X, y) for member in committee.members_]
@@ -318,3 +323,28 @@ def test_committee_pays_the_mean_and_no_union(fitted):
     assert certificate.value <= max(c.value for c in singles) + 1e-9
     with pytest.raises(RefusedCertificate, match="certify_predictions"):
         certify(committee, X, y, bound="holdout")
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_absent_pairs_of_a_graph_count(binary):
+    """All pairs of a graph, absent ones not listed, give the certificate of the full list."""
+    rng = np.random.default_rng(0)
+    n = 24
+    weights = np.triu(rng.random((n, n)) < 0.3, 1) * (1.0 if binary else rng.random((n, n)))
+    model = GraphClustering(2, loss="quadratic", solver="nodewise", beta=2.0, bounds=(0.0, 1.0), random_state=0)
+    model.fit(weights + weights.T)
+    pairs = np.array(np.triu_indices(n, 1)).T
+    by_graph = certify(model, model.sample(weights + weights.T))
+    by_list = certify(model, pairs, weights[pairs[:, 0], pairs[:, 1]])
+    assert by_graph.n_tuples == by_list.n_tuples == n * (n - 1) // 2
+    assert by_graph.empirical == pytest.approx(by_list.empirical, abs=1e-9)
+    assert by_graph.value == pytest.approx(by_list.value, abs=1e-9)
+    with pytest.raises(RefusedCertificate, match="listed"):
+        certify(model, model.sample(weights + weights.T), bound="holdout", predictor="mean")
+
+
+def test_degree_corrections_are_not_covered():
+    model = GraphClustering(2, random_state=0).fit([("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")])
+    model.degree_model_ = object()
+    with pytest.raises(RefusedCertificate, match="degrees"):
+        certify(model, [("a", "b")], [1])

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from gingham import CoClusteringClassifier, CoClusteringRegressor, GinghamError, RefusedCertificate
-from gingham.certificates import certify, certify_gain, certify_predictions
+from gingham import CoClusteringClassifier, CoClusteringRegressor, Committee, GinghamError, RefusedCertificate
+from gingham.certificates import certify, certify_folds, certify_gain, certify_predictions
 from gingham.certificates.divergence import kl_upper, ln_xi
 from gingham.certificates.split import random_parts
 
@@ -173,3 +173,29 @@ def test_gain_with_answers_from_a_continuum(parts, loss):
     gain = certify_gain(model, X, y)
     assert gain.empirical < 0
     assert gain.empirical < gain.value < (0 if loss == "quadratic" else 0.1)  # the log loss ranges far
+
+
+def test_cross_committee(parts):
+    model, X, y, _, _ = parts
+    committee = Committee(model, n_members=4, cross=True, random_state=0).fit(X, y)
+    certificate = certify_folds(committee, y, alphabet=range(1, 6))
+    single = [
+        certify_predictions(
+            committee.fold_predictions_[committee.folds_ == j],
+            y[committee.folds_ == j],
+            alphabet=range(1, 6),
+            delta=0.05 / 4,
+        )
+        for j in range(4)
+    ]
+    assert certificate.value == pytest.approx(np.mean([c.value for c in single]))
+    assert certificate.empirical < certificate.value < 4
+    assert certificate.posterior is None
+    assert len(certificate.compare()) == 1
+    assert "member" in certificate.explain().lower()
+    with pytest.raises(RefusedCertificate, match="convex"):
+        certify_folds(committee, y, loss="zero-one", alphabet=range(1, 6))
+    with pytest.raises(GinghamError, match="cross=True"):
+        certify_folds(model, y, alphabet=range(1, 6))
+    with pytest.raises(GinghamError, match="rows"):
+        certify_folds(committee, y[:5], alphabet=range(1, 6))

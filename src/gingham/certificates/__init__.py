@@ -3,6 +3,7 @@
 from gingham.certificates.certificate import Assumption, Certificate, Comparison
 from gingham.certificates.certify import certify, certify_labels
 from gingham.certificates.density import certify_density
+from gingham.certificates.folds import certify_folds
 from gingham.certificates.gain import certify_gain
 from gingham.certificates.graph import certify_partition, compare_partitions, equation15
 from gingham.certificates.holdout import certify_predictions
@@ -16,6 +17,7 @@ __all__ = [
     "Stream",
     "certify",
     "certify_density",
+    "certify_folds",
     "certify_gain",
     "certify_labels",
     "certify_partition",

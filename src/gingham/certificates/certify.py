@@ -254,6 +254,11 @@ def pooled(parts: Sequence[Evidence]) -> Evidence:
 
 def posterior_of(model: Any) -> Posterior:
     """The posterior of a fitted estimator, or the posterior itself."""
+    if getattr(model, "degree_model_", None) is not None:
+        raise RefusedCertificate(
+            "This model corrects its predictions for degrees, which no bound here covers. Certify its blocks alone "
+            "(model.posterior_), or its predictions on other pairs (certify_predictions)."
+        )
     posterior = model if isinstance(model, Posterior) else getattr(model, "posterior_", None)
     if not isinstance(posterior, Posterior):
         raise GinghamError(

@@ -15,6 +15,7 @@ from gingham.certificates.law import GibbsLaw
 from gingham.certificates.rounding import Rounded, payable
 from gingham.certificates.tree import tree_clusterings
 from gingham.data import Moments, OneHot, Sample
+from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.posterior import Posterior, label_features, row_blocks
 from gingham.structure import Tree
@@ -202,6 +203,8 @@ def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> Gibbs
     if bounds is None or sample.labels is None:
         raise RefusedCertificate("A certificate needs numeric labels between known bounds.")
     low, high = bounds
+    if isinstance(sample, PairSample) and sample.complete and not low <= 0 <= high:
+        raise GinghamError(f"Absent pairs have label 0, which lies outside bounds=({low}, {high}).")
     outside = (sample.labels < low) | (sample.labels > high)
     if outside.any():
         row = int(np.flatnonzero(outside)[0])

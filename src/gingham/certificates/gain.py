@@ -37,6 +37,7 @@ from gingham.certificates.evidence import (
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.rounding import GRIDS, PARTS
 from gingham.data import Alphabet, Sample
+from gingham.data.graphs import PairSample
 from gingham.errors import RefusedCertificate
 from gingham.posterior import label_features
 
@@ -150,6 +151,8 @@ def constants(cell: CellModel, alphabet: Alphabet, histogram: Floats) -> tuple[F
 
 def _reference_losses(cell: CellModel, sample: Sample, reference: Any) -> tuple[Floats, Any]:
     """Losses (|Y|, R) of the reference's different predictions, and which one each tuple got."""
+    if isinstance(sample, PairSample) and sample.complete:
+        raise RefusedCertificate("A reference predictor needs the pairs listed (pairs='listed').")
     predictions = np.asarray(reference)
     if predictions.shape != (sample.n_rows,):
         raise RefusedCertificate(f"reference has shape {predictions.shape}; it needs one prediction per tuple.")

@@ -16,6 +16,7 @@ from gingham.certificates.evidence import Evidence, continuous_law, in_full_prec
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.theorems import find
 from gingham.data import Alphabet
+from gingham.data.graphs import PairSample
 from gingham.data.sample import Sample, checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.posterior import Posterior
@@ -104,6 +105,8 @@ def certify_posterior(
     if predictor == "gibbs":
         law = _gibbs_law(posterior, sample, relation, low, scale)
         return _from_law(law, low, scale, int(sample.n_tuples), delta, candidates, method, predictor, name, statement)
+    if isinstance(sample, PairSample) and sample.complete:
+        raise RefusedCertificate("List the pairs that were held out (pairs='listed'); absent ones are not predicted.")
     if sample.labels is None:
         raise GinghamError("A certificate needs the labels of the tuples.")
     labels: Anything = sample.labels if sample.alphabet is None else sample.alphabet.values[sample.label_codes]
