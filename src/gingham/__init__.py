@@ -38,6 +38,7 @@ _PUBLIC = {
     "ZeroOne": "gingham.cells",
     "certify": "gingham.certificates",
     "certify_density": "gingham.certificates",
+    "certify_folds": "gingham.certificates",
     "certify_gain": "gingham.certificates",
     "certify_labels": "gingham.certificates",
     "certify_partition": "gingham.certificates",
