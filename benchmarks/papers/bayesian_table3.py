@@ -64,7 +64,9 @@ def piece(t: Table, k: int, seed: int) -> dict:
 
     candidates = [
         BayesianCoClustering(t.n_clusters, approximation="per_entry", start="singular", **common),
-        BayesianCoClustering(t.n_clusters, approximation="shared", start="means", **common),
+        BayesianCoClustering(
+            t.n_clusters, approximation="shared", concentrations=(0.1, 0.5, 1.0), start="means", **common
+        ),
     ]
     best, (per_entry, shared) = clocked("bcc", lambda: validated(candidates, X, y))
     found["bcc per entry"], found["bcc shared"] = per_entry.perplexity(Xt, yt), shared.perplexity(Xt, yt)
@@ -74,7 +76,9 @@ def piece(t: Table, k: int, seed: int) -> dict:
     found["bcc leaky"] = best.perplexity(Xt, yt, protocol="paper")
     found["bcc leaky bound"] = best.perplexity(Xt, yt, protocol="paper-bound")
     members = [
-        BayesianCoClustering(**{**best.get_params(), "concentration": alpha, "random_state": 100 * (seed + k) + i})
+        BayesianCoClustering(
+            **{**best.get_params(), "concentration": alpha, "random_state": 100 * (seed + k) + i, "max_iter": 60}
+        )
         for i in range(MEMBERS)
     ]
     for i, member in enumerate(members):
@@ -85,7 +89,9 @@ def piece(t: Table, k: int, seed: int) -> dict:
     found["bcc committee"] = perplexity(logsumexp(logs, axis=0) - np.log(MEMBERS))
 
     naive = [
-        BayesianCoClustering((t.n_clusters[0], None), concentrations=(0.5, 1.0, 2.0), pseudo=pseudo, **common)
+        BayesianCoClustering(
+            (t.n_clusters[0], None), concentrations=(0.5, 1.0, 2.0), pseudo=pseudo, max_iter=60, **common
+        )
         for pseudo in BNB_PSEUDO
     ]
     best, _ = clocked("bnb", lambda: validated(naive, X, y))

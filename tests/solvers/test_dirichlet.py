@@ -63,3 +63,17 @@ def test_credible_intervals_hold_their_share_of_draws():
         draws = stats.dirichlet(gamma[item]).rvs(20_000, random_state=0)
         inside = ((draws >= low[item]) & (draws <= high[item])).mean(0)
         np.testing.assert_allclose(inside, 0.8, atol=0.02)
+
+
+def test_a_flat_row_gains_at_alpha_one_and_loses_at_a_tenth():
+    """The numbers of docs/theory/bayesian.md: ten clusters, a hundred entries, the prior's share of the bound."""
+
+    def share(alpha, phi):
+        a, counts = np.full(10, alpha), 100 * phi[None]
+        logs = expected_log(a + counts)
+        choice = (counts * (logs - np.log(np.maximum(phi, 1e-300)))).sum()
+        return expected_log_prior(a, logs) - expected_log_posterior(a + counts, logs) + choice
+
+    firm, flat = np.eye(10)[0], np.full(10, 0.1)
+    assert share(1.0, flat) - share(1.0, firm) == pytest.approx(17.6, abs=0.1)
+    assert share(0.1, flat) - share(0.1, firm) == pytest.approx(-19.3, abs=0.1)
