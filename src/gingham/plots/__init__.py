@@ -6,6 +6,9 @@ from typing import Any
 # public name → module of this package
 MODULES = {
     "checkerboard": "checkerboard",
+    "coembedding": "embedding",
+    "contingency": "tables",
+    "information_plane": "tables",
     "stream": "certificate",
     "waterfall": "certificate",
 }

@@ -101,3 +101,24 @@ def picture(
     total = np.bincount(flat, weights * labels, minlength=size[0] * size[1])
     with np.errstate(invalid="ignore", divide="ignore"):
         return (total / count).reshape(size[0], size[1])
+
+
+def embedding(posterior: Posterior, positions: tuple[int, int], relation: int) -> tuple[Floats, Floats]:
+    """Both modes on one map: an item and the items it gets high answers from lie in the same direction.
+
+    The singular vectors of the centred cells, weighted by cluster masses, as in correspondence analysis.
+    """
+    factor = posterior.structure.factors[relation]
+    table = cell_table(posterior, positions, relation)
+    masses = [posterior.mass[factor[position]] for position in positions]
+    rows, columns = (np.sqrt(np.maximum(mass, 1e-12)) for mass in masses)
+    centred = table - (masses[0] @ table)[None, :] - (table @ masses[1])[:, None] + masses[0] @ table @ masses[1]
+    left, scale, right = np.linalg.svd(rows[:, None] * centred * columns[None, :], full_matrices=False)
+    places = []
+    for side, (vectors, root) in enumerate(((left, rows), (right.T, columns))):
+        coordinates = np.zeros((len(root), 2))
+        k = min(2, vectors.shape[1])
+        coordinates[:, :k] = vectors[:, :k] * np.sqrt(scale[:k]) / root[:, None]
+        assign = np.asarray(posterior.assign[factor[positions[side]]], dtype=np.float64)
+        places.append(assign @ coordinates)
+    return places[0], places[1]

@@ -10,8 +10,6 @@ from sklearn.neighbors import NearestNeighbors
 
 from gingham.arrays import Floats, Ints
 from gingham.data import Mode, Sample
-from gingham.plots.arrange import cell_table
-from gingham.posterior import Posterior
 
 NEIGHBOURS = 6
 PREDICTIONS = 6
@@ -110,27 +108,6 @@ def predictions(own: Shown, other: Shown, sample: Sample, position: int, other_p
             best = places[np.argsort(-row[places], kind="stable")]
             result.append([[int(p), float(f"{row[p]:.4g}")] for p in best if np.isfinite(row[p])])
     return result
-
-
-def embedding(posterior: Posterior, positions: tuple[int, int], relation: int) -> tuple[Floats, Floats]:
-    """Both modes on one map: an item and the items it gets high answers from lie in the same direction.
-
-    The singular vectors of the centred cells, weighted by cluster masses, as in correspondence analysis.
-    """
-    factor = posterior.structure.factors[relation]
-    table = cell_table(posterior, positions, relation)
-    masses = [posterior.mass[factor[position]] for position in positions]
-    rows, columns = (np.sqrt(np.maximum(mass, 1e-12)) for mass in masses)
-    centred = table - (masses[0] @ table)[None, :] - (table @ masses[1])[:, None] + masses[0] @ table @ masses[1]
-    left, scale, right = np.linalg.svd(rows[:, None] * centred * columns[None, :], full_matrices=False)
-    places = []
-    for side, (vectors, root) in enumerate(((left, rows), (right.T, columns))):
-        coordinates = np.zeros((len(root), 2))
-        k = min(2, vectors.shape[1])
-        coordinates[:, :k] = vectors[:, :k] * np.sqrt(scale[:k]) / root[:, None]
-        assign = np.asarray(posterior.assign[factor[positions[side]]], dtype=np.float64)
-        places.append(assign @ coordinates)
-    return places[0], places[1]
 
 
 def rounded(values: Any, digits: int = 4) -> Any:

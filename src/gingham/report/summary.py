@@ -9,10 +9,11 @@ import numpy as np
 
 from gingham.arrays import Floats
 from gingham.data import Sample
+from gingham.plots.arrange import cell_table, embedding
 from gingham.posterior import Posterior
 from gingham.report.board import board
 from gingham.report.clusters import cells, clusters
-from gingham.report.items import Shown, embedding, items, shown_items
+from gingham.report.items import Shown, items, shown_items
 
 MAX_ITEMS = 4000  # items of a mode that the page knows by name
 MAX_POINTS = 1500  # points of a mode on the map
@@ -97,8 +98,6 @@ def summarize(
 
 def profile(posterior: Posterior, positions: tuple[int, int], relation: int) -> Floats:
     """What each item of the first position gets from each cluster of the second, shape (n_items, m_other)."""
-    from gingham.plots.arrange import cell_table
-
     assign = posterior.assign[posterior.structure.factors[relation][positions[0]]]
     return np.asarray(assign, dtype=np.float64) @ cell_table(posterior, positions, relation)
 
