@@ -33,7 +33,7 @@ KINDS = {
 SEEDS = (0, 1)
 
 
-def peers(python: str, methods, graphs: list, k: int) -> tuple[dict, dict]:
+def peers(python: str, methods, graphs: list, k: int, keep_labels: bool = False) -> tuple[dict, dict]:
     """Each method on each graph and seed: {method: [run, …]}, and the methods' versions."""
     runs: dict[str, list] = {method: [] for method in methods}
     versions = {}
@@ -56,7 +56,7 @@ def peers(python: str, methods, graphs: list, k: int) -> tuple[dict, dict]:
             for name, graph in names:
                 with np.load(Path(folder) / f"{name}.{method}.npz") as found:
                     run = {"cpu_s": float(found["cpu_s"]), "labels": found["labels"]}
-                runs[method].append(scored(run, graph))
+                runs[method].append(run if keep_labels else scored(run, graph))
     return runs, versions
 
 
