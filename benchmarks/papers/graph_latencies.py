@@ -21,6 +21,7 @@ from gingham.certificates import certify, equation15
 from gingham.datasets import load_king, similarities
 from gingham.solvers.duplicates import without_duplicates
 from gingham.solvers.graph_fit import graph_problem
+from gingham.solvers.iclust import mean_similarity, similarity
 
 BOUNDS = (0.0, 1.0)
 
@@ -94,6 +95,29 @@ def against_clusters(matrix, sizes) -> list[dict]:
     return rows
 
 
+def against_iclust(matrix, sizes) -> list[dict]:
+    """Iclust (Slonim et al. 2005) and this model with as many clusters: similarity within, loss, certificate."""
+    rows = []
+    for k in sizes:
+        iclust = gg.GraphClustering(k, objective="iclust", loss="quadratic", beta=25.0, bounds=BOUNDS, random_state=0)
+        iclust.fit(matrix, pairs="listed")
+        _, merged, sample = fitted(matrix, k, 1.0, 0)
+        weights, rest = similarity(sample)
+        for name, posterior in (("iclust, 1/T = 25", iclust.posterior_), ("trade-off, beta = 1", merged)):
+            inside = mean_similarity(posterior.assign[0], weights, rest)
+            rows.append({"k": k, "objective": name, "similarity_within": inside, **measures(posterior, sample)})
+            print(rows[-1], flush=True)
+    return rows
+
+
+def workload(matrix, fractions, precision: float) -> dict:
+    """What each share of the pairs guarantees (P1 §1)."""
+    model = gg.GraphClustering(4, loss="quadratic", beta=1.0, solver="nodewise", bounds=BOUNDS, random_state=0)
+    path = gg.workload_path(model, matrix, fractions, pairs="listed", random_state=0)
+    print(path.explain(precision))
+    return {"precision": precision, "statement": path.explain(precision), "rows": [vars(row) for row in path.rows]}
+
+
 def plot(results: dict, path: Path) -> None:
     import matplotlib
 
@@ -141,6 +165,9 @@ def main() -> None:
         "data": "king" if args.king else "planetlab",
     }
     results["clusters"] = against_clusters(matrix, (1, 4, 7) if args.quick else range(1, 16))
+    common.write(args, settings, results)
+    results["iclust"] = against_iclust(matrix, (4, 7))
+    results["workload"] = workload(matrix, (0.05, 0.1, 0.2, 0.4, 0.8), precision=0.04)
     common.write(args, settings, results)
     results["beta"] = against_beta(matrix, betas, 1 if args.quick else 3)
     constant, best15 = results["clusters"][0], min(results["clusters"], key=lambda r: r["eq15"])
