@@ -9,6 +9,7 @@ the truth picks a posterior; a bound fails when the true loss lies above it. It 
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 from collections.abc import Callable
@@ -335,12 +336,18 @@ def densities(n_samples: int, seed: int, n: int = 400) -> dict[str, object]:
 
 def main() -> None:
     parts = ("worlds", "models", "densities", "anytime")
+
+    def options(parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--only", choices=parts, default=None)
+        parser.add_argument("--samples", type=int, default=2000)
+        parser.add_argument("--add", action="store_true", help="add to the counts of an earlier run with another seed")
+
     args = common.arguments(
         __doc__.splitlines()[0],
         name="certificate_coverage",
-        options=lambda parser: parser.add_argument("--only", choices=parts, default=None),
+        options=options,
     )
-    n_samples = 100 if args.quick else 2000
+    n_samples = 100 if args.quick else args.samples
     settings = {"delta": DELTA, "n_samples": n_samples, "allowed_failures": allowed(n_samples)}
     results = json.loads(args.out.read_text())["results"] if args.only and args.out.exists() else {}
     for part in parts if args.only is None else (args.only,):
@@ -354,10 +361,14 @@ def main() -> None:
                     "broken (must fail)": run(world, n, n_samples, args.seed, {"broken": broken})["broken"],
                 }
                 common.write(args, settings, results)
-        elif part == "models":
-            results[part] = models(n_samples, args.seed)
-        elif part == "densities":
-            results[part] = densities(n_samples, args.seed)
+        elif part in ("models", "densities"):
+            fresh = (models if part == "models" else densities)(n_samples, args.seed)
+            earlier = results.get(part) if args.add else None
+            if earlier:  # runs with other seeds
+                fresh["failures"] = {k: v + earlier["failures"][k] for k, v in fresh["failures"].items()}
+            fresh["n_samples"] = n_samples + (earlier["n_samples"] if earlier else 0)
+            fresh["allowed_failures"] = allowed(fresh["n_samples"])
+            results[part] = fresh
         else:
             results[part] = {f"p = {p}": anytime(n_samples, 2000, p, args.seed) for p in (0.1, 0.5)}
         common.write(args, settings, results)

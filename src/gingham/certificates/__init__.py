@@ -1,12 +1,13 @@
 """What is guaranteed: how far the loss of a co-clustering on new data can be from what was observed."""
 
 from gingham.certificates.certificate import Assumption, Certificate, Comparison
-from gingham.certificates.certify import certify, certify_labels
+from gingham.certificates.certify import certify
 from gingham.certificates.density import certify_density
 from gingham.certificates.folds import certify_folds
 from gingham.certificates.gain import certify_gain
 from gingham.certificates.graph import certify_partition, compare_partitions, equation15
 from gingham.certificates.holdout import certify_predictions
+from gingham.certificates.labels import certify_labels
 from gingham.certificates.population import held_out_part, whole_population
 from gingham.certificates.stream import Stream, certify_stream
 

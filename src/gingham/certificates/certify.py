@@ -6,21 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from gingham.arrays import Anything, Floats
-from gingham.cells import CellModel, Logarithmic, Quadratic, TableLoss, make_cell
+from gingham.cells import CellModel, Logarithmic, Quadratic, TableLoss
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.certificate import Assumption, Certificate, worst_of
-from gingham.certificates.complexity import Complexity
+from gingham.certificates.committee import committee_members, pooled
 from gingham.certificates.evidence import Evidence, collect
-from gingham.certificates.law import mixture
 from gingham.certificates.theorems import find
-from gingham.data import Alphabet, Mode, Sample
+from gingham.data import Alphabet, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.posterior import Posterior
-from gingham.structure import Structure
 
 INDEPENDENT = Assumption(
     "The tuples were drawn independently of each other from the population that new tuples will come from "
@@ -123,65 +118,6 @@ def certify(
     return certificate
 
 
-def certify_labels(
-    labels: Sequence[Any],
-    X: Any,
-    y: Any,
-    *,
-    loss: Any = "absolute",
-    alphabet: Any = None,
-    label_bounds: tuple[float, float] | None = None,
-    items: Sequence[Any] | None = None,
-    sample_weight: Any = None,
-    graph: bool = False,
-    **options: Any,
-) -> Certificate:
-    """A guarantee for clusters from any library: each cell answers what fits its tuples best.
-
-    Parameters
-    ----------
-    labels : sequence with one entry per mode
-        A mapping from item id to cluster, or an array of cluster labels for the mode's items. An array goes
-        with ``items`` (ids in the same order) or, without it, with the sorted distinct ids of the column or
-        the ids 0, 1, …, n − 1.
-    X, y : ids (N, d) and labels (N,)
-    loss : name, table or callable, as for the estimators
-    alphabet : sequence
-        The possible labels; needed, except for the quadratic loss with ``label_bounds``.
-    graph : bool
-        Both columns of X are ends of an undirected edge, and ``labels`` has one entry.
-    **options
-        As for :func:`certify`.
-    """
-    columns = id_columns(X)
-    d = len(columns.columns)
-    wanted = 1 if graph else d
-    if len(labels) != wanted:
-        raise GinghamError(f"labels has {len(labels)} entries; this data needs {wanted}, one per clustered mode.")
-    if alphabet is None and label_bounds is None:
-        raise RefusedCertificate(
-            "State the possible labels: alphabet=(1, 2, 3, 4, 5), say. Labels read off the data would make the "
-            "guarantee depend on what happened to be observed."
-        )
-    letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
-    cell = make_cell(loss, letters, label_bounds)
-    modes, assigns = [], []
-    for at, given in enumerate(labels):
-        seen = np.concatenate(columns.columns) if graph else columns.columns[at]
-        mode, assign = _hard_mode(given, seen, None if items is None else items[at], columns.names[at])
-        modes.append(mode)
-        assigns.append(assign)
-    structure = Structure((modes[0],), ((0, 0),)) if graph else Structure.grid(modes)
-    positions = [structure.modes[i] for i in structure.factors[0]]
-    sample = Sample.of(columns.columns, y, sample_weight, modes=positions, alphabet=letters)
-    blank = Posterior(structure, (cell,), tuple(assigns), (np.zeros(0),))
-    statistics = blank.statistics(sample)
-    if graph:
-        statistics = statistics + np.swapaxes(statistics, 0, 1)
-    posterior = replace(blank, answers=(cell.answer(statistics),))
-    return certify(posterior, sample, **options)
-
-
 def from_theorem(
     bound: str,
     evidence: Evidence,
@@ -217,39 +153,6 @@ def _lower(name: str, price: str, evidence: Evidence, delta: float) -> float:
     complexity = evidence.prices[price].total
     function = all_bounds.log_wealth_lower if name == "log-wealth" else all_bounds.maurer_lower
     return evidence.in_unit(function(evidence.law, complexity, evidence.n_tuples, delta).value)
-
-
-def committee_members(model: Any) -> list[Posterior]:
-    """The posteriors of a committee, if the model is one and all its members have the same items."""
-    members = getattr(model, "members_", None)
-    if members is None or isinstance(model, Posterior):
-        return []
-    posteriors = [posterior_of(member) for member in members]
-    for posterior in posteriors[1:]:
-        for one, other in zip(posteriors[0].structure.columns(), posterior.structure.columns()):
-            if one.n_items != other.n_items or (one.items != other.items).any():
-                raise RefusedCertificate(
-                    "The members of this committee have not seen the same items, so that no Gibbs bound covers them "
-                    "together. Certify the committee's predictions with certify_predictions."
-                )
-    return posteriors
-
-
-def pooled(parts: Sequence[Evidence]) -> Evidence:
-    """The evidence about a committee: draw a member, then its co-clustering.
-
-    KL(mixture‖P) ≤ mean of the members' KL (convexity, no ln K), and the law of the Gibbs loss is the
-    average law.
-    """
-    first = parts[0]
-    prices = {}
-    for kind in first.prices:
-        names = dict.fromkeys(name for part in parts for name in part.prices[kind].terms)
-        prices[kind] = Complexity(
-            {name: sum(part.prices[kind].terms.get(name, 0.0) for part in parts) / len(parts) for name in names}
-        )
-    law = mixture([part.law for part in parts])
-    return replace(first, law=law, prices=prices, covered=None, n_answers=max(part.n_answers for part in parts))
 
 
 def posterior_of(model: Any) -> Posterior:
@@ -367,39 +270,3 @@ def loss_name(cell: CellModel) -> str:
     names: dict[type[CellModel], str] = {Quadratic: "quadratic", Logarithmic: "log", TableLoss: "table"}
     name = type(cell).__name__
     return names.get(type(cell), "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-"))
-
-
-def _hard_mode(given: Any, seen: Anything, items: Any, name: str) -> tuple[Mode, Floats]:
-    """A mode with hard assignments from a mapping or an array of cluster labels."""
-    if hasattr(given, "items") and callable(given.items) and not hasattr(given, "dtype"):
-        pairs = dict(given)
-        mode = Mode.of(np.array(list(pairs)), name)
-        clusters = np.array([pairs[item] for item in mode.items.tolist()])
-    else:
-        clusters = np.asarray(given)
-        if clusters.ndim != 1:
-            raise GinghamError(f"Cluster labels of {name!r} must be a flat array, not of shape {clusters.shape}.")
-        if items is not None:
-            ids = np.asarray(items)
-            if len(ids) != len(clusters):
-                raise GinghamError(f"{name!r} has {len(ids)} items but {len(clusters)} cluster labels.")
-            mode = Mode.of(ids, name)
-            if mode.n_items != len(ids):
-                raise GinghamError(f"items= of {name!r} names an item twice.")
-            clusters = clusters[np.argsort(mode.encode(ids), kind="stable")]
-        else:
-            mode = _implicit_mode(seen, len(clusters), name)
-    _, codes = np.unique(clusters, return_inverse=True)
-    return mode, np.eye(int(codes.max()) + 1)[codes]
-
-
-def _implicit_mode(seen: Anything, n_labels: int, name: str) -> Mode:
-    distinct = Mode.of(seen, name)
-    if distinct.n_items == n_labels:
-        return distinct
-    if seen.dtype.kind in "iu" and distinct.items.min() >= 0 and distinct.items.max() < n_labels:
-        return Mode(name, np.arange(n_labels))
-    raise GinghamError(
-        f"{name!r} has {distinct.n_items} different items but {n_labels} cluster labels. Give items= (the ids in the "
-        "order of the labels), or a mapping from id to cluster."
-    )
