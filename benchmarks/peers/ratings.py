@@ -1,6 +1,6 @@
 """Rating prediction: gingham and its peers on the same splits, three measures.
 
-    python benchmarks/peers/ratings.py --data FOLDER --splits u1,u2 --methods layered,peers --peers-python PYTHON
+    python benchmarks/peers/ratings.py --data FOLDER --splits u1,u2 --methods "layered;peers" --peers-python PYTHON
 
 Splits: u1 … u5 (official MovieLens-100K), random0, random1, … (80/20 of MovieLens-100K), ml1m (80/20 of
 MovieLens-1M). Results are added to the JSON file as they come, so that a run can be done in parts.
@@ -42,7 +42,11 @@ STARS = np.arange(1, 6)
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--splits", default="u1,u2,u3,u4,u5")
-    parser.add_argument("--methods", default=",".join([*OURS, "peers"]), help="of these, and 'peers' for all peers")
+    parser.add_argument(
+        "--methods",
+        default=";".join([*OURS, "peers"]),
+        help="separated by ';': any of these, 'peers' for all, or a peer by name",
+    )
     parser.add_argument("--peers-python", default=sys.executable, help="Python with lenskit and scikit-surprise")
 
 
@@ -137,8 +141,8 @@ def main() -> None:
     results: dict[str, Any] = {"by_split": {}}
     if args.out.exists():
         results = json.loads(args.out.read_text())["results"]
-    wanted = args.methods.split(",")
-    names = [m for m in wanted if m in OURS] + (list(PEERS) if "peers" in wanted else [p for p in PEERS if p in wanted])
+    wanted = args.methods.split(";")
+    names = [m for m in wanted if m in OURS] + [p for p in PEERS if "peers" in wanted or p in wanted]
     for split in args.splits.split(","):
         train, test, genres = split_of(args.data, split)
         here = results["by_split"].setdefault(split, {})
