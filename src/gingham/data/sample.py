@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,20 @@ class Sample:
             label_codes=pick(self.label_codes),
             weights=pick(self.weights),
         )
+
+    def merged(self) -> Sample:
+        """Equal tuples (label included) as one with their weights added, in a fixed order.
+
+        What is drawn from it then depends neither on the order of the rows nor on how repetitions are
+        written, and a tuple that is held out has no twin among the others.
+        """
+        columns = (*self.codes, *(() if self.labels is None else (self.labels,)))
+        order = np.lexsort(columns[::-1])
+        changes = np.any([np.diff(column[order]) != 0 for column in columns], axis=0)
+        starts = np.flatnonzero(np.concatenate([[True], changes]))
+        weights: Floats = np.ones(self.n_rows) if self.weights is None else self.weights
+        totals = np.add.reduceat(weights[order], starts)
+        return replace(self.take(order[starts]), weights=None if (totals == 1).all() else totals)
 
     def counts(self, axis: int) -> Floats:
         """Total weight of each item of one position, shape (n_items,)."""

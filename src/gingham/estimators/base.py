@@ -98,9 +98,11 @@ class TupleModel(Persistent):
         names = getattr(self, "feature_names_in_", None)
         return columns if names is None else Columns(columns.columns, [str(n) for n in names])
 
-    def _observed(self, X: Any, y: Any, sample_weight: Any) -> tuple[Columns, Anything, Floats | None]:
+    def _observed(
+        self, X: Any, y: Any, sample_weight: Any, reset: bool = True
+    ) -> tuple[Columns, Anything, Floats | None]:
         """Columns of ids, labels and weights of the rows to learn from; rows of weight 0 are left out."""
-        columns, names = self._columns(X, reset=True)
+        columns, names = self._columns(X, reset=reset)
         if y is None:
             raise GinghamError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
@@ -138,10 +140,6 @@ class TupleModel(Persistent):
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
-        # Every distinct number is an item of its own, so feature values carry no distance to learn from.
-        for of_kind in (tags.regressor_tags, tags.classifier_tags):
-            if of_kind is not None:
-                of_kind.poor_score = True
         return tags
 
 
@@ -219,12 +217,13 @@ class GridModel(TupleModel):
             "feature_names_in_": getattr(self, "feature_names_in_", None),
             "n_iter_": self.n_iter_,
             "converged_": self.converged_,
+            "beta_": getattr(self, "beta_", None),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.posterior_ = posterior_from_state(state)
-        for name in ("n_features_in_", "feature_names_in_", "n_iter_", "converged_"):
-            if state[name] is not None:
+        for name in ("n_features_in_", "feature_names_in_", "n_iter_", "converged_", "beta_"):
+            if state.get(name) is not None:
                 setattr(self, name, state[name])
 
 

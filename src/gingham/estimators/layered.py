@@ -9,6 +9,7 @@ from joblib import Parallel, delayed
 from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import Anything, Floats
 from gingham.data import Alphabet, Mode, Sample
@@ -30,6 +31,7 @@ from gingham.solvers.layers import (
     run_pilot,
     solve,
 )
+from gingham.solvers.layers.folding import extended, fold_in
 from gingham.solvers.layers.show import Layer, readable
 from gingham.solvers.layers.state import model_from_state, model_state
 
@@ -140,7 +142,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self._check()
         modes, sides = self._side_tables(columns)
         alphabet = self._alphabet(labels)
-        sample = merged(Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet))
+        sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet).merged()
         wanted = self.n_clusters
         if isinstance(wanted, str) and wanted == "auto":
             wanted = max(1, min(8, int(4096 ** (1.0 / len(modes)))))
@@ -237,6 +239,28 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             sides[at] = SideTable(aligned, np.isin(np.arange(len(aligned)), known), float(self.side_weight))
         return tuple(modes), tuple(sides)
 
+    def fold_in(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add items that were not in the training data, from some labelled tuples with them.
+
+        For every kept draw, the new items' offsets and clusters are drawn given all that was learned, which
+        stays as it is. Afterwards they are predicted like all others.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.model_, Draws):
+            raise GinghamError("fold_in works with solver='sampled'; fit the soft layers again with the new items.")
+        columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
+        before = self.modes_
+        after = tuple(
+            Mode.of(np.concatenate([mode.items, column[mode.encode(column) < 0]]), mode.name)
+            for mode, column in zip(before, columns.columns)
+        )
+        sample = Sample.of(columns.columns, labels, weights, modes=after, alphabet=self.alphabet_).merged()
+        new = [old.encode(mode.items) < 0 for old, mode in zip(before, after)]
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        self.model_ = fold_in(extended(self.model_, before, after), new, sample, self.noise_, self.offsets, rng)
+        self.modes_ = after
+        return self
+
     # using
 
     def predict(self, X: Any, rule: str = "mean") -> Floats:
@@ -313,21 +337,3 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self.n_features_in_ = state["n_features_in_"]
         if state["feature_names_in_"] is not None:
             self.feature_names_in_ = state["feature_names_in_"]
-
-
-def merged(sample: Sample) -> Sample:
-    """Equal tuples (label included) as one with their weights added, in a fixed order.
-
-    The result then depends neither on the order of the rows nor on how repetitions are written, and a
-    pilot never holds out a tuple whose twin it has learned from.
-    """
-    labels: Floats = np.asarray(sample.labels)
-    order = np.lexsort((labels, *reversed(sample.codes)))
-    changes = np.any([np.diff(column[order]) != 0 for column in (*sample.codes, labels)], axis=0)
-    starts = np.flatnonzero(np.concatenate([[True], changes]))
-    weights: Floats = np.ones(sample.n_rows) if sample.weights is None else sample.weights
-    totals = np.add.reduceat(weights[order], starts)
-    rows = sample.take(order[starts])
-    return Sample(
-        rows.modes, rows.codes, rows.labels, rows.alphabet, rows.label_codes, None if (totals == 1).all() else totals
-    )

@@ -6,9 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from scipy.special import xlogy
 
-from gingham.arrays import Floats
 from gingham.cells import CellModel, TableLoss
 from gingham.certificates import complexity
 from gingham.certificates.bounds import GRID, effective_loss, log_wealth
@@ -19,6 +17,7 @@ from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem
 from gingham.solvers.loop import Solution
+from gingham.solvers.coarsen import information_rises, loss_rises, prune
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant
 
@@ -115,18 +114,6 @@ def certificate(posterior: Posterior, sample: Sample, cell: CellModel) -> tuple[
     return bound.value * cell.range, bound.parameters["nu"]
 
 
-def prune(posterior: Posterior, floor: float = 1e-9) -> Posterior:
-    """Without the clusters that hold less than ``floor`` items; nothing else changes."""
-    answers = posterior.answers[0]
-    assign = []
-    for mode, (q, mass) in enumerate(zip(posterior.assign, posterior.mass)):
-        alive = np.flatnonzero(mass * len(q) > floor)
-        kept = q[:, alive]
-        assign.append(kept / kept.sum(axis=1, keepdims=True))
-        answers = np.take(answers, alive, axis=mode)
-    return replace(posterior, assign=tuple(assign), answers=(answers,))
-
-
 def merge_cheapest(problem: Problem, posterior: Posterior) -> Posterior:
     """Merge the pair of clusters, of any mode, whose union raises the objective least."""
     statistics = posterior.statistics(problem.samples[0])
@@ -137,9 +124,7 @@ def merge_cheapest(problem: Problem, posterior: Posterior) -> Posterior:
         n, m = q.shape
         if m < 2:
             continue
-        rise = problem.betas[0] * _loss_rises(problem.cells[0], np.moveaxis(statistics, mode, 0)) + _information_rises(
-            q
-        )
+        rise = problem.betas[0] * loss_rises(problem.cells[0], np.moveaxis(statistics, mode, 0)) + information_rises(q)
         saved = per_cell * posterior.answers[0].size / m + log_binomial(n + m - 1, m - 1)
         rise -= saved - log_binomial(n + m - 2, m - 2)
         np.fill_diagonal(rise, np.inf)
@@ -155,21 +140,3 @@ def merge_pair(problem: Problem, posterior: Posterior, mode: int, a: int, b: int
     q[:, a] += q[:, b]
     assign[mode] = np.delete(q, b, axis=1)
     return replace(posterior, assign=tuple(assign)).refit(problem.samples[0])
-
-
-def _loss_rises(cell: CellModel, statistics: Floats) -> Floats:
-    """Σ over cells of envelope(S_a + S_b) − envelope(S_a) − envelope(S_b), for all pairs (m, m)."""
-    own = cell.envelope(statistics).reshape(len(statistics), -1).sum(axis=1)
-    joint = [cell.envelope(statistics + row).reshape(len(statistics), -1).sum(axis=1) for row in statistics]
-    return np.array(joint) - own[:, None] - own[None, :]
-
-
-def _information_rises(q: Floats) -> Floats:
-    """Change of nĪ when two clusters are merged, for all pairs (m, m); never positive."""
-    n, mass = len(q), q.mean(axis=0)
-    rows = []
-    own = xlogy(q, q).sum(axis=0) - n * xlogy(mass, mass)
-    for c in range(q.shape[1]):
-        both, both_mass = q + q[:, [c]], mass + mass[c]
-        rows.append(xlogy(both, both).sum(axis=0) - n * xlogy(both_mass, both_mass))
-    return np.array(rows) - own[:, None] - own[None, :]

@@ -1,0 +1,146 @@
+"""Nothing set: planted sizes recovered, MovieLens against a tuned grid; new users folded in against a refit.
+
+    python benchmarks/peers/selection.py --data FOLDER --parts planted,auto,fold_in
+
+planted: ten checkerboards of different shapes; clusters found with nothing set but the data.
+auto: MovieLens-100K, u1 … u5: median MAE with nothing set, and of the grid whose size and β have the least
+five-fold cross-validated loss within the training part.
+fold_in: 90 users taken out of MovieLens-100K entirely, half their ratings given afterwards; error on the other
+half, against a fit that had those ratings from the start.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import gingham as gg
+from common import arguments, clock, load, write
+
+# clusters, items, tuples, share of labels replaced at random
+SHAPES = [
+    ((2, 2), (100, 100), 3000, 0.2),
+    ((3, 3), (150, 100), 6000, 0.3),
+    ((4, 3), (200, 150), 9000, 0.3),
+    ((5, 5), (200, 200), 16000, 0.3),
+    ((6, 4), (300, 200), 18000, 0.3),
+    ((3, 7), (200, 200), 16000, 0.3),
+    ((8, 8), (400, 400), 40000, 0.3),
+    ((1, 1), (100, 100), 3000, 0.3),
+    ((4, 4), (100, 400), 12000, 0.4),
+    ((5, 2), (300, 100), 9000, 0.2),
+]
+GRIDS = ((13, 6), (20, 20), (30, 30))
+BETAS = (1.4, 1.0, 0.7, 0.5)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--parts", default="planted,auto,fold_in")
+    parser.add_argument("--splits", default="u1,u2,u3,u4,u5")
+
+
+def board(clusters: Any, items: Any, n: int, flip: float, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    groups = [rng.integers(m, size=size) for m, size in zip(clusters, items)]
+    while True:  # rows that agree everywhere would be one cluster
+        table = rng.integers(1, 6, clusters)
+        if len(np.unique(table, axis=0)) == clusters[0] and len(np.unique(table, axis=1).T) == clusters[1]:
+            break
+    X = np.column_stack([rng.integers(size, size=n) for size in items])
+    y = table[groups[0][X[:, 0]], groups[1][X[:, 1]]]
+    return X, np.where(rng.random(n) < flip, rng.integers(1, 6, n), y)
+
+
+def planted(seed: int) -> dict[str, Any]:
+    rows = []
+    for clusters, items, n, flip in SHAPES:
+        model = gg.CoClusteringRegressor(random_state=seed).fit(*board(clusters, items, n, flip, seed + 1))
+        hit = all(abs(a - b) <= 1 for a, b in zip(clusters, model.n_clusters_))
+        rows.append({"planted": clusters, "found": model.n_clusters_, "within_one": hit, "beta": model.beta_})
+    return {"boards": rows, "recovered": sum(row["within_one"] for row in rows), "of": len(rows)}
+
+
+def auto(data: dict[str, Any], split: str, seed: int) -> dict[str, Any]:
+    X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"]
+    train, test = data[f"{split}_base_idx"], data[f"{split}_test_idx"]
+    error = lambda m: float(np.mean(np.abs(m.predict(X[test], rule="median") - y[test])))  # noqa: E731
+    found: dict[str, Any] = {}
+    with clock(found, "auto_"):
+        model = gg.CoClusteringRegressor(random_state=seed).fit(X[train], y[train])
+    found |= {"auto": error(model), "n_clusters": model.n_clusters_, "beta": model.beta_}
+    best = None
+    with clock(found, "tuned_"):
+        for size in GRIDS:
+            grid = gg.CoClusteringRegressor(size, random_state=seed)
+            path = gg.beta_path(grid, X[train], y[train], BETAS, cv=5, delta=0)
+            point = min(path.points, key=lambda p: p.cv_prediction)
+            if best is None or point.cv_prediction < best[0]:
+                best = (point.cv_prediction, size, point.beta)
+        tuned = gg.CoClusteringRegressor(best[1], beta=best[2], random_state=seed).fit(X[train], y[train])
+    return found | {"tuned": error(tuned), "tuned_n_clusters": best[1], "tuned_beta": best[2]}
+
+
+def fold_in(data: dict[str, Any], seed: int) -> dict[str, Any]:
+    X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"].astype(float)
+    rng = np.random.default_rng(seed)
+    users = rng.choice(943, 90, replace=False)
+    out = np.flatnonzero(np.isin(X[:, 0], users))
+    rest = np.flatnonzero(~np.isin(X[:, 0], users))
+    given = out[rng.random(len(out)) < 0.5]
+    test = np.setdiff1d(out, given)
+    both = np.concatenate([rest, given])
+    found: dict[str, Any] = {"users": len(users), "given": len(given), "test": len(test)}
+    for name, make, rule in (
+        (
+            "grid 20×20, median",
+            lambda: gg.CoClusteringRegressor(20, beta=0.7, alphabet=range(1, 6), random_state=seed),
+            "median",
+        ),
+        ("layers, label", lambda: gg.LayeredCoClusteringRegressor(alphabet=range(1, 6), random_state=seed), "label"),
+        ("layers, mean", None, "mean"),
+    ):
+        if make is not None:
+            old = make().fit(X[rest], y[rest])
+            new = make().fit(X[both], y[both])
+            with clock(found, f"{name} fold_in_"):
+                old.fold_in(X[given], y[given])
+        folded, again = (float(np.mean(np.abs(m.predict(X[test], rule=rule) - y[test]))) for m in (old, new))
+        found[name] = {"folded_in": folded, "refitted": again, "difference": folded - again}
+    return found
+
+
+def main() -> None:
+    args = arguments(__doc__ or "", "peers_selection", options)
+    warnings.simplefilter("ignore", gg.UnseenItemsWarning)
+    results: dict[str, Any] = json.loads(args.out.read_text())["results"] if args.out.exists() else {}
+    settings = {"grids": GRIDS, "betas": BETAS, "shapes": SHAPES}
+    parts = args.parts.split(",")
+    if "planted" in parts:
+        results["planted"] = planted(args.seed)
+        print(json.dumps(results["planted"]), flush=True)
+        write(args, settings, results)
+    data = load(args.data, "ml100k.npz") if {"auto", "fold_in"} & set(parts) else {}
+    if "fold_in" in parts:
+        results["fold_in"] = fold_in(data, args.seed)
+        print(json.dumps(results["fold_in"]), flush=True)
+        write(args, settings, results)
+    if "auto" in parts:
+        for split in args.splits.split(","):
+            results.setdefault("auto", {})[split] = auto(data, split, args.seed)
+            print(split, json.dumps(results["auto"][split]), flush=True)
+            rows = list(results["auto"].values())
+            for key in ("auto", "tuned"):
+                results[f"mean MAE, {key}"] = float(np.mean([row[key] for row in rows]))
+            write(args, settings, results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""With nothing set: β from the noise that held-out tuples show, the number of clusters by merging while it pays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gingham.arrays import Floats
+from gingham.cells import CellModel, Logarithmic, Quadratic, ZeroOne
+from gingham.data import Sample
+from gingham.posterior import Posterior
+from gingham.problem import Problem
+from gingham.selection.heldout import prediction_losses
+from gingham.solvers.loop import Solution
+from gingham.solvers.coarsen import merge_while_it_pays, prune
+from gingham.solvers.projection import Projection
+from gingham.solvers.schedule import Constant
+from gingham.starts import make_start
+
+FACTORS = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35)  # of the β that the noise suggests, from the largest down
+SHARE = 0.1  # of the tuples that are held out to choose β
+FEWEST = 100  # tuples below which nothing can be held out
+N_ROUNDS = 5  # of merging and settling
+
+Report = Callable[[int, float, Any], None]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was chosen, and why.
+
+    Attributes
+    ----------
+    beta : float
+    n_clusters : tuple of int
+    started_with : tuple of int
+        Clusters before merging.
+    tried : tuple of (β, held-out loss)
+    reason : str
+    """
+
+    beta: float
+    n_clusters: tuple[int, ...]
+    started_with: tuple[int, ...]
+    tried: tuple[tuple[float, float], ...]
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+def suggested_beta(cell: CellModel, loss: float) -> float:
+    """The β at which exp(−β·loss) is the likelihood of noise with this average loss.
+
+    1/b for absolute errors (Laplace), 1/(2σ²) for squares (Gauss), ln of the odds for wrong labels, 1 for the
+    log loss, which is a likelihood already.
+    """
+    if isinstance(cell, Logarithmic):
+        return 1.0
+    if isinstance(cell, ZeroOne):
+        wrong = float(np.clip(loss, 0.01, 0.95 * (1 - 1 / cell.alphabet.size)))
+        return float(np.log((1 - wrong) * (cell.alphabet.size - 1) / wrong)) if cell.alphabet.size > 1 else 1.0
+    scale = max(loss, 1e-3 * (cell.range if np.isfinite(cell.range) else loss), 1e-12)
+    return 1.0 / (2.0 * scale) if isinstance(cell, Quadratic) else 1.0 / scale
+
+
+def choose_beta(
+    sample: Sample, cell: CellModel, n_clusters: Sequence[int], start: Any, solver: Projection, rng: np.random.Generator
+) -> tuple[float, tuple[tuple[float, float], ...], str]:
+    """β, the values tried with their held-out losses, and why."""
+    merged = sample.merged()
+    constant = float(cell.envelope(_one_cell(merged, cell)).sum() / merged.n_tuples)
+    held = rng.random(merged.n_rows) < SHARE
+    if merged.n_rows < FEWEST or not held.any() or held.all():
+        beta = suggested_beta(cell, constant)
+        return beta, (), f"β = {beta:.3g} from the loss of a constant ({constant:.3g}): too few tuples to hold any out"
+    seen, rest = merged.take(~held), merged.take(held)
+    problem = Problem.grid(seen, cell, suggested_beta(cell, constant))
+    posterior = solver.solve(problem, make_start(start, problem, n_clusters, rng)).posterior
+    weights: Floats = np.ones(rest.n_rows) if rest.weights is None else rest.weights
+    middle = suggested_beta(cell, float(np.average(prediction_losses(posterior, rest.codes, rest), weights=weights)))
+    factors = [f for f in FACTORS if f <= 1.0] if isinstance(cell, Logarithmic) else list(FACTORS)
+    tried, losses = [], []
+    for at, factor in enumerate(factors):
+        problem = problem.with_betas((factor * middle,))
+        if at == 0:
+            posterior = solver.solve(problem, make_start(start, problem, n_clusters, rng)).posterior
+        else:
+            posterior = replace(solver, schedule=Constant()).solve(problem, posterior).posterior
+        losses.append(prediction_losses(posterior, rest.codes, rest))
+        tried.append((factor * middle, float(np.average(losses[-1], weights=weights))))
+    lowest = int(np.argmin([loss for _, loss in tried]))
+    # The smallest β that is not clearly worse: what the held-out tuples cannot tell apart, the prior decides.
+    beta, loss = next(
+        pair for pair, found in zip(reversed(tried), reversed(losses)) if not _clearly(found - losses[lowest], weights)
+    )
+    why = (
+        f"β = {beta:.3g} is the smallest of {len(tried)} values that is not clearly worse than the best on "
+        f"{rest.n_rows:,} held-out tuples (loss {loss:.4g}, best {tried[lowest][1]:.4g})"
+    )
+    return beta, tuple(tried), why
+
+
+def _clearly(excess: Floats, weights: Floats) -> bool:
+    """Whether an excess loss, tuple by tuple, is on average more than one standard error above zero."""
+    mean = float(np.average(excess, weights=weights))
+    spread = float(np.sqrt(np.average((excess - mean) ** 2, weights=weights) / weights.sum()))
+    return mean > spread
+
+
+def _one_cell(sample: Sample, cell: CellModel) -> Any:
+    """Statistics of the whole sample, (1, K)."""
+    trivial = Problem.grid(sample, cell, 0.0)
+    ones = tuple(np.ones((n, 1)) for n in sample.shape)
+    return Posterior(trivial.structure, (cell,), ones, (np.zeros(0),)).statistics(sample).reshape(1, -1)
+
+
+def merge_and_settle(
+    problem: Problem, solution: Solution, solver: Projection, report: Report | None = None
+) -> Solution:
+    """Merge clusters while it pays and let the items settle, until nothing changes."""
+    for _ in range(N_ROUNDS):
+        if solution.interrupted:
+            break
+        before = prune(solution.posterior)
+        merged = merge_while_it_pays(problem, before)
+        if merged.n_clusters == before.n_clusters:
+            return replace(solution, posterior=before)
+        solution = replace(solver, schedule=Constant()).solve(problem, merged, report)
+    return replace(solution, posterior=prune(solution.posterior))
+
+
+def chosen(
+    beta: float,
+    tried: tuple[tuple[float, float], ...],
+    reason: str,
+    started_with: Sequence[int],
+    found: Sequence[int],
+    merged: bool,
+) -> Selection:
+    """The selection with its reasons in one sentence."""
+    size = " × ".join(str(m) for m in found)
+    if merged:
+        size = (
+            f"{size} clusters: started with {' × '.join(str(m) for m in started_with)}, merged while the trade-off fell"
+        )
+    else:
+        size = f"{size} clusters, as given"
+    return Selection(beta, tuple(found), tuple(started_with), tried, f"{size}; {reason}.")

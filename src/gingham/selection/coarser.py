@@ -1,0 +1,102 @@
+"""Coarser checkerboards from a fitted model: prune, merge, simplify; each returns a new fitted model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from gingham.errors import GinghamError
+from gingham.posterior import Posterior
+from gingham.problem import Problem
+from gingham.solvers import coarsen
+from gingham.solvers.coarsen import Rung
+
+
+def prune(model: Any, least: float = 0.5) -> Any:
+    """The model without clusters that expect fewer than ``least`` items."""
+    return _with(model, coarsen.prune(_posterior(model), least))
+
+
+def merge(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    """The model with clusters merged as long as that lowers the trade-off and the price of its cells.
+
+    X and y are the training tuples; the certificate of the result is ``certify(merged, X, y)``, and it costs
+    nothing to choose among several by it.
+    """
+    return simplify(model, X, y, sample_weight=sample_weight)
+
+
+def simplify(
+    model: Any,
+    X: Any,
+    y: Any,
+    max_clusters: int | Sequence[int] | None = None,
+    max_loss: float | None = None,
+    sample_weight: Any = None,
+) -> Any:
+    """A coarser checkerboard from one fit.
+
+    Parameters
+    ----------
+    model : fitted model with one grid
+    X, y : the training tuples
+    max_clusters : int or one int per mode, optional
+        Go on merging, the cheapest pair first, until no mode has more clusters.
+    max_loss : float, optional
+        Go on as long as the empirical Gibbs loss stays at or below this. With both limits, a checkerboard that
+        is small enough but loses more is refused.
+
+    Returns
+    -------
+    A new fitted model of the same kind. Without limits: the one where merging no longer pays.
+    """
+    posterior = coarsen.prune(_posterior(model))
+    problem = problem_of(model, X, y, sample_weight)
+    n_tuples = problem.samples[0].n_tuples
+    if max_clusters is None:
+        rungs = list(coarsen.ladder(problem, posterior))
+        if max_loss is None:
+            return _with(model, min(rungs, key=lambda rung: rung.total).posterior)
+        low = [rung for rung in rungs if rung.loss(n_tuples) <= max_loss]
+        if not low:
+            raise GinghamError(
+                f"max_loss={max_loss:g} cannot be kept: the model itself loses {rungs[0].loss(n_tuples):.4g}."
+            )
+        return _with(model, low[-1].posterior)
+    limits = [int(m) for m in np.broadcast_to(np.asarray(max_clusters), (len(posterior.assign),))]
+    if min(limits) < 1:
+        raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster per mode is needed.")
+    *_, last = coarsen.ladder(problem, posterior, limits)
+    if max_loss is not None and last.loss(n_tuples) > max_loss:
+        raise GinghamError(
+            f"max_loss={max_loss:g} cannot be kept: {max_clusters} clusters lose {last.loss(n_tuples):.4g}."
+        )
+    return _with(model, last.posterior)
+
+
+def steps(model: Any, X: Any, y: Any, sample_weight: Any = None) -> list[Rung]:
+    """Every checkerboard from the model's own down to a single cell, cheapest merge first."""
+    return list(coarsen.ladder(problem_of(model, X, y, sample_weight), coarsen.prune(_posterior(model))))
+
+
+def problem_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Problem:
+    """The trade-off that the model was fitted to."""
+    posterior = _posterior(model)
+    beta = getattr(model, "beta_", model.beta)
+    return Problem(posterior.structure, (model.sample(X, y, sample_weight),), posterior.cells, (float(beta),))
+
+
+def _posterior(model: Any) -> Posterior:
+    posterior = getattr(model, "posterior_", None)
+    if not isinstance(posterior, Posterior) or len(posterior.structure.factors) != 1:
+        raise GinghamError(f"{type(model).__name__} is not a fitted model with one grid; fit it first.")
+    return posterior
+
+
+def _with(model: Any, posterior: Posterior) -> Any:
+    new = copy(model)
+    new.posterior_ = posterior
+    return new

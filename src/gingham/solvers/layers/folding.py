@@ -1,0 +1,113 @@
+"""New items in a layered model: their offsets and clusters are drawn for every kept draw, all else stays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from gingham.arrays import Bools, Floats, Ints
+from gingham.data import Mode, Sample
+from gingham.kernels import layers as kernel
+from gingham.solvers.layers.data import EMPTY, LayerData, first_positions, strides_of
+from gingham.solvers.layers.model import Draws, spare
+
+N_SWEEPS = 4  # over the new items' layers, for each draw
+
+
+def extended(draws: Draws, before: Sequence[Mode], after: Sequence[Mode]) -> Draws:
+    """The draws with room for new items, which stand in for the average until they are drawn."""
+    old_first, new_first = first_positions(draws.n_items), first_positions([m.n_items for m in after])
+    places = []
+    for old, new, start, n in zip(before, after, old_first, draws.n_items):
+        at = old.encode(new.items)
+        places.append(start + np.concatenate([np.where(at < 0, n, at), [n]]))  # a new item begins as the unseen one
+    where = np.concatenate(places)
+    if len(where) != int(new_first[-1]) + after[-1].n_items + 1:
+        raise ValueError("positions do not match the modes")
+    return replace(
+        draws,
+        n_items=tuple(m.n_items for m in after),
+        offsets=draws.offsets[:, where],
+        labels=np.ascontiguousarray(draws.labels[:, :, where]),
+    )
+
+
+def fold_in(
+    draws: Draws, new: Sequence[Bools], sample: Sample, noise: float, offsets: bool, rng: np.random.Generator
+) -> Draws:
+    """Draw what the marked items of each mode need, from the tuples of a sample in the draws' numbering."""
+    draws = replace(draws, offsets=draws.offsets.copy(), labels=draws.labels.copy())
+    for mode, fresh in enumerate(new):
+        if fresh.any():
+            _fold_mode(draws, mode, fresh, sample, noise, offsets, rng)
+    return draws
+
+
+def _fold_mode(
+    draws: Draws, mode: int, fresh: Bools, sample: Sample, noise: float, offsets: bool, rng: np.random.Generator
+) -> None:
+    mine = sample.take(fresh[sample.codes[mode]])
+    number = np.cumsum(fresh) - 1  # the new items alone, counted from 0
+    modes = [Mode(m.name, np.arange(fresh.sum() if j == mode else m.n_items)) for j, m in enumerate(sample.modes)]
+    codes = tuple(number[c].astype(np.int32) if j == mode else c for j, c in enumerate(mine.codes))
+    data = LayerData.of(replace(mine, modes=tuple(modes), codes=codes, _layouts={}))
+    first = first_positions(draws.n_items)
+    # Positions of the small table's items among all items, one unseen item after each mode.
+    where = np.concatenate(
+        [
+            start + (np.append(np.flatnonzero(fresh), n) if j == mode else np.arange(n + 1))
+            for j, (start, n) in enumerate(zip(first, draws.n_items))
+        ]
+    )
+    here, n_new = int(data.first[mode]), int(fresh.sum())
+    target = first[mode] + np.flatnonzero(fresh)
+    old = first[mode] + np.flatnonzero(~fresh)
+    for s in range(draws.n_draws):
+        labels, b = _fold_draw(draws, s, mode, data, where, here, n_new, old, noise, offsets, rng)
+        draws.labels[s][:, target] = labels
+        draws.offsets[s][target] = b.astype(draws.offsets.dtype)
+
+
+def _fold_draw(
+    draws: Draws, s: int, mode: int, data: LayerData, where: Ints, here: int, n_new: int, old: Ints,
+    noise: float, offsets: bool, rng: np.random.Generator,
+) -> tuple[Ints, Floats]:  # fmt: skip
+    """Clusters (T, n_new) and offsets (n_new,) of the new items in one draw."""
+    sizes = [spare(m) for m in draws.n_clusters]
+    strides, m = strides_of(sizes), draws.n_clusters[mode]
+    others = [size for j, size in enumerate(sizes) if j != mode]
+    group, unit = data.groups[mode], data.weights is None
+    weights: Floats = np.ones(1) if data.weights is None else data.weights
+    labels = np.ascontiguousarray(draws.labels[s][:, where])
+    all_offsets = draws.offsets[s][where].astype(np.float64)
+    b: Floats = np.zeros(n_new)
+    all_offsets[here : here + n_new] = 0.0
+    residual = (data.labels - draws.means[s]).astype(np.float32)
+    for code, start in zip(data.codes, data.first):
+        residual -= all_offsets[start + code].astype(np.float32)
+    for layer, cells in zip(labels, draws.cells[s]):
+        kernel.take_out(data.codes, data.first, layer, strides, cells, residual)
+    variance = max(float(np.mean(draws.offsets[s][old].astype(np.float64) ** 2)), 1e-12) if len(old) else noise
+    counts, sums = np.empty(prod(sizes)), np.empty(prod(sizes))
+    facing_shape = (m, prod(others))
+    for _ in range(N_SWEEPS):
+        if offsets:
+            kernel.draw_offsets(
+                group.indptr, group.order, weights, unit, residual, 1.0 / noise, 1.0 / variance,
+                rng.standard_normal(n_new), b,
+            )  # fmt: skip
+        for t, cells in enumerate(draws.cells[s]):
+            kernel.put_back(data.codes, data.first, labels[t], strides, cells, weights, unit, residual, counts, sums)
+            members = np.bincount(draws.labels[s, t, old], minlength=m)[:m]
+            facing = np.moveaxis(cells.reshape(sizes), mode, 0)[:m].reshape(facing_shape)
+            kernel.draw_labels(
+                group.indptr, group.others, group.order, np.delete(data.first, mode), strides_of(others), weights,
+                unit, residual, np.ascontiguousarray(facing, dtype=np.float64), 1.0 / noise,
+                np.log((members + 1.0) / (members.sum() + m)), EMPTY, rng.random(n_new), here, labels[t],
+                np.empty(facing_shape), np.empty(facing_shape),
+            )  # fmt: skip
+            kernel.take_out(data.codes, data.first, labels[t], strides, cells, residual)
+    return labels[:, here : here + n_new], b

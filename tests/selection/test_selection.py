@@ -1,0 +1,188 @@
+"""Choosing β and sizes: merging lowers the objective, planted sizes come back, paths warm-start and are scored."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import gingham as gg
+from gingham.problem import Problem
+from gingham.selection.auto import suggested_beta
+from gingham.selection.coarser import problem_of, steps
+from gingham.solvers.coarsen import information_rises, ladder, loss_rises
+
+
+def planted(k=(3, 4), n=(80, 70), n_tuples=4000, flip=0.25, seed=0):
+    """Labels 1 to 5 from a k1×k2 table of distinct rows and columns, a share of them replaced."""
+    rng = np.random.default_rng(seed)
+    clusters = [rng.integers(m, size=size) for m, size in zip(k, n)]
+    while True:
+        table = rng.integers(1, 6, k)
+        if len(np.unique(table, axis=0)) == k[0] and len(np.unique(table, axis=1).T) == k[1]:
+            break
+    X = np.column_stack([rng.integers(size, size=n_tuples) for size in n])
+    y = table[clusters[0][X[:, 0]], clusters[1][X[:, 1]]]
+    return X, np.where(rng.random(n_tuples) < flip, rng.integers(1, 6, n_tuples), y)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = planted()
+    model = gg.CoClusteringRegressor((6, 6), beta=1.0, alphabet=range(1, 6), random_state=0)
+    return model.fit(X, y), X, y
+
+
+@pytest.mark.parametrize("loss", ["absolute", "quadratic", "log"])
+def test_the_cost_of_a_merge_is_the_change_of_the_objective(loss) -> None:
+    X, y = planted(n_tuples=800)
+    model = gg.CoClusteringRegressor((4, 3), loss=loss, beta=0.8, alphabet=range(1, 6), random_state=0, max_iter=5)
+    model.fit(X, y)
+    problem = problem_of(model, X, y)
+    posterior = model.posterior_.refit(problem.samples[0])
+    rungs = list(ladder(problem, posterior))
+    assert [sum(r.n_clusters) for r in rungs] == [7, 6, 5, 4, 3, 2]
+    for before, after in pairwise(rungs):
+        # Every term again from scratch, and no other pair would have been cheaper.
+        assert problem.objective(after.posterior).total == pytest.approx(after.objective.total)
+        tables = before.posterior.statistics(problem.samples[0])
+        price = (before.price - after.price) if before.price else 0.0
+        mode, a, b = after.merged
+        rise = information_rises(before.posterior.assign[mode]) + 0.8 * loss_rises(
+            problem.cells[0], np.moveaxis(tables, mode, 0)
+        )
+        assert after.total - before.total == pytest.approx(rise[a, b] - price, abs=1e-6)
+
+
+def test_steps_go_down_to_one_cell_and_never_split(fitted) -> None:
+    model, X, y = fitted
+    rungs = steps(model, X, y)
+    assert rungs[-1].n_clusters == (1, 1)
+    losses = [rung.loss(len(y)) for rung in rungs]
+    assert np.all(np.diff(losses) >= -1e-12)
+
+
+def test_merge_finds_the_planted_size_and_simplify_goes_on(fitted) -> None:
+    model, X, y = fitted
+    merged = gg.merge(model, X, y)
+    assert merged.n_clusters_ == (3, 4)
+    assert model.n_clusters_ == (6, 6)
+    coarse = gg.simplify(model, X, y, max_clusters=2)
+    assert max(coarse.n_clusters_) == 2
+    assert coarse.posterior_.gibbs_loss(coarse.sample(X, y)) > merged.posterior_.gibbs_loss(merged.sample(X, y))
+    assert gg.simplify(model, X, y, max_clusters=(1, 2)).n_clusters_ == (1, 2)
+    kept = merged.posterior_.gibbs_loss(merged.sample(X, y)) + 1e-6
+    assert gg.simplify(model, X, y, max_loss=kept).n_clusters_ == (3, 4)
+    with pytest.raises(gg.GinghamError, match="max_loss"):
+        gg.simplify(model, X, y, max_clusters=1, max_loss=0.1)
+    with pytest.raises(gg.GinghamError, match="max_clusters"):
+        gg.simplify(model, X, y, max_clusters=0)
+    with pytest.raises(gg.GinghamError, match="fit it first"):
+        gg.prune(gg.CoClusteringRegressor())
+    # Merging duplicates makes the certificate better: the same loss for fewer nats.
+    assert gg.certify(merged, X, y).value < gg.certify(model, X, y).value
+
+
+def test_prune_drops_empty_clusters_and_keeps_predictions(fitted) -> None:
+    _, X, y = fitted
+    model = gg.CoClusteringRegressor((12, 12), beta=0.15, alphabet=range(1, 6), random_state=0).fit(X, y)
+    pruned = gg.prune(model, 1e-3)
+    assert sum(pruned.n_clusters_) < 24
+    np.testing.assert_allclose(pruned.predict(X), model.predict(X), atol=1e-4)
+    for q in pruned.assign_:
+        np.testing.assert_allclose(q.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("k", "n"), [((2, 2), (60, 60)), ((3, 5), (100, 100)), ((1, 1), (60, 60)), ((5, 2), (120, 60))]
+)
+def test_with_nothing_set_the_planted_size_is_recovered(k, n) -> None:
+    X, y = planted(k, n, n_tuples=5000, seed=sum(k))
+    model = gg.CoClusteringRegressor(random_state=0).fit(X, y)
+    assert all(abs(found - true) <= 1 for found, true in zip(model.n_clusters_, k))
+    assert model.selection_.beta == model.beta_
+    assert "held-out" in str(model.selection_)
+    assert "merged" in str(model.selection_)
+    assert len(model.selection_.tried) == 6
+
+
+def test_little_data_and_given_values_are_said(fitted) -> None:
+    model, X, y = fitted
+    assert "as given" in model.selection_.reason
+    small = gg.CoClusteringRegressor(random_state=0).fit(X[:30], y[:30])
+    assert "too few" in small.selection_.reason
+    with pytest.raises(gg.GinghamError, match="beta"):
+        gg.CoClusteringRegressor(beta="best").fit(X, y)
+
+
+def test_suggested_beta_is_the_likelihood_of_the_noise() -> None:
+    letters = gg.Alphabet.of([1, 2, 3, 4, 5], given=True)
+    assert suggested_beta(gg.Absolute(letters), 0.5) == pytest.approx(2.0)
+    assert suggested_beta(gg.Quadratic(letters), 0.5) == pytest.approx(1.0)
+    assert suggested_beta(gg.ZeroOne(letters), 0.2) == pytest.approx(np.log(16))
+    assert suggested_beta(gg.Logarithmic(letters), 3.0) == 1.0
+
+
+@pytest.fixture(scope="module")
+def path():
+    X, y = planted(n_tuples=2500)
+    model = gg.CoClusteringRegressor((5, 5), alphabet=range(1, 6), random_state=0)
+    seen = []
+    found = gg.beta_path(model, X, y, [0.05, 2.0, 0.5], cv=3, callback=seen.append)
+    return found, seen, X, y, model
+
+
+def test_path_goes_down_and_measures_every_point(path) -> None:
+    found, seen, X, y, _ = path
+    assert [p.beta for p in found.points] == [2.0, 0.5, 0.05]
+    assert [(s.done, s.total) for s in seen] == [(i, 6) for i in range(1, 7)]
+    table = found.table
+    assert np.all(np.diff(table["information mode0"]) < 0)  # less β, less information
+    assert np.all(table["certificate"] > table["cv_loss"])
+    assert table["loss"][0] < table["cv_loss"][0]
+    assert found.to_frame().shape == (3, 8)
+    assert str(found).count("\n") == 3
+    first = found.points[0]
+    problem = Problem.grid(gg.CoClusteringRegressor((5, 5), beta=2.0, alphabet=range(1, 6)).fit(X, y).sample(X, y),
+                           first.posterior.cells[0], 2.0)  # fmt: skip
+    assert first.loss == pytest.approx(first.posterior.gibbs_loss(problem.samples[0]))
+
+
+def test_best_by_each_criterion(path) -> None:
+    found, _, _, _, _ = path
+    assert found.best("certificate").certificate.value == min(p.certificate.value for p in found.points)
+    assert found.best("cv").cv_loss == min(p.cv_loss for p in found.points)
+    assert found.best("one-se").beta <= found.best("cv").beta
+    with pytest.raises(gg.GinghamError, match="best"):
+        found.best("luck")
+
+
+def test_path_without_folds_or_certificates(path) -> None:
+    _, _, X, y, model = path
+    bare = gg.beta_path(model, X, y, [1.0], cv=0, delta=0)
+    assert np.isnan(bare.points[0].cv_loss)
+    with pytest.raises(gg.GinghamError, match="cross-validated"):
+        bare.best("cv")
+    with pytest.raises(gg.GinghamError, match="certificates"):
+        bare.best("certificate")
+    with pytest.raises(gg.GinghamError, match="cv"):
+        gg.beta_path(model, X, y, [1.0], cv=1)
+
+
+def test_folds_in_processes_give_the_same_path(path) -> None:
+    found, _, X, y, model = path
+    again = gg.beta_path(model, X, y, [2.0, 0.5, 0.05], cv=3, n_jobs=2)
+    np.testing.assert_array_equal(again.table["cv_loss"], found.table["cv_loss"])
+
+
+def test_plot_shows_loss_above_information(path) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    above, below = path[0].plot()
+    assert {t.get_text() for t in above.get_legend().get_texts()} >= {"certificate", "training (Gibbs)"}
+    assert below.get_xlabel() == "β"
+    plt.close("all")
