@@ -14,8 +14,8 @@ from gingham.data import Sample
 from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.selection.heldout import prediction_losses
-from gingham.solvers.loop import Solution
 from gingham.solvers.coarsen import merge_while_it_pays, prune
+from gingham.solvers.loop import Solution
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant
 from gingham.starts import make_start

@@ -16,8 +16,8 @@ from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem
-from gingham.solvers.loop import Solution
 from gingham.solvers.coarsen import information_rises, loss_rises, prune
+from gingham.solvers.loop import Solution
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant
 
