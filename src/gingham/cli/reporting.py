@@ -54,7 +54,7 @@ def make_report(
         facts={
             "tuples": len(seen),
             "loss": str(model.loss),
-            "β": round(float(model.beta), 4),
+            "β": round(float(getattr(model, "beta_", model.beta)), 4),
             "sweeps": model.n_iter_,
         },
         errors={WORDS.get(name, name): value for name, value in missed.items()},

@@ -106,9 +106,10 @@ class _CoClustering(TransformerMixin, GrowingGrid):
         self, sample: Sample, cell: CellModel, n_clusters: tuple[int, ...], solver: Projection, rng: np.random.Generator
     ) -> tuple[float, tuple[tuple[float, float], ...], str]:
         """The β to use, those tried, and why."""
-        if not isinstance(self.beta, str):
-            return self.beta, (), f"β = {self.beta:.3g}, as given"
-        if self.beta != "auto":
+        wanted = ("auto" if isinstance(self.n_clusters, str) else 1.0) if self.beta is None else self.beta
+        if not isinstance(wanted, str):
+            return wanted, (), f"β = {wanted:.3g}, as given"
+        if wanted != "auto":
             raise GinghamError(f"beta={self.beta!r} is unknown; give a number or 'auto'.")
         return choose_beta(sample, cell, n_clusters, self.start, solver, rng)
 
@@ -184,9 +185,10 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
     loss : {"absolute", "quadratic", "zero-one", "log", "pinball"}, table or callable
         A table has a row per true label and a column per answer; a callable takes the alphabet and
         returns a CellModel, e.g. ``functools.partial(Pinball, quantile=0.9)``.
-    beta : float or "auto"
-        Trade-off per unit of the loss as it stands (stars, say); larger fits closer. "auto" takes the value
-        with the least loss on a tenth of the tuples, held out, among a few around the noise they show.
+    beta : float or "auto", optional
+        Trade-off per unit of the loss as it stands (stars, say); larger fits closer. "auto" holds out a tenth
+        of the tuples and takes the smallest of a few values, around the noise they show, that is not clearly
+        worse than the best. By default "auto" together with ``n_clusters="auto"``, and 1 where sizes are given.
     alphabet : sequence of numbers, optional
         The possible labels. State them when a certificate is wanted; read off the data otherwise.
     bounds : (float, float), optional
@@ -230,7 +232,7 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
         self,
         n_clusters: Any = "auto",
         loss: Any = "absolute",
-        beta: Any = "auto",
+        beta: Any = None,
         alphabet: Any = None,
         bounds: tuple[float, float] | None = None,
         start: Any = "spectral",
@@ -312,7 +314,7 @@ class CoClusteringClassifier(ClassifierMixin, _CoClustering):
         self,
         n_clusters: Any = "auto",
         loss: Any = "zero-one",
-        beta: Any = "auto",
+        beta: Any = None,
         alphabet: Any = None,
         start: Any = "spectral",
         schedule: Any = "down",

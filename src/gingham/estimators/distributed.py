@@ -81,10 +81,10 @@ def fit_distributed(
             if callback is not None:
                 callback(Progress(0, 1, iteration, model.max_iter, factor, objective))
 
-        solution = distributed.solve(
-            data, cell, model.beta, start, tol=model.tol, max_iter=model.max_iter, report=report
-        )
+        beta = 1.0 if model.beta is None or isinstance(model.beta, str) else float(model.beta)
+        solution = distributed.solve(data, cell, beta, start, tol=model.tol, max_iter=model.max_iter, report=report)
     model._set_solution(solution)
+    model.beta_ = beta
     model.n_features_in_ = len(axes)
     model.feature_names_in_ = np.array(axes, dtype=object)
     return model
