@@ -165,6 +165,57 @@ def fit(
 
 @app.command(
     epilog="[bold]Examples[/]\n\n"
+    "gingham path ratings.csv --axes user,movie --label rating --alphabet 1..5\n\n"
+    "gingham path ratings.csv --axes user,movie --label rating --betas 2,1,.5 --cv 10 --plot path.png --json"
+)
+def path(
+    file: File,
+    axes: Annotated[str, typer.Option(help="Columns with ids, one per axis: user,movie.")],
+    label: Annotated[str, typer.Option(help="Column to predict.")],
+    betas: Annotated[str | None, typer.Option(help="Values to try: 2,1,.5. Twelve around the noise if absent.")] = None,
+    clusters: Annotated[
+        str | None, typer.Option(help="Clusters per axis: 13,6. By the size of the data if absent.")
+    ] = None,
+    loss: Annotated[str | None, typer.Option(help="absolute, quadratic, zero-one or log; told by the labels.")] = None,
+    alphabet: Annotated[
+        str | None, typer.Option(help="All possible labels, 1..5; certificates want them stated.")
+    ] = None,
+    cv: Annotated[int, typer.Option(help="Folds; 0 for none.", min=0)] = 5,
+    delta: Annotated[float, typer.Option(help="Certificates hold with probability 1 − delta.")] = 0.05,
+    jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 1,
+    plot: Annotated[Path | None, typer.Option(help="Picture to write, .png or .pdf.")] = None,
+    seed: Seed = 0,
+    drop_missing: DropMissing = False,
+    format: Format = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a range of β, each from the one before, with cross-validated loss and certificate."""
+    from gingham.cli import betas as paths
+    from gingham.cli import data, fitting, tables
+
+    if plot is not None:
+        _writable(plot)
+    names = _names(axes, "--axes")
+    wish = fitting.Wish(
+        axes=names, label=label, clusters=fitting.parse_clusters(clusters, len(names)), loss=loss, alphabet=alphabet,
+        seed=seed,
+    )  # fmt: skip
+    rows = data.rows(tables.read_table(file, format), names, label, None, drop=drop_missing)
+    found = paths.path(rows, wish, paths.parse_betas(betas), cv, delta, jobs, quiet or json)
+    if plot is not None:
+        paths.save_plot(found, plot)
+    table = found.table
+    best = {by: found.best(by).beta for by in (["cv", "one-se"] if cv else []) + (["certificate"] if alphabet else [])}
+    if json:
+        screen.print_json({"path": table, "best": best})
+        return
+    screen.grid(f"Path of β for {file}", list(table), list(zip(*table.values())))
+    screen.show(best, False, "Best β")
+
+
+@app.command(
+    epilog="[bold]Examples[/]\n\n"
     "gingham predict model.gingham pairs.csv --out predicted.csv\n\n"
     "gingham predict model.gingham pairs.csv --rule median --proba"
 )
