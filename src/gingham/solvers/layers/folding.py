@@ -14,7 +14,7 @@ from gingham.kernels import layers as kernel
 from gingham.solvers.layers.data import EMPTY, LayerData, first_positions, strides_of
 from gingham.solvers.layers.model import Draws, spare
 
-N_SWEEPS = 4  # over the new items' layers, for each draw
+N_SWEEPS = 3  # over the new items' layers, for each draw; it starts where the draw before ended
 
 
 def extended(draws: Draws, before: Sequence[Mode], after: Sequence[Mode]) -> Draws:
@@ -65,14 +65,15 @@ def _fold_mode(
     here, n_new = int(data.first[mode]), int(fresh.sum())
     target = first[mode] + np.flatnonzero(fresh)
     old = first[mode] + np.flatnonzero(~fresh)
+    labels, b = draws.labels[0][:, target], np.zeros(n_new)
     for s in range(draws.n_draws):
-        labels, b = _fold_draw(draws, s, mode, data, where, here, n_new, old, noise, offsets, rng)
+        labels, b = _fold_draw(draws, s, mode, data, where, here, labels, b, old, noise, offsets, rng)
         draws.labels[s][:, target] = labels
         draws.offsets[s][target] = b.astype(draws.offsets.dtype)
 
 
 def _fold_draw(
-    draws: Draws, s: int, mode: int, data: LayerData, where: Ints, here: int, n_new: int, old: Ints,
+    draws: Draws, s: int, mode: int, data: LayerData, where: Ints, here: int, begin: Ints, b: Floats, old: Ints,
     noise: float, offsets: bool, rng: np.random.Generator,
 ) -> tuple[Ints, Floats]:  # fmt: skip
     """Clusters (T, n_new) and offsets (n_new,) of the new items in one draw."""
@@ -81,10 +82,11 @@ def _fold_draw(
     others = [size for j, size in enumerate(sizes) if j != mode]
     group, unit = data.groups[mode], data.weights is None
     weights: Floats = np.ones(1) if data.weights is None else data.weights
+    n_new, b = len(b), b.copy()
     labels = np.ascontiguousarray(draws.labels[s][:, where])
+    labels[:, here : here + n_new] = begin
     all_offsets = draws.offsets[s][where].astype(np.float64)
-    b: Floats = np.zeros(n_new)
-    all_offsets[here : here + n_new] = 0.0
+    all_offsets[here : here + n_new] = b
     residual = (data.labels - draws.means[s]).astype(np.float32)
     for code, start in zip(data.codes, data.first):
         residual -= all_offsets[start + code].astype(np.float32)
