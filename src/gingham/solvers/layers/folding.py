@@ -65,7 +65,8 @@ def _fold_mode(
     here, n_new = int(data.first[mode]), int(fresh.sum())
     target = first[mode] + np.flatnonzero(fresh)
     old = first[mode] + np.flatnonzero(~fresh)
-    labels, b = draws.labels[0][:, target], np.zeros(n_new)
+    labels: Ints = draws.labels[0][:, target]
+    b: Floats = np.zeros(n_new)
     for s in range(draws.n_draws):
         labels, b = _fold_draw(draws, s, mode, data, where, here, labels, b, old, noise, offsets, rng)
         draws.labels[s][:, target] = labels
