@@ -230,6 +230,16 @@ CASES: dict[str, tuple[list[str], str]] = {
         fit("good.csv", "--model", "graph", "--axes", "user,rating", "--weight", "movie", drop=("--axes", "--label")),
         "finite numbers",
     ),
+    "one view": (fit("good.csv", "--model", "pairwise", drop=("--label",)), "two or more views"),
+    "views of words": (
+        fit("good.csv", "--model", "pairwise", "--axes", "user;movie", drop=("--axes", "--label")),
+        "must hold finite numbers",
+    ),
+    "features without values": (fit("good.csv", "--model", "information", drop=("--label",)), "with --label"),
+    "negative counts": (
+        fit("negative.csv", "--model", "cooccurrence", "--weight", "n", drop=("--label",)),
+        "counts are not negative",
+    ),
     "unknown data set": (["datasets", "netflix"], "There is no data set 'netflix'"),
     "clusters of nothing": (["clusters", "absent.gingham"], "There is no model file"),
     # the command itself

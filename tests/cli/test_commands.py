@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 import gingham as gg
 from gingham.cli import tables
@@ -213,3 +214,37 @@ def test_datasets_are_listed(gingham, monkeypatch, tmp_path):
     monkeypatch.setenv("GINGHAM_DATA", str(tmp_path))
     facts = json.loads(gingham("datasets", "--json").out)
     assert facts["movielens-100k"] == {"files": "ml-100k.zip", "here": False}
+
+
+def test_counts_and_their_clusters(gingham, tmp_path):
+    from gingham.datasets import planted_counts
+
+    data = planted_counts((30, 24), (2, 2), 6000, contrast=20.0)
+    rows, columns = np.nonzero(data.counts)
+    path, out = tmp_path / "counts.csv", tmp_path / "c.gingham"
+    table = {"word": [f"w{r:02d}" for r in rows], "document": columns, "n": data.counts[rows, columns]}
+    pl.DataFrame(table).write_csv(path)
+    options = ["--model", "cooccurrence", "--axes", "word,document", "--weight", "n", "--clusters", "2,2", "--out", out]
+    ran = gingham("fit", path, *options)
+    assert ran.code == 0, ran.err
+    found = pl.read_csv(io.StringIO(gingham("clusters", out).out)).filter(pl.col("axis") == "word")
+    assert found["item"].to_list() == [f"w{r:02d}" for r in range(30)]
+    assert adjusted_rand_score(data.labels[0], found["cluster"].to_list()) > 0.9
+
+
+def test_features_and_views(gingham, tmp_path):
+    rng = np.random.default_rng(0)
+    path, out = tmp_path / "long.csv", tmp_path / "i.gingham"
+    who, what = rng.integers(0, 40, 900), rng.integers(0, 12, 900)
+    long = pl.DataFrame({"patient": who, "symptom": what, "value": [f"v{(w + f) % 2}" for w, f in zip(who, what)]})
+    long.unique(["patient", "symptom"]).write_csv(path)
+    options = ["--model", "information", "--axes", "patient,symptom", "--label", "value", "--clusters", 2, "--out", out]
+    facts = json.loads(gingham("fit", path, *options, "--json").out)
+    assert facts["observed_information"] > 0.5
+    found = pl.read_csv(io.StringIO(gingham("clusters", out).out))
+    assert adjusted_rand_score([int(i) % 2 for i in found["item"]], found["cluster"].to_list()) > 0.9
+    shared = rng.standard_normal((60, 1))
+    columns = {f"{v}{k}": (shared[:, 0] + 0.1 * rng.standard_normal(60)) for v in "xy" for k in (1, 2)}
+    pl.DataFrame(columns).write_csv(path)
+    ran = gingham("fit", path, "--model", "pairwise", "--axes", "x1,x2;y1,y2", "--clusters", 1, "--out", out)
+    assert ran.code == 0, ran.err

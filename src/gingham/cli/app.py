@@ -96,7 +96,10 @@ def fit(
     axes: Annotated[str, typer.Option(help="Columns with ids, one per axis: user,movie.")],
     label: Annotated[str | None, typer.Option(help="Column to predict; a graph or counts need none.")] = None,
     model: Annotated[
-        str, typer.Option(help="coclustering, layered, committee, bayesian, tree, graph or cooccurrence.")
+        str,
+        typer.Option(
+            help="coclustering, layered, committee, bayesian, tree, graph, cooccurrence, information, pairwise."
+        ),
     ] = "coclustering",
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("model.gingham"),
     weight: Annotated[str | None, typer.Option(help="Column with counts.")] = None,

@@ -15,12 +15,13 @@ from gingham.errors import GinghamError
 # on labelled tuples, with one column of ids per axis
 TUPLES = ("coclustering", "layered", "committee", "bayesian", "tree")
 # on rows without a label to predict
-OTHERS = {"graph": "GraphClustering", "cooccurrence": "CoOccurrenceClustering"}
-PYTHON = {  # several tables or matrices at once: not one file of tuples
-    "joint": "JointCoClustering",
-    "pairwise": "PairwiseClusterAnalysis",
+OTHERS = {
+    "graph": "GraphClustering",
+    "cooccurrence": "CoOccurrenceClustering",
     "information": "InformationClustering",
+    "pairwise": "PairwiseClusterAnalysis",
 }
+PYTHON = {"joint": "JointCoClustering"}  # several tables at once: not one file of tuples
 MEMBERS = 20
 
 
@@ -28,7 +29,7 @@ def check_kind(kind: str) -> None:
     """Refuse a kind that the command line does not fit."""
     if kind in PYTHON:
         raise GinghamError(
-            f"--model {kind} works on several tables or on a whole matrix, which one file of tuples cannot hold; "
+            f"--model {kind} works on several tables that share a side, which one file cannot hold; "
             f"use gingham.{PYTHON[kind]} in Python."
         )
     if kind not in (*TUPLES, *OTHERS):
@@ -81,10 +82,14 @@ def other_model(kind: str, clusters: tuple[int, ...] | None, beta: float | None,
     model = getattr(estimators, OTHERS[kind])
     wanted: dict[str, Any] = {"random_state": seed}
     if clusters is not None:
-        wanted["n_clusters"] = clusters[0] if kind == "graph" else clusters
+        size = "n_components" if kind == "pairwise" else "n_clusters"
+        wanted[size] = clusters if kind == "cooccurrence" else clusters[0]
     if beta is not None:
         wanted["beta"] = beta
-    return model(**wanted)
+    known = inspect.signature(model).parameters
+    if beta is not None and "beta" not in known:
+        raise GinghamError(f"--model {kind} has no trade-off: leave --beta out.")
+    return model(**{name: value for name, value in wanted.items() if name in known})
 
 
 def takes_callback(model: Any) -> bool:

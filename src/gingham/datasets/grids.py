@@ -87,19 +87,27 @@ def planted_counts(
     contrast: float = 8.0,
     seed: int = 0,
 ) -> PlantedCounts:
-    """A table of counts: cells differ by factors up to ``contrast``, items within a cluster are alike."""
+    """A table of counts: cells differ by factors up to ``contrast``, items within a cluster are alike.
+
+    ``contrast`` = 1 makes both sides independent.
+    """
     if not contrast >= 1:
         raise GinghamError(f"contrast={contrast} must be at least 1.")
     rng = np.random.default_rng(seed)
     labels = tuple(_balanced(n, m, rng) for n, m in zip(n_items, n_clusters))
-    cells = np.exp(rng.uniform(0, np.log(contrast), n_clusters))
-    density = cells[np.ix_(labels[0], labels[1])]
-    density /= density.sum()
-    counts = rng.multinomial(n_tuples, density.ravel()).reshape(n_items)
-    joint = np.zeros(n_clusters)
-    np.add.at(joint, (labels[0][:, None], labels[1][None, :]), density)
-    outer = joint.sum(1)[:, None] * joint.sum(0)[None, :]
-    return PlantedCounts(counts, (labels[0], labels[1]), density, float((joint * np.log(joint / outer)).sum()))
+    # Of many tables the most informative: a single draw may happen to be nearly independent.
+    drawn = np.exp(rng.uniform(0, np.log(contrast), (50, *n_clusters)))
+    shares = [np.bincount(label, minlength=m) / len(label) for label, m in zip(labels, n_clusters)]
+    drawn *= shares[0][:, None] * shares[1][None, :]
+    joint = max(drawn / drawn.sum(axis=(1, 2), keepdims=True), key=_information)
+    density = (joint / (np.outer(*(np.bincount(label) for label in labels))))[np.ix_(labels[0], labels[1])]
+    counts = rng.multinomial(n_tuples, density.ravel() / density.sum()).reshape(n_items)
+    return PlantedCounts(counts, (labels[0], labels[1]), density, _information(joint))
+
+
+def _information(joint: Floats) -> float:
+    """Mutual information of a joint distribution, nats."""
+    return float((joint * np.log(joint / (joint.sum(1)[:, None] * joint.sum(0)[None, :]))).sum())
 
 
 def _balanced(n: int, m: int, rng: np.random.Generator) -> Ints:
