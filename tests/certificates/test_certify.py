@@ -348,3 +348,34 @@ def test_degree_corrections_are_not_covered():
     model.degree_model_ = object()
     with pytest.raises(RefusedCertificate, match="degrees"):
         certify(model, [("a", "b")], [1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hard_price_is_never_below_the_true_one(seed):
+    """−ln of the prior of all hypotheses that predict alike, by listing them (2 × 2 and 3 × 2 clusters)."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_columns, m = 4, 3, (2 + seed % 2, 2)
+    rows, columns = rng.integers(0, m[0], n_rows), rng.integers(0, m[1], n_columns)
+    rows[:2], columns[:2] = (0, 1), (0, 1)
+    answers = rng.integers(0, 2, m)
+    alphabet = Alphabet.of((0, 1), given=True)
+    modes = (Mode("row", np.arange(n_rows)), Mode("column", np.arange(n_columns)))
+    assign = (np.eye(m[0])[rows], np.eye(m[1])[columns])
+    posterior = Posterior(Structure.grid(modes), (ZeroOne(alphabet),), assign, (answers,))
+    X = np.array(list(product(range(n_rows), range(n_columns))))
+    price = certify(posterior, X, rng.integers(0, 2, len(X))).evidence.prices["exact"].total
+    predicted = answers[np.ix_(rows, columns)]
+
+    def partition(where, k):
+        ways = factorial(len(where)) / np.prod([factorial(where.count(c)) for c in range(k)])
+        return 1 / (k * (k + 1)) / comb(len(where) + k - 1, k - 1) / ways
+
+    alike = 0.0
+    for one, other in product(product(range(m[0]), repeat=n_rows), product(range(m[1]), repeat=n_columns)):
+        for flat in product(range(2), repeat=m[0] * m[1]):
+            table = np.array(flat).reshape(m)
+            if (table[np.ix_(one, other)] == predicted).all():
+                cells, ones = len(flat), sum(flat)
+                labels = 1 / comb(cells + 1, 1) / comb(cells, ones)
+                alike += partition(one, m[0]) * partition(other, m[1]) * labels
+    assert price >= -log(alike) - 1e-9
