@@ -98,6 +98,9 @@ def run_ours(method: str, train: Any, test: Any, genres: Any, seed: int) -> dict
     mean = model.predict(test[0])
     found = measures(mean, label, test[1])
     found |= {"fit_cpu_s": fitted - start, "predict_cpu_s": (time.process_time() - fitted) / 2}
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model")
+        found["file_mb"] = (Path(folder) / "model").stat().st_size / 1e6
     if hasattr(model, "noise_"):
         low, high = model.predict_interval(test[0], 0.9).T
         found |= {"noise": model.noise_, "cuts": model.cuts_, "n_chains": model._n_members}
