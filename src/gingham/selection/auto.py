@@ -82,7 +82,7 @@ def choose_beta(
     posterior = solver.solve(problem, make_start(start, problem, n_clusters, rng)).posterior
     weights: Floats = np.ones(rest.n_rows) if rest.weights is None else rest.weights
     middle = suggested_beta(cell, float(np.average(prediction_losses(posterior, rest.codes, rest), weights=weights)))
-    factors = [f for f in FACTORS if f <= 1.0] if isinstance(cell, Logarithmic) else list(FACTORS)
+    factors = [f for f in FACTORS if _sensible(cell, f)]
     tried, losses = [], []
     for at, factor in enumerate(factors):
         problem = problem.with_betas((factor * middle,))
@@ -102,6 +102,13 @@ def choose_beta(
         f"{rest.n_rows:,} held-out tuples (loss {loss:.4g}, best {tried[lowest][1]:.4g})"
     )
     return beta, tuple(tried), why
+
+
+def _sensible(cell: CellModel, factor: float) -> bool:
+    """Which β are worth a try: the log loss is a likelihood; with less than .7 squares merge too much."""
+    if isinstance(cell, Logarithmic):
+        return factor <= 1.0
+    return factor >= 0.7 if isinstance(cell, Quadratic) else True
 
 
 def _clearly(excess: Floats, weights: Floats) -> bool:
