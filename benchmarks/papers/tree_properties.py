@@ -1,0 +1,90 @@
+"""What must hold of trees and shared matrices: objectives never rise, singletons are the flat grid, bounds cover.
+
+200 random structures: trees (every third with leaves that share a clustering), and shared matrices (half of
+them with a mode that stands twice in a relation, for which the damped rule applies).
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "solvers"))
+
+from test_joint import random_problem
+from test_messages import random_case
+
+import gingham as gg
+from common import arguments, write
+from gingham.datasets.trees import make_tree
+from gingham.solvers.joint import Joint
+from gingham.solvers.messages import Messages
+from gingham.solvers.schedule import Constant
+
+
+def rise(problem, start, solver):
+    """Largest rise of the objective in a sweep, relative to its first value."""
+    for relation, sample in enumerate(problem.samples):
+        start = start.refit(sample, relation)
+    solution = solver.solve(problem, start)
+    totals = np.concatenate([[problem.objective(start).total], solution.trace.totals])
+    return float(np.diff(totals).max() / max(1.0, abs(totals[0])))
+
+
+def singletons(seed):
+    """Largest difference of memberships between the flat grid and the tree of singleton merges."""
+    data = make_tree(2000, n_items=15, n_clusters=3, n_inner=3, random_state=seed)
+    settings = {"loss": "zero-one", "beta": 2.0, "n_init": 1, "tol": 0.0, "max_iter": 15, "random_state": 0}
+    start = [np.random.default_rng(seed + j).integers(0, 3, 15) for j in range(4)]
+    flat = gg.TreeCoClustering(3, (), start=start, **settings).fit(data.X, data.y)
+    chain = gg.TreeCoClustering(3, tuple((j, None) for j in range(4)), start=start, **settings).fit(data.X, data.y)
+    return max(float(np.abs(a - b).max()) for a, b in zip(flat.assign_[:4], chain.assign_[:4]))
+
+
+def coverage(n_samples, seed):
+    """Share of samples on which the certificate of a fitted tree, chosen structure included, is below its true loss."""
+    failures, gaps = 0, []
+    for s in range(n_samples):
+        data = make_tree(300 + 20_000, n_items=8, n_clusters=2, n_inner=2, n_labels=2, noise=0.5, random_state=seed + s)
+        model = gg.TreeCoClustering(
+            2, structure="auto", n_inner=2, beta=3.0, alphabet=(0, 1), n_init=1, max_iter=20, random_state=0
+        )
+        model.fit(data.X[:300], data.y[:300])
+        value = gg.certify(model, data.X[:300], data.y[:300]).value
+        true = -model.score(data.X[300:], data.y[300:])
+        failures += value < true
+        gaps.append(value - true)
+    return failures, float(np.mean(gaps)), float(np.min(gaps))
+
+
+def main():
+    args = arguments(__doc__.splitlines()[0], "tree_properties")
+    n = 20 if args.quick else 100
+    trees = [rise(*random_case(seed), Messages(Constant(), tol=0.0, max_iter=15)) for seed in range(n)]
+    joint = [
+        rise(*random_problem(seed, repeats=bool(seed % 2))[:2], Joint(Constant(), tol=0.0, max_iter=15))
+        for seed in range(n)
+    ]
+    results = {
+        "random_trees": {"structures": n, "largest_relative_rise": max(trees)},
+        "random_shared_matrices": {"structures": n, "largest_relative_rise": max(joint)},
+        "singleton_merges_against_flat_grid": {
+            "cases": 10,
+            "largest_difference": max(singletons(s) for s in range(10)),
+        },
+    }
+    print(results, flush=True)
+    samples = 10 if args.quick else 60
+    failures, mean, least = coverage(samples, args.seed)
+    results["coverage"] = {
+        "samples": samples, "delta": 0.05, "failures": failures, "mean_slack": mean, "least_slack": least,
+    }  # fmt: skip
+    print(results["coverage"], flush=True)
+    write(args, {"sweeps": 15}, results)
+
+
+if __name__ == "__main__":
+    main()
