@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,15 +21,13 @@ from gingham.estimators.base import Persistent, expand_clusters, posterior_from_
 from gingham.estimators.coclustering import make_schedule
 from gingham.posterior import Posterior
 from gingham.problem import Problem
-from gingham.solvers.joint import Joint, mode_cost
+from gingham.solvers.cold import place_cold
+from gingham.solvers.joint import Joint
 from gingham.solvers.loop import Callback, best_of
 from gingham.starts_joint import joint_start
 from gingham.structure import Structure
 
 Relation = tuple[str, ...]
-WARM = 10  # tuples from which on an item's own data speak for it
-FAINT = 0.05  # weight of colder items in the tables of their properties
-COLD = 1.0  # how much more than β_r the properties of an item without other tuples weigh
 
 
 class JointCoClustering(Persistent):
@@ -49,8 +45,8 @@ class JointCoClustering(Persistent):
         which its tuples count. By default relations with a mode of singletons (properties) have the log
         loss and β = 0.5, the others the absolute loss and β = 1.
     cold_start : bool
-        Estimate the tables of properties from items with at least ten other tuples, and at the end place
-        every item x by its properties with β_x = β_r + 1/(1 + n_x), n_x its number of other tuples.
+        At the end, place items that have fewer than ten tuples outside relations of properties anew: by
+        these tuples and, the more the fewer they are, by their properties (see `gingham.solvers.cold`).
     start : {"means", "spectral", "random"} or Posterior
     schedule, n_init, max_iter, tol, backend, random_state, verbose
         As in :class:`CoClusteringRegressor`.
@@ -125,15 +121,14 @@ class JointCoClustering(Persistent):
         solver = Joint(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         if callback is None and self.verbose:
             callback = stderr_progress
-        fitted = self._faint(problem) if self.cold_start else problem
 
         def starts() -> Iterator[Posterior]:
             for _ in range(self.n_init):
-                yield joint_start(self.start, fitted, n_clusters, rng)
+                yield joint_start(self.start, problem, n_clusters, rng)
 
-        solution = best_of(solver, fitted, starts(), self.n_init, callback)
+        solution = best_of(solver, problem, starts(), self.n_init, callback)
         self.relations_ = tuple(tuple(str(name) for name in relation) for relation in relations)
-        self.posterior_ = self._placed(problem, solution.posterior) if self.cold_start else solution.posterior
+        self.posterior_ = place_cold(problem, solution.posterior) if self.cold_start else solution.posterior
         self.objective_, self.trace_ = solution.objective, solution.trace
         self.n_iter_, self.converged_ = solution.n_iter, solution.converged
         return self
@@ -194,48 +189,6 @@ class JointCoClustering(Persistent):
             wanted = self.n_clusters[mode.name]
             sizes.append(mode.n_items if wanted is None else expand_clusters(wanted, (mode.n_items,), n_tuples)[0])
         return tuple(sizes)
-
-    # items with little data of their own
-
-    @staticmethod
-    def _other_tuples(problem: Problem, mode: int) -> Floats:
-        """n_x: tuples of each item of a mode outside relations of properties, (n_items,)."""
-        counts = np.zeros(problem.structure.modes[mode].n_items)
-        for relation, position in problem.structure.uses(mode):
-            if not set(problem.structure.factors[relation]) & set(problem.structure.frozen):
-                counts += problem.samples[relation].counts(position)
-        return counts
-
-    def _reweighted(self, problem: Problem, weigh: Any) -> Problem:
-        """Tuples of property relations weighted by ``weigh(n_x, β_r)`` of the item they describe."""
-        samples = list(problem.samples)
-        for relation, factor in enumerate(problem.structure.factors):
-            described = [m for m in factor if m not in problem.structure.frozen]
-            if len(described) == len(factor) or not described:
-                continue
-            position = factor.index(described[0])
-            sample = samples[relation]
-            item = weigh(self._other_tuples(problem, described[0]), problem.betas[relation])
-            weights = item[sample.codes[position]]
-            weights = weights if sample.weights is None else weights * sample.weights
-            samples[relation] = replace(sample, weights=weights, _layouts={})
-        return replace(problem, samples=tuple(samples))
-
-    def _faint(self, problem: Problem) -> Problem:
-        return self._reweighted(problem, lambda n, beta: np.where(n >= WARM, 1.0, FAINT))
-
-    def _placed(self, problem: Problem, posterior: Posterior) -> Posterior:
-        """Every described item by its other tuples and, the more the fewer these are, by its properties."""
-        told = self._reweighted(problem, lambda n, beta: 1.0 + COLD / (1.0 + n) / max(beta, 1e-12))
-        assign = list(posterior.assign)
-        for mode in range(problem.structure.n_modes):
-            factors = [problem.structure.factors[r] for r, _ in problem.structure.uses(mode)]
-            if mode in problem.structure.frozen or not any(set(f) & set(problem.structure.frozen) for f in factors):
-                continue
-            with np.errstate(divide="ignore"):
-                log_mass = np.log(posterior.mass[mode])
-            assign[mode] = softmax(log_mass - mode_cost(told, posterior, mode, self.backend), axis=1)
-        return replace(posterior, assign=tuple(assign))
 
     # using
 
