@@ -81,11 +81,17 @@ class TreePosterior(Posterior):
 
     structure: Tree
 
-    def at_root(self, sample: Sample) -> tuple[Posterior, Sample]:
-        """The same predictor as a grid whose items are the combinations at the roots."""
+    def at_root(self, sample: Sample, named: bool = False) -> tuple[Posterior, Sample]:
+        """The same predictor as a grid whose items are the combinations at the roots.
+
+        ``named`` gives the combinations readable names, for pictures.
+        """
         layout = lay_out(self.structure, sample.codes)
         messages = self._messages(layout)
-        modes = tuple(Mode(f"root {root}", np.arange(len(messages[root]))) for root in self.structure.roots)
+        if named:
+            modes = combination_modes(self.structure, layout)
+        else:
+            modes = tuple(Mode(f"root {root}", np.arange(len(messages[root]))) for root in self.structure.roots)
         assign = tuple(messages[root] for root in self.structure.roots)
         grid = Posterior(Structure.grid(modes), self.cells, assign, self.answers)
         return grid, replace(sample, modes=modes, codes=layout.top, _layouts={})
@@ -117,3 +123,13 @@ class TreePosterior(Posterior):
         layout = lay_out(self.structure, known)
         messages = self._messages(layout, unseen=True)
         return contract(layout.top, [messages[root] for root in self.structure.roots], table)
+
+
+def combination_modes(tree: Tree, layout: Layout) -> tuple[Mode, ...]:
+    """The items of each root by name: "ann · jaws" for a combination of two leaves."""
+    nodes = list(tree.columns())
+    for children, below in zip(tree.children, layout.below):
+        parts = [nodes[child].items[below[:, k]].astype(str) for k, child in enumerate(children)]
+        items = np.array([" · ".join(names) for names in zip(*parts)])
+        nodes.append(Mode(" · ".join(nodes[child].name for child in children), items))
+    return tuple(nodes[root] for root in tree.roots)

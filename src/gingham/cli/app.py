@@ -11,6 +11,7 @@ import typer
 
 import gingham
 from gingham.cli import screen
+from gingham.cli.joint import joint
 from gingham.errors import GinghamError
 
 app = typer.Typer(
@@ -20,6 +21,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+app.add_typer(joint, name="joint")
 
 # Some versions of typer bring their own click; this is the base of usage errors in all of them.
 WrongUsage: Any = typer.BadParameter.__mro__[2]
@@ -101,6 +104,9 @@ def fit(
             help="coclustering, layered, committee, bayesian, tree, graph, cooccurrence, information, pairwise."
         ),
     ] = "coclustering",
+    merges: Annotated[
+        str | None, typer.Option(help="Of a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters…; or auto.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("model.gingham"),
     weight: Annotated[str | None, typer.Option(help="Column with counts.")] = None,
     clusters: Annotated[str | None, typer.Option(help="Clusters per axis: 13,6. Chosen by size if absent.")] = None,
@@ -134,6 +140,7 @@ def fit(
         axes=names,
         label=label,
         model=model,
+        merges=merges,
         weight=weight,
         clusters=fitting.parse_clusters(clusters, len(names)),
         loss=loss,

@@ -34,6 +34,7 @@ class Wish:
     label: str | None
     model: str = "coclustering"
     weight: str | None = None
+    merges: str | None = None
     clusters: tuple[int, ...] | None = None
     loss: str | None = None
     beta: float | None = None
@@ -86,7 +87,7 @@ def fit(
         "max_iter": wish.max_iter,
         "random_state": wish.seed,
     }
-    model = tuple_model(wish.model, settings, choice, training.y)
+    model = tuple_model(wish.model, settings, choice, training.y, wish.merges)
     key = identity(data.fingerprint, asdict(wish))
     kept = nullcontext(0) if checkpoint is None else kept_in(checkpoint, key, resume, every)
     with kept as known, sweeps("co-clustering", quiet) as callback:

@@ -30,7 +30,7 @@ def check_kind(kind: str) -> None:
     if kind in PYTHON:
         raise GinghamError(
             f"--model {kind} works on several tables that share a side, which one file cannot hold; "
-            f"use gingham.{PYTHON[kind]} in Python."
+            f"use {'gingham joint fit' if kind == 'joint' else f'gingham.{PYTHON[kind]} in Python'}."
         )
     if kind not in (*TUPLES, *OTHERS):
         raise GinghamError(f"--model {kind!r} is unknown; choose one of {', '.join((*TUPLES, *OTHERS, *PYTHON))}.")
@@ -38,7 +38,9 @@ def check_kind(kind: str) -> None:
         raise GinghamError(f"--model {kind} is not part of this version of gingham.")
 
 
-def tuple_model(kind: str, settings: dict[str, Any], choice: Choice, labels: Anything) -> Any:
+def tuple_model(
+    kind: str, settings: dict[str, Any], choice: Choice, labels: Anything, merges: str | None = None
+) -> Any:
     """An unfitted estimator of labelled tuples; ``settings`` are those of CoClusteringRegressor."""
     if kind in ("coclustering", "committee"):
         if choice.classify:
@@ -60,12 +62,24 @@ def tuple_model(kind: str, settings: dict[str, Any], choice: Choice, labels: Any
         )
     return estimators.TreeCoClustering(
         leaves=4 if clusters == "auto" else clusters,
+        merges=parse_merges(merges),
+        structure="auto" if merges == "auto" else "pairs",
         loss=choice.loss,
         beta=choice.beta,
         alphabet=choice.alphabet,
         bounds=choice.bounds,
         random_state=seed,
     )
+
+
+def parse_merges(listed: str | None) -> tuple[tuple[int, ...], ...] | None:
+    """Merges of a tree from "0,1,6;2,3,6": children, then the number of clusters."""
+    if listed is None or listed == "auto":
+        return None
+    try:
+        return tuple(tuple(int(part) for part in merge.split(",")) for merge in listed.split(";") if merge)
+    except ValueError:
+        raise GinghamError(f"--merges {listed!r} must be whole numbers: --merges '0,1,6;2,3,6', or auto.") from None
 
 
 def _family(labels: Anything) -> str:

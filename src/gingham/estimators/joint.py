@@ -215,6 +215,13 @@ class JointCoClustering(Persistent):
             )
         return codes
 
+    def sample(self, relation: Relation, X: Any, y: Any, sample_weight: Any = None) -> Sample:
+        """Labelled tuples of a relation in the model's own numbering, for pictures and certificates."""
+        at = self._at(relation)
+        alphabet = getattr(self.posterior_.cells[at], "alphabet", None)
+        modes = self.posterior_.structure.columns(at)
+        return Sample.of(id_columns(X).columns, y, sample_weight, modes=modes, alphabet=alphabet)
+
     def predict(self, relation: Relation, X: Any, rule: str = "mean") -> Floats:
         """One number per row of a relation: the mean of the randomised answer, or its median or mode.
 

@@ -10,6 +10,7 @@ MODULES = {
     "contingency": "tables",
     "information_plane": "tables",
     "stream": "certificate",
+    "tree": "tree",
     "waterfall": "certificate",
 }
 

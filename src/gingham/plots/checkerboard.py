@@ -10,6 +10,7 @@ from gingham.data import Sample
 from gingham.plots.arrange import arrange, picture
 from gingham.plots.style import INK, UNSEEN, axes_or_new, cloth
 from gingham.posterior import Posterior
+from gingham.trees import TreePosterior
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes
@@ -44,6 +45,8 @@ def checkerboard(
     -------
     Axes
     """
+    if isinstance(posterior, TreePosterior):  # a grid at its roots
+        posterior, sample = posterior.at_root(sample, named=True)
     ax = axes_or_new(ax)
     layout = arrange(posterior, positions, relation)
     image = picture(sample, layout.items if reorder else None, positions, max_pixels)

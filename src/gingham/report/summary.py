@@ -14,6 +14,7 @@ from gingham.posterior import Posterior
 from gingham.report.board import board
 from gingham.report.clusters import cells, clusters
 from gingham.report.items import Shown, items, shown_items
+from gingham.trees import TreePosterior
 
 MAX_ITEMS = 4000  # items of a mode that the page knows by name
 MAX_POINTS = 1500  # points of a mode on the map
@@ -54,6 +55,8 @@ def summarize(
     dict
         Numbers, strings, lists and dictionaries only.
     """
+    if isinstance(posterior, TreePosterior):  # a grid at its roots
+        posterior, sample = posterior.at_root(sample, named=True)
     factor = posterior.structure.factors[relation]
     modes = [posterior.structure.modes[factor[position]] for position in positions]
     shown = [shown_items(sample, position, max_items) for position in positions]
