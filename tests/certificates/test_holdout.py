@@ -148,9 +148,12 @@ def test_gain_over_a_constant_is_proven_on_planted_data_and_not_on_noise(parts):
     gibbs = model.posterior_.gibbs_loss(model.sample(X, y))
     assert gain.empirical == pytest.approx(gibbs - constant)
     rng = np.random.default_rng(5)
+    assert "the co-clustering is better" in gain.explain()
     noise = rng.integers(1, 6, len(y))
     nothing = CoClusteringRegressor((3, 3), alphabet=range(1, 6), beta=3, start="means", random_state=0).fit(X, noise)
-    assert certify_gain(nothing, X, noise).value > 0
+    unproven = certify_gain(nothing, X, noise)
+    assert unproven.value > 0
+    assert "proves no gain" in unproven.explain()
 
 
 def test_gain_over_a_reference_predictor(parts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from gingham.certificates.evidence import Evidence
@@ -106,14 +107,21 @@ class Certificate:
         """The very model that is covered (answers rounded to the grid that was paid for)."""
         return None if self.evidence is None else self.evidence.covered
 
+    def _promise(self) -> str:
+        if self.bound == "gain" and self.value < 0:
+            return f"on new data the {self.loss} is at most {self.value:.4g}: the co-clustering is better"
+        if self.bound == "gain":
+            return f"on new data the {self.loss} is at most {self.value:.4g}, which proves no gain"
+        what = self.loss if self.bound == "density" else f"{self.loss} loss"
+        return f"the average {what} on new data is at most {self.value:.4g}"
+
     def explain(self) -> str:
         """The certificate in plain words."""
         percent = f"{100 * (1 - self.delta):g} %"
+        worst = f"; the worst possible is {self.worst:.4g}" if isfinite(self.worst) else ""
         lines = [
-            f"Guarantee: the average {self.loss} loss on new data is at most {self.value:.4g}, "
-            f"with confidence {percent}.",
-            f"On the {self.n_tuples:,} observed tuples it is {self.empirical:.4g}; the worst possible is "
-            f"{self.worst:.4g}.",
+            f"Guarantee: {self._promise()}, with confidence {percent}.",
+            f"On the {self.n_tuples:,} observed tuples it is {self.empirical:.4g}{worst}.",
         ]
         if self.lower is not None:
             lines.append(f"It is also at least {self.lower:.4g}; both hold together with confidence {percent}.")
@@ -130,7 +138,9 @@ class Certificate:
             width = max(len(name) for name in self.terms)
             lines += [
                 "",
-                f"What the guarantee costs, in nats ({total:,.1f} in all, {total / self.n_tuples:.4g} a tuple):",
+                "The gap between the two is the price of what was chosen by looking at the data. The more had to be",
+                f"chosen, the more it costs, in natural units of information (nats): {total:,.1f} in all, "
+                f"{total / self.n_tuples:.4g} a tuple.",
             ]
             lines += [
                 f"  {name:<{width}}  {nats:>12,.1f}  {100 * nats / total:>5.1f} %" for name, nats in self.terms.items()
@@ -145,7 +155,7 @@ class Certificate:
             "value": float(self.value),
             "lower": None if self.lower is None else float(self.lower),
             "empirical": float(self.empirical),
-            "worst": float(self.worst),
+            "worst": float(self.worst) if isfinite(self.worst) else None,
             "loss": self.loss,
             "bound": self.bound,
             "predictor": self.predictor,
@@ -251,6 +261,7 @@ _COVERS = {
     "(Jensen). The observed loss above is that of the randomised predictor.",
     "median": "It covers the median prediction, exactly as used.",
     "mode": "It covers the most probable label, exactly as used.",
+    "density": "It covers the density that comes with the certificate, smoothed as the bound chose.",
 }
 
 
