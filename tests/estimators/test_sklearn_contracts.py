@@ -19,7 +19,7 @@ def _unseen_ids_are_expected():
 @parametrize_with_checks(
     [
         gg.CoClusteringRegressor(max_iter=3, random_state=0),
-        gg.CoClusteringRegressor(loss="quadratic", max_iter=20),
+        gg.CoClusteringRegressor(loss="quadratic", max_iter=3),
         gg.CoClusteringClassifier(max_iter=20),
     ]
 )

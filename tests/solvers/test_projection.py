@@ -1,7 +1,7 @@
 """Alternating projections: monotone, self-consistent, globally optimal for d = 1."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
@@ -62,17 +62,17 @@ def test_one_mode_reaches_the_global_minimum():
     """d = 1: the best of all hard answers with the exact memberships for each, enumerated."""
     rng = np.random.default_rng(0)
     alphabet = Alphabet.of([0, 1, 2], True)
-    for seed in range(5):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         sample = Sample.of([rng.integers(0, 4, 25)], rng.integers(0, 3, 25), alphabet=alphabet)
         problem = Problem.grid(sample, Absolute(alphabet), 1.2)
         histogram = np.zeros((sample.shape[0], 3))
         np.add.at(histogram, (sample.codes[0], sample.label_codes), 1.0)
         lowest = np.inf
-        for answers in product(range(3), repeat=2):
+        for answers in combinations_with_replacement(range(3), 2):
             cost = 1.2 * histogram @ problem.cells[0].table[:, list(answers)]
             mass = np.full(2, 0.5)
-            for _ in range(5000):  # Blahut-Arimoto: convex in (q, qbar) for fixed answers
+            for _ in range(1500):  # Blahut-Arimoto: convex in (q, qbar) for fixed answers
                 q = softmax(np.log(mass) - cost, axis=1)
                 mass = np.maximum(q.mean(axis=0), 1e-300)
             log_sum = -np.log((mass * np.exp(-cost)).sum(axis=1)).sum()

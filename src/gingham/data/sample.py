@@ -13,6 +13,7 @@ from gingham.data.features import Features, OneHot
 from gingham.data.modes import Alphabet, Mode
 from gingham.errors import GinghamError
 from gingham.kernels import Rows
+from gingham.kernels.order import grouping
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,16 +152,16 @@ class Sample:
     def _group(self, axis: int, features: Features) -> Rows:
         codes = self.codes[axis]
         n_items = self.shape[axis]
-        label_codes = self.label_codes if isinstance(features, OneHot) else None
+        label_codes = None
         if isinstance(features, OneHot):
-            if label_codes is None:
+            if self.label_codes is None:
                 raise GinghamError("This cell model needs labels on an alphabet.")
-            # Sorted by label within an item, a row's sums stay in registers.
-            order = np.argsort(codes.astype(np.int64) * features.size + label_codes, kind="stable")
-        else:
-            order = np.argsort(codes, kind="stable")
-        indptr = np.zeros(n_items + 1, dtype=np.int64)
-        np.cumsum(np.bincount(codes, minlength=n_items), out=indptr[1:])
+            label_codes = self.label_codes
+        # Sorted by label within an item, a row's sums stay in registers.
+        per_item = 1 if label_codes is None else features.size
+        within = np.empty(0, np.int32) if label_codes is None else label_codes
+        begin, order = grouping(codes, within, n_items, per_item)
+        indptr = np.ascontiguousarray(begin[::per_item])
         others = [self.codes[j][order] for j in range(self.n_modes) if j != axis]
         dense = None
         if not isinstance(features, OneHot):

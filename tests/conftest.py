@@ -1,6 +1,0 @@
-"""Tests may import the helpers that lie beside them."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
