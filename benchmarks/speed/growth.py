@@ -64,6 +64,21 @@ def point(n: int, shape: list[int], m: list[int], sweeps: int = 3) -> dict:
     return result
 
 
+def predicted(rows: list[dict]) -> list[dict]:
+    """Seconds of a fit on more tuples and cores than were measured: the largest point's rate, shared out evenly.
+
+    Sorting and sweeping are linear in tuples and split over partitions; 20 % is added for the tree of sums and the
+    messages of a cluster. A prediction, not a measurement.
+    """
+    largest = rows[-1]
+    per_tuple = largest["fit_s"] / largest["tuples"] * 2  # core seconds: the measurement used two cores
+    return [
+        {"tuples": n, "cores": cores, "predicted_fit_s": 1.2 * per_tuple * n / cores}
+        for n in (10**8, 10**9, 10**10)
+        for cores in (16, 64, 256)
+    ]
+
+
 def exponent(rows: list[dict], size) -> float:
     rows = [row for row in rows if row["sweep_s"] > 2e-3]
     return float(np.polyfit(np.log([size(r) for r in rows]), np.log([r["fit_s"] for r in rows]), 1)[0])
@@ -79,6 +94,7 @@ def main() -> None:
     tuples = [int(n) for n in (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8) if n <= largest]
     results: dict = {"with_tuples": [point(n, [40_000, 8_000], [16, 16]) for n in tuples]}
     results["exponent_tuples"] = exponent(results["with_tuples"], lambda r: r["tuples"])
+    results["predicted"] = predicted(results["with_tuples"])
     write(args, {"sweeps_of_a_fit": 50, "labels": 5}, results)
     sizes = (8, 16, 32) if args.quick else (8, 16, 32, 64, 128)
     results["with_clusters"] = [point(1_000_000, [20_000, 5_000], [k, k]) for k in sizes]
