@@ -32,7 +32,7 @@ PLANTED = {
 }
 CHOICES = {
     "k = 10": {"n_clusters": 10},
-    "k found": {"n_clusters": "auto"},
+    "k found": {"n_clusters": "auto", "max_clusters": 80},
     "degrees corrected": {"n_clusters": "auto", "degree_correction": True, "max_clusters": 80},
 }
 

@@ -116,33 +116,51 @@ def hard_sweep(order, indptr, others, values, complete, kind, beta, price, label
     ``weight[a, b]`` and ``pairs[a, b]`` are block sums over ordered pairs (so twice the sums within a
     block), ``sizes`` the nodes of each cluster; all are updated in place. When ``complete``, every two
     nodes form a pair, listed or not. Equivalent to ``graph_reference.hard_sweep``.
+
+    ``bare[c, b]`` is what a node without edges would change in block (c, b) by joining c, and ``bares``
+    its row sums: a node differs from that only in the clusters it has edges to.
     """
     k = len(sizes)
-    to_weight, to_pairs, fits = np.zeros(k), np.zeros(k), np.empty((k, k))
+    fits, bare = np.zeros((k, k)), np.zeros((k, k))
     for a in range(k):
         for b in range(k):
             fits[a, b] = _fit(weight[a, b], pairs[a, b], kind)
+    for c in range(k):
+        for b in range(k):
+            bare[c, b] = _bare(weight, pairs, sizes, fits, c, b, complete, kind)
+    bares = np.zeros(k)
+    to_weight, to_pairs, touched = np.zeros(k), np.zeros(k), np.empty(k, np.int64)
+    is_touched = np.zeros(k, np.bool_)
     moves = 0
     for x in order:
         current = labels[x]
-        to_weight[:] = 0.0
-        to_pairs[:] = 0.0
+        n_touched = 0
         for e in range(indptr[x], indptr[x + 1]):
             b = labels[others[e]]
+            if not is_touched[b]:
+                is_touched[b] = True
+                touched[n_touched] = b
+                n_touched += 1
             to_weight[b] += values[e]
             to_pairs[b] += 1.0
-        sizes[current] -= 1.0
-        if complete:
-            to_pairs[:] = sizes
-        _shift(weight, to_weight, current, -1.0)
-        _shift(pairs, to_pairs, current, -1.0)
-        _refit(weight, pairs, fits, current, kind)
+        _transfer(x, current, -1.0, touched, n_touched, to_weight, to_pairs, complete, weight, pairs, sizes)
+        _refresh(weight, pairs, sizes, fits, bare, current, complete, kind)
+        for c in range(k):  # from scratch: running sums would drift
+            total = 0.0
+            for b in range(k):
+                total += bare[c, b]
+            bares[c] = total
         best, highest, stay = current, -np.inf, 0.0
         for c in range(k):
-            gain = 0.5 * (_fit(weight[c, c] + 2.0 * to_weight[c], pairs[c, c] + 2.0 * to_pairs[c], kind) - fits[c, c])
-            for b in range(k):
-                if b != c:
-                    gain += _fit(weight[c, b] + to_weight[b], pairs[c, b] + to_pairs[b], kind) - fits[c, b]
+            gain = bares[c]
+            for t in range(n_touched):
+                b = touched[t]
+                more = sizes[b] if complete else to_pairs[b]
+                if b == c:
+                    fit = _fit(weight[c, c] + 2.0 * to_weight[c], pairs[c, c] + 2.0 * more, kind)
+                    gain += 0.5 * (fit - fits[c, c]) - bare[c, c]
+                else:
+                    gain += _fit(weight[c, b] + to_weight[b], pairs[c, b] + more, kind) - fits[c, b] - bare[c, b]
             gain = beta * gain + price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
             if c == current:
                 stay = gain
@@ -150,13 +168,57 @@ def hard_sweep(order, indptr, others, values, complete, kind, beta, price, label
                 highest, best = gain, c
         if highest <= stay + 1e-9:
             best = current
-        sizes[best] += 1.0
-        _shift(weight, to_weight, best, 1.0)
-        _shift(pairs, to_pairs, best, 1.0)
-        _refit(weight, pairs, fits, best, kind)
+        _transfer(x, best, 1.0, touched, n_touched, to_weight, to_pairs, complete, weight, pairs, sizes)
+        _refresh(weight, pairs, sizes, fits, bare, best, complete, kind)
+        for t in range(n_touched):
+            b = touched[t]
+            is_touched[b] = False
+            to_weight[b] = 0.0
+            to_pairs[b] = 0.0
         labels[x] = best
         moves += best != current
     return moves
+
+
+@njit(cache=True, boundscheck=False)
+def _transfer(x, cluster, sign, touched, n_touched, to_weight, to_pairs, complete, weight, pairs, sizes):  # type: ignore[no-untyped-def]
+    """Take a node out of a cluster (sign −1) or put it in (+1)."""
+    if sign < 0:
+        sizes[cluster] -= 1.0
+    for t in range(n_touched):
+        b = touched[t]
+        weight[cluster, b] += sign * to_weight[b]
+        weight[b, cluster] += sign * to_weight[b]
+        if not complete:
+            pairs[cluster, b] += sign * to_pairs[b]
+            pairs[b, cluster] += sign * to_pairs[b]
+    if complete:
+        for b in range(len(sizes)):
+            pairs[cluster, b] += sign * sizes[b]
+            pairs[b, cluster] += sign * sizes[b]
+    if sign > 0:
+        sizes[cluster] += 1.0
+
+
+@njit(cache=True, inline="always")
+def _bare(weight, pairs, sizes, fits, c, b, complete, kind):  # type: ignore[no-untyped-def]
+    if not complete or sizes[b] == 0.0:
+        return 0.0
+    if b == c:
+        return 0.5 * (_fit(weight[c, c], pairs[c, c] + 2.0 * sizes[c], kind) - fits[c, c])
+    return _fit(weight[c, b], pairs[c, b] + sizes[b], kind) - fits[c, b]
+
+
+@njit(cache=True, boundscheck=False)
+def _refresh(weight, pairs, sizes, fits, bare, cluster, complete, kind):  # type: ignore[no-untyped-def]
+    """Renew what depends on one cluster."""
+    for b in range(len(sizes)):
+        fit = _fit(weight[cluster, b], pairs[cluster, b], kind)
+        fits[cluster, b] = fit
+        fits[b, cluster] = fit
+    for b in range(len(sizes)):
+        bare[cluster, b] = _bare(weight, pairs, sizes, fits, cluster, b, complete, kind)
+        bare[b, cluster] = _bare(weight, pairs, sizes, fits, b, cluster, complete, kind)
 
 
 @njit(cache=True, boundscheck=False)
@@ -212,22 +274,6 @@ def degree_sweep(order, indptr, others, values, degree, price, labels, weight, s
         labels[x] = best
         moves += best != current
     return moves
-
-
-@njit(cache=True, boundscheck=False)
-def _shift(table, row, cluster, sign):  # type: ignore[no-untyped-def]
-    """Add ``sign · row`` to row and column ``cluster`` of a symmetric table."""
-    for b in range(len(row)):
-        table[cluster, b] += sign * row[b]
-        table[b, cluster] += sign * row[b]
-
-
-@njit(cache=True, boundscheck=False)
-def _refit(weight, pairs, fits, cluster, kind):  # type: ignore[no-untyped-def]
-    for b in range(len(fits)):
-        fit = _fit(weight[cluster, b], pairs[cluster, b], kind)
-        fits[cluster, b] = fit
-        fits[b, cluster] = fit
 
 
 def block_fit(weight: Floats, pairs: Floats, kind: int) -> Floats:

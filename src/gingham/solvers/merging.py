@@ -9,9 +9,10 @@ from typing import Protocol
 import numpy as np
 from scipy.special import gammaln
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import Bools, Floats, Ints
 from gingham.cells import CellModel
 
+FEW, NEAREST = 48, 12  # up to FEW clusters all pairs are tried, beyond that the NEAREST of each
 GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a grid of 1/64
 
 
@@ -119,8 +120,25 @@ class Blocks:
         n = round(float(self.sizes.sum()))
         return float(off + own + code.clusters(self.sizes, self.shares).sum()) + code.count(n, self.k)
 
+    def near(self) -> Bools:
+        """Which pairs of clusters are worth trying, (k, k): all, or among many clusters those with like profiles.
+
+        A profile is how a cluster's weight is spread over the others; NEAREST by Hellinger distance.
+        """
+        if self.k <= FEW:
+            return np.ones((self.k, self.k), dtype=bool)
+        weight = np.maximum(self.table[..., -1], 0.0)
+        root = np.sqrt(weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300))
+        alike = root @ root.T
+        np.fill_diagonal(alike, -1.0)
+        best = np.argpartition(-alike, NEAREST, axis=1)[:, :NEAREST]
+        chosen = np.zeros((self.k, self.k), dtype=bool)
+        np.put_along_axis(chosen, best, True, axis=1)
+        return chosen | chosen.T
+
     def gains(self, code: Code) -> Floats:
         """Change of cost when clusters i < j become one, (k, k), +inf elsewhere; the price of k left out."""
+        near = self.near()
         k, table = self.k, self.table
         turned = table.transpose(1, 0, 2)
         between = self._between(table, turned, code)
@@ -129,7 +147,7 @@ class Blocks:
         rows, single = between.sum(axis=1), code.clusters(self.sizes, self.shares)
         change = np.full((k, k), np.inf)
         for i in range(k - 1):
-            js = np.arange(i + 1, k)
+            js = i + 1 + np.flatnonzero(near[i, i + 1 :])
             both = self._between(table[i] + table[js], turned[i] + turned[js], code)
             both[:, i] = 0.0
             both[np.arange(len(js)), js] = 0.0
