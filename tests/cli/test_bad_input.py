@@ -216,7 +216,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "report without model": (["report", "absent.gingham", "good.csv"], "There is no model file"),
     # other models
     "unknown model": (fit("good.csv", "--model", "magic"), "--model 'magic' is unknown"),
-    "model of many tables": (fit("good.csv", "--model", "joint"), "gingham.JointCoClustering"),
+    "model of many tables": (fit("good.csv", "--model", "joint"), "gingham joint fit"),
     "layers of words": (fit("texts.csv", "--model", "layered"), "predicts numbers"),
     "graph of three": (
         fit("good.csv", "--model", "graph", "--axes", "user,movie,rating", drop=("--axes", "--label")),
@@ -239,6 +239,13 @@ CASES: dict[str, tuple[list[str], str]] = {
     "negative counts": (
         fit("negative.csv", "--model", "cooccurrence", "--weight", "n", drop=("--label",)),
         "counts are not negative",
+    ),
+    "path of nothing": (["report", "good.gingham", "good.csv", "--path", "good.csv"], "gingham path --json"),
+    "simplify to nothing": (["simplify", "good.gingham", "good.csv", "--clusters", "0,1"], "at least 1"),
+    "simplify below the loss": (["simplify", "good.gingham", "good.csv", "--max-loss", "0"], "cannot be kept"),
+    "betas in words": (
+        ["path", "good.csv", "--axes", "user,movie", "--label", "rating", "--betas", "a,b"],
+        "must be numbers",
     ),
     "unknown data set": (["datasets", "netflix"], "There is no data set 'netflix'"),
     "clusters of nothing": (["clusters", "absent.gingham"], "There is no model file"),

@@ -127,7 +127,9 @@ def test_same_seed_same_file(gingham, ratings, tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-@pytest.mark.parametrize("command", ["fit", "predict", "certify", "demo"])
+@pytest.mark.parametrize(
+    "command", ["fit", "predict", "certify", "demo", "report", "simplify", "path", "datasets", "clusters"]
+)
 def test_help_has_examples(gingham, command):
     ran = gingham(command, "--help")
     assert ran.code == 0
@@ -248,3 +250,21 @@ def test_features_and_views(gingham, tmp_path):
     pl.DataFrame(columns).write_csv(path)
     ran = gingham("fit", path, "--model", "pairwise", "--axes", "x1,x2;y1,y2", "--clusters", 1, "--out", out)
     assert ran.code == 0, ran.err
+
+
+def test_simplify_to_a_size(gingham, ratings, tmp_path):
+    big, small = tmp_path / "big.gingham", tmp_path / "small.gingham"
+    gingham("fit", ratings, "--axes", "user,movie", "--label", "rating", "--clusters", "5,5", "--out", big)
+    facts = json.loads(gingham("simplify", big, ratings, "--clusters", "2,2", "--out", small, "--json").out)
+    assert max(facts["clusters"]) <= 2
+    assert gg.load(small).notes_["label"] == "rating"
+    assert "held_out_mae" in facts
+
+
+def test_report_shows_the_path(gingham, model, ratings, tmp_path):
+    found = tmp_path / "path.json"
+    options = ["--axes", "user,movie", "--label", "rating", "--alphabet", "1..5", "--clusters", 2, "--betas", "2,1,.3"]
+    found.write_text(gingham("path", ratings, *options, "--cv", 2, "--json").out)
+    page = tmp_path / "r.html"
+    assert gingham("report", model, ratings, "--path", found, "--out", page).code == 0
+    assert '"path":[{"β":0.3' in page.read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ def make_report(
     label: str | None,
     drop: bool,
     kind: str | None,
+    path: str | None = None,
 ) -> dict[str, Any]:
     """Write the page and return the facts to show."""
     model, seen, unseen = reopen(model_file, file, kind, label, drop)
@@ -59,6 +61,7 @@ def make_report(
         },
         errors={WORDS.get(name, name): value for name, value in missed.items()},
         certificates=found,
+        path=None if path is None else read_path(path),
     )
     write(summary, out)
     return {
@@ -67,3 +70,19 @@ def make_report(
         **{f"held_out_{name}": value for name, value in missed.items()},
         **{f"guarantee from the {name}": certificate.value for name, certificate in found.items()},
     }
+
+
+SHOWN = {"beta": "β", "loss": "loss", "cv_loss": "loss, cross-validated", "certificate": "certificate"}
+
+
+def read_path(name: str) -> list[dict[str, float]]:
+    """Rows of a path of β from the output of ``gingham path --json``."""
+    try:
+        table = json.loads(Path(name).read_text(encoding="utf-8"))["path"]
+        columns = {shown: table[key] for key, shown in SHOWN.items() if key in table}
+        rows = [dict(zip(columns, values)) for values in zip(*columns.values())]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise GinghamError(f"{name!r} is not what gingham path --json prints.") from None
+    if not rows or "β" not in columns:
+        raise GinghamError(f"{name!r} has no points of a path.")
+    return sorted(rows, key=lambda row: row["β"])

@@ -1,0 +1,36 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gingham.errors import GinghamError
+
+File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or NDJSON file (.gz too); - is standard input.")]
+ModelFile = Annotated[str, typer.Argument(help="Model file written by gingham fit.")]
+Format = Annotated[str | None, typer.Option("--format", help="csv, tsv, parquet or ndjson; told by the file's name.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]
+DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.")]
+
+
+def column_names(listed: str, option: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in listed.split(",") if name.strip())
+    if not names:
+        raise GinghamError(f"{option} is empty; give column names, such as {option} user,movie.")
+    return names
+
+
+def writable(path: Path) -> None:
+    """Refuse a target early, before minutes of work."""
+    if path.is_dir():
+        raise GinghamError(f"{str(path)!r} is a folder; give the name of a file to write.")
+    if not path.parent.is_dir():
+        raise GinghamError(f"The folder {str(path.parent)!r} does not exist.")
+    if not os.access(path.parent, os.W_OK):
+        raise GinghamError(f"The folder {str(path.parent)!r} cannot be written to.")
