@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
-from scipy.special import xlogy
 
 from gingham.arrays import Anything, Floats, Ints
 from gingham.errors import GinghamError
+from gingham.kernels.compiled_moves import merge_losses
 from gingham.starts import k_means
 
 COUNT_STARTS = ("merged", "profiles", "spectral", "random")
@@ -66,7 +66,7 @@ def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Gene
     if start != "merged":
         raise GinghamError(f"start={start!r} is unknown; choose one of {', '.join(COUNT_STARTS)}, or give labels.")
     fine = _finer(k, n_rows)
-    labels = profile_steps(counts, profile_seeds(counts, fine, rng), fine, 10)
+    labels = profile_steps(counts, profile_seeds(counts, fine, rng), fine, 5)
     if fine > k:
         labels = merge((indicator(labels, fine).T @ counts).toarray(), labels, k)
         labels = profile_steps(counts, labels, k, 10)
@@ -180,29 +180,19 @@ def refilled(labels: Ints, scores: Floats, mass: Anything, k: int) -> Ints:
 
 def merge(table: Floats, labels: Ints, k: int) -> Ints:
     """Merge clusters (rows of a table of counts) greedily to k, each time at the least loss of N·I."""
-    table = table.copy()
+    table = np.array(table, dtype=np.float64)
     n = len(table)
     joined = np.arange(n)  # the cluster that a cluster has become
-    own = xlogy(table, table).sum(axis=1) - xlogy(table.sum(axis=1), table.sum(axis=1))
-
-    def losses(i: int) -> Floats:
-        """Loss of N·I when cluster i joins each other cluster, (n,)."""
-        sums = table + table[i]
-        total = sums.sum(axis=1)
-        return np.asarray(own[i] + own - xlogy(sums, sums).sum(axis=1) + xlogy(total, total))
-
-    pairs = np.array([losses(i) for i in range(n)])
+    pairs = np.array([merge_losses(table, i) for i in range(n)])
     np.fill_diagonal(pairs, np.inf)
     for _ in range(n - k):
-        i, j = np.unravel_index(int(pairs.argmin()), pairs.shape)
+        i, j = (int(at) for at in np.unravel_index(int(pairs.argmin()), pairs.shape))
         table[i] += table[j]
         table[j] = 0.0
-        own[i] = xlogy(table[i], table[i]).sum() - xlogy(table[i].sum(), table[i].sum())
         joined[joined == j] = i
         gone = np.isinf(pairs[i]) | (np.arange(n) == j)
-        row = np.where(gone, np.inf, losses(int(i)))
         pairs[j, :] = pairs[:, j] = np.inf
-        pairs[i, :] = pairs[:, i] = row
+        pairs[i, :] = pairs[:, i] = np.where(gone, np.inf, merge_losses(table, i))
     return np.unique(joined, return_inverse=True)[1][labels]
 
 

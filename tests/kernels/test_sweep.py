@@ -127,3 +127,35 @@ def test_unknown_names_are_refused() -> None:
         make_board("magic", [np.array([0])], [np.array([0])], (1,), (0,))
     with pytest.raises(GinghamError, match="'abacus'"):
         sweep(random_board("mass", 2, (0,)), np.array([0]), backend="abacus")
+
+
+def test_merge_losses_equal_their_numpy_line() -> None:
+    from scipy.special import xlogy
+
+    from gingham.kernels.compiled_moves import merge_losses
+
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 4, (6, 9)).astype(float)
+    table[4] = 0
+    mass = table.sum(1)
+    own = xlogy(table, table).sum(1) - xlogy(mass, mass)
+    sums, total = table + table[2], mass + mass[2]
+    expected = own[2] + own - xlogy(sums, sums).sum(1) + xlogy(total, total)
+    assert np.allclose(merge_losses(table, 2), expected)
+
+
+def test_ln_is_exact_to_fourteen_digits() -> None:
+    import numba
+
+    from gingham.kernels.compiled_moves import _ln
+
+    @numba.njit
+    def run(x):  # type: ignore[no-untyped-def]
+        out = np.empty(len(x))
+        for i in range(len(x)):
+            out[i] = _ln(x[i])
+        return out
+
+    x = np.concatenate([np.geomspace(1e-12, 1e12, 2001), np.linspace(0.5, 2, 501)])
+    assert np.allclose(run(x), np.log(x), rtol=1e-13, atol=1e-14)
+    assert 0.0 * run(np.zeros(1))[0] == 0.0
