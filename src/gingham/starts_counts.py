@@ -68,7 +68,7 @@ def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Gene
     fine = _finer(k, n_rows)
     labels = profile_steps(counts, profile_seeds(counts, fine, rng), fine, 5)
     if fine > k:
-        labels = merge((indicator(labels, fine).T @ counts).toarray(), labels, k)
+        labels = merge(profile_table(counts, labels, fine), labels, k)
         labels = profile_steps(counts, labels, k, 10)
     return labels
 
@@ -86,7 +86,14 @@ def indicator(labels: Ints, k: int) -> sparse.csr_array:
 
 def block_table(counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int]) -> Floats:
     """Counts of each block, shape (row clusters, column clusters)."""
-    return np.asarray((indicator(rows, shape[0]).T @ counts @ indicator(columns, shape[1])).toarray())
+    at = np.repeat(rows, np.diff(counts.indptr)) * shape[1] + columns[counts.indices]
+    table: Floats = np.bincount(at, counts.data, minlength=shape[0] * shape[1]).astype(np.float64)
+    return table.reshape(shape[0], shape[1])
+
+
+def profile_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
+    """Counts of each row cluster in each column, shape (k, columns)."""
+    return block_table(counts, rows, np.arange(counts.shape[1]), (k, counts.shape[1]))
 
 
 def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
@@ -128,7 +135,7 @@ def profile_steps(
     mass = np.asarray(counts.sum(axis=1)).ravel()
     overall = np.asarray(counts.sum(axis=0)).ravel() / max(mass.sum(), TINY)
     for _ in range(n_steps):
-        profiles = (indicator(labels, k).T @ counts).toarray()
+        profiles = profile_table(counts, labels, k)
         profiles /= np.maximum(profiles.sum(axis=1, keepdims=True), TINY)
         logs = np.log(((1 - smoothing) * profiles + smoothing * overall + TINY) / (overall + TINY))
         scores = np.asarray(counts @ logs.T)

@@ -22,7 +22,7 @@ from gingham.estimators.base import Persistent, stderr_progress
 from gingham.posterior import Posterior
 from gingham.solvers.counts import Blocks, CountSolver, choose_size, count_sample, smoothed_lift
 from gingham.solvers.loop import Callback, Progress
-from gingham.starts_counts import indicator
+from gingham.starts_counts import profile_table
 from gingham.structure import Structure
 
 WEIGHTINGS = ("counts", "uniform")
@@ -171,11 +171,11 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def _keep(self, blocks: Blocks, counts: Any, singletons: bool) -> Self:
         self.row_labels_, self.column_labels_ = blocks.labels
-        hard = indicator(self.row_labels_, blocks.shape[0])
-        self.row_memberships_ = hard.toarray() if blocks.assigns is None else blocks.assigns[0]
+        hard = np.eye(blocks.shape[0])[self.row_labels_] if blocks.assigns is None else blocks.assigns[0]
+        self.row_memberships_ = hard
         if singletons:
             self.column_memberships_ = None
-            self.blocks_ = (hard.T @ counts).toarray()
+            self.blocks_ = profile_table(counts, self.row_labels_, blocks.shape[0])
         else:
             self.column_memberships_ = (
                 np.eye(blocks.shape[1])[self.column_labels_] if blocks.assigns is None else blocks.assigns[1]

@@ -85,7 +85,7 @@ class InformationClustering(ClusterMixin, Persistent):
         n_clusters: int = 2,
         n_init: int = 3,
         max_iter: int = 100,
-        tol: float = 5e-4,
+        tol: float = 1e-3,
         backend: str = "auto",
         random_state: Any = None,
     ) -> None:

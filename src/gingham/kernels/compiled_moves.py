@@ -42,7 +42,10 @@ def lookup(board: Board, order: Ints) -> tuple[bool, Floats]:
     modes = np.unique(board.mode_of[order])
     if len(modes) == 1 and board.fine_stride[modes[0]] == 1:
         # Only the clusters of one mode exchange counts: their sum bounds each entry for good.
-        largest = int(board.fine.reshape(-1, int(board.widths[modes[0]])).sum(axis=1).max(initial=0))
+        width = int(board.widths[modes[0]])
+        largest = int(board.fine.reshape(-1, width).sum(axis=1).max(initial=0))
+        if board.kind == "log" and board.coarse_stride[modes[0]] == 1:
+            largest = max(largest, int(board.coarse.reshape(-1, width).sum(axis=1).max(initial=0)))
     else:
         largest = int(board.fine.sum())
     return largest < TABLE, x_ln_x(min(1 << (largest + 1).bit_length(), TABLE))
@@ -142,9 +145,16 @@ def _entropy(
         for i in range(n_coarse):
             g = coarse_seen[i]
             own = own_coarse[g]
-            for c in range(m):
-                before = coarse[g + c * wide]
-                score[c] += _phi(table, before + own) - _phi(table, before)
+            if covered and coarse_follows and stride == 1 and wide == 1:
+                totals = coarse[g : g + m]
+                raised = table[np.uint64(own) :]
+                for c in range(m):
+                    before_all = np.uint64(totals[c])
+                    score[c] += raised[before_all] - table[before_all]
+            else:
+                for c in range(m):
+                    before = coarse[g + c * wide]
+                    score[c] += _phi(table, before + own) - _phi(table, before)
         for i in range(n_fine):
             f = fine_seen[i]
             own = own_fine[f]

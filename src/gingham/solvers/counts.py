@@ -20,7 +20,7 @@ from gingham.solvers.concave import Concave
 from gingham.solvers.loop import Trace
 from gingham.solvers.sweep import Sweep
 from gingham.starts import from_labels
-from gingham.starts_counts import COUNT_STARTS, block_table, indicator, start_labels
+from gingham.starts_counts import COUNT_STARTS, block_table, profile_table, start_labels
 
 SIZES = (2, 5, 10, 20, 40, 80, 120, 160, 240)  # tried by `choose_size`
 SOLVERS = ("sweep", "concave")
@@ -168,7 +168,7 @@ def gain(blocks: Blocks, counts: sparse.csr_array, held_out: sparse.csr_array, s
     """Nats a held-out token costs less than under independence: mean ln lift of its block."""
     rows, columns = blocks.labels
     table = (
-        (indicator(rows, blocks.shape[0]).T @ counts).toarray()
+        profile_table(counts, rows, blocks.shape[0])
         if len(columns) == blocks.shape[1]
         else block_table(counts, rows, columns, blocks.shape)
     )
