@@ -8,6 +8,7 @@ loss of exactly the certified predictor stands beside each certificate; nothing 
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import warnings
@@ -142,16 +143,21 @@ def by_holdout(train: tuple, test: tuple) -> dict[str, object]:
 PARTS = {"same": same_posterior, "in_sample": in_sample, "split": with_split, "holdout": by_holdout}
 
 
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--only", choices=tuple(PARTS), default=None, help="one part; the others are kept")
+    parser.add_argument("--splits", type=int, nargs="+", default=[1, 2, 3], help="seeds of the random splits")
+
+
 def main() -> None:
     args = common.arguments(
         __doc__.splitlines()[0],
         name="certificates_ml100k",
-        options=lambda parser: parser.add_argument("--only", choices=tuple(PARTS), default=None),
+        options=options,
     )
     data = common.load(args.data, "ml100k.npz")
     X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"].astype(int)
     results = json.loads(args.out.read_text())["results"] if args.only and args.out.exists() else {}
-    for seed in (1,) if args.quick else (1, 2, 3):
+    for seed in (1,) if args.quick else args.splits:
         order = np.random.default_rng(seed).permutation(len(y))
         cut = int(0.8 * len(y))
         train, test = (X[order[:cut]], y[order[:cut]]), (X[order[cut:]], y[order[cut:]])
