@@ -105,12 +105,12 @@ def global_log_density(t: Table, train: np.ndarray, test: np.ndarray) -> np.ndar
     return np.log((counts / counts.sum())[np.searchsorted(values, z)])
 
 
-def additive_log_density(t: Table, train: np.ndarray, test: np.ndarray, rng: np.random.Generator):
+def additive_log_density(t: Table, train: np.ndarray, test: np.ndarray, rng: np.random.Generator, ridges=RIDGES):
     """Row and column effects on the natural parameter; ridge (and kind of variance) chosen on 5 % of the training."""
     order = rng.permutation(train)
     held, kept = order[: len(order) // 20], order[len(order) // 20 :]
     kinds = ("one variance", "variance per row") if t.family == "gaussian" else ("",)
-    choices = [(ridge, kind) for ridge in RIDGES for kind in kinds]
+    choices = [(ridge, kind) for ridge in ridges for kind in kinds]
     scores, start = [], None
     for choice in choices:  # strong ridges first: each fit starts from the one before
         logs, start = _additive(t, kept, held, *choice, start)
