@@ -8,6 +8,7 @@ to fit, a twentieth to validate, the rest to test, three splits, 41 clusters as 
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -62,26 +63,25 @@ def only(matrix, pairs) -> np.ndarray:
     return seen
 
 
-def against_beta(matrix, betas, n_splits: int) -> list[dict]:
+def against_beta(matrix, betas, split: int) -> list[dict]:
     pairs = np.argwhere(np.triu(np.isfinite(matrix), 1))
     rows = []
-    for split in range(n_splits):
-        order = np.random.default_rng(split).permutation(len(pairs))
-        n_train, n_cv = len(pairs) // 5, len(pairs) // 20
-        parts = np.split(order, [n_train, n_train + n_cv])
-        train, cv, test = (only(matrix, pairs[part]) for part in parts)
-        start = gg.GraphClustering(41, loss="quadratic", solver="sweep", bounds=BOUNDS, random_state=split)
-        labels = start.fit(train, pairs="listed").labels_
-        for k in (1, 41):
-            for beta in betas if k > 1 else (1.0,):
-                begin = labels if k > 1 else "spectral"
-                model, merged, sample = fitted(train, k, beta, split, begin)
-                row = {"split": split, "k": k, "beta": beta, **measures(merged, sample)}
-                row["eq15_unmerged"] = equation15(model.posterior_, sample).value
-                row["cv"] = merged.gibbs_loss(model.sample(cv, pairs="listed"))
-                row["test"] = merged.gibbs_loss(model.sample(test, pairs="listed"))
-                rows.append(row)
-                print(row, flush=True)
+    order = np.random.default_rng(split).permutation(len(pairs))
+    n_train, n_cv = len(pairs) // 5, len(pairs) // 20
+    parts = np.split(order, [n_train, n_train + n_cv])
+    train, cv, test = (only(matrix, pairs[part]) for part in parts)
+    start = gg.GraphClustering(41, loss="quadratic", solver="sweep", bounds=BOUNDS, random_state=split)
+    labels = start.fit(train, pairs="listed").labels_
+    for k in (1, 41):
+        for beta in betas if k > 1 else (1.0,):
+            begin = labels if k > 1 else "spectral"
+            model, merged, sample = fitted(train, k, beta, split, begin)
+            row = {"split": split, "k": k, "beta": beta, **measures(merged, sample)}
+            row["eq15_unmerged"] = equation15(model.posterior_, sample).value
+            row["cv"] = merged.gibbs_loss(model.sample(cv, pairs="listed"))
+            row["test"] = merged.gibbs_loss(model.sample(test, pairs="listed"))
+            rows.append(row)
+            print(row, flush=True)
     return rows
 
 
@@ -136,7 +136,8 @@ def plot(results: dict, path: Path) -> None:
         left.plot(betas, [np.mean([r[key] for r in rows if r["beta"] == b]) for b in betas], style, label=name)
     constant = [row for row in results["beta"] if row["k"] == 1]
     left.axhline(np.mean([r["test"] for r in constant]), color="0.6", lw=1)
-    left.text(betas[0], np.mean([r["test"] for r in constant]) * 1.05, "test loss of the mean", color="0.4", fontsize=8)
+    mean = np.mean([r["test"] for r in constant])
+    left.text(betas[-1], 0.93 * mean, "test loss of the mean", color="0.4", fontsize=8, ha="right", va="top")
     left.set(xscale="log", yscale="log", xlabel="β", ylabel="quadratic loss", title="a fifth of the pairs, 41 clusters")
     left.legend(fontsize=8)
     sizes = [row["k"] for row in results["clusters"]]
@@ -147,29 +148,42 @@ def plot(results: dict, path: Path) -> None:
     ):
         right.plot(sizes, [row[key] for row in results["clusters"]], style, label=name)
     right.axhline(results["clusters"][0]["train"], color="0.6", lw=1)
-    right.set(yscale="log", xlabel="number of clusters", title="all pairs, β = 1")
+    right.set(yscale="log", xlabel="number of clusters", ylabel="quadratic loss", title="all pairs, β = 1")
     right.legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(path, dpi=80)
 
 
 def main() -> None:
-    args = common.arguments(__doc__, "graph_latencies", lambda p: p.add_argument("--king", help="King matrix file"))
+    def options(parser):
+        parser.add_argument("--king", help="King matrix file")
+        parser.add_argument(
+            "--only", nargs="*", help="clusters, iclust, workload, beta (or beta0, beta1, …: one split)"
+        )
+
+    args = common.arguments(__doc__, "graph_latencies", options)
     matrix = weights(args)
     betas = (1.0, 10.0) if args.quick else (0.3, 0.6, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
-    results: dict = {"pairs": int(np.isfinite(matrix[np.triu_indices(len(matrix), 1)]).sum())}
-    settings = {
-        "weights": "exp(-latency/median)",
-        "betas": betas,
-        "delta": 0.05,
-        "data": "king" if args.king else "planetlab",
-    }
-    results["clusters"] = against_clusters(matrix, (1, 4, 7) if args.quick else range(1, 16))
+    results: dict = json.loads(args.out.read_text())["results"] if args.only and args.out.exists() else {}
+    results["pairs"] = int(np.isfinite(matrix[np.triu_indices(len(matrix), 1)]).sum())
+    data = "king" if args.king else "planetlab"
+    settings = {"weights": "exp(-latency/median)", "betas": betas, "delta": 0.05, "data": data}
+    splits = range(1 if args.quick else 3)
+    wanted = args.only or ["clusters", "iclust", "workload", "beta"]
+    if "clusters" in wanted:
+        results["clusters"] = against_clusters(matrix, (1, 4, 7) if args.quick else range(1, 16))
+    if "iclust" in wanted:
+        results["iclust"] = against_iclust(matrix, (4, 7))
+    if "workload" in wanted:
+        results["workload"] = workload(matrix, (0.05, 0.1, 0.2, 0.4, 0.8), precision=0.04)
     common.write(args, settings, results)
-    results["iclust"] = against_iclust(matrix, (4, 7))
-    results["workload"] = workload(matrix, (0.05, 0.1, 0.2, 0.4, 0.8), precision=0.04)
-    common.write(args, settings, results)
-    results["beta"] = against_beta(matrix, betas, 1 if args.quick else 3)
+    for split in splits:
+        if "beta" in wanted or f"beta{split}" in wanted:
+            others = [row for row in results.get("beta", []) if row["split"] != split]
+            results["beta"] = others + against_beta(matrix, betas, split)
+            common.write(args, settings, results)
+    if "clusters" not in results or "beta" not in results:
+        return
     constant, best15 = results["clusters"][0], min(results["clusters"], key=lambda r: r["eq15"])
     best_lw = min(results["clusters"], key=lambda r: r["log_wealth"])
     results["verdict"] = {
