@@ -1,8 +1,12 @@
+from math import comb, exp, log
+
 import numpy as np
 import pytest
 
 from gingham import CoClusteringRegressor, GinghamError, RefusedCertificate
-from gingham.certificates import certify, certify_stream, held_out_part, whole_population
+from gingham.certificates import certify, certify_labels, certify_stream, held_out_part, transductive, whole_population
+from gingham.certificates.divergence import kl
+from gingham.certificates.population import ln_transductive
 
 
 def planted(size=900, seed=0):
@@ -53,3 +57,49 @@ def test_finite_populations():
         whole_population(certificate, 10)
     with pytest.raises(RefusedCertificate, match="anytime"):
         whole_population(certify(fitted, X[:600], y[:600], anytime=True), 6000)
+
+
+@pytest.mark.parametrize(("n", "size"), [(5, 12), (20, 40), (30, 100), (60, 80)])
+def test_transductive_constant_is_the_largest_expectation(n, size):
+    worst = 0.0
+    for marked in range(size + 1):
+        expected = 0.0
+        for drawn in range(max(0, n - (size - marked)), min(n, marked) + 1):
+            p = comb(marked, drawn) * comb(size - marked, n - drawn) / comb(size, n)
+            mean, rest = marked / size, (marked - drawn) / (size - n)
+            expected += p * exp(n * kl(drawn / n, mean) + (size - n) * kl(rest, mean))
+        worst = max(worst, expected)
+    assert ln_transductive(n, size) == pytest.approx(log(worst), abs=1e-9)
+    if 20 <= n <= size - 20:
+        assert log(worst) <= log(3 * log(n)) + 0.5 * log(n * (1 - n / size))
+
+
+def test_transductive_holds_for_the_deepest_fit():
+    rng = np.random.default_rng(0)
+    pairs = np.array([(i, j) for i in range(12) for j in range(10)])
+    failures = 0
+    for _ in range(60):
+        labels = rng.integers(0, 2, len(pairs))  # pure noise: every fit is an over-fit
+        order = rng.permutation(len(pairs))
+        seen, rest = order[:90], order[90:]
+        rows = (np.bincount(pairs[seen, 0], labels[seen], 12) / np.bincount(pairs[seen, 0], minlength=12) > 0.5) * 1
+        columns = (np.bincount(pairs[seen, 1], labels[seen], 10) / np.bincount(pairs[seen, 1], minlength=10) > 0.5) * 1
+        certificate = certify_labels([rows, columns], pairs[seen], labels[seen], loss="zero-one", alphabet=(0, 1))
+        value = transductive(certificate, len(pairs)).value
+        posterior = certificate.posterior
+        answers = posterior.answers[0][rows[pairs[rest, 0]], columns[pairs[rest, 1]]]
+        failures += int((answers != labels[rest]).mean() > value)
+    assert failures <= 8  # 5 % of 60, and three standard deviations
+
+
+def test_transductive_refuses_what_it_does_not_cover():
+    X, y = planted()
+    certificate = certify(model().fit(X, y), X, y)
+    with pytest.raises(RefusedCertificate, match="zero-one"):
+        transductive(certificate, 5000)
+    binary = certify_labels([np.zeros(20), np.zeros(15)], X, y, loss="zero-one", alphabet=(1, 2, 3))
+    assert binary.empirical < transductive(binary, 5000).value < 1
+    with pytest.raises(GinghamError, match="nothing is held out"):
+        transductive(binary, len(y))
+    with pytest.raises(RefusedCertificate, match="20 unobserved"):
+        ln_transductive(1995, 2000)

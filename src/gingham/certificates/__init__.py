@@ -8,7 +8,7 @@ from gingham.certificates.gain import certify_gain
 from gingham.certificates.graph import certify_partition, compare_partitions, equation15
 from gingham.certificates.holdout import certify_predictions
 from gingham.certificates.labels import certify_labels
-from gingham.certificates.population import held_out_part, whole_population
+from gingham.certificates.population import held_out_part, transductive, whole_population
 from gingham.certificates.stream import Stream, certify_stream
 
 __all__ = [
@@ -27,5 +27,6 @@ __all__ = [
     "compare_partitions",
     "equation15",
     "held_out_part",
+    "transductive",
     "whole_population",
 ]

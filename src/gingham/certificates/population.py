@@ -8,8 +8,15 @@ holds for the mean over the whole population; only the anytime property is lost.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import log
 
+import numpy as np
+from scipy.special import gammaln, logsumexp, xlogy
+
+from gingham.arrays import Floats, Ints
 from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.divergence import kl
+from gingham.certificates.theorems import THEOREMS
 from gingham.errors import GinghamError, RefusedCertificate
 
 WITHOUT_REPLACEMENT = Assumption(
@@ -49,3 +56,75 @@ def _check(certificate: Certificate, size: int) -> None:
         raise RefusedCertificate("Drawn without replacement the anytime property is lost: certify with anytime=False.")
     if size < certificate.n_tuples:
         raise GinghamError(f"A population of {size} cannot contain {certificate.n_tuples} different tuples.")
+
+
+def transductive(certificate: Certificate, size: int) -> Certificate:
+    """The guarantee on the unobserved tuples of a finite population, for losses of 0 or 1 (MATH §9.8).
+
+    Observed and unobserved errors are two random parts of one population: with probability at least 1 − δ,
+    for all Q at once, N kl(L̂‖L) + U kl(L_U‖L) ≤ KL(Q‖P) + ln t(N, T) + ln 1/δ, where L is the mean of both
+    parts (Bégin, Germain, Laviolette and Roy 2014). Where most tuples were observed it is tighter than
+    ``held_out_part`` of a kl bound.
+    """
+    _check(certificate, size)
+    evidence = certificate.evidence
+    if evidence is None or certificate.bound not in THEOREMS:
+        raise RefusedCertificate("The transductive bound needs a certificate of a model by an all-posteriors bound.")
+    if not np.isin(evidence.law.values, (0.0, 1.0)).all() or evidence.law.support is None:
+        raise RefusedCertificate("The transductive bound is for zero-one losses; use held_out_part for others.")
+    n, others = certificate.n_tuples, size - certificate.n_tuples
+    if others == 0:
+        raise GinghamError("All tuples of the population were observed: nothing is held out.")
+    price = evidence.prices["exact"]
+    terms = {"concentration ln t(N, T)": ln_transductive(n, size), "confidence ln 1/δ": -log(certificate.delta)}
+    budget = price.total + sum(terms.values())
+    observed = min(max(evidence.law.mean, 0.0), 1.0)
+
+    def divergence(rest: float) -> float:
+        mean = min(max((n * observed + others * rest) / size, 0.0), 1.0)
+        return n * kl(observed, mean) + others * kl(rest, mean)
+
+    inside, outside = observed, 1.0
+    for _ in range(60):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if divergence(middle) <= budget else (inside, middle)
+    return replace(
+        whole_population(certificate, size),
+        value=evidence.in_unit(outside),
+        bound="transductive",
+        terms={**price.terms, **terms},
+        lower=None,
+        parameters={"population": float(size)},
+        text="With probability at least 1 − δ over which tuples of the population were observed, for all posteriors at "
+        "once: N kl(L̂‖L) + U kl(L_U‖L) ≤ KL(Q‖P) + ln t(N, T) + ln 1/δ, L the mean over all T = N + U tuples.",
+        latex=r"N\,\mathrm{kl}(\hat L\|L) + U\,\mathrm{kl}(L_U\|L) \le "
+        r"\mathrm{KL}(Q\|P) + \ln t(N,T) + \ln\frac1\delta",
+        reference="Bégin, Germain, Laviolette and Roy 2014, PAC-Bayesian theory for transductive learning",
+    )
+
+
+def ln_transductive(n: int, size: int) -> float:
+    """ln t(N, T), t = max over populations of E exp{N kl(L̂‖L) + U kl(L_U‖L)} without replacement.
+
+    Computed exactly up to 1500 tuples; beyond, the published bound 3 ln N √(N(1 − N/T)) for
+    20 ≤ N ≤ T − 20.
+    """
+    if size <= 1500:
+        marked = np.arange(size + 1)[:, None]
+        drawn = np.arange(n + 1)[None, :]
+        left = marked - drawn
+        possible = (left >= 0) & (left <= size - n)
+        left = np.clip(left, 0, size - n)
+        # P(drawn | marked) e^φ = r(N, drawn) r(U, left)/r(T, marked), r the chance of a type under its own law
+        logs = _own_chance(n, drawn) + _own_chance(size - n, left) - _own_chance(size, marked)
+        return float(logsumexp(np.where(possible, logs, -np.inf), axis=1).max())
+    if not 20 <= n <= size - 20:
+        raise RefusedCertificate("The transductive bound needs at least 20 observed and 20 unobserved tuples.")
+    return log(3 * log(n)) + 0.5 * log(n * (1 - n / size))
+
+
+def _own_chance(n: int, k: Ints) -> Floats:
+    """ln C(n, k)(k/n)^k(1 − k/n)^{n−k}."""
+    n = max(n, 1)
+    result: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, k / n) + xlogy(n - k, (n - k) / n)
+    return result
