@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import importlib.util
 import inspect
 import pkgutil
 import re
@@ -62,3 +63,12 @@ def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([\w./-]+\.(?:md|png))\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_results_in_the_readme_come_from_files():
+    spec = importlib.util.spec_from_file_location("readme_results", DOCS / "readme_results.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = module.renew()
+    assert module.BEGIN in text
+    assert "| RMSE | MAE |" in text

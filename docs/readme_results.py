@@ -1,0 +1,98 @@
+"""The results in README.md, from benchmarks/results/*.json: ``python docs/readme_results.py`` renews them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+BEGIN, END = "<!-- results: python docs/readme_results.py -->", "<!-- end of results -->"
+
+
+def results(name: str) -> Any:
+    path = ROOT / "benchmarks" / "results" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else None
+
+
+def ratings() -> Iterator[str]:
+    found = results("peers_ratings")
+    if not found or "summary" not in found:
+        return
+    means = found["summary"]["means"]
+    yield "**MovieLens-100K, mean of the official splits u1–u5** (error in stars; whole stars in the last column)"
+    yield ""
+    yield "| | RMSE | MAE | MAE of whole stars | CPU s to fit |"
+    yield "|---|---|---|---|---|"
+    for name, row in sorted(means.items(), key=lambda pair: pair[1]["rmse"]):
+        yield f"| {name} | {row['rmse']:.3f} | {row['mae']:.3f} | {row['label']:.3f} | {row['fit_cpu_s']:.1f} |"
+    yield ""
+
+
+def certified() -> Iterator[str]:
+    found = results("peers_ratings_certificates")
+    if not found:
+        return
+    rows: dict[str, list[dict[str, float]]] = {}
+    for split in found.values():
+        for name, row in split.get("holdout10", {}).items():
+            if isinstance(row, dict):
+                rows.setdefault(name, []).append(row)
+    yield (
+        f"**Certificates of the layered model, {len(found)} random splits** "
+        "(a tenth of the training part set aside, δ = .05)"
+    )
+    yield ""
+    yield "| | certified | on test data |"
+    yield "|---|---|---|"
+    for name, each in rows.items():
+        mean = [sum(row[key] for row in each) / len(each) for key in ("certificate", "test")]
+        yield f"| {name} | {mean[0]:.3f} | {mean[1]:.3f} |"
+    yield ""
+
+
+def graphs() -> Iterator[str]:
+    found = results("peers_graphs_planted")
+    if not found:
+        return
+    yield "**Planted graphs** (adjusted Rand index, median; CPU seconds, median)"
+    yield ""
+    yield "| | graph | agreement | CPU s |"
+    yield "|---|---|---|---|"
+    for graph, rows in found.items():
+        for name, row in rows.items():
+            if isinstance(row, dict) and "ari_median" in row:
+                yield f"| {name} | {graph} | {row['ari_median']:.3f} | {row['cpu_median_s']:.2f} |"
+    yield ""
+
+
+def speed() -> Iterator[str]:
+    kernel, gpu = results("speed_project"), results("speed_gpu")
+    if kernel:
+        summary = kernel["summary"]
+        yield (
+            f"**Speed.** The kernel takes {summary['one_thread_over_c_median']:.2f} × the time of a plain C loop over "
+            "the same arrays (one thread, median of the cases)."
+        )
+    largest = [s for s in (gpu or {}).get("sweeps", []) if s.get("tuples", 0) >= 1e8]
+    if largest:
+        first = largest[0]
+        yield (
+            f"On one GPU a sweep over {first['tuples'] / 1e6:,.0f} million ratings with "
+            f"{'×'.join(map(str, first['clusters']))} clusters takes {first['sweep_ms']:.1f} ms."
+        )
+    yield ""
+
+
+def renew() -> str:
+    """README.md with fresh results."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    after = rest.split(END)[1]
+    lines = [*ratings(), *certified(), *graphs(), *speed()]
+    return before + BEGIN + "\n\n" + "\n".join(lines).rstrip() + "\n\n" + END + after
+
+
+if __name__ == "__main__":
+    (ROOT / "README.md").write_text(renew(), encoding="utf-8")
