@@ -49,7 +49,14 @@ def test_examples_in_guides(page, capsys):
     """The blocks of a page run one after the other, in one namespace."""
     namespace: dict[str, object] = {"__name__": "guide"}
     for block in blocks(page):
-        exec(compile(block, str(page), "exec"), namespace)
+        if ">>>" in block:
+            example = doctest.DocTestParser().get_doctest(block, namespace, page.name, str(page), 0)
+            namespace.update(example.globs)
+            runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+            assert runner.run(example, clear_globs=False).failed == 0
+            namespace.update(example.globs)
+        else:
+            exec(compile(block, str(page), "exec"), namespace)
 
 
 def test_a_broken_example_would_be_found(tmp_path):

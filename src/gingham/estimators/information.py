@@ -76,7 +76,7 @@ class InformationClustering(ClusterMixin, Persistent):
     >>> import numpy as np
     >>> from gingham import InformationClustering
     >>> table = np.array([[0, 0, np.nan], [0, 0, 1], [1, 1, 0], [1, np.nan, 0]])
-    >>> InformationClustering(n_clusters=2, random_state=0).fit(table).observed_information_.round(3)
+    >>> round(InformationClustering(n_clusters=2, random_state=0).fit(table).observed_information_, 3)
     0.549
     """
 
