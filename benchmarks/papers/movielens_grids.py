@@ -174,7 +174,8 @@ def plot(args, records: list[dict]) -> None:
         ax.plot(betas, [rows[b]["bound_18"] for b in rows], "s-", color="#b03a2e", label="bound (18)")
         ax.plot(betas, [rows[b]["log_wealth"] for b in rows], "^-", color="#1f618d", label="log-wealth")
         ax.plot(betas, [rows[b]["test_gibbs"] for b in rows], "o-", color="#1e8449", label="test MAE (Gibbs)")
-        ax.set(xscale="log", xlabel="β", title=f"{size.replace('x', '×')} clusters", ylim=(0.6, 2.0))
+        ax.set(xscale="log", xlabel="β", title=f"{size.replace('x', '×')} clusters")
+        ax.set_ylim(0.6, 4.0 if size == "283x283" else 2.0)
         axes[3].plot(betas, [rows[b]["information"][0] for b in rows], "o-", label=f"users, {size}")
         axes[3].plot(betas, [rows[b]["information"][1] for b in rows], "s--", label=f"movies, {size}")
     axes[0].set_ylabel("stars")
@@ -182,6 +183,8 @@ def plot(args, records: list[dict]) -> None:
     axes[3].set(xscale="log", xlabel="β", title="information Ī (nats)")
     axes[3].legend(frameon=False, fontsize=7)
     for ax in axes:
+        ax.set_xticks([0.2, 0.5, 1.0, 2.0], labels=["0.2", "0.5", "1", "2"])
+        ax.xaxis.set_minor_locator(plt.NullLocator())
         ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(args.out.with_suffix(".png"), dpi=80)
 
