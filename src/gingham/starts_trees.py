@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.linalg import eigh
 
 from gingham.arrays import Floats, Ints
 from gingham.data import Sample
@@ -178,8 +179,8 @@ def embed(matrix: Any, rank: int, rng: np.random.Generator, hollow: bool = False
         gram = (matrix @ matrix.T).toarray()
         if hollow:
             np.fill_diagonal(gram, 0.0)
-        values, vectors = np.linalg.eigh(gram)
-        return np.asarray(vectors[:, -rank:] * np.sqrt(np.maximum(values[-rank:], 0.0)))
+        values, vectors = eigh(gram, subset_by_index=(n - rank, n - 1))
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
     basis = rng.standard_normal((matrix.shape[1], min(rank + 8, *matrix.shape)))
     for _ in range(3):  # power steps of a randomised SVD
         basis, _ = np.linalg.qr(matrix.T @ (matrix @ basis))
