@@ -13,15 +13,15 @@ from gingham.arrays import Anything, Floats, Ints
 from gingham.cells import CellModel
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
-from gingham.estimators.base import GridModel, expand_clusters, posterior_from_state, stderr_progress
+from gingham.estimators.base import expand_clusters, stderr_progress
 from gingham.estimators.coclustering import _CoClustering, finite_labels, make_schedule
+from gingham.estimators.tree_state import density_from_state, density_state, tree_from_state, tree_state
 from gingham.problem import Objective, Problem
 from gingham.solvers.loop import Callback, Progress
 from gingham.solvers.messages import Messages
 from gingham.solvers.tree_density import Stages
 from gingham.solvers.tree_search import choose_tree, solve_tree
 from gingham.structure import Tree
-from gingham.tree_density import TreeDensity
 from gingham.trees import TreePosterior
 
 STRUCTURES = ("pairs", "auto")
@@ -141,6 +141,8 @@ class TreeCoClustering(_CoClustering):
         return self._fit(sample, self._cell(alphabet), callback)
 
     def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
+        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
+            raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         solver = Messages(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         leaves = expand_clusters(self.leaves, sample.shape, sample.n_tuples)
@@ -276,62 +278,22 @@ class TreeCoClustering(_CoClustering):
     # files
 
     def _state(self) -> dict[str, Any]:
-        shared = {"merges_": self.merges_}
-        if not self._is_density:
-            tree = self.posterior_.structure
-            return {**super()._state(), **shared, **tree_state(tree)}
-        found = self.density_
-        return {
-            **shared,
-            **tree_state(found.tree),
-            "modes": [{"name": mode.name, "items": mode.items} for mode in found.tree.modes],
-            "factors": found.tree.factors,
-            "frozen": found.tree.frozen,
-            "labels": list(found.labels),
-            "widths": found.widths,
-            "leaf_laws": list(found.leaves),
-            "inner_laws": list(found.inner),
-            "root_law": found.roots,
-            "n_features_in_": self.n_features_in_,
-            "feature_names_in_": getattr(self, "feature_names_in_", None),
-        }
+        if self._is_density:
+            names = getattr(self, "feature_names_in_", None)
+            fitted = {**density_state(self.density_), "n_features_in_": self.n_features_in_, "feature_names_in_": names}
+        else:
+            fitted = {**super()._state(), **tree_state(self.posterior_.structure)}
+        return {**fitted, "merges_": self.merges_}
 
     def _restore(self, state: dict[str, Any]) -> None:
         self.merges_ = state["merges_"]
         if not self._is_density:
-            GridModel._restore(self, state)
-            grid = posterior_from_state(state)
+            super()._restore(state)
+            grid = self.posterior_
             tree = tree_from_state(state, grid.structure.modes)
             self.posterior_ = TreePosterior(tree, grid.cells, grid.assign, grid.answers)
             return
-        modes = tuple(Mode(mode["name"], mode["items"]) for mode in state["modes"])
-        self.density_ = TreeDensity(
-            tree_from_state(state, modes),
-            tuple(state["labels"]),
-            tuple(state["widths"]),
-            tuple(state["leaf_laws"]),
-            tuple(state["inner_laws"]),
-            state["root_law"],
-        )
+        self.density_ = density_from_state(state)
         self.n_features_in_ = state["n_features_in_"]
         if state["feature_names_in_"] is not None:
             self.feature_names_in_ = state["feature_names_in_"]
-
-
-def tree_state(tree: Any) -> dict[str, Any]:
-    return {
-        "tables": list(tree.tables),
-        "children": [list(nodes) for nodes in tree.children],
-        "price": tree.price,
-    }
-
-
-def tree_from_state(state: dict[str, Any], modes: tuple[Mode, ...]) -> Tree:
-    return Tree(
-        modes,
-        tuple(tuple(factor) for factor in state["factors"]),
-        tuple(state["frozen"]),
-        tuple(state["tables"]),
-        tuple(tuple(nodes) for nodes in state["children"]),
-        state["price"],
-    )
