@@ -18,7 +18,7 @@ from gingham.certificates.divergence import ball_maximum, kl_lower, kl_upper, ln
 from gingham.certificates.law import GibbsLaw
 from gingham.errors import GinghamError, RefusedCertificate
 
-# ν of the log-wealth bound, fixed before any data are seen (MATH §9.1).
+# ν of the log-wealth bound, fixed before any data are seen.
 GRID: Floats = 1.0 + np.geomspace(1e-4, 1e3, 60)
 LOWER_GRID: Floats = np.geomspace(1e-4, 1e3, 60)
 # Of the unexpected Bernstein bound: shifts a, and rates η as shares of their limit 1/b.
@@ -91,7 +91,7 @@ def log_wealth(law: GibbsLaw, complexity: float, n: int, delta: float, grid: Flo
     For a fixed ν > 1 ≥ X the product Π (ν − X_i)/(ν − L) is the wealth of a gambler who bets against the
     loss: a martingale that starts at 1, and so is the average over the grid. Averaged over the prior it
     exceeds 1/δ with probability at most δ (Ville), *for all sample sizes at once*; change of measure and
-    Jensen's inequality (ln is concave, log-sum-exp convex) bring in Q. The value is never above MATH §9.1's
+    Jensen's inequality (ln is concave, log-sum-exp convex) bring in Q. The value is never above the simpler
     min_ν ν − exp{E ln(ν − X) − [KL + ln(|Grid|/δ)]/N}, which keeps the best ν only.
 
     Losses may be negative (differences). The bound uses the whole law of the loss, so a loss that varies
@@ -152,7 +152,7 @@ def _wealth_price(logs: Floats, delta: float) -> dict[str, float]:
 
 
 def type_kl(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
-    """KL(p̂_Q(z)‖p_Q(z)) ≤ [KL + ln C(K, N) + ln 1/δ]/N over the K possible losses z. MATH §9.6.
+    """KL(p̂_Q(z)‖p_Q(z)) ≤ [KL + ln C(K, N) + ln 1/δ]/N over the K possible losses z.
 
     The value is the largest mean loss in that ball. One ball bounds every function of the loss at once.
     """

@@ -98,7 +98,7 @@ def partition_papers(assign: Floats) -> dict[str, float]:
 
 
 def partition_exact(assign: Floats) -> dict[str, float]:
-    """KL_i = ln m(m+1) + ln C(n+m−1, m−1) + [ln n! − Σ_c E ln N_c!] + Σ q ln q. MATH §9.3."""
+    """KL_i = ln m(m+1) + ln C(n+m−1, m−1) + [ln n! − Σ_c E ln N_c!] + Σ q ln q."""
     n, m = assign.shape
     arrangements = float(gammaln(n + 1) - expected_log_factorials(assign).sum())
     return {
@@ -156,7 +156,7 @@ def renamings(assigns: Sequence[Floats]) -> float:
 
 
 def against(assigns: Sequence[Floats], priors: Sequence[Floats]) -> dict[str, float]:
-    """Σ_x KL(q(·|x)‖p(·|x)) per mode, for priors p(c|x) learned on other data (MATH §9.4)."""
+    """Σ_x KL(q(·|x)‖p(·|x)) per mode, for priors p(c|x) learned on other data."""
     return {f"mode {i}: change of memberships": _rows_divergence(q, p) for i, (q, p) in enumerate(zip(assigns, priors))}
 
 

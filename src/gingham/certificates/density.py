@@ -1,7 +1,7 @@
 """Density certificates: the code length, on new tuples, of the density a co-clustering defines.
 
 P0's Theorem 12 fails for soft posteriors (its last inequality is false), and its first form (35) is not
-a density. Repaired (MATH §9.7): the density is the second line of (35),
+a density. Repaired (docs/theory/density): the density is the second line of (35),
 
     p̃(x_1, …, x_d) = Σ_c p̃(c) Π_i p̃(x_i) q(c_i|x_i)/p̃(c_i),
 

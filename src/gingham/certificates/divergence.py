@@ -109,7 +109,7 @@ def _check_inverse(p_fits: bool, epsilon_fits: bool) -> None:
 
 
 def ball_maximum(weights: Floats, values: Floats, epsilon: float, ceiling: float | None = None) -> float:
-    """sup {Σ p v : KL(p̂‖p) ≤ ε} = min_{ν ≥ max v} ν − e^{−ε} exp(Σ p̂ ln(ν − v)). MATH §9.6.
+    """sup {Σ p v : KL(p̂‖p) ≤ ε} = min_{ν ≥ max v} ν − e^{−ε} exp(Σ p̂ ln(ν − v))..
 
     Every ν ≥ ``ceiling`` (max v by default) gives a valid upper bound, so an inexact minimum is safe.
 

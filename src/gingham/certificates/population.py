@@ -59,7 +59,7 @@ def _check(certificate: Certificate, size: int) -> None:
 
 
 def transductive(certificate: Certificate, size: int) -> Certificate:
-    """The guarantee on the unobserved tuples of a finite population, for losses of 0 or 1 (MATH §9.8).
+    """The guarantee on the unobserved tuples of a finite population, for losses of 0 or 1.
 
     Observed and unobserved errors are two random parts of one population: with probability at least 1 − δ,
     for all Q at once, N kl(L̂‖L) + U kl(L_U‖L) ≤ KL(Q‖P) + ln t(N, T) + ln 1/δ, where L is the mean of both

@@ -5,7 +5,7 @@
 ``prior``
     The first part's memberships and answers become the prior, and the second part chooses a posterior
     near it: p(c|x) = .98 q⁰ + .02 qbar⁰, and each of the M cells keeps its answer with probability
-    M/(M + 1), so that about one may change (MATH §9.4). Covers Gibbs, and mean by Jensen.
+    M/(M + 1), so that about one may change. Covers Gibbs, and mean by Jensen.
 ``excess``
     The same, on the difference to the first part's median predictor (δ/10), plus a bound on the latter (9δ/10).
 """

@@ -1,4 +1,4 @@
-"""Which few numbers t(y) of a label a cell model needs (MATH: every cost is ⟨coef, t(y)⟩)."""
+"""Which few numbers t(y) of a label a cell model needs (every cost is ⟨coef, t(y)⟩)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ DELTA = 0.05
 
 @dataclass(frozen=True)
 class Certified:
-    """Descend on log-wealth, for a table loss on one grid (MATH §9.1).
+    """Descend on log-wealth, for a table loss on one grid (docs/theory/log_wealth).
 
     For fixed ν the bound is a monotone function of N·E_Q[−ln(1 − ℓ/ν)] + KL(Q‖P), which is P0's
     trade-off with β = 1 and that table; so Algorithm 1 minimises it, with nĪ for the partition part of

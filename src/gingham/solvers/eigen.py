@@ -53,7 +53,7 @@ class Components:
 
 
 def parallel_sum(kernels: Sequence[Floats], ridges: Sequence[float], n_components: int) -> Components:
-    """The leading eigenvectors of the parallel sum of kernels, MATH: (Σ_i R_i) c = c/γ.
+    """The leading eigenvectors of the parallel sum of kernels: (Σ_i R_i) c = c/γ.
 
     Parameters
     ----------
