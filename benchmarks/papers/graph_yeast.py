@@ -100,7 +100,8 @@ def plot(results: dict, path: Path) -> None:
     curves = (("test", "test loss", "C0-"), ("eq15", "bound (15)", "C3--"), ("log_wealth", "log-wealth", "C2-"))
     for key, name, style in curves:
         left.plot(betas, [np.mean([r[key] for r in rows if r["beta"] == b]) for b in betas], style, label=name)
-    left.axhline(np.mean([r["test"] for r in results["beta"] if r["k"] == 1]), color="0.6", lw=1)
+    mean = np.mean([r["test"] for r in results["beta"] if r["k"] == 1])
+    left.axhline(mean, color="0.6", lw=1, label="test loss of the constant")
     left.set(xscale="log", yscale="log", xlabel="β", ylabel="quadratic loss", title="445,125 pairs, 71 clusters")
     left.legend(fontsize=8)
     constant = results["clusters"][0]
@@ -111,7 +112,7 @@ def plot(results: dict, path: Path) -> None:
         right.plot(sizes, [r["eq15"] for r in chosen], f"C3{style}", label=f"bound (15), β={beta:g}")
         total = [constant["log_wealth"] + min(r["gain"], 0) for r in chosen]
         right.plot(sizes, total, f"C2{style}", label=f"log-wealth with gain, β={beta:g}")
-    right.axhline(constant["train"], color="0.6", lw=1)
+    right.axhline(constant["train"], color="0.6", lw=1, label="loss of the constant")
     right.set(xlabel="number of clusters", title="all pairs")
     right.legend(fontsize=6)
     figure.tight_layout()
