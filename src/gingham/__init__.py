@@ -49,6 +49,7 @@ _PUBLIC = {
     "certify_stream": "gingham.certificates",
     "fit_distributed": "gingham.estimators",
     "compare_partitions": "gingham.certificates",
+    "from_anndata": "gingham.data.annotated",
     "from_frame": "gingham.data.adapt",
     "from_graph": "gingham.data.from_graph",
     "from_matrix": "gingham.data.adapt",

@@ -206,6 +206,15 @@ class GridModel(TupleModel):
         return self.posterior_.factors()
 
     @property
+    def biclusters_(self) -> tuple[Anything, Anything]:
+        """Which rows and which columns belong to each cell, as scikit-learn's ``consensus_score`` takes them."""
+        if len(self.posterior_.assign) != 2:
+            raise AttributeError("biclusters_ are those of two modes")
+        r, c = self.posterior_.n_clusters
+        rows, columns = self.posterior_.labels
+        return np.repeat(np.arange(r)[:, None] == rows, c, axis=0), np.tile(np.arange(c)[:, None] == columns, (r, 1))
+
+    @property
     def information_(self) -> tuple[float, ...]:
         """Ī of each mode, nats."""
         return self.posterior_.information
