@@ -171,6 +171,11 @@ def test_embedding_and_signatures():
         centres = np.array([first[rows == c].mean(0) for c in range(3)])
         own = np.linalg.norm(first - centres[rows], axis=1).mean()
         assert own < 0.5 * np.linalg.norm(centres[:, None] - centres[None], axis=2).sum() / 6
+    # In one picture, a row lies nearer to the columns it prefers.
+    first, second = fitted.embed()
+    far = np.linalg.norm(first[:, None] - second[None], axis=2)
+    liked = fitted.predict(np.argwhere(np.ones((60, 80)))).reshape(60, 80)
+    assert np.corrcoef(far.ravel(), liked.ravel())[0, 1] < -0.3
     for signature, shape in zip(fitted.signatures(), [(60, 4), (80, 3)]):
         assert signature.shape == shape
         np.testing.assert_allclose(np.linalg.norm(signature, axis=1), 1.0)

@@ -46,7 +46,7 @@ class MixedMemberships(DensityMixin, GridModel):
     def embed(self, n_components: int = 2, n_neighbors: int = 15, joint: bool = True) -> tuple[Floats, Floats]:
         """Co-embedding of rows and columns, arrays (n_rows, n_components) and (n_columns, n_components).
 
-        ``joint`` puts both in one picture, in which a row lies near the columns it prefers;
+        ``joint`` puts both in one picture, in which a row lies in the direction of the columns it prefers;
         otherwise each mode's memberships are embedded on their own, as P2 does.
         """
         return coembedding.co_embedding(self.beliefs_, n_components, n_neighbors, joint)

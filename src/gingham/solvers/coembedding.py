@@ -13,15 +13,23 @@ from gingham.posterior import Posterior
 
 
 def joint_coordinates(posterior: Posterior) -> tuple[Floats, Floats]:
-    """Rows (n_1, r) and columns (n_2, r) in one space, where inner products are centred predictions.
+    """Rows (n_1, r) and columns (n_2, r) in one space, a row in the direction of the columns it prefers.
 
-    With the cells' values M − mean = U S Vᵀ: rows at q_1 U √S, columns at q_2 V √S.
+    With the cells' values M − mean = U S Vᵀ: rows at q_1 U √S, columns at q_2 V √S, whose inner products are
+    centred predictions. Each mode is centred and brought to spread one, so that the two clouds overlap.
     """
     values = posterior.cells[0].values(posterior.answers[0])
     left, sizes, right = np.linalg.svd(values - values.mean(), full_matrices=False)
     kept = sizes > 1e-9 * max(float(sizes.max(initial=0.0)), 1e-300)
     root = np.sqrt(sizes[kept])
-    return posterior.assign[0] @ (left[:, kept] * root), posterior.assign[1] @ (right.T[:, kept] * root)
+    rows, columns = posterior.assign[0] @ (left[:, kept] * root), posterior.assign[1] @ (right.T[:, kept] * root)
+    return _overlaid(rows), _overlaid(columns)
+
+
+def _overlaid(points: Floats) -> Floats:
+    centred = points - points.mean(axis=0)
+    spread = float(np.sqrt((centred**2).sum(1).mean())) if points.shape[1] else 0.0
+    return centred / (spread if spread > 0 else 1.0)
 
 
 def co_embedding(posterior: Posterior, n_components: int, n_neighbors: int, joint: bool) -> tuple[Floats, Floats]:
