@@ -110,11 +110,17 @@ def draw_blocks(t: Table, seed: int, folder: Path) -> dict:
         "elbo": model.elbo_,
         "smallest_parameter": theta.min(),
         "largest_parameter": theta.max(),
-        "correlation of first coordinate with liking": {
-            "users": abs(np.corrcoef(users[:, 0], likes[0])[0, 1]),
-            "movies": abs(np.corrcoef(movies[counts[1] > 20, 0], likes[1][counts[1] > 20])[0, 1]),
+        "multiple correlation of coordinates with liking": {
+            "users": multiple_correlation(users, likes[0]),
+            "movies": multiple_correlation(movies[counts[1] > 20], likes[1][counts[1] > 20]),
         },
     }
+
+
+def multiple_correlation(points: np.ndarray, values: np.ndarray) -> float:
+    design = np.column_stack([points, np.ones(len(points))])
+    fitted = design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    return float(np.corrcoef(fitted, values)[0, 1])
 
 
 def main() -> None:
