@@ -27,6 +27,7 @@ _PUBLIC = {
     "LayeredCoClusteringRegressor": "gingham.estimators",
     "Logarithmic": "gingham.cells",
     "PairwiseClusterAnalysis": "gingham.estimators",
+    "OutOfCore": "gingham.solvers.streaming",
     "Pinball": "gingham.cells",
     "Posterior": "gingham.posterior",
     "Quadratic": "gingham.cells",

@@ -20,6 +20,7 @@ from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.solvers import distributed
 from gingham.solvers.loop import Callback, Progress
+from gingham.solvers.streaming import OutOfCore
 from gingham.starts import from_items
 
 
@@ -45,8 +46,9 @@ def fit_distributed(
         A frame or folder is shuffled so that a partition owns its items of the first axis. Delayed parts must
         already be partitioned so; parts that share an item are refused.
     axes, label, weight : column names
-    client : distributed.Client, optional
-        The current client by default.
+    client : distributed.Client or OutOfCore, optional
+        The current dask client by default. With an ``OutOfCore`` the partitions are a list of Parquet paths, sorted
+        once to disk and streamed on this machine.
     start : Posterior, optional
         By default a pilot: the same model fitted here on about ``pilot`` tuples drawn from all partitions.
     callback : callable, optional
@@ -56,11 +58,12 @@ def fit_distributed(
     -------
     The fitted clone; ``posterior_`` covers all items. It equals the single-machine fit from the same start.
     """
-    if find_spec("distributed") is None:
-        raise GinghamError("Fitting on a cluster needs dask: pip install gingham[dask].")
-    from distributed import get_client
+    if client is None:
+        if find_spec("distributed") is None:
+            raise GinghamError("Fitting on a cluster needs dask: pip install gingham[dask].")
+        from distributed import get_client
 
-    client = get_client() if client is None else client
+        client = get_client()
     model = clone(model)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
@@ -69,6 +72,8 @@ def fit_distributed(
         modes, items, alphabet = _modes(facts, axes, model)
         cell = make_cell(model.loss, alphabet, getattr(model, "bounds", None))
         parts = [client.submit(_encode, f, tuple(axes), label, weight, modes[1:], alphabet) for f in frames]
+        if isinstance(client, OutOfCore):
+            parts = [client.keep(part, cell.features) for part in parts]
         n_tuples = float(sum(fact["n_tuples"] for fact in facts))
         data = distributed.Partitions(client, parts, items, modes[1:], axes[0], n_tuples)
         if start is None:
@@ -92,6 +97,10 @@ def fit_distributed(
 
 def _frames(source: Any, first: str, client: Any) -> list[Any]:
     """Futures of in-memory frames, each with its own items of the first axis."""
+    if isinstance(client, OutOfCore):
+        if not isinstance(source, list | tuple) or not source:
+            raise GinghamError("OutOfCore takes a list of Parquet paths (or of callables that return a frame).")
+        return list(client.frames(source))
     if isinstance(source, str | PathLike):
         import dask.dataframe as dd
 
