@@ -30,7 +30,7 @@ from gingham.solvers.partition import MOST_CLUSTERS
 SOLVERS = ("sweep", "nodewise", "damped")
 OBJECTIVES = ("tradeoff", "iclust")
 MAX_LABELS = 1000
-ICLUST_BETA = 20.0  # 1/T; Slonim et al. used 15 to 25
+ICLUST_BETA = 20.0  # 1/T where none is given
 KEPT = ("beta_", "n_iter_", "converged_", "n_features_in_", "directed_")  # in model files, beside the posterior
 
 
