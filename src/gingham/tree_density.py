@@ -40,7 +40,7 @@ class TreeDensity:
     roots: Floats
 
     @cached_property
-    def _conditional(self) -> list[Floats]:
+    def conditional(self) -> list[Floats]:
         """ln p(item | its cluster) of every node, by item."""
         result = []
         for law, mode in zip((*self.leaves, *self.inner), self.tree.tables):
@@ -53,7 +53,7 @@ class TreeDensity:
         at, items_at = clusters_of(self.tree, self.labels, codes, self.widths)
         known = np.all([np.asarray(code) >= 0 for code in codes], axis=0)
         density = np.log(self.roots[tuple(at[root] for root in self.tree.roots)])
-        for conditional, items in zip(self._conditional, items_at):
+        for conditional, items in zip(self.conditional, items_at):
             density = density + conditional[items]
         return np.where(known, density, -np.inf)
 

@@ -29,6 +29,7 @@ from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.posterior import Posterior, contract
 from gingham.structure import Structure
+from gingham.tree_density import TreeDensity
 
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried
 
@@ -66,16 +67,22 @@ class CoClusterDensity:
 
 def certify_density(
     model: Any, X: Any, *, sample_weight: Any = None, delta: float = 0.05
-) -> tuple[Certificate, CoClusterDensity]:
+) -> tuple[Certificate, CoClusterDensity | TreeDensity]:
     """A guarantee on the expected code length −E ln p̃ (nats a tuple), and the density it is about.
 
     Parameters
     ----------
-    model : fitted estimator with ``posterior_``, Posterior, or sequence of (n_i, m_i) assignments
+    model : fitted estimator with ``posterior_`` (or a density tree), Posterior, or sequence of (n_i, m_i) assignments
         With bare assignments, X holds codes 0, …, n_i − 1.
     X : ids (N, d), one row per observed co-occurrence, or a Sample
     sample_weight : whole numbers, optional
     """
+    fitted = getattr(model, "density_", None)
+    if isinstance(fitted, TreeDensity):
+        from gingham.certificates.tree_density import certify_tree_density
+
+        sample = Sample.of(id_columns(X).columns, None, sample_weight, modes=fitted.tree.columns())
+        return certify_tree_density(fitted, sample, delta), fitted
     posterior, sample = _prepare(model, X, sample_weight)
     d = sample.n_modes
     n = whole(sample.n_tuples)

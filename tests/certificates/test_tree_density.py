@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+import gingham as gg
+from gingham.certificates.tree_density import certify_tree_density
+from gingham.data import Sample
+from gingham.datasets.trees import make_sequences
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    data = make_sequences(30000, n_residues=4, n_clusters=3, n_inner=2, random_state=0)
+    model = gg.TreeCoClustering(
+        3, ((0, 1, 2), (2, 3, 2)), tied=((0, 1, 2, 3), (4, 5)), loss="density", n_init=2, random_state=0
+    ).fit(data.X[:10000])
+    return model, data
+
+
+def test_code_length_is_observed_covered_and_below_uniform(fitted):
+    model, data = fitted
+    certificate, density = gg.certify_density(model, data.X[:10000])
+    assert density is model.density_
+    assert certificate.empirical == pytest.approx(-model.score(data.X[:10000]))
+    assert -model.score(data.X[10000:]) < certificate.value < certificate.parameters["uniform"]
+
+
+def test_shared_clusterings_are_paid_once_and_more_data_costs_less(fitted):
+    model, data = fitted
+    few, _ = gg.certify_density(model, data.X[:1000])
+    many, _ = gg.certify_density(model, data.X[:10000])
+    assert many.value - many.empirical < few.value - few.empirical
+    assert sum("who belongs where" in name for name in many.terms) == 2  # one table of leaves, one of merges
+
+
+def test_weights_must_be_counts(fitted):
+    model, data = fitted
+    tree = model.density_.tree
+    sample = Sample.of(list(data.X[:50].T), None, np.full(50, 0.5), modes=tree.columns())
+    with pytest.raises(gg.RefusedCertificate, match="whole numbers"):
+        certify_tree_density(model.density_, sample)
