@@ -109,6 +109,7 @@ def test_self_loops_are_left_out_with_a_note():
         (np.zeros((4, 4)), {}, "0 edges"),
         ([(0, 1), (1, 2, 3)], {}, "same number"),
         (3.0, {}, "no graph"),
+        ([], {}, "empty"),
     ],
 )
 def test_bad_graphs_are_refused_with_a_sentence(graph, options, words):

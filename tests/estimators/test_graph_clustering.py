@@ -2,6 +2,7 @@
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
@@ -86,6 +87,17 @@ def test_hyperedges():
     assert same > 5 * mixed
     totals = model.trace_.totals[np.array(model.trace_.factors) == 1]
     assert np.all(np.diff(totals) <= 1e-8 * totals[0])
+
+
+def test_labelled_sets_of_four():
+    rng = np.random.default_rng(0)
+    z = np.arange(24) % 2
+    sets = np.unique([np.sort(rng.choice(24, 4, replace=False)) for _ in range(400)], axis=0)
+    frame = pd.DataFrame(sets, columns=list("abcd"))
+    frame["weight"] = (z[sets].sum(axis=1) % 4 == 0).astype(float)  # all four on one side
+    model = gg.GraphClustering(2, loss="quadratic", random_state=0).fit(frame, pairs="listed")
+    assert adjusted_rand_score(z, model.labels_) == 1
+    assert model.predict([(0, 2, 4, 6), (0, 1, 2, 3)]) == pytest.approx([1, 0], abs=1e-6)
 
 
 def test_degree_correction_predicts_with_degrees(tmp_path):

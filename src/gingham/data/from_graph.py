@@ -189,6 +189,8 @@ def _from_list(graph: Any, nodes: Any) -> Edges:
             "or a frame."
         ) from None
     widths = {len(row) for row in rows}
+    if not rows:
+        raise GinghamError("The list of edges is empty.")
     if len(widths) != 1 or min(widths) < 2:
         raise GinghamError(f"The edges have {sorted(widths)[:4]} entries; all need the same number, at least two.")
     width = widths.pop()
