@@ -47,9 +47,11 @@ def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
             return _read(archive, str(name))
     except (zipfile.BadZipFile, EOFError, zipfile.LargeZipFile, NotImplementedError, OSError):
         raise GinghamError(f"{str(name)!r} is not a gingham model file, or it is damaged (truncated?).") from None
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError) as error:
-        if isinstance(error, GinghamError):
-            raise
+    except GinghamError:
+        raise
+    except MemoryError:
+        raise GinghamError(f"{str(name)!r} does not fit into memory.") from None
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError):
         raise GinghamError(f"{str(name)!r} is a damaged gingham model file: its manifest is not readable.") from None
 
 

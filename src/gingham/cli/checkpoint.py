@@ -49,8 +49,11 @@ class FileKeeper:
                 f"The checkpoint {str(self.path)!r} belongs to other data or other options. "
                 "Repeat the options of the interrupted run, or leave --resume out to begin again."
             )
-        self.runs = {int(run): kept for run, kept in state["runs"].items()}
-        return sum(len(kept["factors"]) for kept in self.runs.values())
+        try:
+            self.runs = {int(run): kept for run, kept in state["runs"].items()}
+            return sum(len(kept["factors"]) for kept in self.runs.values())
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise GinghamError(f"The checkpoint {str(self.path)!r} is damaged; leave --resume out.") from None
 
     def begin(self) -> int:
         self.count += 1

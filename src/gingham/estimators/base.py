@@ -57,7 +57,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         fitted = revive(kind, state)
         fitted.notes_ = dict(state.get("notes", {}))
-    except (KeyError, TypeError, IndexError) as error:
+    except GinghamError:
+        raise
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise GinghamError(f"{os.fspath(path)!r} is a damaged or foreign model file ({error}).") from None
     return fitted
 
