@@ -19,7 +19,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 import itertools
 
-from gingham.kernels import Rows, accelerated, gather, reference
+from gingham.kernels import Rows, accelerated, device_grid, gather, reference
 
 
 def draw(weights: torch.Tensor, n: int) -> torch.Tensor:
@@ -52,7 +52,7 @@ def planted(shape: tuple[int, ...], n: int, n_labels: int, device: str) -> tuple
 
 def start(shape, m, n_labels, device):
     table = torch.arange(n_labels, device=device).float()
-    cell = accelerated.TableCell((table[:, None] - table[None, :]).abs())
+    cell = device_grid.TableCell((table[:, None] - table[None, :]).abs())
     assigns = [torch.softmax(6 * torch.rand(n, k, device=device), 1) for n, k in zip(shape, m)]
     return cell, assigns, torch.randint(0, n_labels, m, device=device)
 
@@ -66,15 +66,15 @@ def check(device: str) -> dict:
         cell, assigns, answers = start(shape, m, 5, device)
         features = None
         if dense:
-            cell, answers = accelerated.QuadraticCell(), answers.float()
+            cell, answers = device_grid.QuadraticCell(), answers.float()
             features = torch.stack([labels.float() ** k for k in range(3)], 1)
         options = {"half": half, "block_bytes": 2**20}
         saved = accelerated.CACHE_BYTES
         accelerated.CACHE_BYTES = 2048  # many slices and blocks, as in a large problem
-        grid = accelerated.make_grid(
+        grid = device_grid.make_grid(
             codes, None if dense else labels, features, None, shape, cell, assigns, answers, device=device, **options
         )
-        slow = accelerated.make_grid(
+        slow = device_grid.make_grid(
             [c.cpu() for c in codes], None if dense else labels.cpu(), features.cpu().double() if dense else None,
             None, shape, cpu(cell), [q.cpu() for q in assigns], answers.cpu() if not dense else answers.cpu().double(),
             device="cpu", dtype="float64",
@@ -102,7 +102,7 @@ def check(device: str) -> dict:
 
 
 def cpu(cell):
-    return accelerated.TableCell(cell.table.cpu().double()) if hasattr(cell, "table") else cell
+    return device_grid.TableCell(cell.table.cpu().double()) if hasattr(cell, "table") else cell
 
 
 def rows_of(codes, labels, shape, dense) -> Rows:
@@ -139,7 +139,7 @@ def measure(shape, n, m, half: bool, repeats: int, device: str = "cuda", parts: 
     cell, assigns, answers = start(shape, m, 5, device)
     torch.cuda.synchronize()
     began = time.perf_counter()
-    grid = accelerated.make_grid(codes, labels, None, None, shape, cell, assigns, answers, device=device, half=half)
+    grid = device_grid.make_grid(codes, labels, None, None, shape, cell, assigns, answers, device=device, half=half)
     torch.cuda.synchronize()
     out = {"shape": shape, "tuples": n, "clusters": m, "bf16": half, "sort_s": time.perf_counter() - began}
     del codes, labels, assigns
@@ -175,7 +175,7 @@ def reproducible(shape, n, m, device="cuda") -> bool:
         torch.manual_seed(5)
         codes, labels = planted(shape, n, 5, device)
         cell, assigns, answers = start(shape, m, 5, device)
-        grid = accelerated.make_grid(codes, labels, None, None, shape, cell, assigns, answers, device=device)
+        grid = device_grid.make_grid(codes, labels, None, None, shape, cell, assigns, answers, device=device)
         for _ in range(5):
             grid.sweep(1.0)
         results.append([q.clone() for q in grid.assigns])

@@ -8,7 +8,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from test_project import FAST, agrees, numpy_line, problem  # noqa: E402
 
 from gingham.errors import GinghamError  # noqa: E402
-from gingham.kernels import accelerated  # noqa: E402
+from gingham.kernels import accelerated, device_grid  # noqa: E402
 from gingham.solvers import device  # noqa: E402
 from gingham.solvers.projection import Projection  # noqa: E402
 from gingham.solvers.schedule import Down  # noqa: E402
@@ -63,10 +63,10 @@ def test_bfloat16_copies_stay_close():
     grid = random_problem(rng, all_cells()[1], 2, n_rows=60)
     start = random(grid, [3, 2], rng)
     (sample,) = grid.samples
-    cell = accelerated.TableCell(torch.from_numpy(grid.cells[0].table))
+    cell = device_grid.TableCell(torch.from_numpy(grid.cells[0].table))
     totals = []
     for half in (False, True):
-        on_device = accelerated.make_grid(
+        on_device = device_grid.make_grid(
             sample.codes, sample.label_codes, None, sample.weights, sample.shape, cell, start.assign, start.answers[0],
             device="cpu", half=half,
         )  # fmt: skip

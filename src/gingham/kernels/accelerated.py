@@ -1,4 +1,4 @@
-"""torch: `project` and whole sweeps on a GPU. Imports with torch and numpy alone; triton where it is there.
+"""torch: `project` on a GPU (whole sweeps: device_grid). Imports with torch and numpy alone; triton where it is there.
 
 Tuples are sorted once per mode by (block of the other mode, item, label). One program sums the assignments of
 one run of equal keys; the block keeps the gathered rows in the cache, and long runs are cut, so that a popular
@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import Floats
 from gingham.kernels.layout import Rows
 
 try:  # CPU builds of torch come without it
-    from gingham.kernels import gather
+    from gingham.kernels import gather as gather
 except ImportError:  # pragma: no cover - depends on the installation
     gather = None  # type: ignore[assignment]
 
@@ -219,141 +219,6 @@ def _plain_sums(block: Runs, others: Sequence[Any], scale: Any, assigns: Sequenc
         sums[row] = sums[block.n_rows + begin : block.n_rows + end].sum(0)
 
 
-# cells on the device
-
-
-@dataclass(frozen=True, eq=False)
-class TableCell:
-    """A loss table (|Y|, answers): statistics are label histograms."""
-
-    table: Any
-
-    def answer(self, statistics: Any) -> Any:
-        total = statistics.reshape(-1, statistics.shape[-1]).sum(0)
-        empty = statistics.sum(-1, keepdim=True) <= 0
-        return (torch.where(empty, total, statistics) @ self.table.to(statistics.dtype)).argmin(-1)
-
-    def coef(self, answer: Any) -> Any:
-        return self.table.T[answer]
-
-
-@dataclass(frozen=True)
-class QuadraticCell:
-    """Squared error: statistics are (count, sum, sum of squares)."""
-
-    def answer(self, statistics: Any) -> Any:
-        total = statistics.reshape(-1, 3).sum(0)
-        count = statistics[..., 0]
-        return torch.where(count > 0, statistics[..., 1] / count.clamp(min=1e-30), total[1] / total[0].clamp(min=1e-30))
-
-    def coef(self, answer: Any) -> Any:
-        return torch.stack([answer**2, -2.0 * answer, torch.ones_like(answer)], dim=-1)
-
-
-@dataclass(frozen=True)
-class LogCell:
-    """Log loss with every probability at least ``floor``: statistics are label histograms."""
-
-    floor: float
-
-    def answer(self, statistics: Any) -> Any:
-        total = statistics.reshape(-1, statistics.shape[-1]).sum(0)
-        filled = torch.where(statistics.sum(-1, keepdim=True) <= 0, total, statistics)
-        p = filled / filled.sum(-1, keepdim=True)
-        ordered, _ = torch.sort(p, dim=-1)
-        below = torch.arange(p.shape[-1], device=p.device, dtype=p.dtype)
-        kept = p.sum(-1, keepdim=True) - torch.cumsum(ordered, -1) + ordered
-        scale = kept / (1.0 - below * self.floor)
-        first = (ordered >= self.floor * scale).int().argmax(-1, keepdim=True)
-        return torch.clamp(p / torch.gather(scale, -1, first), min=self.floor)
-
-    def coef(self, answer: Any) -> Any:
-        return -torch.log(answer)
-
-
-Cell = TableCell | QuadraticCell | LogCell
-
-
-class Grid:
-    """A co-clustering of one grid that lives on the device: `sweep` never waits for the host.
-
-    Parameters
-    ----------
-    layouts : one Layout per mode
-    assigns : one (n_items, m) tensor per mode, float32 or float64
-    answers : tensor of shape (m_1, …, m_d[, |Y|])
-    half : bool
-        Gather from bfloat16 copies of the assignments; sums stay float32.
-    """
-
-    def __init__(self, layouts: Sequence[Layout], cell: Cell, assigns: Sequence[Any], answers: Any, half: bool) -> None:
-        self.layouts, self.cell, self.half = tuple(layouts), cell, half
-        self.assigns = [q.contiguous() for q in assigns]
-        self.answers = answers
-        self.copies = [self._copy(q) for q in self.assigns]
-        self.mass = [q.mean(0, dtype=torch.float64) for q in self.assigns]
-        self.entropy = [torch.special.xlogy(q, q).sum(dtype=torch.float64) for q in self.assigns]
-        self.buffers = []
-        device = self.assigns[0].device
-        for axis, tuples in enumerate(self.layouts):
-            width = prod(int(q.shape[1]) for j, q in enumerate(self.assigns) if j != axis)
-            fits = tuples.one_hot and self.assigns[0].dtype == torch.float32
-            self.buffers.append(buffer_for(tuples, width, device) if fits else None)
-
-    def _copy(self, q: Any) -> Any:
-        return q.to(torch.bfloat16) if self.half else q
-
-    def sweep(self, beta: float) -> Any:
-        """One pass over all modes. Returns N·L̂ and n Ī of every mode as one device tensor."""
-        for axis in range(len(self.assigns)):
-            loss = self.step(axis, beta)
-        terms = [loss]
-        for q, mass, entropy in zip(self.assigns, self.mass, self.entropy):
-            terms.append(entropy - q.shape[0] * torch.special.xlogy(mass, mass).sum())
-        return torch.stack([term.double() for term in terms])
-
-    def step(self, axis: int, beta: float) -> Any:
-        """q(c|x) ∝ qbar(c) exp(−β G) for one mode, then its mass and the answers (P0 eqs. 40-42)."""
-        q = self.assigns[axis]
-        others = [self.copies[j] for j in range(len(self.assigns)) if j != axis]
-        coef = torch.movedim(self.cell.coef(self.answers), (axis, -1), (0, 1))
-        m = coef.shape[0]
-        weights = coef.reshape(m, -1).to(q.dtype).T.contiguous()
-        log_mass = torch.log(self.mass[axis]).clamp(min=-1e30).to(q.dtype)
-        table = torch.zeros(m, weights.shape[0], dtype=q.dtype, device=q.device)
-        mass = torch.zeros(m, dtype=torch.float64, device=q.device)
-        entropy = torch.zeros((), dtype=torch.float64, device=q.device)
-        for block in self.layouts[axis].blocks:
-            sums = project_block(self.layouts[axis], block, others, self.buffers[axis]).reshape(
-                block.last - block.first, -1
-            )
-            part = q[block.first : block.last]
-            copy = self.copies[axis][block.first : block.last] if self.half else None
-            block_mass, block_entropy = gibbs(log_mass, sums @ weights, beta, part, copy)
-            mass += block_mass
-            entropy += block_entropy
-            table += part.T @ sums
-        self.mass[axis], self.entropy[axis] = mass / q.shape[0], entropy
-        shape = [int(p.shape[1]) for j, p in enumerate(self.assigns) if j != axis]
-        cells = torch.movedim(table.reshape(m, -1, *shape), (0, 1), (axis, -1)).double()
-        self.answers = self.cell.answer(cells)
-        return (self.cell.coef(self.answers).double() * cells).sum()
-
-
-def gibbs(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any | None) -> tuple[Any, Any]:
-    """Fill ``out`` (and its bfloat16 copy) with the new memberships; returns column sums and Σ q ln q."""
-    if gather is not None and cost.is_cuda and cost.dtype == torch.float32:
-        return gather.gibbs_rows(log_mass, cost, beta, out, copy)
-    logits = log_mass - beta * cost
-    out.copy_(torch.softmax(logits, 1))
-    if copy is not None:
-        copy.copy_(out)
-    return out.sum(0, dtype=torch.float64), torch.special.xlogy(out, out).sum(dtype=torch.float64)
-
-
-# doors for numpy callers
-
-
 def device_name() -> str:
     """The device that work would go to."""
     return "cuda" if torch.cuda.is_available() else "cpu"
@@ -376,49 +241,3 @@ def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out:
     )  # fmt: skip
     for block in tuples.blocks:
         out[block.first : block.last] = project_block(tuples, block, tables).cpu().numpy()
-
-
-def make_grid(
-    codes: Sequence[Anything],
-    labels: Anything | None,
-    features: Anything | None,
-    weights: Anything | None,
-    shape: Sequence[int],
-    cell: Cell,
-    assigns: Sequence[Anything],
-    answers: Anything,
-    *,
-    device: str | None = None,
-    dtype: str = "float32",
-    half: bool = False,
-    block_bytes: int = 2**34,
-) -> Grid:
-    """Move a sample and a start to the device and sort it for every mode. Arrays may be numpy or torch."""
-    place = torch.device(device or device_name())
-    kind = getattr(torch, dtype)
-
-    def put(array: Any, kind: Any = None) -> Any:
-        return None if array is None else torch.as_tensor(array).to(place, kind)
-
-    columns = [put(code) for code in codes]
-    tables = [put(q, kind) for q in assigns]
-    n_features = int(cell.coef(put(answers)).shape[-1])
-    layouts = []
-    for axis in range(len(columns)):
-        others = [j for j in range(len(columns)) if j != axis]
-        layouts.append(
-            layout(
-                columns[axis],
-                [columns[j] for j in others],
-                put(labels),
-                put(features, kind),
-                put(weights, kind),
-                shape[axis],
-                n_features,
-                [int(tables[j].shape[1]) for j in others],
-                [shape[j] for j in others],
-                block_bytes,
-                2 if half else 4,
-            )
-        )
-    return Grid(layouts, cell, tables, put(answers), half)

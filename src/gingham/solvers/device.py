@@ -55,19 +55,19 @@ def solve(
             f"backend='torch' serves one grid with table, quadratic or log loss, not {type(problem.cells[0]).__name__} "
             "cells or several relations: use backend='compiled'."
         )
-    from gingham.kernels import accelerated
+    from gingham.kernels import accelerated, device_grid
 
     (sample,), (cell,), (beta,) = problem.samples, problem.cells, problem.betas
     kind = dtype or ("float32" if accelerated.device_name() == "cuda" else "float64")
     one_hot = not isinstance(cell, Quadratic)
     labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
-    grid = accelerated.make_grid(
+    grid = device_grid.make_grid(
         sample.codes,
         sample.label_codes if one_hot else None,
         None if one_hot else cell.features.evaluate(labels),  # type: ignore[union-attr]
         sample.weights,
         sample.shape,
-        _device_cell(cell, accelerated),
+        _device_cell(cell),
         start.assign,
         start.answers[0],
         dtype=kind,
@@ -88,12 +88,14 @@ def solve(
     return replace(solution, posterior=posterior)
 
 
-def _device_cell(cell: CellModel, accelerated: Any) -> Any:
+def _device_cell(cell: CellModel) -> Any:
     """The torch twin of a cell model."""
     import torch
 
+    from gingham.kernels import accelerated, device_grid
+
     if isinstance(cell, TableLoss):
-        return accelerated.TableCell(torch.as_tensor(cell.table).to(accelerated.device_name()))
+        return device_grid.TableCell(torch.as_tensor(cell.table).to(accelerated.device_name()))
     if isinstance(cell, Logarithmic):
-        return accelerated.LogCell(cell.smoothing / cell.alphabet.size)
-    return accelerated.QuadraticCell()
+        return device_grid.LogCell(cell.smoothing / cell.alphabet.size)
+    return device_grid.QuadraticCell()
