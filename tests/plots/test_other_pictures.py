@@ -58,3 +58,15 @@ def test_information_plane_goes_down_with_beta(fits):
     assert [t.get_text() for t in ax.texts] == ["0.1", "1", "3"]
     with pytest.raises(GinghamError):
         information_plane([], sample)
+
+
+def test_path_draws_what_was_measured():
+    from gingham.plots import path
+
+    data = planted_grid((30, 20), (2, 2), 1000, seed=0)
+    model = gg.CoClusteringRegressor(2, alphabet=range(5), random_state=0)
+    ax = path(gg.beta_path(model, data.X, data.y, [0.3, 1.0], cv=2))
+    names = [line.get_label() for line in ax.lines]
+    assert names[0] == "certificate"
+    assert "training (Gibbs)" in names
+    assert len(ax.lines[0].get_xdata()) == 2

@@ -9,6 +9,8 @@ MODULES = {
     "PlantedCounts": "grids",
     "PlantedGraph": "graphs",
     "PlantedGrid": "grids",
+    "PlantedRelations": "shared",
+    "PlantedViews": "shared",
     "data_folder": "fetch",
     "load_biogrid": "public",
     "load_foodmart": "public",
@@ -21,6 +23,8 @@ MODULES = {
     "planted_counts": "grids",
     "planted_graph": "graphs",
     "planted_grid": "grids",
+    "planted_relations": "shared",
+    "planted_views": "shared",
     "similarities": "graphs",
 }
 

@@ -9,6 +9,7 @@ MODULES = {
     "coembedding": "embedding",
     "contingency": "tables",
     "information_plane": "tables",
+    "path": "path",
     "stream": "certificate",
     "tree": "tree",
     "waterfall": "certificate",
