@@ -379,3 +379,18 @@ def test_hard_price_is_never_below_the_true_one(seed):
                 labels = 1 / comb(cells + 1, 1) / comb(cells, ones)
                 alike += partition(one, m[0]) * partition(other, m[1]) * labels
     assert price >= -log(alike) - 1e-9
+
+
+def test_samples_with_another_alphabet_or_numbering_are_refused(fitted):
+    model, X, y = fitted
+    modes = model.posterior_.structure.modes
+    other = Sample.of(X.T, y, modes=modes, alphabet=Alphabet.of((0, 1, 2, 3, 4, 5), given=True))
+    for options in ({}, {"bound": "holdout", "predictor": "median"}):
+        with pytest.raises(GinghamError, match="another alphabet"):
+            certify(model, other, **options)
+    fewer = Sample.of(X[X[:, 0] < 20].T, y[X[:, 0] < 20], alphabet=model.posterior_.cells[0].alphabet)
+    with pytest.raises(GinghamError, match="number both alike"):
+        certify(model, fewer)
+    halves = np.full(len(y), 0.5)
+    with pytest.raises(RefusedCertificate, match="whole numbers"):
+        certify(model, X, y, bound="holdout", sample_weight=halves)

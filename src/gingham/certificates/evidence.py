@@ -258,8 +258,20 @@ def is_graph(posterior: Posterior, relation: int) -> bool:
     return len(factor) == 2 and factor[0] == factor[1] and not isinstance(posterior.structure, Tree)
 
 
+def check_alphabet(cell: CellModel, sample: Sample) -> None:
+    """Label codes mean the same to the sample and to the cells."""
+    letters = getattr(cell, "alphabet", None)
+    if letters is None or sample.alphabet is None:
+        if isinstance(cell, TableLoss):
+            raise GinghamError("The sample has no alphabet, and the loss needs one.")
+        return
+    if letters.size != sample.alphabet.size or (letters.values != sample.alphabet.values).any():
+        raise GinghamError("The sample's labels are numbered by another alphabet than the model's.")
+
+
 def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
     """Refuse samples that no theorem speaks of."""
+    check_alphabet(posterior.cells[relation], sample)
     if not sample.has_counts:
         raise RefusedCertificate(
             "Some weights are not whole numbers. A certificate counts independent tuples, so weights must be counts; "

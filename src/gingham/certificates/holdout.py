@@ -12,7 +12,7 @@ from gingham.cells import CellModel, Logarithmic, Pinball, Quadratic, TableLoss,
 from gingham.certificates.bounds import Bound
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.complexity import FREE, Complexity
-from gingham.certificates.evidence import Evidence, continuous_law, in_full_precision, loss_scale
+from gingham.certificates.evidence import Evidence, check_alphabet, continuous_law, in_full_precision, loss_scale
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.theorems import find
 from gingham.data import Alphabet
@@ -100,6 +100,9 @@ def certify_posterior(
 ) -> Certificate:
     """A guarantee for one predictor of a posterior on tuples that its fit has not seen."""
     cell = posterior.cells[relation]
+    check_alphabet(cell, sample)
+    if not sample.has_counts:
+        raise RefusedCertificate("Some weights are not whole numbers; a certificate counts independent tuples.")
     low, scale = loss_scale(cell)
     name = type(cell).__name__.lower()
     if predictor == "gibbs":

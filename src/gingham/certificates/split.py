@@ -35,7 +35,7 @@ from gingham.certificates.certify import (
     stated_cell,
 )
 from gingham.certificates.complexity import Complexity, against
-from gingham.certificates.evidence import Evidence, in_full_precision, loss_scale
+from gingham.certificates.evidence import Evidence, check_sample, in_full_precision, loss_scale
 from gingham.certificates.holdout import certify_posterior
 from gingham.certificates.law import GibbsLaw
 from gingham.data import Alphabet, OneHot, Sample
@@ -124,6 +124,7 @@ def certify_prior(
         raise RefusedCertificate("The split prior is for losses on an alphabet; use method='holdout' for others.")
     if type(prior) is not Posterior or prior.structure.repeats or prior.structure.frozen:
         raise RefusedCertificate("The split prior is for plain grids; use method='holdout' for other structures.")
+    check_sample(prior, sample, 0)
     low, scale = loss_scale(cell)
     n = int(sample.n_tuples)
     union = {"union over candidates": log(candidates)} if candidates > 1 else {}
