@@ -22,7 +22,8 @@ def test_relations_have_the_planted_risk():
 
 def test_shared_clusters_are_found():
     data = planted_relations({"viewer": 40, "movie": 30, "genre": 9}, n_tuples=3000)
-    model = gg.JointCoClustering({"viewer": 3, "movie": 3, "genre": 3}, random_state=0).fit(data.relations)
+    sizes = {"viewer": 3, "movie": 3, "genre": 3}
+    model = gg.JointCoClustering(sizes, loss="zero-one", beta=3.0, n_init=4, random_state=0).fit(data.relations)
     assert adjusted_rand_score(data.labels["movie"], model.assign_["movie"].argmax(1)) > 0.8
 
 
