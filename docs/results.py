@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_ROWS = 40
+FIRST = ("summary", "means", "mean")
 
 
 def write_results(results: Path, folder: Path) -> None:
@@ -35,7 +36,10 @@ def page(path: Path) -> str:
     settings = content.get("settings") or {}
     if settings:
         parts += ["## Settings", "", *flat_table(settings), ""]
-    parts += ["## Results", "", *tables(content.get("results", {})), ""]
+    results = content.get("results", {})
+    if isinstance(results, dict):  # what is meant to be read first comes first
+        results = {key: results[key] for key in sorted(results, key=lambda key: key not in FIRST)}
+    parts += ["## Results", "", *tables(results), ""]
     return "\n".join(parts)
 
 

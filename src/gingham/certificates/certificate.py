@@ -129,7 +129,7 @@ class Certificate:
             lines.append("This guarantee is empty: it says no more than that losses are bounded.")
         if not self.valid:
             lines.append("WARNING: an assumption below is violated, so this number is no guarantee.")
-        lines += ["", _COVERS.get(self.predictor, f"It covers the predictor {self.predictor!r}, exactly as used.")]
+        lines += ["", self._covers]
         if self.anytime:
             lines.append("It may be recomputed after every new tuple, and one may stop at any time.")
         lines += ["", f"Theorem: {self.reference or self.bound}.", f"  {self.text}" if self.text else ""]
@@ -148,6 +148,13 @@ class Certificate:
         lines += ["", "It rests on:"]
         lines += [f"  [{assumption.status}] {assumption.text}" for assumption in self.assumptions]
         return "\n".join(line for i, line in enumerate(lines) if line or i == 0 or lines[i - 1])
+
+    @property
+    def _covers(self) -> str:
+        """What is covered, in words. Unseen tuples cover the mean prediction directly, without Jensen."""
+        if self.predictor == "mean" and self.bound == "holdout":
+            return "It covers the mean prediction, exactly as used."
+        return _COVERS.get(self.predictor, f"It covers the predictor {self.predictor!r}, exactly as used.")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
