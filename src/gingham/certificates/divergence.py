@@ -6,7 +6,7 @@ from math import exp, inf, log, log1p
 from typing import Any
 
 import numpy as np
-from scipy.fft import irfft, rfft
+from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import gammaln, xlogy
 
 from gingham.arrays import Floats
@@ -206,11 +206,18 @@ def poisson_binomial(probabilities: Floats) -> Floats:
         laws[..., 1:] += moved
     while laws.shape[1] > 1:
         length = 2 * (laws.shape[2] - 1)  # highest count of a pair
-        spectrum = rfft(laws, n=length + 2, axis=2)
-        laws = irfft(spectrum[:, 0::2] * spectrum[:, 1::2], n=length + 2, axis=2)[..., : length + 1]
+        period = next_fast_len(length + 1, real=True)
+        spectrum = rfft(laws, n=period, axis=2)
+        laws = irfft(spectrum[:, 0::2] * spectrum[:, 1::2], n=period, axis=2)[..., : length + 1]
         np.maximum(laws, 0.0, out=laws)
-    result: Floats = laws[:, 0, : n + 1]
-    return result / result.sum(axis=1, keepdims=True)
+        # High counts that are out of reach, and the transform's noise there, are cut off. That makes
+        # E ln N! smaller and the divergence larger, never the other way round.
+        reachable = np.flatnonzero(laws.max(axis=(0, 1)) > 1e-14)
+        laws = laws[..., : reachable[-1] + 1]
+    width = min(laws.shape[2], n + 1)
+    result: Floats = np.zeros((m, n + 1))
+    result[:, :width] = laws[:, 0, :width]
+    return result / np.maximum(result.sum(axis=1, keepdims=True), 1.0)
 
 
 def expected_log_factorials(assign: Floats) -> Floats:
