@@ -65,6 +65,9 @@ def main() -> None:
         parser.add_argument("--peers", default=os.environ.get("GINGHAM_PEERS"), help="Python of the peers")
         parser.add_argument("--one", nargs=2, metavar=("GRAPH", "CHOICE"), help="one fit, printed as JSON")
         parser.add_argument("--only", nargs="*", help="some graphs; the others stay as they are")
+        parser.add_argument(
+            "--choices", nargs="*", default=list(CHOICES), help="some fits; the others stay as they are"
+        )
 
     args = common.arguments(__doc__, "speed_graphs_large", options)
     if args.one:
@@ -82,11 +85,11 @@ def main() -> None:
             keep = upper.row < upper.col
             edges, labels = np.column_stack([upper.row[keep], upper.col[keep]]), graph.labels
             n = len(labels)
-        results[name] = {}
+        results.setdefault(name, {})
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "0.graph.npz"
             np.savez(path, edges=edges.astype(np.int64), n=n, k=10, seed=0, labels=labels)
-            for choice in CHOICES:
+            for choice in args.choices:
                 if choice == "degrees corrected" and name != "email_enron":
                     continue
                 command = [sys.executable, __file__, "--one", str(path), choice]
