@@ -21,6 +21,7 @@ import gingham as gg
 from gingham.certificates import certify, certify_gain, equation15
 from gingham.solvers.duplicates import without_duplicates
 from gingham.solvers.graph_fit import graph_problem
+from gingham.solvers.partition import spectral_labels
 
 N_TRAIN = 445_125
 
@@ -33,9 +34,9 @@ def yeast(args) -> sparse.csr_array:
     return sparse.csr_array(upper + upper.T)
 
 
-def fitted(graph, k: int, beta: float, start, pairs="all"):
+def fitted(graph, k: int, beta: float, start, pairs="all", n_iter: int = 45):
     model = gg.GraphClustering(
-        k, loss="quadratic", beta=beta, solver="nodewise", start=start, max_iter=45, tol=1e-6, random_state=0
+        k, loss="quadratic", beta=beta, solver="nodewise", start=start, max_iter=n_iter, tol=1e-6, random_state=0
     ).fit(graph, pairs=pairs)
     sample = model.sample(graph, pairs=pairs)
     problem = graph_problem(sample, model.posterior_.cells[0], beta)
@@ -73,11 +74,12 @@ def against_beta(graph, betas, n_splits: int, k: int = 71) -> list[dict]:
     for split in range(n_splits):
         chosen = np.random.default_rng(split).choice(len(first), N_TRAIN, replace=False)
         pairs = np.column_stack([first[chosen], second[chosen]])
-        labels = gg.GraphClustering(k, random_state=split, max_iter=5).fit(graph, pairs=pairs).labels_
+        sample = gg.from_graph(graph, pairs=pairs)
+        labels = spectral_labels(sample, k, np.random.default_rng(split), dimensions=20)
         for size in (1, k):
-            for beta in betas if size > 1 else betas[:1]:
+            for beta in betas if size > 1 else (1.0,):
                 start = labels if size > 1 else np.zeros(n, dtype=int)
-                model, merged, sample = fitted(graph, size, beta, start, pairs)
+                model, merged, sample = fitted(graph, size, beta, start, pairs, n_iter=25)
                 everything = model.sample(graph)
                 whole = merged.gibbs_loss(everything) * everything.n_tuples
                 row = {"split": split, "k": size, "beta": beta, **measures(merged, sample)}
@@ -120,9 +122,11 @@ def plot(results: dict, path: Path) -> None:
 
 
 def main() -> None:
-    args = common.arguments(
-        __doc__, "graph_yeast", lambda p: p.add_argument("--only", choices=("beta", "clusters"), help="one experiment")
-    )
+    def options(parser):
+        parser.add_argument("--only", choices=("beta", "clusters"), help="one experiment")
+        parser.add_argument("--betas", type=float, nargs="*", default=[1.0, 8.0, 64.0, 256.0], help="of the first one")
+
+    args = common.arguments(__doc__, "graph_yeast", options)
     graph = yeast(args)
     results: dict = {}
     if args.out.exists():
@@ -133,8 +137,8 @@ def main() -> None:
         results["clusters"] = against_clusters(graph, sizes, (0.6, 256.0))
         common.write(args, settings, results)
     if args.only != "clusters":
-        betas = (1.0,) if args.quick else (1.0, 8.0, 64.0, 256.0)
-        results["beta"] = against_beta(graph, betas, 1)
+        kept = [row for row in results.get("beta", []) if row["k"] > 1 and row["beta"] not in args.betas]
+        results["beta"] = sorted(kept + against_beta(graph, args.betas, 1), key=lambda row: (row["k"], row["beta"]))
         common.write(args, settings, results)
     if "beta" in results and "clusters" in results:
         rows = results["clusters"]
