@@ -3,7 +3,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from gingham import CoClusteringClassifier, CoClusteringRegressor, Committee, GinghamError, RefusedCertificate
-from gingham.certificates import certify, certify_folds, certify_gain, certify_predictions
+from gingham.certificates import certify, certify_folds, certify_gain, certify_predictions, held_out_part
 from gingham.certificates.divergence import kl_upper, ln_xi
 from gingham.certificates.split import random_parts
 
@@ -196,6 +196,8 @@ def test_cross_committee(parts):
     assert certificate.posterior is None
     assert len(certificate.compare()) == 1
     assert "member" in certificate.explain().lower()
+    with pytest.raises(RefusedCertificate, match="cross-committee"):
+        held_out_part(certificate, 10_000)
     with pytest.raises(RefusedCertificate, match="convex"):
         certify_folds(committee, y, loss="zero-one", alphabet=range(1, 6))
     with pytest.raises(GinghamError, match="cross=True"):

@@ -54,6 +54,8 @@ def held_out_part(certificate: Certificate, size: int) -> Certificate:
 def _check(certificate: Certificate, size: int) -> None:
     if certificate.anytime:
         raise RefusedCertificate("Drawn without replacement the anytime property is lost: certify with anytime=False.")
+    if certificate.bound == "folds":
+        raise RefusedCertificate("A cross-committee has no single empirical loss to take off the population's.")
     if size < certificate.n_tuples:
         raise GinghamError(f"A population of {size} cannot contain {certificate.n_tuples} different tuples.")
 
