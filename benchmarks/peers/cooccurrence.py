@@ -85,29 +85,38 @@ def main() -> None:
         seeds = range(args.seed, args.seed + (2 if args.quick else 5))
         extra = seeds[:2] if large else seeds
         peer, peer_cpu, target = SETS[name]
-        found = {
-            "clusters": k,
-            "blocks": medians([measure(ours(k, k, s), counts, truth) for s in seeds])
-            | {"target": target, "coclustinfo_ten_starts": peer, "coclustinfo_cpu_s": peer_cpu},
-            "rows": {"ours": medians([measure(ours(k, None, s), counts, truth) for s in seeds])},
+        found = results.setdefault(name, {"clusters": k})
+        variants = {
+            "blocks": (lambda s, k=k: ours(k, k, s), seeds),
+            "rows, ours": (lambda s, k=k: ours(k, None, s), seeds),
+            "rows, sib": (lambda s, k=k: sib(k, s), seeds),
+            "rows, sib on counts": (lambda s, k=k: sib(k, s, False), extra),
+            "rows, ours uniform": (lambda s, k=k: ours(k, None, s, weighting="uniform"), extra),
+            "rows, ours random start": (lambda s, k=k: ours(k, None, s, start="random"), extra),
+            "rows, ours uniform random start": (
+                lambda s, k=k: ours(k, None, s, start="random", weighting="uniform"),
+                extra,
+            ),
         }
-        rows = found["rows"]
-        if with_sib:
-            rows["sib"] = medians([measure(sib(k, s), counts, truth) for s in seeds])
-            rows["cpu_ratio"] = rows["ours"]["cpu_s"] / rows["sib"]["cpu_s"]
-            rows["nmi_difference"] = rows["ours"]["nmi"] - rows["sib"]["nmi"]
-            rows["ari_difference"] = rows["ours"]["ari"] - rows["sib"]["ari"]
-            rows["sib, counts"] = medians([measure(sib(k, s, False), counts, truth) for s in extra])
-        rows["ours, uniform rows"] = medians(
-            [measure(ours(k, None, s, weighting="uniform"), counts, truth) for s in extra]
-        )
-        rows["ours, random start"] = medians([measure(ours(k, None, s, start="random"), counts, truth) for s in extra])
-        rows["ours, uniform rows, random start"] = medians(
-            [measure(ours(k, None, s, start="random", weighting="uniform"), counts, truth) for s in extra]
-        )
-        results[name] = found
-        print(name, json.dumps(found, indent=1))
-        write(args, {"seeds": 5, "tol": 1e-3, "start": "merged"}, results, ["sib-clustering"])
+        for variant, (make, wanted) in variants.items():
+            if variant in found or ("sib" in variant and not with_sib):
+                continue
+            found[variant] = medians([measure(make(s), counts, truth) for s in wanted])
+            if variant == "blocks":
+                found[variant] |= {
+                    "target": target,
+                    "coclustinfo_ten_starts": peer,
+                    "coclustinfo_cpu_s": peer_cpu,
+                }
+            if variant == "rows, sib":
+                mine = found["rows, ours"]
+                found["ours against sib"] = {
+                    "cpu_ratio": mine["cpu_s"] / found[variant]["cpu_s"],
+                    "nmi_difference": mine["nmi"] - found[variant]["nmi"],
+                    "ari_difference": mine["ari"] - found[variant]["ari"],
+                }
+            print(name, variant, found[variant], flush=True)
+            write(args, {"seeds": 5, "tol": 1e-3, "start": "merged"}, results, ["sib-clustering"])
 
 
 if __name__ == "__main__":

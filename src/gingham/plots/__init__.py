@@ -5,6 +5,7 @@ from typing import Any
 
 # public name → module of this package
 MODULES = {
+    "characteristic": "characteristic",
     "checkerboard": "checkerboard",
     "coembedding": "embedding",
     "contingency": "tables",
