@@ -112,8 +112,8 @@ def plot(results: dict, path: Path) -> None:
         sizes = [r["k"] for r in chosen]
         right.plot(sizes, [r["train"] for r in chosen], f"C0{style}", label=f"train, β={beta:g}")
         right.plot(sizes, [r["eq15"] for r in chosen], f"C3{style}", label=f"bound (15), β={beta:g}")
-        total = [constant["log_wealth"] + min(r["gain"], 0) for r in chosen]
-        right.plot(sizes, total, f"C2{style}", label=f"log-wealth with gain, β={beta:g}")
+        total = [constant["log_wealth"] + (r["gain"] if r["k"] > 1 else 0.0) for r in chosen]
+        right.plot(sizes, total, f"C2{style}", label=f"constant's log-wealth + gain (δ = .1 in all), β={beta:g}")
     right.axhline(constant["train"], color="0.6", lw=1, label="loss of the constant")
     right.set(xlabel="number of clusters", title="all pairs")
     right.legend(fontsize=6)
