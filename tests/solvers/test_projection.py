@@ -11,7 +11,7 @@ from gingham.cells import Absolute, ZeroOne
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.problem import Problem
-from gingham.solvers.certified import Certified, certificate, merge_pair, prune
+from gingham.solvers.certified import Certified, certificate, facts, local_table, merge_pair, prune
 from gingham.solvers.loop import best_of
 from gingham.solvers.projection import Projection, half_step
 from gingham.solvers.schedule import Constant, Down
@@ -191,11 +191,44 @@ def test_certificate_descends_and_prefers_the_right_size():
     sample = Sample.of(list(X.T), y, alphabet=FIVE)
     problem = Problem.grid(sample, cell, 1.0)
     start = Projection(Down()).solve(problem, make_start("spectral", problem, (6, 5), np.random.default_rng(0)))
-    plain = certificate(start.posterior, sample, cell)[0]
-    lower = certificate(Certified().solve(problem, start.posterior).posterior, sample, cell)[0]
+    plain = certificate(start.posterior, sample, cell)
+    lower = certificate(Certified().solve(problem, start.posterior).posterior, sample, cell)
     merged = Certified(merge=True).solve(problem, start.posterior).posterior
-    assert certificate(merged, sample, cell)[0] <= lower <= plain
+    assert certificate(merged, sample, cell) <= lower <= plain
     assert merged.n_clusters == (3, 2)
+
+
+@pytest.mark.parametrize("bound", ["log-wealth", "type-kl", "kl", "split-kl", "bernstein", "theorem-7", "theorem-1"])
+def test_every_bound_can_be_descended_on(bound):
+    X, y, *_ = planted(np.random.default_rng(0), n_rows=3000)
+    cell = Absolute(FIVE)
+    sample = Sample.of(list(X.T), y, alphabet=FIVE)
+    problem = Problem.grid(sample, cell, 1.0)
+    start = (
+        Projection(Down()).solve(problem, make_start("spectral", problem, (6, 5), np.random.default_rng(0))).posterior
+    )
+    lower = Certified(bound=bound).solve(problem, start).posterior
+    merged = Certified(bound=bound, merge=True).solve(problem, start).posterior
+    values = [certificate(p, sample, cell, bound) for p in (start, lower, merged)]
+    assert values[1] <= values[0] + 1e-9
+    assert values[2] < values[0]
+    assert values[2] <= values[1] + 1e-9
+
+
+def test_the_table_of_a_bound_is_its_derivative():
+    """Moving a little mass along the table changes the bound as the table says."""
+    X, y, *_ = planted(np.random.default_rng(0))
+    cell, sample = Absolute(FIVE), Sample.of(list(X.T), y, alphabet=FIVE)
+    posterior = random(Problem.grid(sample, cell, 1.0), [3, 2], np.random.default_rng(0))
+    exact = local_table(posterior, sample, cell, "log-wealth")
+    from gingham.certificates.theorems import find
+
+    law, price, n = facts(posterior, sample, cell, "exact")
+    kl = local_table(posterior, sample, cell, "kl")
+    assert kl[0, 4] > kl[0, 1] > kl[0, 0] == 0  # the kl bound sees the mean only: its table is linear in the loss
+    np.testing.assert_allclose(kl / kl[0, 4], cell.table / 4, atol=1e-3)
+    assert (np.diff(exact[0]) > 0).all()
+    assert find("kl").function(law, price, n, 0.05).value > law.mean
 
 
 def test_pruning_changes_nothing_and_merging_is_a_union():

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import Anything, Floats
 from gingham.cells import CellModel, make_cell, needs_alphabet
+from gingham.certificates.theorems import THEOREMS
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
 from gingham.estimators.base import expand_clusters, stderr_progress
@@ -28,7 +29,7 @@ from gingham.solvers.schedule import Constant, Down, Schedule
 from gingham.starts import make_start
 
 MAX_LABELS = 1000
-OBJECTIVES = ("tradeoff", "certificate")
+OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
 
 
 class _CoClustering(TransformerMixin, GrowingGrid):
@@ -92,8 +93,9 @@ class _CoClustering(TransformerMixin, GrowingGrid):
 
         solution = best_of(solver, problem, starts(), self.n_init, callback)
         by_size = isinstance(self.n_clusters, str)  # "auto"
-        if self.objective == "certificate" and not solution.interrupted:  # the certificate chooses
-            certified = Certified(replace(solver, schedule=Constant()), merge=by_size)
+        if self.objective != "tradeoff" and not solution.interrupted:  # the certificate chooses
+            bound = "log-wealth" if self.objective == "certificate" else self.objective
+            certified = Certified(replace(solver, schedule=Constant()), merge=by_size, bound=bound)
             solution = best_of(certified, problem, [solution.posterior], 1, callback)
         elif by_size:
             solution = merge_and_settle(problem, solution, solver)
@@ -200,7 +202,7 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
         Starts; the lowest objective is kept.
     max_iter, tol : int, float
         Stop after so many sweeps, or when the objective changes relatively by less than ``tol``.
-    objective : {"tradeoff", "certificate"}
+    objective : {"tradeoff", "certificate"} or the name of a bound ("kl", "type-kl", "theorem-7", …)
         "certificate" goes on from there and minimises the log-wealth certificate itself; with
         ``n_clusters="auto"`` it also merges clusters and keeps the size with the lowest certificate.
     backend : {"auto", "compiled", "reference", "torch"}

@@ -1,4 +1,4 @@
-"""Minimise the certificate itself: alternate the ν of log-wealth with projections, and merge clusters by it."""
+"""Minimise a certificate itself by projections on its linear part, and merge clusters by it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from gingham.arrays import Floats
 from gingham.cells import CellModel, TableLoss
 from gingham.certificates import complexity
-from gingham.certificates.bounds import GRID, effective_loss, log_wealth
+from gingham.certificates.bounds import effective_loss
 from gingham.certificates.divergence import log_binomial
 from gingham.certificates.law import GibbsLaw
+from gingham.certificates.theorems import find
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior
@@ -26,14 +28,17 @@ DELTA = 0.05
 
 @dataclass(frozen=True)
 class Certified:
-    """Descend on log-wealth, for a table loss on one grid (docs/theory/log_wealth).
+    """Descend on a certificate itself, for a table loss on one grid.
 
-    For fixed ν the bound is a monotone function of N·E_Q[−ln(1 − ℓ/ν)] + KL(Q‖P), which is P0's
-    trade-off with β = 1 and that table; so Algorithm 1 minimises it, with nĪ for the partition part of
-    KL. Between runs ν is set to its best value.
+    A bound is a function of the law of the loss and of the complexity. Linearised at the present posterior it is
+    P0's trade-off with β = 1 and a table of its own (`local_table`), which Algorithm 1 minimises, with nĪ for the
+    partition part of KL; then it is linearised anew. For log-wealth at its best ν the table is exact, −ln(1 − ℓ/ν)
+    (docs/theory/log_wealth). The best posterior on the way is kept.
 
     Attributes
     ----------
+    bound : str
+        Any bound for all posteriors: "log-wealth", "type-kl", "kl", "split-kl", "bernstein", "theorem-7", "theorem-1".
     merge : bool
         Whether to go on by merging clusters one pair at a time, down to a single cell, and to return
         the size with the lowest certificate. The bound holds for all sizes at once (the number of
@@ -43,6 +48,7 @@ class Certified:
     inner: Projection = field(default_factory=lambda: Projection(Constant()))
     merge: bool = False
     n_rounds: int = 20
+    bound: str = "log-wealth"
 
     @property
     def max_iter(self) -> int:
@@ -61,10 +67,10 @@ class Certified:
                 f"not {type(cell).__name__}."
             )
         best = solution = self._descend(problem, start, report)
-        lowest = certificate(solution.posterior, sample, cell)[0]
+        lowest = certificate(solution.posterior, sample, cell, self.bound)
         if self.merge:
             for posterior in self._coarser(problem, solution):
-                value = certificate(posterior, sample, cell)[0]
+                value = certificate(posterior, sample, cell, self.bound)
                 if value < lowest:
                     lowest, best = value, replace(solution, posterior=posterior)
             best = self._descend(problem, prune(best.posterior), report)
@@ -74,44 +80,74 @@ class Certified:
         self, problem: Problem, posterior: Posterior, report: Callable[[int, float, Objective], None] | None
     ) -> Solution:
         (sample,), (cell,) = problem.samples, problem.cells
-        value, nu = certificate(posterior, sample, cell)
+        lowest, best = certificate(posterior, sample, cell, self.bound), posterior
         for _ in range(self.n_rounds):
-            solution = self.inner.solve(*at_nu(problem, posterior, nu), report)
+            solution = self.inner.solve(*linearised(problem, posterior, self.bound), report)
             posterior = replace(solution.posterior, cells=(cell,))
-            before, (value, nu) = value, certificate(posterior, sample, cell)
-            if solution.interrupted or before - value < 1e-6:
+            value = certificate(posterior, sample, cell, self.bound)
+            gained = lowest - value
+            if gained > 0:
+                lowest, best = value, posterior
+            if solution.interrupted or gained < 1e-6:
                 break
-        return replace(solution, posterior=posterior)
+        return replace(solution, posterior=best)
 
     def _coarser(self, problem: Problem, solution: Solution) -> Iterator[Posterior]:
         """Ever coarser checkerboards: merge the cheapest pair, let items settle, repeat."""
-        (sample,), (cell,) = problem.samples, problem.cells
+        (cell,) = problem.cells
         settle = replace(self.inner, max_iter=5)
         posterior = prune(solution.posterior)
         while max(posterior.n_clusters) > 1 and not solution.interrupted:
-            _, nu = certificate(posterior, sample, cell)
-            local, posterior = at_nu(problem, posterior, nu)
+            local, posterior = linearised(problem, posterior, self.bound)
             posterior = merge_cheapest(local, posterior)
             posterior = replace(settle.solve(local, posterior).posterior, cells=(cell,))
             yield posterior
 
 
-def at_nu(problem: Problem, posterior: Posterior, nu: float) -> tuple[Problem, Posterior]:
-    """The trade-off that descends on log-wealth at one ν, and the posterior in its terms."""
-    cell = problem.cells[0]
-    table = TableLoss(cell.alphabet, effective_loss(cell.table / cell.range, nu))  # type: ignore[attr-defined]
+def linearised(problem: Problem, posterior: Posterior, bound: str) -> tuple[Problem, Posterior]:
+    """The trade-off that descends on a bound near a posterior, and the posterior in its terms."""
+    (sample,), (cell,) = problem.samples, problem.cells
+    table = TableLoss(cell.alphabet, local_table(posterior, sample, cell, bound))  # type: ignore[attr-defined]
     return replace(problem, cells=(table,), betas=(1.0,)), replace(posterior, cells=(table,))
 
 
-def certificate(posterior: Posterior, sample: Sample, cell: CellModel) -> tuple[float, float]:
-    """Log-wealth of a posterior in the loss's own unit, and the ν that attains it."""
+def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: str, step: float = 1e-4) -> Floats:
+    """τ(ℓ) = (∂B/∂p(ℓ)) / (N ∂B/∂KL) of every entry of the loss table: N·E τ + KL falls as the bound B does."""
+    theorem = find(bound)
+    scaled = cell.table / cell.range  # type: ignore[attr-defined]
+    law, price, n = facts(posterior, sample, cell, theorem.price)
+    now = theorem.function(law, price, n, DELTA)
+    if theorem.name == "log-wealth":
+        return effective_loss(scaled, now.parameters["nu"])
+    values = np.unique(scaled)
+    weights = np.array([float(law.weights[law.values == v].sum()) for v in values])
+
+    def at(shares: Floats, complexity: float) -> float:
+        return theorem.function(GibbsLaw.of(values, shares, values), complexity, n, DELTA).value
+
+    base = at(weights, price)
+    more = max(1.0, 1e-3 * price)
+    per_nat = max((at(weights, price + more) - base) / more, 1e-300)
+    slopes = np.array([(at((1 - step) * weights + step * unit, price) - base) / step for unit in np.eye(len(values))])
+    table = slopes[np.searchsorted(values, scaled)] / (per_nat * n)
+    return table - table.min()  # a constant changes nothing
+
+
+def facts(posterior: Posterior, sample: Sample, cell: CellModel, kind: str) -> tuple[GibbsLaw, float, int]:
+    """The law of the scaled loss, KL(Q‖P) and N: all that a bound needs."""
     law = posterior.loss_law(sample)
+    support = np.unique(cell.table) / cell.range if isinstance(cell, TableLoss) else None
     names = [f"{i}" for i in range(posterior.structure.n_modes)]
-    price = complexity.of_posterior(dict(zip(names, posterior.assign)), posterior.answers[0], cell.n_answers or 1)
-    bound = log_wealth(
-        GibbsLaw.of(law.values / cell.range, law.weights), price.total, int(sample.n_tuples), DELTA, GRID
+    price = complexity.of_posterior(
+        dict(zip(names, posterior.assign)), posterior.answers[0], cell.n_answers or 1, kind=kind
     )
-    return bound.value * cell.range, bound.parameters["nu"]
+    return GibbsLaw.of(law.values / cell.range, law.weights, support), price.total, int(sample.n_tuples)
+
+
+def certificate(posterior: Posterior, sample: Sample, cell: CellModel, bound: str = "log-wealth") -> float:
+    """A bound of a posterior in the loss's own unit."""
+    theorem = find(bound)
+    return theorem.function(*facts(posterior, sample, cell, theorem.price), DELTA).value * cell.range
 
 
 def merge_cheapest(problem: Problem, posterior: Posterior) -> Posterior:
