@@ -116,7 +116,8 @@ def plot(results: dict, path: Path) -> None:
         right.plot(sizes, total, f"C2{style}", label=f"constant's log-wealth + gain (δ = .1 in all), β={beta:g}")
     right.axhline(constant["train"], color="0.6", lw=1, label="loss of the constant")
     right.set(xlabel="number of clusters", title="all pairs")
-    right.legend(fontsize=6)
+    right.set_ylim(top=0.0068)
+    right.legend(fontsize=6, loc="upper left")
     figure.tight_layout()
     figure.savefig(path, dpi=80)
 
