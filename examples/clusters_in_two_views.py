@@ -1,4 +1,8 @@
-"""Clusters that two views agree on, in a background that agrees on nothing, with a certificate.
+"""
+Clusters in two views
+=====================
+
+Clusters that two views agree on, in a background that agrees on nothing, with a certificate.
 
 Run: ``python examples/clusters_in_two_views.py``
 """

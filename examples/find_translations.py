@@ -1,4 +1,8 @@
-"""Text in, text out: learn from aligned sentences, then find the translation of sentences never seen together.
+"""
+Finding translations
+====================
+
+Text in, text out: learn from aligned sentences, then find the translation of sentences never seen together.
 
 Run: ``python examples/find_translations.py``
 
