@@ -105,7 +105,9 @@ def main():
     for split in range(first, last):
         order = np.random.default_rng(args.seed + split).permutation(len(texts[0]))
         inside, outside = vectorised(texts, order[:TRAIN], order[TRAIN : TRAIN + TEST], args.kind)
-        splits[str(split)] = {str(s): one_split(inside[:s], outside[:s], split < CHOOSE) for s in (2, 3, 4)}
+        splits[str(split)] = {
+            str(s): one_split(inside[:s], outside[:s], args.kind == "tf-idf" and split < CHOOSE) for s in (2, 3, 4)
+        }
         results[args.kind] = {"table": summary(splits), "splits": splits}
         write(
             args,
