@@ -150,6 +150,18 @@ def summary(folds: dict) -> dict:
     return out
 
 
+def rates(t: Table) -> dict:
+    """How much the true rates of rows and of columns differ: spread of their means beyond sampling noise."""
+    counts = t.y - t.shift
+    out = {"mean": counts.mean(), "variance": counts.var()}
+    for axis, name in enumerate(("rows", "columns")):
+        n = np.bincount(t.X[:, axis])
+        means = np.bincount(t.X[:, axis], counts) / n
+        excess = np.average((means - counts.mean()) ** 2, weights=n) - counts.var() * len(n) / len(counts)
+        out[f"standard deviation of rates of {name}"] = np.sqrt(max(excess, 0.0))
+    return out
+
+
 def main() -> None:
     def options(parser):
         parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
@@ -174,6 +186,8 @@ def main() -> None:
             folds = results.setdefault(name, {"folds": {}})["folds"]
             folds[str(k)] = found
             results[name]["summary"] = summary(folds)
+            if name == "foodmart":
+                results[name]["rates"] = rates(table(name, args.data))
             write(args, settings, results)
             print(name, k, found, flush=True)
 
