@@ -13,7 +13,6 @@ median of the averaged label distribution for committees. Every setting is fixed
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -28,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from ratings_peers import METHODS as PEERS
 
 import gingham as gg
-from common import arguments, load, write
+from common import arguments, load, previous, write
 
 OURS = {
     "layered": "LayeredCoClusteringRegressor (defaults)",
@@ -151,14 +150,10 @@ def summary(by_split: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     args = arguments(__doc__ or "", "peers_ratings", options)
-    results: dict[str, Any] = {"by_split": {}}
-    if args.out.exists():
-        results = json.loads(args.out.read_text())["results"]
     wanted = args.methods.split(";")
     names = [m for m in wanted if m in OURS] + [p for p in PEERS if "peers" in wanted or p in wanted]
     for split in args.splits.split(","):
         train, test, genres = split_of(args.data, split)
-        here = results["by_split"].setdefault(split, {})
         for name in names:
             if name in PEERS:
                 found = run_peer(name, train, test, args.seed, args.peers_python)
@@ -166,13 +161,15 @@ def main() -> None:
                 continue
             else:
                 found = run_ours(name, train, test, genres, args.seed)
-            here[OURS.get(name, name)] = found
             print(
                 split,
                 OURS.get(name, name),
                 {k: round(v, 4) for k, v in found.items() if isinstance(v, float)},
                 flush=True,
             )
+            # Read again: another part of the run may have written in the meantime.
+            results = previous(args) or {"by_split": {}}
+            results["by_split"].setdefault(split, {})[OURS.get(name, name)] = found
             results["summary"] = summary(results["by_split"])
             write(args, {"measures": "rmse, mae: real-valued; label: whole stars", "clip": [1, 5]}, results)
 

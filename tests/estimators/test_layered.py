@@ -128,7 +128,10 @@ def test_side_information_places_new_films() -> None:
         ({"n_sweeps": 10}, "burn_in"),
         ({"noise": -1.0}, "noise"),
         ({"n_layers": -1}, "n_layers"),
+        ({"n_layers": "many"}, "n_layers"),
         ({"n_clusters": 300}, "254"),
+        ({"n_clusters": "many"}, "n_clusters"),
+        ({"side_weight": -1.0}, "side_weight"),
         ({"side": {"film": ([1], [[1]])}}, "film"),
         ({"side": {1: ([1, 1], [[1], [0]])}}, "distinct"),
         ({"side": {1: ([1, 2], [[7], [0]])}}, "yes or no"),
@@ -149,3 +152,20 @@ def test_labels_need_a_finite_set(fitted) -> None:
     continuous = gg.LayeredCoClusteringRegressor(**SMALL).fit(X, np.random.default_rng(0).normal(size=len(X)))
     with pytest.raises(gg.GinghamError, match="alphabet"):
         continuous.predict(X, rule="label")
+
+
+def test_size_is_chosen_from_the_training_data_alone() -> None:
+    """One layer of 3 × 3 is the truth: the search leaves the middle of the ladder and says what it tried."""
+    X, y = ratings()
+    settings = {"n_chains": 1, "n_sweeps": 30, "n_pilots": 1, "random_state": 0}
+    model = gg.LayeredCoClusteringRegressor(**settings).fit(X, y)
+    choice = model.selection_
+    tried = {row[:2]: row[3] for row in choice.tried}
+    assert {(n, (8, 8)) for n in (6, 10, 15)} <= set(tried)
+    assert tried[choice.n_layers, choice.n_clusters] == min(tried.values())
+    assert choice.n_layers < 10
+    assert len(model.layers_) == choice.n_layers
+    again = gg.LayeredCoClusteringRegressor(**settings, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(again.predict(X[:50]), model.predict(X[:50]))
+    few = gg.LayeredCoClusteringRegressor(**settings).fit(X[:900], y[:900])
+    assert (few.selection_.n_layers, few.selection_.n_clusters, few.selection_.tried) == (10, (8, 8), ())

@@ -17,9 +17,11 @@ from gingham.solvers.layers import (
     pool_pilots,
     run_chain,
     run_pilot,
+    sizes,
     solve,
 )
 from gingham.solvers.layers.sampled import with_average
+from gingham.solvers.layers.sizes import climb
 from gingham.solvers.schedule import Constant
 
 
@@ -151,3 +153,47 @@ def test_side_table_places_items_without_labels() -> None:
     found = draws.predict([np.tile(np.arange(30), 10), new]).mean
     truth = np.where(np.tile(taste, 10) == group[new], 1.0, -1.0)
     assert np.mean(np.sign(found) == truth) > 0.95
+
+
+def test_climbing_goes_on_while_the_end_is_best_and_asks_once() -> None:
+    asked: list[int] = []
+
+    def errors(best):
+        def of(which):
+            asked.extend(which)
+            return [abs(i - best) for i in which]
+
+        return of
+
+    for best in range(7):
+        asked.clear()
+        assert climb(7, 3, errors(best)) == best
+        assert len(asked) == len(set(asked))
+        assert {2, 3, 4} <= set(asked)
+        assert len(asked) == {0: 5, 1: 5, 2: 4, 3: 3, 4: 4, 5: 5, 6: 5}[best]
+    assert climb(1, 0, errors(0)) == 0
+
+
+@pytest.mark.parametrize("auto", ["n_layers", "n_clusters", "side_weight"])
+def test_sizes_are_settled_by_the_least_held_out_error(auto, monkeypatch) -> None:
+    """Pilots are replaced by a known error; what is given stays, what is open goes where the error is least."""
+    sample = planted(n=(90, 80))
+    best = {"n_layers": 2, "n_clusters": 5, "side_weight": 0.25}
+
+    def run(sample, sides, shape, seed):
+        found = {"n_layers": shape.n_layers, "n_clusters": shape.n_clusters[0], "side_weight": sides[1].weight}
+        gap = np.array([abs(np.log(found[name] / best[name])) for name in best])
+        return sizes.PilotRun(np.ones(1), 1.0 + np.array([gap.sum()]), np.zeros(1), np.ones(1))
+
+    monkeypatch.setattr(sizes, "run_pilot", run)
+    given = sizes.Size(7, 4, 0.7)._replace(**{auto: "auto"})
+    search = sizes.choose_size(
+        sample, (None, some_side(80)), given, lambda m: (m, m), True, np.random.SeedSequence(0),
+        lambda calls: [call() for call in calls],
+    )  # fmt: skip
+    expected = {"n_layers": 7, "n_clusters": 4, "side_weight": 0.7, auto: best[auto]}
+    assert search.shape == Shape(expected["n_layers"], (expected["n_clusters"],) * 2)
+    assert search.sides[1].weight == expected["side_weight"]
+    chosen = (search.choice.n_layers, search.choice.n_clusters, search.choice.side_weight)
+    assert chosen == min(search.choice.tried, key=lambda row: row[-1])[:3]
+    assert "least error" in str(search.choice)

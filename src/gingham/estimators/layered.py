@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from math import prod
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import Anything, Floats
 from gingham.data import Alphabet, Mode, Sample
-from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
 from gingham.estimators.base import TupleModel, expand_clusters
 from gingham.estimators.coclustering import numeric_labels
+from gingham.estimators.side_tables import side_tables
 from gingham.solvers.layers import (
     Draws,
     LayerData,
@@ -32,7 +34,9 @@ from gingham.solvers.layers import (
     solve,
 )
 from gingham.solvers.layers.folding import extended, fold_in
+from gingham.solvers.layers.pilot import PilotRun
 from gingham.solvers.layers.show import Layer, readable
+from gingham.solvers.layers.sizes import Size, choose_size
 from gingham.solvers.layers.state import model_from_state, model_state
 
 SOLVERS = ("sampled", "projection")
@@ -51,10 +55,13 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
 
     Parameters
     ----------
-    n_layers : int
-        Checkerboards that are added up.
+    n_layers : int or "auto"
+        Checkerboards that are added up. "auto" compares pilots with 6, 10 and 15 layers on the same held-out
+        tenth of the data, and more or fewer while the end of the range is best; 10 with less than a thousand
+        rows or ``n_pilots=0``.
     n_clusters : int, sequence of int or "auto"
-        Clusters of each mode in every layer, at most 254; "auto" is 8, and fewer where there are many modes.
+        Clusters of each mode in every layer, at most 254; "auto" goes on to compare 5, 8 and 12 in the same way
+        (8 where nothing is compared, and fewer where there are many modes).
     offsets : bool
         Whether items have offsets of their own.
     solver : {"sampled", "projection"}
@@ -70,8 +77,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     side : dict, optional
         Yes-or-no properties of items as shared relations: {mode (its position or name): (ids, table)}
         with a row of zeros and ones per id. Items without ratings are placed by their properties.
-    side_weight : float
-        How much the properties count against the labels.
+    side_weight : float or "auto"
+        How much the properties count against the labels; "auto" compares .25, .5 and 1.
     n_jobs : int, optional
         Chains side by side; the result does not depend on it.
     random_state : int, RandomState or None
@@ -83,6 +90,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     cuts_ : ndarray of shape (|Y| − 1,) or None
         Where one label gives way to the next in ``predict(rule="label")``.
     model_ : Draws, or tuple of SoftLayers
+    selection_ : Choice
+        The size that was chosen, the sizes that were tried with their held-out errors, and why.
     traces_ : tuple of arrays
         The objective after each sweep of each soft member; empty for sampled chains.
 
@@ -98,7 +107,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
 
     def __init__(
         self,
-        n_layers: int = 10,
+        n_layers: int | str = "auto",
         n_clusters: Any = "auto",
         offsets: bool = True,
         solver: str = "sampled",
@@ -109,7 +118,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         n_pilots: int = 2,
         alphabet: Any = None,
         side: dict[Any, Any] | None = None,
-        side_weight: float = 0.5,
+        side_weight: float | str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -140,20 +149,24 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         """Fit offsets and layers to observed tuples; rows of X are ids, one per mode, y their labels."""
         columns, labels, weights = self._observed(X, y, sample_weight)
         self._check()
-        modes, sides = self._side_tables(columns)
+        modes, sides = side_tables(columns, self.side or {})
         alphabet = self._alphabet(labels)
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet).merged()
-        wanted = self.n_clusters
-        if isinstance(wanted, str) and wanted == "auto":
-            wanted = max(1, min(8, int(4096 ** (1.0 / len(modes)))))
-        shape = Shape(self.n_layers, expand_clusters(wanted, sample.shape, sample.n_tuples), self.offsets)
-        if max(shape.n_clusters) > 254 or shape.n_cells > MAX_CELLS:
-            raise GinghamError(
-                f"n_clusters={self.n_clusters!r}: a layer has at most 254 clusters of a mode and {MAX_CELLS:,} cells."
-            )
         seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
         pilot_seeds, chain_seeds = (s.spawn(n) for s, n in zip(seeds.spawn(2), (self.n_pilots, self._n_members)))
-        pilot = self._pilot(sample, sides, shape, pilot_seeds, alphabet)
+        shape, sides, run, self.selection_ = choose_size(
+            sample,
+            sides,
+            Size(self.n_layers, self.n_clusters, self.side_weight),
+            partial(self._clusters, sample),
+            self.offsets,
+            pilot_seeds[0] if pilot_seeds else None,
+            lambda calls: self._parallel(delayed(call)() for call in calls),
+        )
+        # The winner's pilot, where sizes were compared, is one of the pilots.
+        pilot = self._pilot(
+            sample, sides, shape, pilot_seeds[run is not None :], [] if run is None else [run], alphabet
+        )
         data = LayerData.of(sample, sides)
         self.modes_, self.alphabet_, self.cuts_ = modes, alphabet, pilot.cuts
         self.noise_, self._scatter = pilot.error, pilot.scatter
@@ -188,12 +201,18 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
         for name, least in (("n_layers", 0), ("n_pilots", 0), ("burn_in", 0)):
             value = getattr(self, name)
+            if name == "n_layers" and isinstance(value, str) and value == "auto":
+                continue
             if not isinstance(value, (int, np.integer)) or value < least:
                 raise GinghamError(f"{name}={value!r} must be a whole number from {least}.")
         if self.solver == "sampled" and self._n_sweeps <= self.burn_in:
             raise GinghamError(
                 f"n_sweeps={self._n_sweeps} leaves nothing after burn_in={self.burn_in} sweeps; raise n_sweeps."
             )
+        if isinstance(self.n_clusters, str) and self.n_clusters != "auto":
+            raise GinghamError(f"n_clusters={self.n_clusters!r} is unknown; give an int, one int per mode, or 'auto'.")
+        if self.side_weight != "auto" and (isinstance(self.side_weight, str) or not self.side_weight >= 0):
+            raise GinghamError(f"side_weight={self.side_weight!r} must be 'auto' or a number from 0.")
         if self.noise is not None and not self.noise > 0:
             raise GinghamError(f"noise={self.noise!r} must be positive: it is the square of the error to expect.")
 
@@ -201,10 +220,25 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         """The kernels release the interpreter, so threads are enough and nothing is copied."""
         return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
 
+    def _clusters(self, sample: Sample, wanted: Any) -> tuple[int, ...]:
+        """One number of clusters per mode; too large a layer is refused."""
+        clusters = expand_clusters(wanted, sample.shape, sample.n_tuples)
+        if max(clusters) > 254 or prod(clusters) > MAX_CELLS:
+            raise GinghamError(
+                f"n_clusters={self.n_clusters!r}: a layer has at most 254 clusters of a mode and {MAX_CELLS:,} cells."
+            )
+        return clusters
+
     def _pilot(
-        self, sample: Sample, sides: tuple[SideTable | None, ...], shape: Shape, seeds: Any, alphabet: Alphabet | None
+        self,
+        sample: Sample,
+        sides: tuple[SideTable | None, ...],
+        shape: Shape,
+        seeds: Any,
+        done: list[PilotRun],
+        alphabet: Alphabet | None,
     ) -> Pilot:
-        runs = self._parallel(delayed(run_pilot)(sample, sides, shape, seed) for seed in seeds)
+        runs = done + self._parallel(delayed(run_pilot)(sample, sides, shape, seed) for seed in seeds)
         pilot = pool_pilots(runs, sample, None if alphabet is None else alphabet.numbers)
         return pilot if self.noise is None else Pilot(float(self.noise), float(self.noise), pilot.cuts)
 
@@ -213,31 +247,6 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             return Alphabet.of(self.alphabet, given=True)
         values = np.unique(labels)
         return Alphabet.of(values, given=False) if len(values) <= MAX_LABELS else None
-
-    def _side_tables(self, columns: Columns) -> tuple[tuple[Mode, ...], tuple[SideTable | None, ...]]:
-        """Modes that hold the items of the data and of the side tables, and the tables in their order."""
-        modes = [Mode.of(column, name) for column, name in zip(columns.columns, columns.names)]
-        sides: list[SideTable | None] = [None] * len(modes)
-        for key, (ids, properties) in (self.side or {}).items():
-            at = columns.names.index(key) if key in columns.names else key
-            if not isinstance(at, (int, np.integer)) or not 0 <= at < len(modes):
-                raise GinghamError(f"side= names the mode {key!r}; the modes are {', '.join(columns.names)}.")
-            table, given = np.asarray(properties, dtype=np.float64), Mode.of(ids, modes[at].name)
-            if table.ndim != 2 or len(table) != len(ids) or given.n_items != len(ids):
-                raise GinghamError(
-                    f"side[{key!r}] needs distinct ids and a table with a row for each; got {len(ids)} ids "
-                    f"({given.n_items} distinct) and a table of shape {table.shape}."
-                )
-            if not ((table >= 0) & (table <= 1)).all():
-                raise GinghamError(f"side[{key!r}]: properties are yes or no, numbers from 0 to 1.")
-            if given.items.dtype.kind != modes[at].items.dtype.kind:
-                raise GinghamError(f"side[{key!r}]: ids have another type than the ids in X.")
-            modes[at] = Mode.of(np.concatenate([modes[at].items, given.items]), modes[at].name)
-            known = modes[at].encode(ids)
-            aligned = np.zeros((modes[at].n_items, table.shape[1]))
-            aligned[known] = table
-            sides[at] = SideTable(aligned, np.isin(np.arange(len(aligned)), known), float(self.side_weight))
-        return tuple(modes), tuple(sides)
 
     def fold_in(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add items that were not in the training data, from some labelled tuples with them.
