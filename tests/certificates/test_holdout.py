@@ -4,6 +4,7 @@ from sklearn.base import BaseEstimator
 
 from gingham import CoClusteringClassifier, CoClusteringRegressor, Committee, GinghamError, RefusedCertificate
 from gingham.certificates import certify, certify_folds, certify_gain, certify_predictions, held_out_part
+from gingham.certificates.betting import betting
 from gingham.certificates.divergence import kl_upper, ln_xi
 from gingham.certificates.split import random_parts
 
@@ -204,3 +205,55 @@ def test_cross_committee(parts):
         certify_folds(model, y, alphabet=range(1, 6))
     with pytest.raises(GinghamError, match="rows"):
         certify_folds(committee, y[:5], alphabet=range(1, 6))
+
+
+def test_betting_by_hand_and_in_any_order():
+    """Two tuples, the bets written out; sorted rows give what shuffled rows give on average."""
+    x = np.random.default_rng(0).permutation([0.2, 0.6])
+    paid = np.log(20.0)
+    first = (0.5 + x[0]) / 2
+    bets = [0.5 + 0.5 * np.sqrt(1 / paid), first + np.sqrt((0.25 + (x[0] - first) ** 2) / 2) * np.sqrt(1 / paid)]
+    bets = np.maximum(bets, 1.001)
+    level = betting(np.array([0.2, 0.6]), 0.0, 0.05).value
+    wealth = np.sum(np.log(bets - x) - np.log(bets - level))
+    assert wealth == pytest.approx(paid) if level < 1 else wealth <= paid
+    losses = np.random.default_rng(1).binomial(4, 0.15, 4000) / 4
+    shuffled, ordered = betting(losses, 0.0, 0.05).value, betting(np.sort(losses), 0.0, 0.05).value
+    assert shuffled == pytest.approx(ordered, abs=1e-3)
+    assert betting(losses, np.log(10), 0.05).value == pytest.approx(betting(losses, 0.0, 0.005).value)
+
+
+def test_betting_is_tighter_than_log_wealth_and_holds():
+    """The bound lies above the true mean in at least 1 − δ of the samples, and below log-wealth in nearly all."""
+    rng = np.random.default_rng(0)
+    values, law = np.arange(5), np.array([0.45, 0.4, 0.1, 0.04, 0.01])
+    above, below = 0, 0
+    for _ in range(300):
+        y = rng.choice(values, size=600, p=law)
+        bets, grid = (
+            certify_predictions(np.zeros(600), y, label_bounds=(0, 4), method=m).value
+            for m in ("betting", "log-wealth")
+        )
+        above += bets >= values @ law
+        below += bets < grid
+    assert above >= 285
+    assert below >= 290
+    # A bound that forgets the price of confidence would fail the first of these.
+    cheap = sum(
+        betting(rng.choice(values, size=600, p=law) / 4, -2.9, 0.05).value >= values @ law / 4 for _ in range(300)
+    )
+    assert cheap < 285
+
+
+def test_betting_covers_single_predictions_of_independent_tuples_only(parts):
+    model, _, _, X, y = parts
+    with pytest.raises(RefusedCertificate, match="deterministic"):
+        certify(model, X, y, bound="holdout", method="betting")
+    bets = certify(model, X, y, bound="holdout", predictor="median", method="betting")
+    assert bets.empirical < bets.value < certify(model, X, y, bound="holdout", predictor="median").value
+    with pytest.raises(RefusedCertificate, match="independent"):
+        held_out_part(bets, 10_000)
+    twice = certify_predictions(
+        y + 0.0, y[::-1] + 0.0, label_bounds=(1, 5), method="betting", sample_weight=[2] * len(y)
+    )
+    assert twice.n_tuples == 2 * len(y)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
 from gingham.arrays import Floats, Ints
+from gingham.certificates import betting
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.divergence import kl
 from gingham.certificates.theorems import THEOREMS
@@ -54,6 +55,11 @@ def held_out_part(certificate: Certificate, size: int) -> Certificate:
 def _check(certificate: Certificate, size: int) -> None:
     if certificate.anytime:
         raise RefusedCertificate("Drawn without replacement the anytime property is lost: certify with anytime=False.")
+    if certificate.reference == betting.REFERENCE:
+        raise RefusedCertificate(
+            "Bets that follow the tuples before were proven for independent tuples, not for draws without replacement: "
+            "certify with method='log-wealth'."
+        )
     if certificate.bound == "folds":
         raise RefusedCertificate("A cross-committee has no single empirical loss to take off the population's.")
     if size < certificate.n_tuples:
