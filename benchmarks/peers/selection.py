@@ -1,14 +1,16 @@
 """Nothing set: planted sizes recovered, MovieLens against a tuned grid; new users folded in against a refit.
 
-    python benchmarks/peers/selection.py --data FOLDER --parts planted,auto,fold_in
+    python benchmarks/peers/selection.py --data FOLDER --parts planted,fresh,auto,fold_in,chains
 
-planted: ten checkerboards of different shapes; clusters found with nothing set but the data.
+planted: ten checkerboards of different shapes; clusters found with nothing set but the data. These boards were
+looked at while the search was written; "fresh" are twenty others: the same shapes with two other seeds.
 auto: MovieLens-100K, u1 … u5: median MAE with nothing set, and of the grid whose size and β have the least
 five-fold cross-validated loss within the training part.
 best: the same against the best of the grids and β as the test part itself would choose them: what no choice within
 the training part can know. ``--pieces`` runs a part of it.
 fold_in: 90 users taken out of MovieLens-100K entirely, half their ratings given afterwards; error on the other
-half, against a fit that had those ratings from the start.
+half, against a fit that had those ratings from the start. Each of ``--draws`` takes out other users.
+chains: a tenth of each training part held out; its error by the number of chains and of sweeps.
 """
 
 from __future__ import annotations
@@ -17,10 +19,13 @@ import argparse
 import json
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import train_test_split
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -45,8 +50,9 @@ BETAS = (1.4, 1.0, 0.7, 0.5)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--parts", default="planted,auto,fold_in")
+    parser.add_argument("--parts", default="planted,fresh,auto,fold_in,chains")
     parser.add_argument("--splits", default="u1,u2,u3,u4,u5")
+    parser.add_argument("--draws", default="0,1", help="of the users that are taken out")
     parser.add_argument("--pieces", default="auto,13x6,20x20,30x30", help="of the part 'best'")
 
 
@@ -62,10 +68,10 @@ def board(clusters: Any, items: Any, n: int, flip: float, seed: int) -> tuple[An
     return X, np.where(rng.random(n) < flip, rng.integers(1, 6, n), y)
 
 
-def planted(seed: int) -> dict[str, Any]:
+def planted(seed: int, boards: int) -> dict[str, Any]:
     rows = []
     for clusters, items, n, flip in SHAPES:
-        model = gg.CoClusteringRegressor(random_state=seed).fit(*board(clusters, items, n, flip, seed + 1))
+        model = gg.CoClusteringRegressor(random_state=seed).fit(*board(clusters, items, n, flip, boards))
         hit = all(abs(a - b) <= 1 for a, b in zip(clusters, model.n_clusters_))
         rows.append({"planted": clusters, "found": model.n_clusters_, "within_one": hit, "beta": model.beta_})
     return {"boards": rows, "recovered": sum(row["within_one"] for row in rows), "of": len(rows)}
@@ -106,9 +112,9 @@ def best(data: dict[str, Any], split: str, piece: str, seed: int) -> dict[str, f
     return found
 
 
-def fold_in(data: dict[str, Any], seed: int) -> dict[str, Any]:
+def fold_in(data: dict[str, Any], draw: int, seed: int) -> dict[str, Any]:
     X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"].astype(float)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(draw)
     users = rng.choice(943, 90, replace=False)
     out = np.flatnonzero(np.isin(X[:, 0], users))
     rest = np.flatnonzero(~np.isin(X[:, 0], users))
@@ -116,23 +122,45 @@ def fold_in(data: dict[str, Any], seed: int) -> dict[str, Any]:
     test = np.setdiff1d(out, given)
     both = np.concatenate([rest, given])
     found: dict[str, Any] = {"users": len(users), "given": len(given), "test": len(test)}
-    for name, make, rule in (
-        (
-            "grid 20×20, median",
-            lambda: gg.CoClusteringRegressor(20, beta=0.7, alphabet=range(1, 6), random_state=seed),
-            "median",
+    stars = range(1, 6)
+    grid = gg.CoClusteringRegressor(20, beta=0.7, alphabet=stars, random_state=seed)
+    models: dict[str, tuple[Any, tuple[str, ...]]] = {
+        "grid 20×20": (grid, ("median",)),
+        "committee of ten grids 30×30": (
+            gg.Committee(clone(grid).set_params(n_clusters=30, max_iter=30), 10, random_state=seed), ("median",)
         ),
-        ("layers, label", lambda: gg.LayeredCoClusteringRegressor(alphabet=range(1, 6), random_state=seed), "label"),
-        ("layers, mean", None, "mean"),
-    ):
-        if make is not None:
-            old = make().fit(X[rest], y[rest])
-            new = make().fit(X[both], y[both])
-            with clock(found, f"{name} fold_in_"):
-                old.fold_in(X[given], y[given])
-        folded, again = (float(np.mean(np.abs(m.predict(X[test], rule=rule) - y[test]))) for m in (old, new))
-        found[name] = {"folded_in": folded, "refitted": again, "difference": folded - again}
+        "layers": (gg.LayeredCoClusteringRegressor(10, 8, alphabet=stars, random_state=seed), ("label", "mean")),
+    }  # fmt: skip
+    for name, (model, rules) in models.items():
+        old, new = clone(model).fit(X[rest], y[rest]), clone(model).fit(X[both], y[both])
+        with clock(found, f"{name}, fold_in_"):
+            old.fold_in(X[given], y[given])
+        for rule in rules:
+            folded, again = (float(np.mean(np.abs(m.predict(X[test], rule=rule) - y[test]))) for m in (old, new))
+            found[f"{name}, {rule}"] = {"folded_in": folded, "refitted": again, "difference": folded - again}
     return found
+
+
+def chains(data: dict[str, Any], split: str, seed: int) -> dict[str, float]:
+    """Held-out RMSE inside a training part by how many chains and sweeps are averaged."""
+    X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"].astype(float)
+    seen, held = train_test_split(data[f"{split}_base_idx"], test_size=0.1, random_state=seed)
+    model = gg.LayeredCoClusteringRegressor(10, 8, n_chains=6, n_sweeps=220, alphabet=range(1, 6), random_state=seed)
+    model.fit(X[seen], y[seen])
+    draws = np.array([replace_draw(model.model_, s).predict(model._codes(X[held])).mean for s in range(6 * 200)])
+    found = {}
+    for n_chains in (1, 3, 6):
+        for n_kept in (40, 100, 200):
+            mean = draws.reshape(6, 200, -1)[:n_chains, :n_kept].mean(axis=(0, 1))
+            key = f"{n_chains} chains of {n_kept + 20} sweeps"
+            found[key] = float(np.sqrt(np.mean((np.clip(mean, 1, 5) - y[held]) ** 2)))
+    return found
+
+
+def replace_draw(draws: Any, at: int) -> Any:
+    """One of the kept draws."""
+    parts = {name: getattr(draws, name)[at : at + 1] for name in ("means", "offsets", "labels", "cells")}
+    return replace(draws, **parts)
 
 
 def main() -> None:
@@ -142,10 +170,10 @@ def main() -> None:
     settings = {"grids": GRIDS, "betas": BETAS, "shapes": SHAPES}
     parts = args.parts.split(",")
     if "planted" in parts:
-        results["planted"] = planted(args.seed)
+        results["planted"] = planted(args.seed, 1)
         print(json.dumps(results["planted"]), flush=True)
         write(args, settings, results)
-    data = load(args.data, "ml100k.npz") if {"auto", "best", "fold_in"} & set(parts) else {}
+    data = load(args.data, "ml100k.npz") if {"auto", "best", "fold_in", "chains"} & set(parts) else {}
     if "best" in parts:
         for split in args.splits.split(","):
             here = results.setdefault("best", {}).setdefault(split, {})
@@ -156,10 +184,23 @@ def main() -> None:
                     here["auto minus the best grid"] = here["auto"] - min(grids)
                 print(split, json.dumps(here, ensure_ascii=False), flush=True)
                 write(args, settings, results)
+    if "fresh" in parts:
+        for boards in (101, 102):
+            found = planted(args.seed, boards)
+            results.setdefault("fresh boards", {})[f"seed {boards}"] = found
+            print(json.dumps(found), flush=True)
+            write(args, settings, results)
     if "fold_in" in parts:
-        results["fold_in"] = fold_in(data, args.seed)
-        print(json.dumps(results["fold_in"]), flush=True)
-        write(args, settings, results)
+        for draw in map(int, args.draws.split(",")):
+            found = fold_in(data, draw, args.seed)
+            results.setdefault("folded in", {})[f"users {draw}"] = found
+            print(json.dumps(found, ensure_ascii=False), flush=True)
+            write(args, settings, results)
+    if "chains" in parts:
+        for split in args.splits.split(","):
+            results.setdefault("chains", {})[split] = found = chains(data, split, args.seed)
+            print(split, json.dumps(found), flush=True)
+            write(args, settings, results)
     if "auto" in parts:
         for split in args.splits.split(","):
             results.setdefault("auto", {})[split] = auto(data, split, args.seed)

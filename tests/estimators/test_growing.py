@@ -32,6 +32,7 @@ def new_users(X):
         gg.CoClusteringRegressor(3, beta=1.0, alphabet=range(1, 6), random_state=0),
         gg.CoClusteringRegressor(3, loss="quadratic", beta=1.0, alphabet=range(1, 6), random_state=0),
         gg.LayeredCoClusteringRegressor(2, 4, n_chains=1, n_sweeps=40, n_pilots=1, random_state=0),
+        gg.Committee(gg.CoClusteringRegressor(3, beta=1.0, alphabet=range(1, 6)), 3, random_state=0),
     ],
 )
 def test_folded_users_are_predicted_like_fitted_ones(model, table) -> None:

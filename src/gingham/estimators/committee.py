@@ -115,6 +115,14 @@ class Committee(TupleModel):
                 self.fold_predictions_[held] = predictions
         return self
 
+    @available_if(lambda self: hasattr(self._inner(), "fold_in"))
+    def fold_in(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add items that were not in the training data to every member; see the estimator."""
+        check_is_fitted(self)
+        for member in self.members_:
+            _compact(member.fold_in(X, y, sample_weight))
+        return self
+
     # predictions
 
     def predict_distribution(self, X: Any) -> Floats:
