@@ -10,13 +10,14 @@ from scipy.sparse.linalg import svds
 
 from gingham.arrays import Anything, Floats, Ints
 from gingham.errors import GinghamError
-from gingham.kernels.compiled_moves import merge_losses
+from gingham.kernels.profiles import block_sums, merge_losses, nearest_profiles, own_scores, seed_scores
 from gingham.starts import k_means
 
 COUNT_STARTS = ("merged", "profiles", "spectral", "random")
 SEED_SMOOTHING = 0.3  # share of the overall profile in a seed's profile: one item's profile is mostly zeros
 STEP_SMOOTHING = 0.1  # the same for clusters, which have seen more
 TRIALS = 3  # candidates per seed, of which the best is kept
+FINE_STEPS = 2  # before merging; 5 keep no more information in the end
 TINY = 1e-300
 
 
@@ -44,9 +45,8 @@ def start_labels(
         if fine == (k, columns):
             return start_labels("profiles", counts, n_clusters, rng)
         row_labels, column_labels = start_labels("profiles", counts, fine, rng)
-        row_labels = merge(block_table(counts, row_labels, column_labels, fine), row_labels, k)
-        table = block_table(counts, row_labels, column_labels, (k, fine[1]))
-        column_labels = merge(np.ascontiguousarray(table.T), column_labels, columns)
+        row_labels = merge(block_table(counts, row_labels, column_labels, fine).T, row_labels, k)
+        column_labels = merge(block_table(counts, row_labels, column_labels, (k, fine[1])), column_labels, columns)
         return block_steps(counts, row_labels, column_labels, (k, columns))
     row_labels = _row_start(start, counts, k, rng)
     profiles = sparse.csr_array(counts.T @ indicator(row_labels, k))
@@ -66,11 +66,10 @@ def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Gene
     if start != "merged":
         raise GinghamError(f"start={start!r} is unknown; choose one of {', '.join(COUNT_STARTS)}, or give labels.")
     fine = _finer(k, n_rows)
-    labels = profile_steps(counts, profile_seeds(counts, fine, rng), fine, 5)
-    if fine > k:
-        labels = merge(profile_table(counts, labels, fine), labels, k)
-        labels = profile_steps(counts, labels, k, 10)
-    return labels
+    if fine == k:
+        return _row_start("profiles", counts, k, rng)
+    labels = profile_steps(counts, profile_seeds(counts, fine, rng), fine, FINE_STEPS)
+    return profile_steps(counts, merge(column_table(counts, labels, fine), labels, k), k, 10)
 
 
 def _finer(k: int, n_items: int) -> int:
@@ -86,9 +85,13 @@ def indicator(labels: Ints, k: int) -> sparse.csr_array:
 
 def block_table(counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int]) -> Floats:
     """Counts of each block, shape (row clusters, column clusters)."""
-    at = np.repeat(rows, np.diff(counts.indptr)) * shape[1] + columns[counts.indices]
-    table: Floats = np.bincount(at, counts.data, minlength=shape[0] * shape[1]).astype(np.float64)
-    return table.reshape(shape[0], shape[1])
+    return block_sums(counts, rows * shape[1], columns, shape[0] * shape[1]).reshape(shape[0], shape[1])
+
+
+def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
+    """Counts of each row cluster in each column, shape (columns, k): the clusters side by side in memory."""
+    n_columns = counts.shape[1]
+    return block_sums(counts, rows, np.arange(n_columns) * k, n_columns * k).reshape(n_columns, k)
 
 
 def profile_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
@@ -103,45 +106,45 @@ def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) ->
     one, so rows with many counts draw seeds.
     """
     n_rows = counts.shape[0]
-    mass = np.asarray(counts.sum(axis=1)).ravel()
-    overall = np.asarray(counts.sum(axis=0)).ravel() / max(mass.sum(), TINY)
-    row_of = np.repeat(np.arange(n_rows), np.diff(counts.indptr))
-    own = (1 - SEED_SMOOTHING) * counts.data / mass[row_of] + SEED_SMOOTHING * overall[counts.indices]
-    highest = np.bincount(row_of, counts.data * np.log(own / overall[counts.indices]), minlength=n_rows)
+    mass, overall = _masses(counts)
+    turned = sparse.csr_array(counts.T)
+    highest = own_scores(counts, mass, overall, SEED_SMOOTHING)
 
     def scores(rows: Ints) -> Floats:
-        profiles = counts[rows].toarray() / np.maximum(mass[rows], TINY)[:, None]
-        seeds = (1 - SEED_SMOOTHING) * profiles + SEED_SMOOTHING * overall
-        return np.asarray(counts @ np.log((seeds + TINY) / (overall + TINY)).T)
+        return seed_scores(counts, turned, rows, mass, overall, SEED_SMOOTHING)
 
-    first = rng.choice(n_rows, 1, p=mass / mass.sum())
-    nearest = scores(first)[:, 0]
+    nearest = scores(rng.choice(n_rows, 1, p=mass / mass.sum()))[0]
     labels = np.zeros(n_rows, dtype=np.int64)
     for seed in range(1, k):
         distance = np.maximum(highest - nearest, 0.0)
         total = distance.sum()
         drawn = rng.choice(n_rows, TRIALS, p=distance / total if total > 0 else None)
         found = scores(drawn)
-        best = found[:, int(np.maximum(found, nearest[:, None]).sum(axis=0).argmax())]
+        best = found[int(np.maximum(found, nearest).sum(axis=1).argmax())]
         labels[best > nearest] = seed
         nearest = np.maximum(nearest, best)
     return labels
+
+
+def _masses(counts: sparse.csr_array) -> tuple[Floats, Floats]:
+    """The mass of each row, and the overall profile of the columns."""
+    mass = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    return mass, np.asarray(counts.sum(axis=0)).ravel() / max(mass.sum(), TINY)
 
 
 def profile_steps(
     counts: sparse.csr_array, labels: Ints, k: int, n_steps: int, smoothing: float = STEP_SMOOTHING
 ) -> Ints:
     """Batch steps: every row to the cluster whose smoothed profile codes it best; (n,)."""
-    mass = np.asarray(counts.sum(axis=1)).ravel()
-    overall = np.asarray(counts.sum(axis=0)).ravel() / max(mass.sum(), TINY)
+    mass, overall = _masses(counts)
+    table = column_table(counts, labels, k)
     for _ in range(n_steps):
-        profiles = profile_table(counts, labels, k)
-        profiles /= np.maximum(profiles.sum(axis=1, keepdims=True), TINY)
-        logs = np.log(((1 - smoothing) * profiles + smoothing * overall + TINY) / (overall + TINY))
-        scores = np.asarray(counts @ logs.T)
-        new = refilled(scores.argmax(axis=1), scores, mass, k)
+        found, gains, table = nearest_profiles(counts, table, overall, smoothing)
+        new = refilled(found, gains, mass, k)
         if (new != labels).mean() < 1e-3:
             return new
+        if new is not found:
+            table = column_table(counts, new, k)
         labels = new
     return labels
 
@@ -162,7 +165,7 @@ def block_steps(
             a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
             logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)
             scores = mine @ logs.T
-            new = refilled(scores.argmax(axis=1), scores, masses[axis], shape[axis])
+            new = refilled(scores.argmax(axis=1), scores.max(axis=1), masses[axis], shape[axis])
             changed += int((new != labels[axis]).sum())
             labels[axis] = new
         if changed <= 1e-4 * sum(map(len, labels)):
@@ -170,14 +173,17 @@ def block_steps(
     return labels[0], labels[1]
 
 
-def refilled(labels: Ints, scores: Floats, mass: Anything, k: int) -> Ints:
-    """The labels with each empty cluster given the item that its own cluster explains worst."""
+def refilled(labels: Ints, gains: Floats, mass: Anything, k: int) -> Ints:
+    """The labels with each empty cluster given the item that its own cluster explains worst.
+
+    ``gains`` (n,) are the nats an item gains in its cluster.
+    """
     sizes = np.bincount(labels, minlength=k)
     empty = np.flatnonzero(sizes == 0)
     if not len(empty) or len(labels) < k:
         return labels
     labels = labels.copy()
-    explained = scores[np.arange(len(labels)), labels] / np.maximum(mass, 1e-9)
+    explained = gains / np.maximum(mass, 1e-9)
     for cluster in empty:
         worst = int(np.argmin(np.where(sizes[labels] > 1, explained, np.inf)))
         sizes[labels[worst]] -= 1
@@ -186,16 +192,17 @@ def refilled(labels: Ints, scores: Floats, mass: Anything, k: int) -> Ints:
 
 
 def merge(table: Floats, labels: Ints, k: int) -> Ints:
-    """Merge clusters (rows of a table of counts) greedily to k, each time at the least loss of N·I."""
-    table = np.array(table, dtype=np.float64)
-    n = len(table)
+    """Merge the clusters of a table of counts (columns, clusters) greedily to k, each time at the least loss of N·I."""
+    table = np.array(table, dtype=np.float64, order="C")
+    n = table.shape[1]
     joined = np.arange(n)  # the cluster that a cluster has become
-    pairs = np.array([merge_losses(table, i) for i in range(n)])
-    np.fill_diagonal(pairs, np.inf)
+    pairs = np.full((n, n), np.inf)
+    for i in range(n - 1):
+        pairs[i, i + 1 :] = pairs[i + 1 :, i] = merge_losses(table, i, i + 1)
     for _ in range(n - k):
         i, j = (int(at) for at in np.unravel_index(int(pairs.argmin()), pairs.shape))
-        table[i] += table[j]
-        table[j] = 0.0
+        table[:, i] += table[:, j]
+        table[:, j] = 0.0
         joined[joined == j] = i
         gone = np.isinf(pairs[i]) | (np.arange(n) == j)
         pairs[j, :] = pairs[:, j] = np.inf

@@ -90,6 +90,56 @@ def test_compiled_and_reference_move_in_lockstep(kind: str, d: int, moving: tupl
             assert beta * board_cost(board) + price * size_cost(board, moving) <= before + 1e-8
 
 
+@pytest.mark.parametrize("kind", ["mass", "log"])
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("by_table", [True, False])
+def test_one_mode_alone_moves_in_lockstep(
+    kind: str, whole: bool, by_table: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No item has two tuples in one cell: the kernel that writes only when an item moves."""
+    from gingham.kernels import compiled_alone
+
+    if not by_table:
+        monkeypatch.setattr(compiled_alone, "TABLE", 1)
+    for seed, (d, moving) in cases(range(3), ((2, 0), (2, 1), (3, 1))):
+        rng = np.random.default_rng(seed)
+        n_items = (9, 8, 3)[:d]
+        pairs = np.array([p for p in np.ndindex(*n_items) if rng.random() < 0.6]).T
+        n_rows = pairs.shape[1]
+        board = make_board(
+            kind,
+            list(pairs),
+            [rng.integers(0, 3, n) if j == moving else np.arange(n) for j, n in enumerate(n_items)],
+            [4 if j == moving else n for j, n in enumerate(n_items)],
+            (moving,),
+            weights=rng.integers(0, 4, n_rows).astype(float) if whole else rng.random(n_rows),
+            marks=rng.integers(0, LABELS, n_rows) if kind == "log" else None,
+            n_features=LABELS if kind == "log" else 1,
+        )
+        assert len(board.cells) == n_rows
+        twin, general = copy.deepcopy(board), copy.deepcopy(board)._replace(cells=np.zeros(0, np.int64))
+        items = np.arange(board.first_item[moving], board.first_item[moving + 1])
+        for beta, price in ((1.0, 1.0), (0.3, 1.0), (1.0, 0.0)):
+            order = rng.permutation(items)
+            chosen = sweep(board, order, beta, price, backend="compiled")
+            assert np.array_equal(chosen, sweep(twin, order, beta, price, backend="reference"))
+            assert np.array_equal(chosen, sweep(general, order, beta, price, backend="compiled"))
+            for other in (twin, general):
+                assert np.array_equal(board.labels, other.labels)
+                assert np.array_equal(board.sizes, other.sizes)
+                assert np.allclose(board.fine, other.fine, atol=1e-9)
+                assert np.allclose(board.coarse, other.coarse, atol=1e-9)
+            assert np.isclose(board_cost(board), rebuilt_cost(board))
+
+
+def test_tuples_of_one_item_in_one_cell_need_the_general_kernel() -> None:
+    labels = [np.array([0, 1]), np.array([0, 1])]
+    alone = make_board("mass", [np.array([0, 0, 1]), np.array([0, 1, 1])], labels, (2, 2), (0,))
+    twice = make_board("mass", [np.array([0, 0, 1]), np.array([1, 1, 1])], labels, (2, 2), (0,))
+    assert len(alone.cells) == 3
+    assert len(twice.cells) == 0
+
+
 def test_mass_cost_is_the_negative_information() -> None:
     board = random_board("mass", 2, (0, 1))
     table = np.zeros((3, 3))
@@ -129,31 +179,16 @@ def test_unknown_names_are_refused() -> None:
         sweep(random_board("mass", 2, (0,)), np.array([0]), backend="abacus")
 
 
-def test_merge_losses_equal_their_numpy_line() -> None:
-    from scipy.special import xlogy
-
-    from gingham.kernels.compiled_moves import merge_losses
-
-    rng = np.random.default_rng(0)
-    table = rng.integers(0, 4, (6, 9)).astype(float)
-    table[4] = 0
-    mass = table.sum(1)
-    own = xlogy(table, table).sum(1) - xlogy(mass, mass)
-    sums, total = table + table[2], mass + mass[2]
-    expected = own[2] + own - xlogy(sums, sums).sum(1) + xlogy(total, total)
-    assert np.allclose(merge_losses(table, 2), expected)
-
-
 def test_ln_is_exact_to_fourteen_digits() -> None:
     import numba
 
-    from gingham.kernels.compiled_moves import _ln
+    from gingham.kernels.logarithm import ln
 
-    @numba.njit
+    @numba.njit(error_model="numpy")
     def run(x):  # type: ignore[no-untyped-def]
         out = np.empty(len(x))
         for i in range(len(x)):
-            out[i] = _ln(x[i])
+            out[i] = ln(x[i])
         return out
 
     x = np.concatenate([np.geomspace(1e-12, 1e12, 2001), np.linspace(0.5, 2, 501)])

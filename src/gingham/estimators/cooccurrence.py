@@ -186,7 +186,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.information_ = information(self.blocks_)
         entries = counts.data
         total = counts.sum()
-        everything = xlogy(entries, entries).sum() + xlogy(total, total)
+        everything = entries @ np.log(entries) + xlogy(total, total)  # no stored zeros
         everything -= xlogy(self.row_mass_, self.row_mass_).sum() + xlogy(self.column_mass_, self.column_mass_).sum()
         self.information_kept_ = float(self.information_ * total / everything) if everything > 1e-12 else 1.0
         self.objective_, self.trace_ = blocks.objective, blocks.trace

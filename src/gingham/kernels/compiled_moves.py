@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 
 import numpy as np
 from numba import njit
-from scipy.special import xlogy
 
 from gingham.arrays import Floats, Ints
+from gingham.kernels.compiled_alone import move_alone, x_ln_x
+from gingham.kernels.logarithm import ln
 from gingham.kernels.moves import TABLE, TIE, Board, n_features
 
 
@@ -18,7 +18,9 @@ def sweep(board: Board, order: Ints, beta: float, price: float) -> Ints:
     """See `gingham.kernels.moves.sweep`."""
     chosen = np.empty(len(order), dtype=np.int64)
     partition = (board.mode_of, board.widths, board.labels, board.sizes, board.first_cluster)
-    if board.kind in ("mass", "log"):
+    if len(board.cells):
+        move_alone(board, order, beta, price, chosen)
+    elif board.kind in ("mass", "log"):
         covered, table = lookup(board, order)
         _entropy(
             order, board.indptr, board.others, board.weights, board.marks, *partition,
@@ -51,12 +53,6 @@ def lookup(board: Board, order: Ints) -> tuple[bool, Floats]:
     return largest < TABLE, x_ln_x(min(1 << (largest + 1).bit_length(), TABLE))
 
 
-@cache
-def x_ln_x(size: int) -> Floats:
-    counts = np.arange(size, dtype=np.float64)
-    return np.asarray(xlogy(counts, counts))
-
-
 @njit(inline="always")
 def _phi(table, x):
     """x ln x, looked up where the table reaches (counts), computed elsewhere."""
@@ -65,26 +61,7 @@ def _phi(table, x):
     return x * math.log(x) if x > 0 else 0.0
 
 
-@njit(inline="always")
-def _ln(x):
-    """ln x to about 1e-14, without a call, so that loops over clusters run in vector registers.
-
-    x = 2^e·m with m in [√½, √2) and ln m = 2 artanh((m − 1)/(m + 1)). Finite at 0, where 0·ln 0 = 0.
-    """
-    bits = np.float64(x).view(np.int64)
-    exponent = (bits >> 52) - 1023
-    mantissa = np.int64((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000).view(np.float64)
-    large = mantissa > 1.4142135623730951
-    mantissa = mantissa * 0.5 if large else mantissa
-    exponent = exponent + 1 if large else exponent
-    s = (mantissa - 1.0) / (mantissa + 1.0)
-    z = s * s
-    series = 1 / 9 + z * (1 / 11 + z * (1 / 13 + z * (1 / 15 + z * (1 / 17))))
-    series = 1.0 + z * (1 / 3 + z * (1 / 5 + z * (1 / 7 + z * series)))
-    return exponent * 0.6931471805599453 + 2.0 * s * series
-
-
-@njit(cache=True, nogil=True, boundscheck=False)
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def _entropy(
     order, indptr, others, weights, marks, mode_of, widths, labels, sizes, first_cluster,
     fine, fine_stride, mark_stride, coarse, coarse_stride, coarse_base, coarse_follows,
@@ -169,7 +146,7 @@ def _entropy(
                 for c in range(m):
                     before = float(weights_here[c])
                     after = before + own
-                    score[c] -= after * _ln(after) - before * _ln(before)
+                    score[c] -= after * ln(after) - before * ln(before)
             else:
                 for c in range(m):
                     before = fine[f + c * stride]
@@ -278,42 +255,3 @@ def _statistics(
         sizes[first + best] += 1
         labels[x] = best
         chosen[step] = best
-
-
-def merge_losses(table: Floats, i: int) -> Floats:
-    """What N·I loses when row i of a table of counts joins each other row, shape (rows,)."""
-    losses: Floats = _merge_losses(np.ascontiguousarray(table, dtype=np.float64), i, table.sum(axis=1))
-    return losses
-
-
-@njit(cache=True, nogil=True, boundscheck=False)
-def _merge_losses(table, i, mass):
-    """Equivalent to ``own[i] + own − phi(table + table[i]).sum(1) + phi(mass + mass[i])``.
-
-    Here own = phi(table).sum(1) − phi(mass) and phi(x) = x ln x.
-
-    Columns in which one of the two rows is empty cancel, so only common ones cost a logarithm.
-    """
-    n, width = table.shape
-    common = np.empty(width, np.int64)
-    n_common = 0
-    for j in range(width):
-        if table[i, j] > 0:
-            common[n_common] = j
-            n_common += 1
-    logs = np.empty(n_common)
-    for k in range(n_common):
-        logs[k] = math.log(table[i, common[k]])
-    out = np.zeros(n)
-    for r in range(n):
-        loss = 0.0
-        for k in range(n_common):
-            b = table[r, common[k]]
-            if b > 0:
-                a = table[i, common[k]]
-                loss += a * logs[k] + b * math.log(b) - (a + b) * math.log(a + b)
-        total = mass[i] + mass[r]
-        if mass[i] > 0 and mass[r] > 0:
-            loss += total * math.log(total) - mass[i] * math.log(mass[i]) - mass[r] * math.log(mass[r])
-        out[r] = loss
-    return out

@@ -58,6 +58,9 @@ class Board(NamedTuple):
     coarse_stride: Ints  # (d,)
     coarse_base: Ints  # (d,)
     coef: Floats  # (K, answers) for "table"
+    # where one mode alone moves and no item has two tuples in one cell, for entropy kinds; else empty
+    cells: Ints  # (E,) row of each tuple in the fine table, whose columns are the clusters
+    coarse_cells: Ints  # (E,) the same in the coarse table of "log"
 
     def labels_of(self, mode: int) -> Ints:
         return self.labels[self.first_item[mode] : self.first_item[mode + 1]]
@@ -100,15 +103,13 @@ def make_board(
     weights = np.ones(n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
     whole = kind in ("mass", "log") and bool((weights == np.floor(weights)).all()) and weights.sum() < 2**31
     number: Any = np.int32 if whole else np.float64
-    numbered = [np.asarray(c, dtype=np.int64) + first for c, first in zip(codes, first_item)]
-    parts: dict[str, list[Ints]] = {"order": [], "others": []}
+    orders = [_by_item(codes[mode]) for mode in moving]
     counts = np.zeros(first_item[-1], dtype=np.int64)
-    for mode in moving:
-        order = np.argsort(codes[mode], kind="stable")
-        parts["order"].append(order)
-        parts["others"].append(np.array([numbered[j][order] for j in range(d) if j != mode]).reshape(d - 1, n_rows))
+    others = np.empty((d - 1, len(moving) * n_rows), dtype=np.int32)
+    for i, (mode, order) in enumerate(zip(moving, orders)):
+        for row, j in zip(others[:, i * n_rows : (i + 1) * n_rows], (j for j in range(d) if j != mode)):
+            np.add(np.asarray(codes[j])[order], first_item[j], out=row, casting="unsafe")
         counts[first_item[mode] : first_item[mode + 1]] = np.bincount(codes[mode], minlength=len(labels[mode]))
-    order = np.concatenate([np.zeros(0, np.int64), *parts["order"]])
     # Frozen modes vary slowest, so that the clusters of a moving mode lie side by side.
     axes = [*(j for j in range(d) if j not in moving), *moving]
     cell_stride = np.zeros(d, dtype=np.int64)
@@ -119,11 +120,11 @@ def make_board(
     n_cells = step
     flat = np.concatenate([np.asarray(c) for c in labels]).astype(np.int64) if d else np.zeros(0, np.int64)
     sizes = np.concatenate([np.bincount(c, minlength=m) for c, m in zip(labels, widths)]).astype(np.int64)
-    at = sum((cell_stride[j] * flat[numbered[j]] for j in range(d)), start=np.zeros(n_rows, dtype=np.int64))
-    marks = np.zeros(n_rows, np.int64) if marks is None else np.asarray(marks, dtype=np.int64)
+    placed = [np.asarray(label, dtype=np.int64)[code] for label, code in zip(labels, codes)]
+    at = _places(placed, cell_stride)
     if kind == "mass":
         fine = np.bincount(at, weights, minlength=n_cells)
-        coarse = np.concatenate([np.bincount(flat[numbered[j]], weights, minlength=widths[j]) for j in range(d)])
+        coarse = np.concatenate([np.bincount(place, weights, m) for place, m in zip(placed, widths)])
         coarse_stride, coarse_base, mark_stride = np.ones(d, np.int64), first_cluster[:-1].copy(), 0
         fine_stride = cell_stride
     elif kind == "log":
@@ -131,8 +132,8 @@ def make_board(
         inner = prod(int(widths[j]) for j in moving)
         mark_stride = inner
         fine_stride = np.where(np.isin(np.arange(d), list(moving)), cell_stride, cell_stride * n_features)
-        spread = sum((fine_stride[j] * flat[numbered[j]] for j in range(d)), start=np.zeros(n_rows, dtype=np.int64))
-        fine = np.bincount(spread + marks * mark_stride, weights, minlength=n_cells * n_features)
+        spread = _places(placed, fine_stride) + np.asarray(marks, dtype=np.int64) * mark_stride
+        fine = np.bincount(spread, weights, minlength=n_cells * n_features)
         coarse = np.bincount(at, weights, minlength=n_cells)
         coarse_stride, coarse_base = cell_stride, np.zeros(d, np.int64)
     elif kind in ("table", "moments"):
@@ -142,13 +143,22 @@ def make_board(
         coarse, coarse_stride, coarse_base = np.zeros(1), np.zeros(d, np.int64), np.zeros(d, np.int64)
     else:
         raise GinghamError(f"Hard moves of kind {kind!r} are unknown.")
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    cells = coarse_cells = np.zeros(0, dtype=np.int64)
+    if kind in ("mass", "log") and len(moving) == 1:
+        m = int(widths[moving[0]])
+        rest_at = _places(placed, np.where(np.arange(d) == moving[0], 0, cell_stride // m))[orders[0]]
+        if kind == "mass" and _rising(rest_at, indptr):
+            cells = rest_at
+        elif kind == "log" and _rising(rest_at, indptr):
+            cells, coarse_cells = spread[orders[0]] // m, rest_at
     return Board(
         kind=kind,
-        indptr=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        others=np.ascontiguousarray(np.hstack([np.zeros((d - 1, 0), np.int64), *parts["others"]])).astype(np.int32),
-        weights=weights[order].astype(number),
-        marks=marks[order].astype(np.int32),
-        features=np.asarray(features, dtype=np.float64)[order] if kind == "moments" else np.zeros((0, 1)),
+        indptr=indptr,
+        others=others,
+        weights=_arranged(weights.astype(number), orders),
+        marks=np.zeros(others.shape[1], np.int32) if marks is None else _arranged(marks.astype(np.int32), orders),
+        features=_arranged(np.asarray(features, np.float64), orders) if kind == "moments" else np.zeros((0, 1)),
         mode_of=np.repeat(np.arange(d), np.diff(first_item)).astype(np.int32),
         first_item=first_item,
         widths=widths,
@@ -162,7 +172,36 @@ def make_board(
         coarse_stride=coarse_stride,
         coarse_base=coarse_base,
         coef=np.zeros((1, 1)) if coef is None else np.ascontiguousarray(coef, dtype=np.float64),
+        cells=cells,
+        coarse_cells=coarse_cells,
     )
+
+
+def _by_item(codes: Ints) -> Any:
+    """An index that sorts tuples by their items; nothing is copied where they are sorted."""
+    return slice(None) if bool((np.diff(codes) >= 0).all()) else np.argsort(codes, kind="stable")
+
+
+def _arranged(values: Anything, orders: Sequence[Any]) -> Anything:
+    """Values of the tuples in each of the orders, one order after the other."""
+    return values[orders[0]] if len(orders) == 1 else np.concatenate([values[:0], *(values[o] for o in orders)])
+
+
+def _places(placed: Sequence[Ints], strides: Ints) -> Ints:
+    """Σ_j stride_j · label_j of every tuple, from the labels of its items (N,)."""
+    at: Ints | None = None
+    for label, stride in zip(placed, strides):
+        if stride:
+            step = label if stride == 1 else label * stride
+            at = step if at is None else at + step
+    return np.zeros(len(placed[0]), dtype=np.int64) if at is None else at
+
+
+def _rising(cells: Ints, indptr: Ints) -> bool:
+    """Whether the cells of each item's tuples rise from tuple to tuple: then no two are the same."""
+    rises = np.diff(cells, prepend=-1) > 0
+    rises[indptr[:-1][np.diff(indptr) > 0]] = True  # an item's first
+    return bool(rises.all())
 
 
 def board_cost(board: Board) -> float:
