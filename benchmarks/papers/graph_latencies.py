@@ -2,8 +2,9 @@
 
 PlanetLab round-trip times of 490 nodes stand in for the King data (1,740 DNS servers); with --king FILE the
 King ``matrix`` file is used instead. Weights are exp(−latency/median). First experiment: a fifth of the pairs
-to fit, a twentieth to validate, the rest to test, three splits, 41 clusters as in the paper. Second: all pairs,
-β = 1, 1 to 15 clusters.
+to fit, a twentieth to validate (the paper's cross-validation set), the rest to test, three splits, 41 clusters as in
+the paper. Second: all pairs, β = 1, 1 to 15 clusters; and the same on the fifths, where there are pairs to test on,
+at β = 1 and 8. Everywhere also the 5-fold cross-validated loss of the pairs that were fitted on.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from graph_folds import cross_validated
 
 import common
 import gingham as gg
@@ -35,14 +38,22 @@ def weights(args) -> np.ndarray:
     return similarities(table)
 
 
-def fitted(matrix, k: int, beta: float, seed: int, start="spectral") -> tuple:
+def fitted(graph, k: int, beta: float, seed: int, start="spectral") -> tuple:
     """The model's posterior with duplicate clusters merged, and the pairs it saw."""
+    if start == "sweep":  # hard moves first, on the same pairs
+        hard = gg.GraphClustering(k, loss="quadratic", solver="sweep", bounds=BOUNDS, random_state=seed)
+        start = hard.fit(graph, pairs="listed").labels_
     model = gg.GraphClustering(
         k, loss="quadratic", beta=beta, solver="nodewise", bounds=BOUNDS, start=start, max_iter=60, random_state=seed
-    ).fit(matrix, pairs="listed")
-    sample = model.sample(matrix, pairs="listed")
+    ).fit(graph, pairs="listed")
+    sample = model.sample(graph, pairs="listed")
     problem = graph_problem(sample, model.posterior_.cells[0], beta)
     return model, without_duplicates(problem, model.posterior_), sample
+
+
+def held_out(sample, k: int, beta: float, seed: int, start="spectral") -> float:
+    """5-fold cross-validated loss at the same β N; the start is found anew in each fold."""
+    return cross_validated(sample, lambda train, share: fitted(train, k, beta / share, seed, start)[1], seed=seed)
 
 
 def measures(posterior, sample) -> dict:
@@ -63,25 +74,28 @@ def only(matrix, pairs) -> np.ndarray:
     return seen
 
 
-def against_beta(matrix, betas, split: int) -> list[dict]:
+def parts(matrix, split: int) -> tuple:
+    """A fifth of the pairs, a twentieth, and the rest."""
     pairs = np.argwhere(np.triu(np.isfinite(matrix), 1))
-    rows = []
     order = np.random.default_rng(split).permutation(len(pairs))
-    n_train, n_cv = len(pairs) // 5, len(pairs) // 20
-    parts = np.split(order, [n_train, n_train + n_cv])
-    train, cv, test = (only(matrix, pairs[part]) for part in parts)
-    start = gg.GraphClustering(41, loss="quadratic", solver="sweep", bounds=BOUNDS, random_state=split)
-    labels = start.fit(train, pairs="listed").labels_
-    for k in (1, 41):
-        for beta in betas if k > 1 else (1.0,):
-            begin = labels if k > 1 else "spectral"
-            model, merged, sample = fitted(train, k, beta, split, begin)
-            row = {"split": split, "k": k, "beta": beta, **measures(merged, sample)}
-            row["eq15_unmerged"] = equation15(model.posterior_, sample).value
-            row["cv"] = merged.gibbs_loss(model.sample(cv, pairs="listed"))
-            row["test"] = merged.gibbs_loss(model.sample(test, pairs="listed"))
-            rows.append(row)
-            print(row, flush=True)
+    n_train, n_validation = len(pairs) // 5, len(pairs) // 20
+    return tuple(only(matrix, pairs[at]) for at in np.split(order, [n_train, n_train + n_validation]))
+
+
+def on_split(matrix, split: int, choices, start: str) -> list[dict]:
+    """Fit on a fifth with each (number of clusters, β), measure on the rest."""
+    train, validation, test = parts(matrix, split)
+    rows = []
+    for k, beta in choices:
+        begin = start if k > 1 else "spectral"
+        model, merged, sample = fitted(train, k, beta, split, begin)
+        row = {"split": split, "k": k, "beta": beta, **measures(merged, sample)}
+        row["eq15_unmerged"] = equation15(model.posterior_, sample).value
+        row["cv"] = held_out(sample, k, beta, split, begin)
+        row["validation"] = merged.gibbs_loss(model.sample(validation, pairs="listed"))
+        row["test"] = merged.gibbs_loss(model.sample(test, pairs="listed"))
+        rows.append(row)
+        print(row, flush=True)
     return rows
 
 
@@ -90,6 +104,7 @@ def against_clusters(matrix, sizes) -> list[dict]:
     for k in sizes:
         model, merged, sample = fitted(matrix, k, 1.0, 0)
         row = {"k": k, **measures(merged, sample), "eq15_unmerged": equation15(model.posterior_, sample).value}
+        row["cv"] = held_out(sample, k, 1.0, 0)
         rows.append(row)
         print(row, flush=True)
     return rows
@@ -124,32 +139,29 @@ def plot(results: dict, path: Path) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
-    rows = [row for row in results["beta"] if row["k"] > 1]
-    betas = sorted({row["beta"] for row in rows})
-    for key, name, style in (
+    curves = (
         ("test", "test loss", "C0-"),
-        ("cv", "cross-validated loss", "C0:"),
+        ("cv", "cross-validated loss", "C1:"),
         ("eq15", "bound (15)", "C3--"),
         ("log_wealth", "log-wealth", "C2-"),
-    ):
-        left.plot(betas, [np.mean([r[key] for r in rows if r["beta"] == b]) for b in betas], style, label=name)
-    constant = [row for row in results["beta"] if row["k"] == 1]
-    mean = np.mean([r["test"] for r in constant])
-    left.axhline(mean, color="0.6", lw=1, label="test loss of the mean")
+    )
+    figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4), sharey=True)
+
+    def draw(axes, rows, by, shown=curves) -> None:
+        at = sorted({row[by] for row in rows})
+        for key, name, style in shown:
+            axes.plot(at, [np.mean([r[key] for r in rows if r[by] == x]) for x in at], style, label=name)
+
+    mean = np.mean([row["test"] for row in results["beta"] if row["k"] == 1])
+    draw(left, [row for row in results["beta"] if row["k"] > 1], "beta")
     left.set(xscale="log", yscale="log", xlabel="β", ylabel="quadratic loss", title="a fifth of the pairs, 41 clusters")
-    left.legend(fontsize=8, loc="lower left")
-    sizes = [row["k"] for row in results["clusters"]]
-    for key, name, style in (
-        ("train", "train loss", "C0-"),
-        ("eq15", "bound (15)", "C3--"),
-        ("log_wealth", "log-wealth", "C2-"),
-    ):
-        right.plot(sizes, [row[key] for row in results["clusters"]], style, label=name)
-    right.axhline(results["clusters"][0]["train"], color="0.6", lw=1, label="loss of the mean")
-    right.set(yscale="log", xlabel="number of clusters", ylabel="quadratic loss", title="all pairs, β = 1")
-    right.set_ylim(top=0.3)
-    right.legend(fontsize=8, loc="upper right")
+    draw(middle, [row for row in results["sampled"] if row["beta"] == 8.0 or row["k"] == 1], "k")
+    middle.set(xlabel="number of clusters", title="a fifth of the pairs, β = 8")
+    draw(right, results["clusters"], "k", (("train", "train loss", "C0-"), *curves[1:]))
+    right.set(xlabel="number of clusters", title="all pairs, β = 1")
+    for axes in (left, middle, right):
+        axes.axhline(mean, color="0.6", lw=1, label="loss of the mean")
+        axes.legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(path, dpi=80)
 
@@ -158,7 +170,7 @@ def main() -> None:
     def options(parser):
         parser.add_argument("--king", help="King matrix file")
         parser.add_argument(
-            "--only", nargs="*", help="clusters, iclust, workload, beta (or beta0, beta1, …: one split)"
+            "--only", nargs="*", help="clusters, iclust, workload, beta, sampled (or beta0, sampled1, …: one split)"
         )
 
     args = common.arguments(__doc__, "graph_latencies", options)
@@ -167,22 +179,29 @@ def main() -> None:
     results: dict = json.loads(args.out.read_text())["results"] if args.only and args.out.exists() else {}
     results["pairs"] = int(np.isfinite(matrix[np.triu_indices(len(matrix), 1)]).sum())
     data = "king" if args.king else "planetlab"
-    settings = {"weights": "exp(-latency/median)", "betas": betas, "delta": 0.05, "data": data}
+    settings = {"weights": "exp(-latency/median)", "betas": betas, "delta": 0.05, "data": data, "folds": 5}
     splits = range(1 if args.quick else 3)
-    wanted = args.only or ["clusters", "iclust", "workload", "beta"]
+    wanted = args.only or ["clusters", "iclust", "workload", "beta", "sampled"]
     if "clusters" in wanted:
         results["clusters"] = against_clusters(matrix, (1, 4, 7) if args.quick else range(1, 16))
+        common.write(args, settings, results)
     if "iclust" in wanted:
         results["iclust"] = against_iclust(matrix, (4, 7))
     if "workload" in wanted:
         results["workload"] = workload(matrix, (0.05, 0.1, 0.2, 0.4, 0.8), precision=0.04)
     common.write(args, settings, results)
-    for split in splits:
-        if "beta" in wanted or f"beta{split}" in wanted:
-            others = [row for row in results.get("beta", []) if row["split"] != split]
-            results["beta"] = others + against_beta(matrix, betas, split)
-            common.write(args, settings, results)
-    if "clusters" not in results or "beta" not in results:
+    sizes = (1, 4, 7) if args.quick else range(1, 16)
+    experiments = {
+        "beta": ([(1, 1.0), *((41, beta) for beta in betas)], "sweep"),
+        "sampled": ([(1, 1.0), *((k, beta) for k in sizes if k > 1 for beta in (1.0, 8.0))], "spectral"),
+    }
+    for name, (choices, start) in experiments.items():
+        for split in splits:
+            if name in wanted or f"{name}{split}" in wanted:
+                others = [row for row in results.get(name, []) if row["split"] != split]
+                results[name] = others + on_split(matrix, split, choices, start)
+                common.write(args, settings, results)
+    if not {"clusters", "beta", "sampled"} <= set(results):
         return
     constant, best15 = results["clusters"][0], min(results["clusters"], key=lambda r: r["eq15"])
     best_lw = min(results["clusters"], key=lambda r: r["log_wealth"])
@@ -194,10 +213,16 @@ def main() -> None:
         "clusters_proven_by_log_wealth": [r["k"] for r in results["clusters"] if r["log_wealth"] < constant["train"]],
     }
     means = {r["split"]: r["test"] for r in results["beta"] if r["k"] == 1}
-    for key, name in (("eq15", "betas_proven_by_eq15"), ("log_wealth", "betas_proven_by_log_wealth")):
-        rows = [row for row in results["beta"] if row["k"] > 1]
-        failed = {row["beta"] for row in rows if row[key] >= means[row["split"]]}
-        results["verdict"][name] = sorted({row["beta"] for row in rows} - failed)
+    for key in ("eq15", "log_wealth"):
+        for name, by in (("beta", "beta"), ("sampled", "k")):
+            rows = [row for row in results[name] if row["k"] > 1]
+            for beta in (None,) if name == "beta" else (1.0, 8.0):
+                of = [row for row in rows if beta is None or row["beta"] == beta]
+                failed = {row[by] for row in of if row[key] >= means[row["split"]]}
+                title = "betas" if name == "beta" else f"clusters_at_beta_{beta:g}_of_a_fifth"
+                results["verdict"][f"{title}_proven_by_{key}"] = sorted({row[by] for row in of} - failed)
+    results["verdict"]["largest_cv_over_test"] = max(r["cv"] / r["test"] for r in results["beta"])
+    results["verdict"]["largest_validation_over_test"] = max(r["validation"] / r["test"] for r in results["beta"])
     common.write(args, settings, results)
     plot(results, args.out.with_suffix(".png"))
     print(results["verdict"])

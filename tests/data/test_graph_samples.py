@@ -1,6 +1,9 @@
 """Every form of a graph becomes the same pairs; sums over absent pairs equal brute force."""
 
 import warnings
+from functools import reduce
+from itertools import permutations
+from math import factorial
 
 import networkx as nx
 import numpy as np
@@ -140,18 +143,15 @@ def test_statistics_of_all_pairs_equal_brute_force(directed, features):
     np.testing.assert_allclose(listed, np.einsum("ia,ijk,jb->abk", q, t, q) / (1 if directed else 2), atol=1e-12)
 
 
-def test_sets_of_three_equal_brute_force():
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+def test_sets_of_different_nodes_equal_brute_force(d):
     rng = np.random.default_rng(1)
     q = rng.dirichlet(np.ones(2), 6)
-    brute = np.zeros((2, 2, 2))
-    for i in range(6):
-        for j in range(6):
-            for l in range(6):
-                if len({i, j, l}) == 3:
-                    brute += np.einsum("a,b,c->abc", q[i], q[j], q[l]) / 6
-    np.testing.assert_allclose(all_pairs(q, 3), brute)
-    with pytest.raises(GinghamError, match="sets of 4"):
-        all_pairs(q, 4)
+    brute = np.zeros((2,) * d)
+    for nodes in permutations(range(6), d):
+        brute += reduce(np.multiply.outer, [q[x] for x in nodes])
+    np.testing.assert_allclose(all_pairs(q, d, directed=True), brute)
+    np.testing.assert_allclose(all_pairs(q, d), brute / factorial(d))
 
 
 def test_labels_of_absent_pairs_count():

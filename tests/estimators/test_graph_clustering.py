@@ -89,6 +89,19 @@ def test_hyperedges():
     assert np.all(np.diff(totals) <= 1e-8 * totals[0])
 
 
+def test_absent_sets_of_four_count():
+    rng = np.random.default_rng(0)
+    z = np.arange(30) % 2
+    sets = {tuple(sorted(rng.choice(np.flatnonzero(z == c), 4, replace=False))) for c in (0, 1) for _ in range(150)}
+    sets |= {tuple(sorted(rng.choice(30, 4, replace=False))) for _ in range(20)}
+    model = gg.GraphClustering(2, random_state=0).fit([tuple(int(i) for i in nodes) for nodes in sorted(sets)])
+    assert adjusted_rand_score(z, model.labels_) == 1
+    same, mixed = model.predict([(0, 2, 4, 6), (0, 1, 2, 3)])
+    assert same > 5 * mixed
+    totals = model.trace_.totals[np.array(model.trace_.factors) == 1]
+    assert np.all(np.diff(totals) <= 1e-8 * totals[0])
+
+
 def test_labelled_sets_of_four():
     rng = np.random.default_rng(0)
     z = np.arange(24) % 2

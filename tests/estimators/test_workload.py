@@ -53,6 +53,8 @@ def test_pairs_are_sampled_with_their_labels(directed):
     assert path.rows[0].train == pytest.approx(fitted.posterior_.gibbs_loss(fitted.sample(graph)), rel=0.15)
     with pytest.raises(gg.GinghamError, match="strictly between"):
         workload_path(model, graph, [1.0])
+    with pytest.raises(gg.GinghamError, match="draws pairs"):
+        workload_path(model, [(0, 1, 2), (1, 2, 3)], [0.5])
 
 
 def test_iclust_finds_similar_nodes_and_never_falls():

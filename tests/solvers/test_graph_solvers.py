@@ -1,7 +1,7 @@
 """Graph solvers: monotone, at fixed points of the self-consistent equations, and on known answers."""
 
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -210,6 +210,26 @@ def test_a_cap_that_binds_is_doubled():
     task = graph_problem(sample, Logarithmic(sample.alphabet, 1e-9), 1.0)
     assert search(task, None).n_clusters == (15,)
     assert search(task, None, most=6).n_clusters[0] <= 6
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("d", [3, 4])
+def test_the_gradient_of_hyperedges_counts_absent_sets(d, directed):
+    rng = np.random.default_rng(d)
+    sets = np.array(list(combinations(range(6), d)))
+    sample = from_graph(sets[:5].tolist(), nodes=range(6), directed=directed)
+    task = graph_problem(sample, Quadratic(), 1.0)
+    posterior = random(task, [2], rng).refit(sample)
+    found, step = gradient(posterior, sample), 1e-6
+    for x, c in ((0, 0), (2, 1), (5, 0)):
+        losses = []
+        for sign in (1, -1):
+            assign = posterior.assign[0].copy()
+            assign[x, c] += sign * step
+            moved = replace(posterior, assign=(assign,))
+            cell = moved.cells[0]
+            losses.append(float(cell.loss(moved.answers[0], moved.statistics(sample)).sum()))
+        assert found[x, c] == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-5)
 
 
 def test_other_structures_are_refused():

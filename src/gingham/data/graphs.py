@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import comb, factorial
+from string import ascii_lowercase
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from gingham.arrays import Anything, Floats
 from gingham.data.features import Features, OneHot
 from gingham.data.sample import Sample
 from gingham.errors import GinghamError
+
+LETTERS = ascii_lowercase  # names of positions in einsum
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +88,29 @@ def all_pairs(assign: Floats, d: int = 2, directed: bool = False) -> Floats:
     Ordered tuples when directed; otherwise each set once, spread evenly over the d! orders of its blocks.
     """
     q = np.asarray(assign, dtype=np.float64)
-    s = q.sum(axis=0)
-    if d == 2:
-        pairs = np.outer(s, s) - q.T @ q
-    elif d == 3:
-        # Inclusion and exclusion: all triples, less those with two equal nodes, plus twice those with three.
-        two = q.T @ q
-        equal = np.einsum("ab,c->abc", two, s)
-        pairs = np.einsum("a,b,c->abc", s, s, s) - equal - equal.transpose(0, 2, 1) - equal.transpose(2, 0, 1)
-        pairs = pairs + 2.0 * np.einsum("xa,xb,xc->abc", q, q, q, optimize=True)
-    else:
-        raise GinghamError(
-            f"Absent sets of {d} nodes cannot be summed; list the observed ones (pairs='listed'), zeros included."
-        )
-    return pairs if directed else pairs / factorial(d)
+    axes = LETTERS[:d]
+    tuples = np.zeros((q.shape[1],) * d)
+    for weight, groups in coincidences(axes):
+        tuples += weight * np.einsum(",".join(groups) + "->" + axes, *[same_node(q, group) for group in groups])
+    return tuples if directed else tuples / factorial(d)
+
+
+def coincidences(positions: str) -> Iterator[tuple[int, list[str]]]:
+    """Ways in which nodes at some positions can be equal, weighted so that only sums over different nodes remain.
+
+    Inclusion and exclusion over the partitions of the positions into groups, Π (−1)^{|group|−1} (|group| − 1)!.
+    """
+    if not positions:
+        yield 1, []
+        return
+    for weight, groups in coincidences(positions[:-1]):
+        yield weight, [*groups, positions[-1]]
+        for at, group in enumerate(groups):
+            yield -weight * len(group), [*groups[:at], group + positions[-1], *groups[at + 1 :]]
+
+
+def same_node(assign: Floats, group: str, keep: str = "") -> Floats:
+    """Σ_x Π_j q(c_j|x) over a group of positions, shape (m, …, m); ``keep="X"`` keeps the node, (n, m, …, m)."""
+    factors = ",".join("X" + position for position in group)
+    table: Floats = np.einsum(f"{factors}->{keep}{group}", *[assign] * len(group), optimize=True)
+    return table

@@ -98,6 +98,8 @@ def workload_path(
     everything = from_graph(graph, pairs=pairs)
     if any(not 0 < fraction < 1 for fraction in fractions) or len(fractions) == 0:
         raise GinghamError("fractions= needs shares strictly between 0 and 1.")
+    if everything.complete and everything.n_modes > 2:
+        raise GinghamError("workload_path draws pairs; list the observed hyperedges, zeros too (pairs='listed').")
     size = int(everything.n_tuples)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     order = rng.choice(size, int(max(fractions) * size), replace=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
-from math import prod
+from math import factorial, prod
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.special import softmax
 from gingham.arrays import Floats
 from gingham.cells import Logarithmic, Quadratic
 from gingham.data import OneHot
-from gingham.data.graphs import PairSample
+from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
 from gingham.errors import GinghamError
 from gingham.kernels import BACKENDS, project
 from gingham.kernels.graph import BERNOULLI, QUADRATIC
@@ -191,15 +191,22 @@ def gradient(posterior: Posterior, sample: PairSample, backend: str = "auto") ->
 
 
 def _absent_gradient(assign: Floats, cost: Floats, d: int, directed: bool) -> Floats:
-    """What absent pairs would add if no pair were listed: each node against all the others, shape (n, m)."""
-    rest = assign.sum(axis=0) - assign
-    if d == 2:
-        return rest @ (cost + cost.T if directed else cost).T
-    # Sets {x, y, z}: Σ_{y ≠ z, both ≠ x} / 2, with the equal ones taken out.
-    both = np.einsum("xb,xe,cbe->xc", rest, rest, cost, optimize=True)
-    equal = np.einsum("be,cbe->c", assign.T @ assign, cost)
-    own = np.einsum("xb,xe,cbe->xc", assign, assign, cost, optimize=True)
-    return (both - equal + own) / 2.0
+    """What absent sets would add if none were listed: each node with all others, shape (n, m)."""
+    n, m = assign.shape
+    axes = LETTERS[: d - 1]
+    if directed:  # the node may stand at any position
+        cost = np.sum([np.moveaxis(cost, position, 0) for position in range(d)], axis=0)
+    else:  # costs are symmetric, and every order of the others is the same set
+        cost = cost / factorial(d - 1)
+    total = np.zeros((n, m))
+    for weight, groups in coincidences(axes):
+        together = [same_node(assign, group) for group in groups]
+        for start, stop in row_blocks(n, m ** (d - 1)):
+            part = assign[start:stop]
+            others = [whole - same_node(part, group, "X") for group, whole in zip(groups, together)]
+            subscripts = ",".join(["C" + axes, *("X" + group for group in groups)]) + "->XC"
+            total[start:stop] += weight * np.einsum(subscripts, cost, *others, optimize=True)
+    return total
 
 
 __all__ = ["Damped", "Neighbours", "NodeWise", "Sweep", "answered", "gradient", "hard_moves"]
