@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import gingham as gg
 
@@ -67,16 +68,38 @@ def test_users_and_films_new_at_once(table, layered) -> None:
     assert [len(items) for items in model.items_] == [60, 45]
 
 
-def test_a_growing_table_ends_near_one_fit(table) -> None:
+@pytest.mark.parametrize("layered", [False, True])
+def test_a_growing_table_ends_near_one_fit(table, layered) -> None:
     X, y = table
-    model = gg.CoClusteringRegressor(3, beta=1.0, alphabet=range(1, 6), random_state=0)
-    for part in np.array_split(np.arange(2700), 3):
+    grid = gg.CoClusteringRegressor(3, beta=1.0, alphabet=range(1, 6), random_state=0)
+    layers = gg.LayeredCoClusteringRegressor(2, 4, n_chains=2, n_sweeps=40, n_pilots=1, random_state=0)
+    model = layers if layered else grid
+    whole = clone(model).fit(X[:2700], y[:2700])
+    parts = [np.flatnonzero(X[:900, 0] < 40), *np.array_split(np.arange(900, 2700), 2)]  # users come later
+    for part in parts:
         model.partial_fit(X[part], y[part])
-    whole = gg.CoClusteringRegressor(3, beta=1.0, alphabet=range(1, 6), random_state=0).fit(X[:2700], y[:2700])
     error = [np.mean(np.abs(m.predict(X[2700:]) - y[2700:])) for m in (model, whole)]
     assert error[0] == pytest.approx(error[1], abs=0.05)
-    sample = whole.sample(X[:2700], y[:2700])
-    assert model.posterior_.gibbs_loss(sample) == pytest.approx(whole.posterior_.gibbs_loss(sample), abs=0.05)
+    if layered:
+        assert model.model_.n_draws == whole.model_.n_draws
+    else:
+        sample = whole.sample(X[:2700], y[:2700])
+        assert model.posterior_.gibbs_loss(sample) == pytest.approx(whole.posterior_.gibbs_loss(sample), abs=0.05)
+
+
+def test_layers_that_go_on_learn_from_old_users_too(table) -> None:
+    """Folding in leaves old users as they were; going on lets them profit from what comes later."""
+    X, y = table
+    first, later = np.arange(400), np.arange(400, 2700)
+    settings = {"n_chains": 1, "n_sweeps": 40, "n_pilots": 1, "random_state": 0}
+    model = gg.LayeredCoClusteringRegressor(2, 4, **settings, side={1: (np.arange(45), np.eye(3)[np.arange(45) % 3])})
+    before = model.partial_fit(X[first], y[first]).predict(X[2700:])
+    after = model.partial_fit(X[later], y[later]).predict(X[2700:])
+    assert np.mean(np.abs(after - y[2700:])) < 0.8 * np.mean(np.abs(before - y[2700:]))
+    # After fit the tuples are not at hand: new items are folded in, old ones stay as they were.
+    known = np.isin(X[2700:, 0], X[first, 0])
+    only = model.fit(X[first], y[first]).partial_fit(X[later], y[later]).predict(X[2700:])
+    np.testing.assert_allclose(only[known], before[known], atol=1e-6)
 
 
 def test_names_that_come_later_and_strings(table) -> None:

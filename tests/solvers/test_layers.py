@@ -197,3 +197,20 @@ def test_sizes_are_settled_by_the_least_held_out_error(auto, monkeypatch) -> Non
     chosen = (search.choice.n_layers, search.choice.n_clusters, search.choice.side_weight)
     assert chosen == min(search.choice.tried, key=lambda row: row[-1])[:3]
     assert "least error" in str(search.choice)
+
+
+def test_a_chain_goes_on_from_a_kept_draw() -> None:
+    """Its residual is that of the draw, its variances those of its cells; one with another seed goes elsewhere."""
+    data = LayerData.of(planted(weights=True))
+    shape = Shape(2, (3, 4))
+    draws = run_chain(data, shape, 0.5, np.random.SeedSequence(0), 12, 8)
+    chain = Chain.resume(data, shape, 0.5, np.random.default_rng(1), draws, 3)
+    last = chain.draw()
+    np.testing.assert_array_equal(last.labels[0], draws.labels[3])
+    np.testing.assert_allclose(last.predict(data.codes).mean, data.labels - chain.residual, atol=1e-3)
+    before = float(np.mean(chain.residual**2))
+    for _ in range(5):
+        chain.sweep()
+    assert np.mean(chain.residual**2) < 1.2 * before  # it stands where it stood, not at a new start
+    predicted = chain.draw().predict(data.codes).mean
+    np.testing.assert_allclose(data.labels - predicted, chain.residual, atol=2e-3)

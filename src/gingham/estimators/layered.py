@@ -11,13 +11,13 @@ from joblib import Parallel, delayed
 from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import Anything, Floats
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
-from gingham.estimators.base import TupleModel, expand_clusters
+from gingham.estimators.base import expand_clusters
 from gingham.estimators.coclustering import numeric_labels
+from gingham.estimators.growing_layers import GrowingLayers
 from gingham.estimators.side_tables import side_tables
 from gingham.solvers.layers import (
     Draws,
@@ -27,13 +27,11 @@ from gingham.solvers.layers import (
     Shape,
     SideTable,
     Soft,
-    SoftLayers,
     pool_pilots,
     run_chain,
     run_pilot,
     solve,
 )
-from gingham.solvers.layers.folding import extended, fold_in
 from gingham.solvers.layers.pilot import PilotRun
 from gingham.solvers.layers.show import Layer, readable
 from gingham.solvers.layers.sizes import Size, choose_size
@@ -45,7 +43,7 @@ MAX_CELLS = 2**17
 MAX_LABELS = 20  # labels read off the data; more count as a continuum
 
 
-class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
+class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
     """Numeric labels as ``μ + Σ_j b_j(x_j) + Σ_t F_t[c_1t(x_1), …, c_dt(x_d)]``: offsets and added checkerboards.
 
     The best predictor of ratings in this library. Every layer has its own clusters of each mode. With
@@ -174,8 +172,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         if alphabet is not None:
             self.range_ = (float(alphabet.numbers.min()), float(alphabet.numbers.max()))
         self.traces_: tuple[Floats, ...] = ()
+        self._seen = []
         if self.solver == "sampled":
-            self.model_: Draws | tuple[SoftLayers, ...] = Draws.join(
+            self.model_ = Draws.join(
                 self._parallel(
                     delayed(run_chain)(data, shape, self.noise_, seed, self._n_sweeps, self.burn_in)
                     for seed in chain_seeds
@@ -187,10 +186,6 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             fits = self._parallel(delayed(solve)(data, shape, beta, seed, Soft(self._n_sweeps)) for seed in chain_seeds)
             self.model_, self.traces_ = tuple(m for m, _ in fits), tuple(trace for _, trace in fits)
         return self
-
-    @property
-    def _n_members(self) -> int:
-        return self.n_chains or (3 if self.solver == "sampled" else 20)
 
     @property
     def _n_sweeps(self) -> int:
@@ -247,28 +242,6 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             return Alphabet.of(self.alphabet, given=True)
         values = np.unique(labels)
         return Alphabet.of(values, given=False) if len(values) <= MAX_LABELS else None
-
-    def fold_in(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Add items that were not in the training data, from some labelled tuples with them.
-
-        For every kept draw, the new items' offsets and clusters are drawn given all that was learned, which
-        stays as it is. Afterwards they are predicted like all others.
-        """
-        check_is_fitted(self)
-        if not isinstance(self.model_, Draws):
-            raise GinghamError("fold_in works with solver='sampled'; fit the soft layers again with the new items.")
-        columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
-        before = self.modes_
-        after = tuple(
-            Mode.of(np.concatenate([mode.items, column[mode.encode(column) < 0]]), mode.name)
-            for mode, column in zip(before, columns.columns)
-        )
-        sample = Sample.of(columns.columns, labels, weights, modes=after, alphabet=self.alphabet_).merged()
-        new = [old.encode(mode.items) < 0 for old, mode in zip(before, after)]
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        self.model_ = fold_in(extended(self.model_, before, after), new, sample, self.noise_, self.offsets, rng)
-        self.modes_ = after
-        return self
 
     # using
 
@@ -342,7 +315,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self.alphabet_ = None if alphabet is None else Alphabet(alphabet["values"], alphabet["given"])
         self.cuts_, self.noise_, self._scatter = state["cuts"], state["noise"], state["scatter"]
         self.range_ = (state["range"][0], state["range"][1])
-        self.traces_ = tuple(state["traces"])
+        self.traces_, self._seen = tuple(state["traces"]), []
         self.n_features_in_ = state["n_features_in_"]
         if state["feature_names_in_"] is not None:
             self.feature_names_in_ = state["feature_names_in_"]

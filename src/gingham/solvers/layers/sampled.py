@@ -6,7 +6,7 @@ One chain is a committee with a member per sweep. Priors are in units of the lab
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -20,6 +20,7 @@ OFFSET_VARIANCE = 0.2  # of offsets at the start, as a share of the labels' vari
 CELL_VARIANCE = 0.04  # of cells: the start, and the prior with the weight of four cells
 CELL_PRIOR = 4.0
 SETTLE = 2  # sweeps with offsets only
+PER_DRAW = ("means", "offsets", "labels", "cells")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,24 @@ class Chain:
         self.residual: Floats = (data.labels - self.mean).astype(np.float32)
         self.n_sweeps = 0
 
+    @classmethod
+    def resume(
+        cls, data: LayerData, shape: Shape, noise: float, rng: np.random.Generator, draws: Draws, at: int
+    ) -> Chain:
+        """A chain that goes on from one of the kept draws, whose items are those of the data."""
+        chain = cls(data, shape, noise, rng)
+        chain.mean, chain.n_sweeps = float(draws.means[at]), SETTLE
+        chain.offsets[:] = draws.offsets[at]
+        chain.labels[:] = draws.labels[at]
+        for layer in range(shape.n_layers):
+            chain.cells[layer] = draws.checkerboard(at, layer)[1].ravel()
+            chain.cell_variance[layer] = chain._cell_variance(chain.cells[layer])
+        for mode, (start, n) in enumerate(zip(chain.first, data.n_items)):
+            chain.offset_variance[mode] = chain._offset_variance(chain.offsets[start : start + n])
+        known = replace(draws, **{name: getattr(draws, name)[at : at + 1] for name in PER_DRAW})
+        chain.residual = (data.labels - known.predict(data.codes).mean).astype(np.float32)
+        return chain
+
     def sweep(self) -> None:
         if self.shape.offsets:
             self._draw_offsets()
@@ -73,7 +92,7 @@ class Chain:
                 data.groups[mode].indptr, data.groups[mode].order, self.weights, self.unit, self.residual,
                 1.0 / self.noise, 1.0 / self.offset_variance[mode], self.rng.standard_normal(n), offsets,
             )  # fmt: skip
-            self.offset_variance[mode] = float((offsets @ offsets + 0.08 * data.variance) / (n + 1))
+            self.offset_variance[mode] = self._offset_variance(offsets)
         change = float(np.average(self.residual, weights=data.weights))
         self.mean += change
         self.residual -= np.float32(change)
@@ -90,9 +109,14 @@ class Chain:
             cells = self._draw_mode(layer, mode, cells)
         self.cells[layer] = cells.ravel()
         kernel.take_out(data.codes, self.first, labels, self.strides, self.cells[layer], self.residual)
-        self.cell_variance[layer] = (np.sum(cells**2) + CELL_PRIOR * CELL_VARIANCE * data.variance) / (
-            cells.size + CELL_PRIOR
-        )
+        self.cell_variance[layer] = self._cell_variance(cells)
+
+    def _offset_variance(self, offsets: Floats) -> float:
+        return float((offsets @ offsets + 0.08 * self.data.variance) / (len(offsets) + 1))
+
+    def _cell_variance(self, cells: Floats) -> float:
+        prior = CELL_PRIOR * CELL_VARIANCE * self.data.variance
+        return float((np.sum(cells.astype(np.float64) ** 2) + prior) / (cells.size + CELL_PRIOR))
 
     def _draw_mode(self, layer: int, mode: int, cells: Floats) -> Floats:
         """New clusters of one mode's items, then new cells (m_1, …, m_d)."""
@@ -158,7 +182,11 @@ def run_chain(
     data: LayerData, shape: Shape, noise: float, seed: np.random.SeedSequence, n_sweeps: int, burn_in: int
 ) -> Draws:
     """The draws of one chain, one a sweep after the burn-in."""
-    chain = Chain(data, shape, noise, np.random.default_rng(seed))
+    return keep(Chain(data, shape, noise, np.random.default_rng(seed)), n_sweeps, burn_in)
+
+
+def keep(chain: Chain, n_sweeps: int, burn_in: int) -> Draws:
+    """The draws of the next sweeps after the burn-in."""
     kept = []
     for sweep in range(n_sweeps):
         chain.sweep()

@@ -107,7 +107,9 @@ def choose_size(
     def compare(sizes: list[Size]) -> list[float]:
         new = list(dict.fromkeys(k for k in map(key, sizes) if k not in runs))
         if seed is not None:  # the same for every size: all are judged on the same held-out tuples
-            calls = [partial(run_pilot, sample, weighted(sides, k), Shape(*k[:2], offsets), seed) for k in new]
+            calls = [
+                partial(run_pilot, sample, weighted(sides, k.side_weight), Shape(*k[:2], offsets), seed) for k in new
+            ]
             runs.update(zip(new, parallel(calls)))
         return [_error(runs[key(size)]) for size in sizes]
 
@@ -127,7 +129,7 @@ def choose_size(
     tried = tuple((*k, _error(run)) for k, run in runs.items())
     reason = f"{won.n_layers} layers of {' × '.join(map(str, won.n_clusters))} clusters: {why}."
     choice = Choice(*won, tried, reason)
-    return Search(Shape(*won[:2], offsets), weighted(sides, won), runs.get(won), choice)
+    return Search(Shape(*won[:2], offsets), weighted(sides, won.side_weight), runs.get(won), choice)
 
 
 def climb(n_rungs: int, begin: int, errors_of: Callable[[list[int]], list[float]]) -> int:
@@ -142,9 +144,9 @@ def climb(n_rungs: int, begin: int, errors_of: Callable[[list[int]], list[float]
         errors[further] = errors_of([further])[0]
 
 
-def weighted(sides: tuple[SideTable | None, ...], key: Key) -> tuple[SideTable | None, ...]:
+def weighted(sides: tuple[SideTable | None, ...], weight: float) -> tuple[SideTable | None, ...]:
     """Side tables that count by the given weight."""
-    return tuple(None if side is None else side._replace(weight=key.side_weight) for side in sides)
+    return tuple(None if side is None else side._replace(weight=weight) for side in sides)
 
 
 def _error(run: PilotRun | None) -> float:
