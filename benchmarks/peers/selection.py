@@ -3,7 +3,8 @@
     python benchmarks/peers/selection.py --data FOLDER --parts planted,fresh,auto,fold_in,chains
 
 planted: ten checkerboards of different shapes; clusters found with nothing set but the data. These boards were
-looked at while the search was written; "fresh" are twenty others: the same shapes with two other seeds.
+looked at while the search was written; "fresh" are thirty others: the same shapes with two other seeds, and ten
+shapes drawn at random.
 auto: MovieLens-100K, u1 … u5: median MAE with nothing set, and of the grid whose size and β have the least
 five-fold cross-validated loss within the training part.
 best: the same against the best of the grids and β as the test part itself would choose them: what no choice within
@@ -68,12 +69,24 @@ def board(clusters: Any, items: Any, n: int, flip: float, seed: int) -> tuple[An
     return X, np.where(rng.random(n) < flip, rng.integers(1, 6, n), y)
 
 
-def planted(seed: int, boards: int) -> dict[str, Any]:
+def random_shapes(seed: int) -> list[Any]:
+    """Ten shapes: 2 to 8 clusters a side, 40 to 60 items a cluster, 20 to 40 tuples an item, 20 to 40 % replaced."""
+    rng = np.random.default_rng(seed)
+    shapes = []
+    for _ in range(10):
+        clusters = tuple(int(m) for m in rng.integers(2, 9, 2))
+        items = tuple(int(m * rng.integers(40, 61)) for m in clusters)
+        shapes.append((clusters, items, int(sum(items) * rng.integers(20, 41)), float(rng.uniform(0.2, 0.4))))
+    return shapes
+
+
+def planted(seed: int, boards: int, shapes: list[Any] = SHAPES) -> dict[str, Any]:
     rows = []
-    for clusters, items, n, flip in SHAPES:
+    for clusters, items, n, flip in shapes:
         model = gg.CoClusteringRegressor(random_state=seed).fit(*board(clusters, items, n, flip, boards))
         hit = all(abs(a - b) <= 1 for a, b in zip(clusters, model.n_clusters_))
-        rows.append({"planted": clusters, "found": model.n_clusters_, "within_one": hit, "beta": model.beta_})
+        rows.append({"planted": clusters, "items": items, "tuples": n, "replaced": flip, "found": model.n_clusters_})
+        rows[-1] |= {"within_one": hit, "beta": model.beta_}
     return {"boards": rows, "recovered": sum(row["within_one"] for row in rows), "of": len(rows)}
 
 
@@ -190,6 +203,10 @@ def main() -> None:
             results.setdefault("fresh boards", {})[f"seed {boards}"] = found
             print(json.dumps(found), flush=True)
             write(args, settings, results)
+        found = planted(args.seed, 103, random_shapes(103))
+        results["fresh boards"]["random shapes"] = found
+        print(json.dumps(found), flush=True)
+        write(args, settings, results)
     if "fold_in" in parts:
         for draw in map(int, args.draws.split(",")):
             found = fold_in(data, draw, args.seed)
