@@ -171,6 +171,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "bad range": (fit("good.csv", "--alphabet", "1..x"), "two whole numbers"),
     "backward range": (fit("good.csv", "--alphabet", "5..1"), "has 0 values"),
     "unknown objective": (fit("good.csv", "--objective", "fame"), "objective='fame' is unknown"),
+    "unknown solver": (fit("good.csv", "--solver", "luck"), "solver='luck' is unknown"),
     "no starts": (fit("good.csv", "--starts", "0"), "--starts"),
     "no sweeps": (fit("good.csv", "--max-iter", "0"), "--max-iter"),
     "all held out": (fit("good.csv", "--holdout", "1"), "must be from 0 to below 1"),

@@ -32,6 +32,13 @@ def test_fit_finds_the_planted_blocks_and_beats_a_constant(gingham, ratings, tmp
     assert facts["held_out_rows"] == 60
 
 
+def test_fit_by_description_length_gives_hard_clusters(gingham, ratings, tmp_path):
+    out = tmp_path / "m.gingham"
+    options = ("--axes", "user,movie", "--label", "rating", "--loss", "log", "--solver", "sweep", "--out", out)
+    assert gingham("fit", ratings, *options).code == 0
+    assert gg.load(out).posterior_.is_hard
+
+
 def test_model_remembers_its_columns(model):
     loaded = gg.load(model)
     assert loaded.notes_["axes"] == ["user", "movie"]

@@ -43,6 +43,9 @@ def fit(
         str | None, typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates want it stated.")
     ] = None,
     objective: Annotated[str, typer.Option(help="tradeoff, or certificate to minimise the certificate.")] = "tradeoff",
+    solver: Annotated[
+        str, typer.Option(help="projection (soft), or sweep: hard moves; with --loss log, a description length.")
+    ] = "projection",
     starts: Annotated[int, typer.Option(help="Starts; the best is kept.", min=1)] = 1,
     max_iter: Annotated[int, typer.Option(help="Most sweeps of one start.", min=1)] = 200,
     holdout: Annotated[float, typer.Option(help="Share of rows set aside to measure the error; 0 for none.")] = 0.1,
@@ -74,6 +77,7 @@ def fit(
         beta=beta,
         alphabet=alphabet,
         objective=objective,
+        solver=solver,
         n_init=starts,
         max_iter=max_iter,
         holdout=holdout,

@@ -40,6 +40,7 @@ class Wish:
     beta: float | None = None
     alphabet: str | None = None
     objective: str = "tradeoff"
+    solver: str = "projection"
     n_init: int = 1
     max_iter: int = 200
     holdout: float = 0.1
@@ -83,6 +84,7 @@ def fit(
         "beta": choice.beta,
         "alphabet": choice.alphabet,
         "objective": wish.objective,
+        "solver": wish.solver,
         "n_init": wish.n_init,
         "max_iter": wish.max_iter,
         "random_state": wish.seed,

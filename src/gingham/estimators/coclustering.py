@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import Anything, Floats
-from gingham.cells import CellModel, make_cell, needs_alphabet
+from gingham.cells import CellModel, Logarithmic, make_cell, needs_alphabet
 from gingham.certificates.theorems import THEOREMS
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
@@ -26,10 +26,12 @@ from gingham.solvers.certified import Certified
 from gingham.solvers.loop import Callback, best_of
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant, Down, Schedule
+from gingham.solvers.sweep import Sweep
 from gingham.starts import make_start
 
 MAX_LABELS = 1000
 OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
+SOLVERS = ("projection", "sweep")
 
 
 class _CoClustering(TransformerMixin, GrowingGrid):
@@ -48,6 +50,7 @@ class _CoClustering(TransformerMixin, GrowingGrid):
     backend: str
     random_state: Any
     verbose: int
+    solver: str = "projection"
 
     def _alphabet(self, y: Anything) -> Alphabet | None:
         raise NotImplementedError  # pragma: no cover
@@ -79,6 +82,8 @@ class _CoClustering(TransformerMixin, GrowingGrid):
             raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
         if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
             raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
+        if self.solver not in SOLVERS:
+            raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
         solver = Projection(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
@@ -91,24 +96,35 @@ class _CoClustering(TransformerMixin, GrowingGrid):
             for _ in range(self.n_init):
                 yield make_start(self.start, problem, n_clusters, rng)
 
-        solution = best_of(solver, problem, starts(), self.n_init, callback)
+        finder = solver if self.solver == "projection" else self._moves(int(rng.integers(2**31)))
+        solution = best_of(finder, problem, starts(), self.n_init, callback)
         by_size = isinstance(self.n_clusters, str)  # "auto"
         if self.objective != "tradeoff" and not solution.interrupted:  # the certificate chooses
             bound = "log-wealth" if self.objective == "certificate" else self.objective
             certified = Certified(replace(solver, schedule=Constant()), merge=by_size, bound=bound)
             solution = best_of(certified, problem, [solution.posterior], 1, callback)
         elif by_size:
-            solution = merge_and_settle(problem, solution, solver)
+            solution = merge_and_settle(problem, solution, finder)
         self._set_solution(solution)
         self.beta_ = beta
         self.selection_ = chosen(beta, tried, reason, n_clusters, solution.posterior.n_clusters, by_size)
         return self
 
+    def _moves(self, seed: int = 0) -> Sweep:
+        """Hard moves until nothing moves (at most ``tol`` of the items)."""
+        return Sweep(1.0, self.tol, self.max_iter, self.backend, seed)
+
+    def _settling(self, max_iter: int) -> Projection | Sweep:
+        return super()._settling(max_iter) if self.solver == "projection" else replace(self._moves(), max_iter=max_iter)
+
     def _beta(
         self, sample: Sample, cell: CellModel, n_clusters: tuple[int, ...], solver: Projection, rng: np.random.Generator
     ) -> tuple[float, tuple[tuple[float, float], ...], str]:
         """The β to use, those tried, and why."""
-        wanted = ("auto" if isinstance(self.n_clusters, str) else 1.0) if self.beta is None else self.beta
+        wanted = self.beta
+        if wanted is None:  # the description length has no β to choose
+            code = self.solver == "sweep" and isinstance(cell, Logarithmic)
+            wanted = "auto" if isinstance(self.n_clusters, str) and not code else 1.0
         if not isinstance(wanted, str):
             return wanted, (), f"β = {wanted:.3g}, as given"
         if wanted != "auto":
@@ -210,6 +226,10 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
         large enough to pay; "torch" asks for torch, on a GPU (float32) or without one (float64).
     random_state : int, RandomState or None
     verbose : int
+    solver : {"projection", "sweep"}
+        Soft memberships (P0 Algorithm 1), or hard clusters by moving one item at a time until nothing moves. With
+        ``loss="log"`` and β = 1, its default there, hard moves minimise a description length: ``N H(Y|cell)`` nats
+        for the labels and ``Σ_i n_i Ī_i`` for the clusters.
 
     Attributes
     ----------
@@ -246,6 +266,7 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
         backend: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
+        solver: str = "projection",
     ) -> None:
         self.n_clusters = n_clusters
         self.loss = loss
@@ -261,6 +282,7 @@ class CoClusteringRegressor(RegressorMixin, _CoClustering):
         self.backend = backend
         self.random_state = random_state
         self.verbose = verbose
+        self.solver = solver
 
     def _labels(self, y: Any) -> Anything:
         return numeric_labels(y, type(self).__name__)
@@ -327,6 +349,7 @@ class CoClusteringClassifier(ClassifierMixin, _CoClustering):
         backend: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
+        solver: str = "projection",
     ) -> None:
         self.n_clusters = n_clusters
         self.loss = loss
@@ -341,6 +364,7 @@ class CoClusteringClassifier(ClassifierMixin, _CoClustering):
         self.backend = backend
         self.random_state = random_state
         self.verbose = verbose
+        self.solver = solver
 
     @property
     def classes_(self) -> Anything:

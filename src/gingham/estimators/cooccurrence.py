@@ -20,7 +20,8 @@ from gingham.data.modes import Mode
 from gingham.errors import GinghamError, InterruptedWarning, RefusedCertificate
 from gingham.estimators.base import Persistent, stderr_progress
 from gingham.posterior import Posterior
-from gingham.solvers.counts import Blocks, CountSolver, choose_size, count_sample, smoothed_lift
+from gingham.selection.counts import choose_size
+from gingham.solvers.counts import Blocks, CountSolver, count_sample, smoothed_lift
 from gingham.solvers.loop import Callback, Progress
 from gingham.starts_counts import profile_table
 from gingham.structure import Structure
@@ -38,8 +39,12 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     Parameters
     ----------
     n_clusters : int, (int, int), (int, None) or "auto"
-        Row and column clusters; None leaves every column by itself. "auto" sets a tenth of the tokens
-        aside and takes the size that codes them best.
+        Row and column clusters; None leaves every column by itself. "auto" chooses one size for both
+        sides by ``criterion``.
+    criterion : {"held-out", "certificate"}
+        How "auto" chooses: the size that codes a tenth of the tokens best that was set aside, or the one
+        with the lowest certified code length. The certificate holds for all sizes at once (it pays
+        ln m(m + 1) a side for that), so the one of the chosen size stays valid.
     beta : float
         Trade-off of information kept against cluster sizes; ``np.inf`` (default) leaves sizes free.
     solver : {"sweep", "concave"}
@@ -64,7 +69,8 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     row_memberships_, column_memberships_ : q(c|x); columns None: not kept
     blocks_ : array of shape (row clusters, column clusters), counts
     information_, information_kept_ : I(C_1; C_2) in nats, and its share of I(X; Y)
-    sizes_tried_ : gains by size, with n_clusters="auto"
+    sizes_tried_ : with n_clusters="auto", what each size is worth: held-out nats gained over independence, or
+        the certified code length in nats
     objective_, trace_, n_iter_, converged_
 
     Examples
@@ -91,10 +97,12 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         backend: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
+        criterion: str = "held-out",
     ) -> None:
         self.n_clusters = n_clusters
         self.beta = beta
         self.solver = solver
+        self.criterion = criterion
         self.start = start
         self.n_init = n_init
         self.weighting = weighting
@@ -150,7 +158,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if isinstance(self.n_clusters, str):
             if self.n_clusters != "auto":
                 raise GinghamError(f"n_clusters={self.n_clusters!r} is unknown; give numbers or 'auto'.")
-            size, self.sizes_tried_ = choose_size(counts, solver, rng)
+            size, self.sizes_tried_ = choose_size(self.criterion, counts, solver, rng)
             return size, size
         wanted = [self.n_clusters] * 2 if np.ndim(self.n_clusters) == 0 else list(self.n_clusters)
         if len(wanted) != 2 or wanted[0] is None:

@@ -14,6 +14,7 @@ from gingham.solvers.folding import extended, fold_in
 from gingham.solvers.loop import best_of
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant
+from gingham.solvers.sweep import Sweep
 
 SETTLE = 20  # sweeps of a partial fit
 
@@ -74,6 +75,9 @@ class GrowingGrid(GridModel):
             alphabet=getattr(posterior.cells[0], "alphabet", None),
         )
         problem = Problem.grid(sample, posterior.cells[0], self.beta_)
-        solver = Projection(Constant(), self.tol, min(self.max_iter, SETTLE), self.backend)
-        self._set_solution(best_of(solver, problem, [posterior], 1))
+        self._set_solution(best_of(self._settling(min(self.max_iter, SETTLE)), problem, [posterior], 1))
         return self
+
+    def _settling(self, max_iter: int) -> Projection | Sweep:
+        """The solver that lets old and new items find their places."""
+        return Projection(Constant(), self.tol, max_iter, self.backend)

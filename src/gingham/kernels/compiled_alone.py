@@ -62,6 +62,7 @@ def _alone(
     # All is written out: a helper that is given arrays costs more a tuple than what it would do.
     m, looked_up = len(sizes), len(table) > 0
     fine_known, coarse_known = _phi(fine), _phi(coarse)
+    rise = table[1:] - table[:-1]  # φ(x + 1) − φ(x)
     zero = weights[:0].sum()  # of the weights' own type
     score = np.empty(m)
     for step in range(len(order)):
@@ -74,26 +75,32 @@ def _alone(
             own, row = weights[e], cells[e]
             mass += own
             left = fine[row, here] - own
-            stays -= fine_known[row, here]
-            if looked_up:
-                stays += table[np.uint64(left)]
+            if looked_up and own == 1:  # most counts are one
+                stays -= rise[np.uint64(left)]
+                for c in range(m):
+                    score[c] -= rise[np.uint64(fine[row, c])]
+            elif looked_up:
+                stays += table[np.uint64(left)] - fine_known[row, here]
                 for c in range(m):
                     score[c] += fine_known[row, c] - table[np.uint64(fine[row, c] + own)]
             else:
-                stays += left * ln(left) if left > 1e-9 else 0.0
+                stays += (left * ln(left) if left > 1e-9 else 0.0) - fine_known[row, here]
                 for c in range(m):
                     after = np.float64(fine[row, c] + own)
                     score[c] += fine_known[row, c] - after * ln(after)
             if coarse_follows:
                 row = coarse_cells[e]
                 left = coarse[row, here] - own
-                stays += coarse_known[row, here]
-                if looked_up:
-                    stays -= table[np.uint64(left)]
+                if looked_up and own == 1:
+                    stays += rise[np.uint64(left)]
+                    for c in range(m):
+                        score[c] += rise[np.uint64(coarse[row, c])]
+                elif looked_up:
+                    stays += coarse_known[row, here] - table[np.uint64(left)]
                     for c in range(m):
                         score[c] += table[np.uint64(coarse[row, c] + own)] - coarse_known[row, c]
                 else:
-                    stays -= left * ln(left) if left > 1e-9 else 0.0
+                    stays += coarse_known[row, here] - (left * ln(left) if left > 1e-9 else 0.0)
                     for c in range(m):
                         after = np.float64(coarse[row, c] + own)
                         score[c] += after * ln(after) - coarse_known[row, c]

@@ -18,6 +18,7 @@ from gingham.solvers.coarsen import merge_while_it_pays, prune
 from gingham.solvers.loop import Solution
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant
+from gingham.solvers.sweep import Sweep
 from gingham.starts import make_start
 
 FACTORS = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35)  # of the β that the noise suggests, from the largest down
@@ -126,9 +127,10 @@ def _one_cell(sample: Sample, cell: CellModel) -> Any:
 
 
 def merge_and_settle(
-    problem: Problem, solution: Solution, solver: Projection, report: Report | None = None
+    problem: Problem, solution: Solution, solver: Projection | Sweep, report: Report | None = None
 ) -> Solution:
     """Merge clusters while it pays and let the items settle, until nothing changes."""
+    settle = replace(solver, schedule=Constant()) if isinstance(solver, Projection) else solver
     for _ in range(N_ROUNDS):
         if solution.interrupted:
             break
@@ -136,7 +138,7 @@ def merge_and_settle(
         merged = merge_while_it_pays(problem, before)
         if merged.n_clusters == before.n_clusters:
             return replace(solution, posterior=before)
-        solution = replace(solver, schedule=Constant()).solve(problem, merged, report)
+        solution = settle.solve(problem, merged, report)
     return replace(solution, posterior=prune(solution.posterior))
 
 

@@ -1,8 +1,8 @@
-"""From a matrix of counts to blocks: starts, restarts, the size by held-out code length."""
+"""From a matrix of counts to blocks: one start, hard moves or the concave-convex procedure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +20,8 @@ from gingham.solvers.concave import Concave
 from gingham.solvers.loop import Trace
 from gingham.solvers.sweep import Sweep
 from gingham.starts import from_labels
-from gingham.starts_counts import COUNT_STARTS, block_table, profile_table, start_labels
+from gingham.starts_counts import COUNT_STARTS, start_labels
 
-SIZES = (2, 5, 10, 20, 40, 80, 120, 160, 240)  # tried by `choose_size`
 SOLVERS = ("sweep", "concave")
 
 
@@ -162,49 +161,3 @@ def smoothed_lift(table: Floats, smoothing: float = 1.0) -> Floats:
     extra = smoothing * table.size
     p = (table + extra * expected) / (total + extra)
     return np.divide(p, expected, out=np.ones(p.shape), where=expected > 0)
-
-
-def gain(blocks: Blocks, counts: sparse.csr_array, held_out: sparse.csr_array, smoothing: float = 1.0) -> float:
-    """Nats a held-out token costs less than under independence: mean ln lift of its block."""
-    rows, columns = blocks.labels
-    table = (
-        profile_table(counts, rows, blocks.shape[0])
-        if len(columns) == blocks.shape[1]
-        else block_table(counts, rows, columns, blocks.shape)
-    )
-    entries = held_out.tocoo()
-    lift = smoothed_lift(table, smoothing)[rows[entries.coords[0]], columns[entries.coords[1]]]
-    return float(entries.data @ np.log(lift) / entries.data.sum())
-
-
-def choose_size(
-    counts: sparse.csr_array,
-    solver: CountSolver,
-    rng: np.random.Generator,
-    sizes: Sequence[int] = SIZES,
-    share: float = 0.1,
-) -> tuple[int, dict[int, float]]:
-    """The number of clusters a side that codes a held-out tenth of the tokens best, and all gains.
-
-    Candidates grow until the gain has fallen twice.
-    """
-    whole = counts.data == np.floor(counts.data)
-    if not whole.all():
-        raise GinghamError(
-            "n_clusters='auto' sets a tenth of the counts aside, and these are not whole numbers: give n_clusters=."
-        )
-    kept, held_out = thinned(counts, share, rng)
-    if not held_out.nnz or not kept.nnz:
-        return 1, {1: 0.0}
-    gains: dict[int, float] = {1: 0.0}
-    falls = 0
-    for size in sizes:
-        if size > min(counts.shape) // 2:
-            break
-        # Fine partitions need no merging: seeds on profiles are as good and cheaper.
-        quick = CountSolver(solver.beta, "sweep", "profiles", 8, 5e-3, solver.backend)
-        gains[size] = gain(quick.fit(kept, (size, size), rng), kept, held_out)
-        falls = falls + 1 if gains[size] < max(gains.values()) else 0
-        if falls == 2:
-            break
-    return max(gains, key=lambda size: gains[size]), gains
