@@ -108,7 +108,7 @@ def coverage(name, repeats, seed, delta):
             if kind == "fitted 2×2":
                 values.append(certificate.value)
                 truths.append(truth)
-        failures += min(slack) < 0
+        failures += min(slack) < -1e-9  # beyond rounding: uniform coding is met exactly
         least = min(least, *slack)
     return {
         "samples": repeats,

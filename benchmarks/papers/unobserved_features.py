@@ -18,6 +18,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import itertools
+
 from common import arguments, load, previous, write
 from gingham import InformationClustering
 
@@ -79,12 +81,12 @@ def shape(figure: list[dict[str, float]]) -> dict[str, bool]:
     for k in (2, 6):
         curve = [r for r in figure if r["clusters"] == k]
         gaps = [r["I_ob"] - r["I_un"] for r in curve]
-        found[f"{k} clusters: I_ob falls"] = all(a["I_ob"] > b["I_ob"] for a, b in zip(curve, curve[1:]))
-        found[f"{k} clusters: I_un rises"] = all(a["I_un"] < b["I_un"] for a, b in zip(curve, curve[1:]))
-        found[f"{k} clusters: they approach each other"] = all(a > b for a, b in zip(gaps, gaps[1:]))
+        found[f"{k} clusters: I_ob falls"] = all(a["I_ob"] > b["I_ob"] for a, b in itertools.pairwise(curve))
+        found[f"{k} clusters: I_un rises"] = all(a["I_un"] < b["I_un"] for a, b in itertools.pairwise(curve))
+        found[f"{k} clusters: they approach each other"] = all(a > b for a, b in itertools.pairwise(gaps))
     wide = [r for r in figure if r["movies"] == 1200]
     for key in ("I_ob", "I_un", "I_un_best"):
-        found[f"1200 movies: {key} rises with the clusters"] = all(a[key] < b[key] for a, b in zip(wide, wide[1:]))
+        found[f"1200 movies: {key} rises with the clusters"] = all(a[key] < b[key] for a, b in itertools.pairwise(wide))
     return found
 
 

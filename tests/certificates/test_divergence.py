@@ -192,3 +192,17 @@ def test_information_of_one_cluster_and_of_singletons():
 def test_sizes_must_be_whole():
     with pytest.raises(GinghamError, match="whole number"):
         dv.ln_xi(2.5)
+
+
+def test_ball_maxima_are_ball_maximum_row_by_row():
+    rng = np.random.default_rng(0)
+    for epsilon in (0.0, 0.01, 0.7, np.inf):
+        p_hat = rng.dirichlet([0.3] * 7) * (np.arange(7) != 2)
+        p_hat /= p_hat.sum()
+        values = rng.normal(size=(6, 7))
+        values[3] = 1.0  # nothing to choose
+        expected = [dv.ball_maximum(p_hat, row, epsilon) for row in values]
+        assert np.allclose(dv.ball_maxima(p_hat, values, epsilon), expected, rtol=1e-10)
+    wide = rng.normal(size=(3, 40_000))  # too wide for all rows at once
+    p_hat = rng.dirichlet(np.ones(40_000))
+    assert np.allclose(dv.ball_maxima(p_hat, wide, 0.1), [dv.ball_maximum(p_hat, row, 0.1) for row in wide])

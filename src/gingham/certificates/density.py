@@ -23,7 +23,7 @@ from gingham.arrays import Anything, Floats, Ints
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import INDEPENDENT
 from gingham.certificates.complexity import Complexity, of_partitions
-from gingham.certificates.divergence import ball_maximum, ln_shtarkov, whole
+from gingham.certificates.divergence import ball_maxima, ln_shtarkov, whole
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
@@ -138,27 +138,26 @@ def certify_density(
 def _best_cells(observed: Floats, epsilon: float) -> tuple[float, Floats]:
     """The smoothing of the cells with the lowest largest mean code length."""
     flat = observed.ravel()
-    best, chosen = np.inf, flat
-    for share in SMOOTHINGS:
-        smooth = (1 - share) * flat + share / flat.size if share < 1 else np.full(flat.size, 1 / flat.size)
-        value = ball_maximum(flat, -np.log(smooth), epsilon)
-        if value < best:
-            best, chosen = value, smooth
-    return best, chosen.reshape(observed.shape)
+    smooth = _smoothed(flat)
+    values = ball_maxima(flat, -np.log(smooth), epsilon)
+    best = int(values.argmin())
+    return float(values[best]), smooth[best].reshape(observed.shape)
 
 
 def _best_items(observed: Floats, assign: Floats, epsilon: float) -> tuple[float, Floats]:
     """The same for the items of one mode, given what their clusters take back."""
-    best, chosen = np.inf, observed
-    for share in SMOOTHINGS:
-        smooth = (1 - share) * observed + share / len(observed)
-        clusters = smooth @ assign
-        with np.errstate(divide="ignore"):
-            log_clusters = np.where(clusters > 0, np.log(np.maximum(clusters, 1e-300)), 0.0)  # dead: q = 0 there
-        value = ball_maximum(observed, -np.log(smooth) + assign @ log_clusters, epsilon)
-        if value < best:
-            best, chosen = value, smooth
-    return best, chosen
+    smooth = _smoothed(observed)
+    clusters = smooth @ assign
+    log_clusters = np.log(clusters, out=np.zeros_like(clusters), where=clusters > 0)  # dead: q = 0 there
+    values = ball_maxima(observed, -np.log(smooth) + log_clusters @ assign.T, epsilon)
+    best = int(values.argmin())
+    return float(values[best]), smooth[best]
+
+
+def _smoothed(observed: Floats) -> Floats:
+    """A law mixed with the uniform one, a row for each share that is tried."""
+    shares = SMOOTHINGS[:, None]
+    return np.asarray((1 - shares) * observed + shares / len(observed))
 
 
 def _uniform(assigns: Sequence[Floats]) -> float:

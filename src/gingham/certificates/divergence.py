@@ -143,6 +143,32 @@ def ball_maximum(weights: Floats, values: Floats, epsilon: float, ceiling: float
     return min(value, top)
 
 
+def ball_maxima(weights: Floats, values: Floats, epsilon: float) -> Floats:
+    """`ball_maximum` of every row of ``values`` (S, K), shape (S,)."""
+    weights, values = np.asarray(weights, np.float64), np.asarray(values, np.float64)
+    at_once = max(1, 2_000_000 // (56 * max(values.shape[1], 1)))
+    if len(values) > at_once:
+        parts = [values[i : i + at_once] for i in range(0, len(values), at_once)]
+        return np.concatenate([ball_maxima(weights, part, epsilon) for part in parts])
+    top = values.max(axis=1)
+    width = top - values.min(axis=1)
+    if not np.isfinite(epsilon):
+        return np.asarray(top)
+    seen = weights > 0
+    gaps = (top[:, None] - values[:, seen])[:, None, :]
+    scan = width[:, None] * np.concatenate([[0.0], np.geomspace(1e-12, 1e6, 55)])
+    steps, rows, value = np.linspace(0.0, 1.0, 17), np.arange(len(values)), top
+    for _ in range(9):
+        with np.errstate(divide="ignore"):
+            inner = np.exp(np.log(scan[:, :, None] + gaps) @ weights[seen] - epsilon)
+        costs = np.nan_to_num(top[:, None] + scan - inner, nan=np.inf)
+        best = costs.argmin(axis=1)
+        value = costs[rows, best]
+        low, high = scan[rows, np.maximum(best - 1, 0)], scan[rows, np.minimum(best + 1, scan.shape[1] - 1)]
+        scan = low[:, None] + (high - low)[:, None] * steps
+    return np.asarray(np.where(width > 0, np.minimum(value, top), top))
+
+
 def ln_xi(n: int) -> float:
     """ln ξ(N), ξ(N) = Σ_k C(N, k) (k/N)^k (1 − k/N)^{N−k}: Maurer's exact constant for ½ ln 4N.
 
