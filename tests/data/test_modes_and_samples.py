@@ -116,3 +116,16 @@ def test_rows_and_labels_must_match():
         Sample.of([["u", "u", "v"]], [1, 2])
     with pytest.raises(GinghamError, match="was not among the items"):
         Sample.of([["u", "w"]], [1, 2], modes=[Mode.of(["u"], "user")])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_whole_numbers_get_the_codes_that_a_search_gives(dtype):
+    limits = np.iinfo(dtype)
+    near = np.arange(3, 40, 3).astype(dtype)
+    for items in (near, np.array([limits.min, limits.max], dtype=dtype)):  # close together, and far apart
+        mode = Mode.of(items, "id")
+        asked = np.array([0, 3, 4, 39, 40, limits.min, limits.max], dtype=dtype)
+        expected = [items.tolist().index(v) if v in items.tolist() else -1 for v in asked.tolist()]
+        assert mode.encode(asked).tolist() == expected
+        other = asked[(asked >= 0)].astype("uint64")  # another kind of whole number
+        assert mode.encode(other).tolist() == [expected[i] for i in np.flatnonzero(asked >= 0)]

@@ -127,6 +127,15 @@ def test_long_float32_sums_stay_exact() -> None:
     assert np.allclose(got, n * float(value), rtol=1e-5)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_known_runs_change_no_bit(weighted: bool) -> None:
+    rows, assigns = problem(2, True, weighted, "float64")
+    key = np.repeat(np.arange(rows.n_items), np.diff(rows.indptr)) * rows.n_features + rows.labels
+    runs = np.searchsorted(key, np.arange(rows.n_items * rows.n_features + 1))
+    known = project(rows._replace(runs=runs), assigns, 1, 20, backend="compiled")
+    assert np.array_equal(known, project(rows, assigns, 1, 20, backend="compiled"))
+
+
 def test_blocks_cover_all_rows_evenly() -> None:
     rows, _ = problem(2, True, False, "float64")
     cuts = compiled.balanced(rows.indptr, 2, 20, 6)

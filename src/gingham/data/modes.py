@@ -14,6 +14,7 @@ from gingham.arrays import Anything, Floats, Ints
 from gingham.errors import GinghamError
 
 MAX_ITEMS = 2**31 - 1
+MAX_SPAN = 4  # whole-number ids that span at most this many times their count are looked up in a table
 
 
 def as_column(values: Any, name: str) -> Anything:
@@ -94,6 +95,10 @@ class Mode:
         )
         if self.n_items == 0:
             return np.full(len(column), -1, dtype=np.int32)
+        if column.dtype.kind in "iu" and self.items.dtype.kind in "iu":
+            low, high = int(self.items.min()), int(self.items.max())
+            if high - low < MAX_SPAN * max(self.n_items, len(column)):
+                return self._look_up(column, low, high)
         if same_kind and column.dtype.kind != "O":
             at = np.minimum(np.searchsorted(self.items, column), self.n_items - 1)
             return np.where(self.items[at] == column, at, -1).astype(np.int32)
@@ -103,6 +108,14 @@ class Mode:
         except TypeError as error:
             raise GinghamError(f"Column {self.name!r} has an id that is not hashable: {error}.") from None
         return np.asarray(codes, dtype=np.int32)
+
+    def _look_up(self, column: Ints, low: int, high: int) -> Ints:
+        """Codes of whole numbers that lie close together: one entry of a table each, no search."""
+        table = np.full(high - low + 2, -1, dtype=np.int32)  # the last entry stands for all numbers outside
+        table[(self.items - self.items.dtype.type(low)).astype(np.int64)] = np.arange(self.n_items)
+        inside = (column >= low) & (column <= high)
+        at = np.where(inside, column, low).astype(self.items.dtype) - self.items.dtype.type(low)
+        return table[np.where(inside, at.astype(np.int64), high - low + 1)]
 
     def decode(self, codes: Ints) -> Anything:
         return self.items[codes]
@@ -155,6 +168,14 @@ class Alphabet:
                 "Extend alphabet= or correct the row."
             )
         return at.astype(np.int32)
+
+    def _look_up(self, column: Ints, low: int, high: int) -> Ints:
+        """Codes of whole numbers that lie close together: one entry of a table each, no search."""
+        table = np.full(high - low + 2, -1, dtype=np.int32)  # the last entry stands for all numbers outside
+        table[(self.items - self.items.dtype.type(low)).astype(np.int64)] = np.arange(self.n_items)
+        inside = (column >= low) & (column <= high)
+        at = np.where(inside, column, low).astype(self.items.dtype) - self.items.dtype.type(low)
+        return table[np.where(inside, at.astype(np.int64), high - low + 1)]
 
     def decode(self, codes: Ints) -> Anything:
         return self.values[codes]

@@ -174,6 +174,7 @@ class Sample:
             features=dense,
             weights=None if self.weights is None else self.weights[order],
             n_features=features.size,
+            runs=None if label_codes is None else begin,
         )
 
 

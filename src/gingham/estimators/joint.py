@@ -84,7 +84,7 @@ class JointCoClustering(Persistent):
         schedule: Any = "down",
         n_init: int = 1,
         max_iter: int = 200,
-        tol: float = 1e-7,
+        tol: float = 1e-6,
         backend: str = "auto",
         random_state: Any = None,
         verbose: int = 0,

@@ -29,6 +29,7 @@ class Rows(NamedTuple):
     features: Floats | None  # (N, K) float64
     weights: Floats | None  # (N,) float64; None means one each
     n_features: int  # K
+    runs: Ints | None = None  # (n · K + 1,) int64: where each (item, label) begins; None: found on the way
 
     @property
     def n_items(self) -> int:

@@ -6,22 +6,40 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gingham.arrays import Floats
 
-@njit(cache=True, nogil=True, boundscheck=False)
-def gibbs_rows(log_mass, cost, out, sums):
-    """Fill ``out`` with q(c|x) ∝ exp(log_mass[c] − cost[x, c]), add its column sums to ``sums``.
+
+def gibbs_rows(log_mass: Floats, cost: Floats, out: Floats, sums: Floats) -> float:
+    """Fill ``out`` with q(c|x) ∝ exp(log_mass[c] − cost[x, c]), add its column sums to ``sums``; uses up ``cost``.
 
     Returns Σ q ln q. Equivalent to ``out[:] = softmax(log_mass − cost, axis=1); sums += out.sum(axis=0)``.
     """
+    _exponents(log_mass, cost)
+    np.exp(cost, out=out)  # numpy's runs in vector registers, the compiler's does not
+    return float(_normalise(cost, out, sums))
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _exponents(log_mass, cost):
+    """Replace costs by log_mass − cost less the row's largest, so that no exponential overflows."""
     n, m = cost.shape
-    total = 0.0
     for x in range(n):
         top = -np.inf
         for c in range(m):
-            top = max(top, log_mass[c] - cost[x, c])
+            cost[x, c] = log_mass[c] - cost[x, c]
+            top = max(top, cost[x, c])
+        for c in range(m):
+            cost[x, c] -= top
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _normalise(exponents, out, sums):
+    """Divide rows of exponentials by their sums, add columns up; Σ q ln q, where ln q = exponent − ln norm."""
+    n, m = out.shape
+    total = 0.0
+    for x in range(n):
         norm = 0.0
         for c in range(m):
-            out[x, c] = np.exp(log_mass[c] - cost[x, c] - top)
             norm += out[x, c]
         log_norm = np.log(norm)
         for c in range(m):
@@ -29,5 +47,5 @@ def gibbs_rows(log_mass, cost, out, sums):
             out[x, c] = q
             sums[c] += q
             if q > 0.0:
-                total += q * (log_mass[c] - cost[x, c] - top - log_norm)
+                total += q * (exponents[x, c] - log_norm)
     return total

@@ -114,7 +114,7 @@ def solve(
     start: Posterior,
     *,
     schedule: Schedule | None = None,
-    tol: float = 1e-7,
+    tol: float = 1e-6,
     max_iter: int = 200,
     report: Callable[[int, float, Objective], None] | None = None,
 ) -> Solution:

@@ -29,7 +29,7 @@ class Joint:
     """
 
     schedule: Schedule = field(default_factory=Down)
-    tol: float = 1e-7
+    tol: float = 1e-6
     max_iter: int = 200
     backend: str = "auto"
 

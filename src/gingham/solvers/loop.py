@@ -95,7 +95,7 @@ def fixed_point(
     start: Posterior,
     schedule: Schedule,
     *,
-    tol: float = 1e-7,
+    tol: float = 1e-6,
     max_iter: int = 200,
     report: Callable[[int, float, Objective], None] | None = None,
 ) -> Solution:

@@ -31,7 +31,7 @@ class Projection:
     """
 
     schedule: Schedule = field(default_factory=Down)
-    tol: float = 1e-7
+    tol: float = 1e-6
     max_iter: int = 200
     backend: str = "auto"
 
@@ -136,9 +136,8 @@ def settle(
     parts: Sequence[Floats], coefs: Sequence[Floats], betas: Sequence[float], log_mass: Floats, out: Floats
 ) -> tuple[Floats, float]:
     """Fill ``out`` with the memberships of projected items; returns their column sums and Σ q ln q."""
-    cost = np.zeros(out.shape)
-    for part, coef, beta in zip(parts, coefs, betas):
-        cost += beta * (part @ coef.T.astype(part.dtype, copy=False))
+    costs = [part @ (beta * coef.T).astype(part.dtype, copy=False) for part, coef, beta in zip(parts, coefs, betas)]
+    cost = sum(costs[1:], start=costs[0])
     sums = np.zeros(out.shape[1])
     return sums, gibbs_rows(log_mass, cost, out, sums)
 
