@@ -7,12 +7,17 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from test_project import FAST, agrees, numpy_line, problem  # noqa: E402
 
+from gingham import CoClusteringRegressor, Committee  # noqa: E402
+from gingham.cells import Mass  # noqa: E402
+from gingham.data import Sample  # noqa: E402
 from gingham.errors import GinghamError  # noqa: E402
 from gingham.kernels import accelerated, device_grid  # noqa: E402
+from gingham.problem import Problem  # noqa: E402
 from gingham.solvers import device  # noqa: E402
+from gingham.solvers.concave import Concave  # noqa: E402
 from gingham.solvers.projection import Projection  # noqa: E402
 from gingham.solvers.schedule import Down  # noqa: E402
-from gingham.starts import random  # noqa: E402
+from gingham.starts import from_labels, random  # noqa: E402
 from problems import all_cells, random_problem  # noqa: E402
 
 
@@ -86,3 +91,56 @@ def test_auto_stays_on_the_cpu_for_small_data_and_torch_refuses_what_it_cannot()
         device.solve(
             type(grid)(grid.structure, grid.samples * 2, grid.cells * 2, grid.betas * 2), start, Down(), 0, 1, None
         )
+
+
+def blocks(rng, d):
+    """Tuples of items that meet within halves, and a start with one cluster too many, some items misplaced."""
+    half = rng.integers(0, 2, 300)
+    columns = [np.where(rng.random(300) < 0.9, half, 1 - half) * 3 + rng.integers(0, 3, 300) for _ in range(d)]
+    grid = Problem.grid(Sample.of(columns, np.ones(300)), Mass(), 1.0)
+    labels = [np.where(rng.random(6) < 0.8, np.arange(6) // 3, 2) for _ in range(d)]
+    return grid, from_labels(grid, labels, [3] * d, 0.9)
+
+
+@pytest.mark.parametrize("cell", [*all_cells(), None], ids=lambda c: type(c).__name__)
+def test_members_side_by_side_end_where_each_would_have_ended_alone(monkeypatch, cell):
+    monkeypatch.setattr(accelerated, "RUN", 7)
+    rng = np.random.default_rng(3)
+    if cell is None:  # densities
+        grid, start = blocks(rng, 2)
+        starts = [start, blocks(rng, 2)[1], blocks(rng, 2)[1]]
+    else:
+        grid = random_problem(rng, cell, 2, n_rows=80)
+        starts = [random(grid, [3, 2], rng) for _ in range(3)]
+    plan = (Down(), 1e-4, 60)
+    together = device.solve_together(grid, starts, *plan)
+    for start, found in zip(starts, together):
+        alone = Projection(*plan, backend="compiled").solve(grid, start)
+        assert found.n_iter == alone.n_iter
+        assert found.converged == alone.converged
+        assert found.objective.total == pytest.approx(alone.objective.total, rel=1e-8)
+        for a, b in zip(found.posterior.assign, alone.posterior.assign):
+            np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_densities_through_torch_equal_the_compiled_ones(d):
+    grid, start = blocks(np.random.default_rng(d), d)
+    compiled, through_torch = (Concave(max_iter=25, backend=b).solve(grid, start) for b in ("compiled", "torch"))
+    assert through_torch.objective.total == pytest.approx(compiled.objective.total, rel=1e-8, abs=1e-9)
+    for a, b in zip(compiled.posterior.assign, through_torch.posterior.assign):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_a_committee_on_the_device_is_the_same_committee():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 12, (300, 2))
+    y = np.where((X[:, 0] < 6) == (X[:, 1] < 6), 5, 1)
+    predictions = []
+    for backend in ("compiled", "torch"):
+        model = Committee(CoClusteringRegressor(3, start="random", backend=backend), n_members=3, random_state=0)
+        predictions.append(model.fit(X, y).predict(X))
+        assert [member.n_iter_ for member in model.members_] == [len(m.trace_.totals) for m in model.members_]
+    np.testing.assert_allclose(*predictions, atol=1e-6)
+    auto = Committee(CoClusteringRegressor("auto", backend="torch"), n_members=2, random_state=0).fit(X, y)
+    assert len(auto.members_) == 2  # a size to be chosen is chosen member by member

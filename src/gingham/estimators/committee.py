@@ -20,6 +20,7 @@ from gingham.data import Mode
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.estimators.base import TupleModel, revive
 from gingham.estimators.coclustering import CoClusteringRegressor
+from gingham.estimators.together import fit_together
 
 LARGE = 2**16  # memberships from which single precision is kept
 RULES = ("mean", "median", "mode", "label")
@@ -41,7 +42,8 @@ class Committee(TupleModel):
         the data, and yet every member can be tested: see ``fold_predictions_`` and
         :func:`gingham.certify_folds`.
     n_jobs : int, optional
-        Processes; the result does not depend on it.
+        Processes; the result does not depend on it. Members on a GPU (see the estimator's ``backend``) are
+        fitted side by side instead.
     random_state : int, RandomState or None
 
     Attributes
@@ -103,10 +105,15 @@ class Committee(TupleModel):
             self.folds_ = np.empty(n_rows, dtype=np.int64)
             for fold, (_, held) in enumerate(folds):
                 self.folds_[held] = fold
-        results = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_member)(self._inner(), int(seed), X, y, sample_weight, seen, held)
-            for seed, (seen, held) in zip(seeds, folds)
-        )
+        members = [clone(self._inner()).set_params(random_state=int(seed)) for seed in seeds]
+        results: list[tuple[Any, Floats | None]] = []
+        if not self.cross and fit_together(members, X, y, sample_weight):
+            results = [(_compact(member), None) for member in members]
+        else:
+            results = Parallel(n_jobs=self.n_jobs)(
+                delayed(_fit_member)(member, X, y, sample_weight, seen, held)
+                for member, (seen, held) in zip(members, folds)
+            )
         self.members_ = tuple(member for member, _ in results)
         self.fold_predictions_: Floats | None = None
         if self.cross:
@@ -224,10 +231,9 @@ class Committee(TupleModel):
 
 
 def _fit_member(
-    estimator: Any, seed: int, X: Any, y: Any, sample_weight: Any, seen: Ints | None, held: Ints | None
+    member: Any, X: Any, y: Any, sample_weight: Any, seen: Ints | None, held: Ints | None
 ) -> tuple[Any, Floats | None]:
     """One member, and its predictions for the rows it was not shown."""
-    member = clone(estimator).set_params(random_state=seed)
     weights = () if sample_weight is None else (sample_weight if seen is None else _safe_indexing(sample_weight, seen),)
     if seen is None:
         return _compact(member.fit(X, y, *weights)), None

@@ -27,8 +27,10 @@ from gingham.solvers.layers import (
     Shape,
     SideTable,
     Soft,
+    chosen,
     pool_pilots,
     run_chain,
+    run_chains,
     run_pilot,
     solve,
 )
@@ -77,6 +79,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         with a row of zeros and ones per id. Items without ratings are placed by their properties.
     side_weight : float or "auto"
         How much the properties count against the labels; "auto" compares .25, .5 and 1.
+    backend : {"auto", "compiled", "torch"}
+        Where chains are sampled. "auto" takes a GPU when torch finds one, the data is large enough to pay, has
+        two modes and no side information; chains then run side by side on it, with random numbers of its own.
     n_jobs : int, optional
         Chains side by side; the result does not depend on it.
     random_state : int, RandomState or None
@@ -117,6 +122,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         alphabet: Any = None,
         side: dict[Any, Any] | None = None,
         side_weight: float | str = "auto",
+        backend: str = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -132,6 +138,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         self.alphabet = alphabet
         self.side = side
         self.side_weight = side_weight
+        self.backend = backend
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -174,12 +181,14 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         self.traces_: tuple[Floats, ...] = ()
         self._seen = []
         if self.solver == "sampled":
-            self.model_ = Draws.join(
-                self._parallel(
-                    delayed(run_chain)(data, shape, self.noise_, seed, self._n_sweeps, self.burn_in)
-                    for seed in chain_seeds
+            plan = (data, shape, self.noise_)
+            if chosen(self.backend, data, shape):
+                chains = run_chains(*plan, chain_seeds, self._n_sweeps, self.burn_in)
+            else:
+                chains = self._parallel(
+                    delayed(run_chain)(*plan, seed, self._n_sweeps, self.burn_in) for seed in chain_seeds
                 )
-            )
+            self.model_ = Draws.join(chains)
         else:
             # A committee of a dozen or more does best with members that fit a little too closely.
             beta = (1.15 if self._n_members >= 12 else 1.0) / (2.0 * self.noise_)
@@ -233,7 +242,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         done: list[PilotRun],
         alphabet: Alphabet | None,
     ) -> Pilot:
-        runs = done + self._parallel(delayed(run_pilot)(sample, sides, shape, seed) for seed in seeds)
+        calls = (delayed(run_pilot)(sample, sides, shape, seed, self.backend) for seed in seeds)
+        runs = done + self._parallel(calls)
         pilot = pool_pilots(runs, sample, None if alphabet is None else alphabet.numbers)
         return pilot if self.noise is None else Pilot(float(self.noise), float(self.noise), pilot.cuts)
 

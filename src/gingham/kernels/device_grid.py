@@ -62,7 +62,32 @@ class LogCell:
         return -torch.log(answer)
 
 
-Cell = TableCell | QuadraticCell | LogCell
+@dataclass(frozen=True)
+class MassCell:
+    """Densities: statistics are counts (…, 1), answers are lifts p(c_1, …, c_d)/Π p(c_i) over the last d axes.
+
+    ``n_modes`` is the number of those axes; any before them are members side by side.
+    """
+
+    n_modes: int = 2
+
+    def answer(self, statistics: Any) -> Any:
+        p = statistics[..., 0]
+        axes = tuple(range(p.ndim - self.n_modes, p.ndim))
+        p = p / p.sum(axes, keepdim=True).clamp(min=LEAST)
+        expected = torch.ones_like(p)
+        for axis in axes:
+            others = tuple(j for j in axes if j != axis)
+            expected = expected * (p.sum(others, keepdim=True) if others else p)
+        lift = torch.where(expected > 0, p / expected.clamp(min=LEAST), torch.zeros_like(p))
+        return lift.clamp(min=LEAST)
+
+    def coef(self, answer: Any) -> Any:
+        return -torch.log(answer)[..., None]
+
+
+Cell = TableCell | QuadraticCell | LogCell | MassCell
+LEAST = 1e-300  # of a lift, so that its logarithm is finite
 
 
 class Grid:
@@ -131,6 +156,62 @@ class Grid:
         return (self.cell.coef(self.answers).double() * cells).sum()
 
 
+class Members:
+    """Several co-clusterings of one two-mode grid side by side: one pass over the tuples serves all of them.
+
+    Parameters
+    ----------
+    layouts : one Layout per mode, made for B·m clusters
+    assigns : two tensors of shape (B, n_items, m)
+    answers : tensor of shape (B, m_1, m_2[, |Y|])
+    """
+
+    def __init__(self, layouts: Sequence[Layout], cell: Cell, assigns: Sequence[Any], answers: Any) -> None:
+        self.layouts, self.cell, self.answers = tuple(layouts), cell, answers
+        self.assigns = [q.contiguous() for q in assigns]
+        self.mass = [q.mean(1, dtype=torch.float64) for q in self.assigns]
+        self.entropy = [torch.special.xlogy(q, q).sum((1, 2), dtype=torch.float64) for q in self.assigns]
+
+    def sweep(self, beta: float) -> Any:
+        """One pass over both modes. Returns N·L̂ and n Ī of every mode for each member, (B, 3), on the device."""
+        for axis in range(2):
+            loss = self.step(axis, beta)
+        terms = [loss]
+        for q, mass, entropy in zip(self.assigns, self.mass, self.entropy):
+            terms.append(entropy - q.shape[1] * torch.special.xlogy(mass, mass).sum(1))
+        return torch.stack([term.double() for term in terms], dim=1)
+
+    def step(self, axis: int, beta: float) -> Any:
+        """The step of `Grid`, for every member."""
+        q, other = self.assigns[axis], self.assigns[1 - axis]
+        n_members, _, m = q.shape
+        rest = other.shape[2]
+        coef = torch.movedim(self.cell.coef(self.answers), (1 + axis, -1), (1, 2))
+        weights = coef.reshape(n_members, m, -1).to(q.dtype).transpose(1, 2).contiguous()
+        n_features = weights.shape[1] // rest
+        log_mass = torch.log(self.mass[axis]).clamp(min=-1e30).to(q.dtype)
+        table = torch.zeros(n_members, m, weights.shape[1], dtype=q.dtype, device=q.device)
+        mass = torch.zeros(n_members, m, dtype=torch.float64, device=q.device)
+        entropy = torch.zeros(n_members, dtype=torch.float64, device=q.device)
+        side_by_side = other.transpose(0, 1).reshape(other.shape[1], n_members * rest)
+        for block in self.layouts[axis].blocks:
+            sums = project_block(self.layouts[axis], block, [side_by_side])
+            sums = (
+                sums.view(-1, n_features, n_members, rest).permute(2, 0, 1, 3).reshape(n_members, -1, weights.shape[1])
+            )
+            cost = torch.bmm(sums, weights)
+            for b in range(n_members):
+                part = q[b, block.first : block.last]
+                block_mass, block_entropy = gibbs(log_mass[b], cost[b], beta, part, None)
+                mass[b] += block_mass
+                entropy[b] += block_entropy
+            table += torch.bmm(q[:, block.first : block.last].transpose(1, 2), sums)
+        self.mass[axis], self.entropy[axis] = mass / q.shape[1], entropy
+        cells = torch.movedim(table.reshape(n_members, m, n_features, rest), (1, 2), (1 + axis, -1)).double()
+        self.answers = self.cell.answer(cells)
+        return (self.cell.coef(self.answers).double() * cells).sum((1, 2, 3))
+
+
 def gibbs(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any | None) -> tuple[Any, Any]:
     """Fill ``out`` (and its bfloat16 copy) with the new memberships; returns column sums and Σ q ln q."""
     if gather is not None and cost.is_cuda and cost.dtype == torch.float32:
@@ -159,14 +240,58 @@ def make_grid(
 ) -> Grid:
     """Move a sample and a start to the device and sort it for every mode. Arrays may be numpy or torch."""
     place = torch.device(device or device_name())
-    kind = getattr(torch, dtype)
+    tables = [torch.as_tensor(q).to(place, getattr(torch, dtype)) for q in assigns]
+    answers = torch.as_tensor(answers).to(place)
+    n_features = int(cell.coef(answers).shape[-1])
+    widths = [int(q.shape[1]) for q in tables]
+    tuples = (codes, labels, features, weights, shape)
+    layouts = _layouts(*tuples, n_features, widths, tables[0].dtype, place, block_bytes, 2 if half else 4)
+    return Grid(layouts, cell, tables, answers, half)
+
+
+def make_members(
+    codes: Sequence[Anything],
+    labels: Anything | None,
+    features: Anything | None,
+    weights: Anything | None,
+    shape: Sequence[int],
+    cell: Cell,
+    assigns: Sequence[Anything],
+    answers: Anything,
+    *,
+    device: str | None = None,
+    dtype: str = "float32",
+    block_bytes: int = 2**34,
+) -> Members:
+    """The same for several starts: memberships (B, n, m) of two modes, answers (B, m_1, m_2[, |Y|])."""
+    place = torch.device(device or device_name())
+    tables = [torch.as_tensor(q).to(place, getattr(torch, dtype)) for q in assigns]
+    answers = torch.as_tensor(answers).to(place)
+    n_features = int(cell.coef(answers).shape[-1])
+    widths = [int(q.shape[0] * q.shape[2]) for q in tables]
+    tuples = (codes, labels, features, weights, shape)
+    return Members(_layouts(*tuples, n_features, widths, tables[0].dtype, place, block_bytes, 4), cell, tables, answers)
+
+
+def _layouts(
+    codes: Sequence[Anything],
+    labels: Anything | None,
+    features: Anything | None,
+    weights: Anything | None,
+    shape: Sequence[int],
+    n_features: int,
+    widths: Sequence[int],
+    kind: Any,
+    place: Any,
+    block_bytes: int,
+    itemsize: int,
+) -> list[Layout]:
+    """The tuples sorted for every mode."""
 
     def put(array: Any, kind: Any = None) -> Any:
         return None if array is None else torch.as_tensor(array).to(place, kind)
 
     columns = [put(code) for code in codes]
-    tables = [put(q, kind) for q in assigns]
-    n_features = int(cell.coef(put(answers)).shape[-1])
     layouts = []
     for axis in range(len(columns)):
         others = [j for j in range(len(columns)) if j != axis]
@@ -179,10 +304,10 @@ def make_grid(
                 put(weights, kind),
                 shape[axis],
                 n_features,
-                [int(tables[j].shape[1]) for j in others],
+                [widths[j] for j in others],
                 [shape[j] for j in others],
                 block_bytes,
-                2 if half else 4,
+                itemsize,
             )
         )
-    return Grid(layouts, cell, tables, put(answers), half)
+    return layouts

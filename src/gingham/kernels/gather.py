@@ -129,3 +129,78 @@ def gibbs_rows(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any) -> tu
         COPY=copy is not None, BR=ROWS, BM=triton.next_power_of_2(m), num_warps=4,
     )  # fmt: skip
     return sums.sum(0, dtype=torch.float64), entropy.sum(dtype=torch.float64)
+
+
+@triton.jit
+def _hear(
+    begin, end, target, index, order, labels, residual, weights, out, n_labels, n_tuples, width,
+    SCALED: tl.constexpr, BC: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Equivalent to ``out[target[t], b, :, c] = Σ_e (w, w·r_b)[e]·1[labels_b[index[e]] = c]`` over run t of chain b."""
+    t, b = tl.program_id(0), tl.program_id(1)
+    start, stop = tl.load(begin + t), tl.load(end + t)
+    row = tl.load(target + t).to(tl.int64)
+    c, k = tl.arange(0, BC), tl.arange(0, BK)
+    seen = tl.zeros((BK, BC), tl.float32)
+    heard = tl.zeros((BK, BC), tl.float32)
+    mine = labels + b.to(tl.int64) * n_labels
+    left = residual + b.to(tl.int64) * n_tuples
+    for p in range(start, stop, BK):
+        ok = (p + k) < stop
+        item = tl.load(index + p + k, mask=ok, other=0).to(tl.int64)
+        at = tl.load(order + p + k, mask=ok, other=0).to(tl.int64)
+        label = tl.load(mine + item, mask=ok, other=255).to(tl.int32)
+        r = tl.load(left + at, mask=ok, other=0.0)
+        w = tl.where(ok, 1.0, 0.0)
+        if SCALED:
+            w = tl.load(weights + at, mask=ok, other=0.0)
+        here = label[:, None] == c[None, :]
+        seen += tl.where(here, w[:, None], 0.0)
+        heard += tl.where(here, (w * r)[:, None], 0.0)
+    place = out + (row * tl.num_programs(1) + b) * 2 * width + c
+    tl.store(place, tl.sum(seen, 0), mask=c < width)
+    tl.store(place + width, tl.sum(heard, 0), mask=c < width)
+
+
+@triton.jit
+def _shift(residual, code1, code2, labels1, labels2, cells, n1, n2, n_tuples, m1, m2, sign, BK: tl.constexpr):
+    """Equivalent to ``residual[b] += sign * cells[b][labels1[b][code1], labels2[b][code2]]``."""
+    e = tl.program_id(0).to(tl.int64) * BK + tl.arange(0, BK)
+    b = tl.program_id(1).to(tl.int64)
+    ok = e < n_tuples
+    first = tl.load(labels1 + b * n1 + tl.load(code1 + e, mask=ok, other=0), mask=ok, other=0).to(tl.int32)
+    second = tl.load(labels2 + b * n2 + tl.load(code2 + e, mask=ok, other=0), mask=ok, other=0).to(tl.int32)
+    cell = tl.load(cells + b * m1 * m2 + first * m2 + second, mask=ok, other=0.0)
+    at = residual + b * n_tuples + e
+    tl.store(at, tl.load(at, mask=ok, other=0.0) + sign * cell, mask=ok)
+
+
+def hear(block: Any, index: Any, order: Any, labels: Any, residual: Any, weights: Any, width: int, out: Any) -> None:
+    """Histograms of tuples and of residuals over the other mode's clusters, for every item and chain.
+
+    ``labels`` (B, n_other) uint8, ``residual`` (B, N); ``out`` (rows and partials, B, 2, width) is filled.
+    """
+    n_runs = block.begin.numel()
+    if n_runs == 0:
+        return
+    n_chains = residual.shape[0]
+    _hear[(n_runs, n_chains)](
+        block.begin, block.end, block.target, index, order, labels, residual, residual if weights is None else weights,
+        out, labels.shape[1], residual.shape[1], width,
+        SCALED=weights is not None, BC=max(2, triton.next_power_of_2(width)), BK=32, num_warps=1,
+    )  # fmt: skip
+    if block.n_partials:
+        total = n_chains * 2 * width
+        piece = min(128, triton.next_power_of_2(total))
+        grid = (block.fold_row.numel(), triton.cdiv(total, piece))
+        _fold[grid](block.fold_row, block.fold_begin, block.fold_end, out, block.n_rows, total, BM=piece, num_warps=1)
+
+
+def shift(residual: Any, codes: Any, labels: Any, cells: Any, sign: float) -> None:
+    """Add (sign 1) or take away (−1) a layer's prediction in every chain."""
+    n_chains, n_tuples = residual.shape
+    size = 1024
+    _shift[(triton.cdiv(n_tuples, size), n_chains)](
+        residual, codes[0], codes[1], labels[0], labels[1], cells, labels[0].shape[1], labels[1].shape[1],
+        n_tuples, cells.shape[1], cells.shape[2], sign, BK=size, num_warps=4,
+    )  # fmt: skip

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from gingham.cells import CellModel, Logarithmic, Quadratic, TableLoss
+from gingham.cells import CellModel, Logarithmic, Mass, Quadratic, TableLoss
+from gingham.data import OneHot
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem
-from gingham.solvers.loop import Solution, fixed_point
+from gingham.solvers.loop import Solution, Trace, fixed_point, settled
 from gingham.solvers.schedule import Schedule
 
 WORTHWHILE = 2 * 10**8  # multiply-adds a sweep from which moving the data to a GPU pays
@@ -21,23 +22,35 @@ WORTHWHILE = 2 * 10**8  # multiply-adds a sweep from which moving the data to a 
 
 def chosen(backend: str, problem: Problem, start: Posterior) -> bool:
     """Whether the fit runs through torch: when asked for, or when there is a GPU and the data is large enough."""
+    if backend == "auto" and not fits(problem):
+        return False
+    return _pays(backend, problem.samples[0].n_rows * sum(start.n_clusters))
+
+
+def together(backend: str, problem: Problem, n_clusters: Sequence[int], n_members: int) -> bool:
+    """Whether several fits of one problem go through torch side by side (two modes)."""
+    if problem.samples[0].n_modes != 2 or not fits(problem):
+        return False
+    return _pays(backend, problem.samples[0].n_rows * sum(n_clusters) * n_members)
+
+
+def fits(problem: Problem) -> bool:
+    """One grid of at least one mode, every mode once and none frozen, with cells the device knows."""
+    known = TableLoss | Quadratic | Logarithmic | Mass
+    return len(problem.samples) == 1 and not problem.structure.frozen and isinstance(problem.cells[0], known)
+
+
+def _pays(backend: str, work: float) -> bool:
+    """torch was asked for, or there is a GPU and enough to do for it."""
     if backend == "torch":
         if find_spec("torch") is None:
             raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
         return True
-    if backend != "auto" or len(problem.samples) > 1 or not fits(problem):
-        return False
-    work = problem.samples[0].n_rows * sum(start.n_clusters)
-    if work < WORTHWHILE or find_spec("torch") is None:
+    if backend != "auto" or work < WORTHWHILE or find_spec("torch") is None:
         return False
     import torch
 
     return bool(torch.cuda.is_available())
-
-
-def fits(problem: Problem) -> bool:
-    """One grid of at least one mode, every mode once, with cells the device knows."""
-    return len(problem.samples) == 1 and isinstance(problem.cells[0], TableLoss | Quadratic | Logarithmic)
 
 
 def solve(
@@ -52,43 +65,100 @@ def solve(
     """`Projection.solve` on the device; float32 on a GPU, float64 without one."""
     if not fits(problem):
         raise GinghamError(
-            f"backend='torch' serves one grid with table, quadratic or log loss, not {type(problem.cells[0]).__name__} "
-            "cells or several relations: use backend='compiled'."
+            "backend='torch' serves one grid, nothing frozen, with table, quadratic or log loss or densities, not "
+            f"several relations or {type(problem.cells[0]).__name__} cells: use backend='compiled'."
         )
-    from gingham.kernels import accelerated, device_grid
+    from gingham.kernels import device_grid
 
-    (sample,), (cell,), (beta,) = problem.samples, problem.cells, problem.betas
-    kind = dtype or ("float32" if accelerated.device_name() == "cuda" else "float64")
-    one_hot = not isinstance(cell, Quadratic)
-    labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
+    (beta,) = problem.betas
+    tuples, cell, kind = _on_device(problem)
     grid = device_grid.make_grid(
-        sample.codes,
-        sample.label_codes if one_hot else None,
-        None if one_hot else cell.features.evaluate(labels),  # type: ignore[union-attr]
-        sample.weights,
-        sample.shape,
-        _device_cell(cell),
-        start.assign,
-        start.answers[0],
-        dtype=kind,
+        **tuples, cell=cell, assigns=start.assign, answers=start.answers[0], dtype=dtype or kind
     )
 
     def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-        loss, *information = grid.sweep(beta * factor).tolist()
-        return posterior, Objective((loss,), tuple(max(0.0, i) for i in information), problem.betas)
+        return posterior, _objective(grid.sweep(beta * factor).tolist(), problem)
 
     solution = fixed_point(sweep, start, schedule, tol=tol, max_iter=max_iter, report=report)
     if solution.n_iter == 0:
         return solution
-    assign = []
-    for q in grid.assigns:
-        rows = q.double().cpu().numpy()
-        assign.append(rows / rows.sum(axis=1, keepdims=True))  # float32 rows sum to one only nearly
-    posterior = Posterior(start.structure, start.cells, tuple(assign), (grid.answers.cpu().numpy(),))
-    return replace(solution, posterior=posterior)
+    return replace(solution, posterior=_posterior(start, grid.assigns, grid.answers))
 
 
-def _device_cell(cell: CellModel) -> Any:
+def solve_together(
+    problem: Problem, starts: Sequence[Posterior], schedule: Schedule, tol: float, max_iter: int
+) -> list[Solution]:
+    """`solve` from several starts of equal sizes in one go; each member ends where it would have ended alone.
+
+    Ctrl-C ends all of them; what they have reached is returned, marked as interrupted.
+    """
+    from gingham.kernels import device_grid
+
+    (beta,) = problem.betas
+    tuples, cell, kind = _on_device(problem)
+    assigns = [np.stack([start.assign[mode] for start in starts]) for mode in range(2)]
+    answers = np.stack([start.answers[0] for start in starts])
+    grid = device_grid.make_members(**tuples, cell=cell, assigns=assigns, answers=answers, dtype=kind)
+    done: dict[int, Solution] = {}
+    factors: list[float] = []
+    objectives: list[list[Objective]] = [[] for _ in starts]
+
+    def end(b: int, converged: bool, interrupted: bool) -> None:
+        trace = Trace(tuple(factors), tuple(objectives[b]))
+        found = _posterior(starts[b], [q[b] for q in grid.assigns], grid.answers[b])
+        done[b] = Solution(found, objectives[b][-1], trace, converged, interrupted)
+
+    interrupted = False
+    try:
+        for iteration in range(max_iter):
+            factor = schedule.factor(iteration)
+            terms = grid.sweep(beta * factor).tolist()
+            factors.append(factor)
+            for b in set(range(len(starts))) - set(done):
+                objectives[b].append(_objective(terms[b], problem))
+                if iteration > schedule.n_steps and settled(objectives[b], tol):
+                    end(b, converged=True, interrupted=False)
+            if len(done) == len(starts):
+                break
+    except KeyboardInterrupt:
+        if not all(objectives):
+            raise
+        interrupted = True
+    for b in set(range(len(starts))) - set(done):
+        end(b, converged=False, interrupted=interrupted)
+    return [done[b] for b in range(len(starts))]
+
+
+def _on_device(problem: Problem) -> tuple[dict[str, Any], Any, str]:
+    """The tuples and the cell in the device's terms, and the dtype to use: float32 on a GPU, float64 without."""
+    from gingham.kernels import accelerated
+
+    (sample,), (cell,) = problem.samples, problem.cells
+    one_hot = isinstance(cell.features, OneHot)
+    labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
+    tuples = {
+        "codes": sample.codes,
+        "labels": sample.label_codes if one_hot else None,
+        "features": None if isinstance(cell.features, OneHot) else cell.features.evaluate(labels),
+        "weights": sample.weights,
+        "shape": sample.shape,
+    }
+    return tuples, _device_cell(cell, sample.n_modes), "float32" if accelerated.device_name() == "cuda" else "float64"
+
+
+def _objective(terms: Sequence[float], problem: Problem) -> Objective:
+    loss, *information = terms
+    return Objective((loss,), tuple(max(0.0, i) for i in information), problem.betas)
+
+
+def _posterior(start: Posterior, assigns: Sequence[Any], answers: Any) -> Posterior:
+    """What the device holds, in float64; float32 rows sum to one only nearly."""
+    rows = [q.double().cpu().numpy() for q in assigns]
+    assign = tuple(q / q.sum(axis=1, keepdims=True) for q in rows)
+    return Posterior(start.structure, start.cells, assign, (answers.cpu().numpy(),))
+
+
+def _device_cell(cell: CellModel, n_modes: int) -> Any:
     """The torch twin of a cell model."""
     import torch
 
@@ -96,6 +166,8 @@ def _device_cell(cell: CellModel) -> Any:
 
     if isinstance(cell, TableLoss):
         return device_grid.TableCell(torch.as_tensor(cell.table).to(accelerated.device_name()))
+    if isinstance(cell, Mass):
+        return device_grid.MassCell(n_modes)
     if isinstance(cell, Logarithmic):
         return device_grid.LogCell(cell.smoothing / cell.alphabet.size)
     return device_grid.QuadraticCell()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -127,9 +127,8 @@ def fixed_point(
             if report is not None:
                 report(iteration, factor, objective)
             if iteration > schedule.n_steps:
-                before, now = objectives[-2].total, objective.total
-                if abs(before - now) <= tol * max(abs(now), 1e-300):
-                    converged = True
+                converged = settled(objectives, tol)
+                if converged:
                     break
             if keeper is not None:
                 keeper.keep(at, so_far(finished=False))
@@ -140,6 +139,12 @@ def fixed_point(
     if objective is None:  # nothing was done: the start is the best so far
         posterior, objective = start, Objective((float("nan"),), (float("nan"),), (0.0,))
     return Solution(posterior, objective, Trace(tuple(factors), tuple(objectives)), converged, interrupted)
+
+
+def settled(objectives: Sequence[Objective], tol: float) -> bool:
+    """Whether the last sweep changed the objective by no more than ``tol``, relatively."""
+    before, now = objectives[-2].total, objectives[-1].total
+    return abs(before - now) <= tol * max(abs(now), 1e-300)
 
 
 class Solver(Protocol):

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from gingham.arrays import Floats
 from gingham.data import Sample
+from gingham.solvers.layers import device
 from gingham.solvers.layers.data import LayerData, SideTable
 from gingham.solvers.layers.sampled import Chain, Shape
 
@@ -50,7 +51,11 @@ class Pilot:
 
 
 def run_pilot(
-    sample: Sample, sides: tuple[SideTable | None, ...], shape: Shape, seed: np.random.SeedSequence
+    sample: Sample,
+    sides: tuple[SideTable | None, ...],
+    shape: Shape,
+    seed: np.random.SeedSequence,
+    backend: str = "auto",
 ) -> PilotRun | None:
     """One chain on a random 90 % whose noise follows its error on the rest; None when there are too few tuples."""
     rng = np.random.default_rng(seed)
@@ -64,7 +69,12 @@ def run_pilot(
     if weights.sum() <= 0:
         return None
     floor = 1e-6 * data.variance
-    chain = Chain(data, shape, NOISE * data.variance, rng)
+    noise = NOISE * data.variance
+    chain: Chain | device.Chains
+    if device.chosen(backend, data, shape):
+        chain = device.Chains(data, shape, noise, [device.whole(seed)])
+    else:
+        chain = Chain(data, shape, noise, rng)
     total, squares = np.zeros(len(labels)), np.zeros(len(labels))
     for sweep in range(N_SWEEPS):
         chain.sweep()

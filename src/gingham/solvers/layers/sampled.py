@@ -13,7 +13,7 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels import layers as kernel
-from gingham.solvers.layers.data import EMPTY, LayerData, strides_of
+from gingham.solvers.layers.data import EMPTY, LayerData, first_positions, strides_of
 from gingham.solvers.layers.model import Draws, spare
 
 OFFSET_VARIANCE = 0.2  # of offsets at the start, as a share of the labels' variance
@@ -144,28 +144,33 @@ class Chain:
 
     def draw(self) -> Draws:
         """The present state as one draw."""
-        shape = self.shape
-        cells = [
-            with_average(cells.reshape(shape.n_clusters), self._shares(labels)).ravel()
-            for cells, labels in zip(self.cells, self.labels)
-        ]
-        return Draws(
-            n_items=self.data.n_items,
-            n_clusters=shape.n_clusters,
-            means=np.array([self.mean]),
-            offsets=self.offsets[None].astype(np.float16),
-            labels=self.labels[None].copy(),
-            cells=np.array(cells, dtype=np.float32).reshape(
-                1, shape.n_layers, prod(spare(m) for m in shape.n_clusters)
-            ),
-        )
+        return one_draw(self.data.n_items, self.shape, self.mean, self.offsets, self.labels, self.cells)
 
-    def _shares(self, labels: Ints) -> list[Floats]:
-        """Share of the items in each cluster, (m_j,) per mode."""
-        return [
-            np.bincount(labels[start : start + n], minlength=m) / n
-            for start, n, m in zip(self.first, self.data.n_items, self.shape.n_clusters)
-        ]
+
+def one_draw(
+    n_items: tuple[int, ...], shape: Shape, mean: float, offsets: Floats, labels: Ints, cells: Floats
+) -> Draws:
+    """One draw from offsets (P,), labels (T, P) and cells (T, Π m_j), the P positions as in `Draws`."""
+    filled = [
+        with_average(layer.reshape(shape.n_clusters), _shares(n_items, shape, mine)).ravel()
+        for layer, mine in zip(cells, labels)
+    ]
+    return Draws(
+        n_items=n_items,
+        n_clusters=shape.n_clusters,
+        means=np.array([mean]),
+        offsets=offsets[None].astype(np.float16),
+        labels=labels[None].copy(),
+        cells=np.array(filled, dtype=np.float32).reshape(1, shape.n_layers, prod(spare(m) for m in shape.n_clusters)),
+    )
+
+
+def _shares(n_items: tuple[int, ...], shape: Shape, labels: Ints) -> list[Floats]:
+    """Share of the items in each cluster, (m_j,) per mode."""
+    return [
+        np.bincount(labels[start : start + n], minlength=m) / n
+        for start, n, m in zip(first_positions(n_items), n_items, shape.n_clusters)
+    ]
 
 
 def with_average(cells: Floats, shares: Sequence[Floats]) -> Floats:
