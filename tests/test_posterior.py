@@ -137,9 +137,11 @@ def test_blocks_do_not_change_results(monkeypatch):
     sample = problem.samples[0]
     whole = posterior.statistics(sample), posterior.predict(sample.codes)
     from gingham import posterior as module
+    from gingham.kernels import layout
 
     blocks = module.row_blocks
-    monkeypatch.setattr(module, "row_blocks", lambda n, width: blocks(n, width, budget=100))
+    for place in (module, layout):
+        monkeypatch.setattr(place, "row_blocks", lambda n, width: blocks(n, width, budget=100))
     assert len(module.row_blocks(10, 12)) == 10
     np.testing.assert_allclose(posterior.statistics(sample), whole[0])
     np.testing.assert_allclose(posterior.predict(sample.codes), whole[1])

@@ -15,10 +15,9 @@ from gingham.arrays import Anything, Floats, Ints
 from gingham.cells import CellModel
 from gingham.data import Features, OneHot, Sample
 from gingham.errors import GinghamError
-from gingham.kernels import project
+from gingham.kernels import BLOCK_BYTES, project_table, row_blocks
 from gingham.structure import Structure
 
-BLOCK_BYTES = 2**27  # largest temporary of one pass
 TABLE_BYTES = 2**32  # largest table of cell statistics
 RULES = ("mean", "median", "mode")
 
@@ -129,11 +128,7 @@ class Posterior:
         first, *others = self.factor(relation)
         check_table(tuple(q.shape[1] for q in (first, *others)), features.size)
         rows = sample.rows(0, features)
-        width = features.size * prod(q.shape[1] for q in others)
-        flat = np.zeros((first.shape[1], width))
-        for start, stop in row_blocks(rows.n_items, width):
-            block = project(rows, others, start, stop, backend).reshape(stop - start, width)
-            flat += first[start:stop].T @ block
+        flat = project_table(rows, others, first, "compiled" if backend == "auto" else backend)
         table = flat.reshape(first.shape[1], features.size, *(q.shape[1] for q in others))
         return sample.completed(np.moveaxis(table, 1, -1), (first, *others), features)
 
@@ -235,12 +230,6 @@ def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) ->
 def label_features(features: Features, numbers: Floats) -> Floats:
     """t(y) for every label of an alphabet, shape (|Y|, K)."""
     return np.eye(features.size) if isinstance(features, OneHot) else features.evaluate(numbers)
-
-
-def row_blocks(n: int, width: int, budget: int = BLOCK_BYTES) -> list[tuple[int, int]]:
-    """Ranges of rows such that a float64 block of that width stays within the budget."""
-    step = max(1, budget // (8 * max(1, width)))
-    return [(start, min(start + step, n)) for start in range(0, n, step)]
 
 
 def check_table(n_clusters: Sequence[int], n_features: int) -> None:

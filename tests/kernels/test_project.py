@@ -11,7 +11,7 @@ import pytest
 
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
-from gingham.kernels import BACKENDS, Rows, compiled, project
+from gingham.kernels import BACKENDS, Rows, compiled, project, project_cost, project_table
 from gingham.kernels.vectors import sum_rows, sum_rows_reference
 
 N_ITEMS = 23
@@ -165,3 +165,15 @@ def test_unknown_backend_is_named() -> None:
     rows, assigns = problem(2, True, False, "float64")
     with pytest.raises(GinghamError, match="'abacus'"):
         project(rows, assigns, backend="abacus")
+
+
+@pytest.mark.parametrize("backend", FAST)
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_costs_and_tables_are_products_with_the_projection(backend: str, d: int) -> None:
+    rows, assigns = problem(d, True, True, "float64")
+    flat = project(rows, assigns, backend="reference").reshape(rows.n_items, -1)
+    rng = np.random.default_rng(d)
+    coef, own = rng.random((4, flat.shape[1])), rng.random((rows.n_items, 4))
+    for _ in range(2):  # the second call finds the tuples where the first left them
+        np.testing.assert_allclose(project_cost(rows, assigns, coef, backend), flat @ coef.T)
+        np.testing.assert_allclose(project_table(rows, assigns, own, backend), own.T @ flat)

@@ -103,6 +103,16 @@ def test_the_two_soft_solvers_meet():
     assert first.objective.total == pytest.approx(second.objective.total, rel=1e-6)
 
 
+@pytest.mark.parametrize("loss", ["quadratic", "log"])
+def test_damped_steps_through_torch_are_the_same(loss):
+    pytest.importorskip("torch")
+    task = problem(loss)
+    start = from_labels(task, [weighted()[1]], firmness=0.8)
+    here, there = (Damped(max_iter=30, backend=b).solve(task, start) for b in ("compiled", "torch"))
+    assert there.n_iter == here.n_iter
+    np.testing.assert_allclose(there.posterior.assign[0], here.posterior.assign[0], atol=1e-6)
+
+
 def test_the_reference_backend_moves_in_lockstep():
     task = problem("quadratic")
     start = random(task, [3], np.random.default_rng(1))

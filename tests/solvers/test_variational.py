@@ -128,6 +128,20 @@ def test_shared_step_is_coordinate_ascent_on_the_paper_equations(name):
     assert solution.objective.elbo == pytest.approx(sum(solution.objective.terms.values()))
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+@pytest.mark.parametrize("approximation", APPROXIMATIONS)
+def test_steps_through_torch_are_the_same(approximation, frozen):
+    pytest.importorskip("torch")
+    problem = random_problem(np.random.default_rng(1), "categorical", frozen=frozen, weighted=True)
+    start = start_of(problem, np.random.default_rng(1))
+    here, there = (
+        Variational(approximation, max_iter=4, backend=b).solve(problem, start) for b in ("compiled", "torch")
+    )
+    assert there.objective.elbo == pytest.approx(here.objective.elbo, rel=1e-10)
+    for a, b in zip(here.posterior.counts, there.posterior.counts):
+        np.testing.assert_allclose(a, b, atol=1e-8)
+
+
 @pytest.mark.parametrize("approximation", APPROXIMATIONS)
 def test_the_bound_never_falls(approximation):
     """100 random problems each: all families, items without entries, weights, frozen columns, learned α."""

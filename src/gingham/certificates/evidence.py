@@ -17,7 +17,8 @@ from gingham.certificates.tree import tree_clusterings
 from gingham.data import Moments, OneHot, Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.posterior import Posterior, label_features, row_blocks
+from gingham.kernels import row_blocks
+from gingham.posterior import Posterior, label_features
 from gingham.structure import Tree
 from gingham.trees import TreePosterior
 

@@ -9,6 +9,7 @@ pass, in a fixed order: results are the same bits every time.
 from __future__ import annotations
 
 import warnings
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -171,7 +172,7 @@ def project_block(tuples: Layout, block: Runs, assigns: Sequence[Any], buffer: A
         sums = buffer if buffer is not None and repeats == 1 else torch.zeros(size, width, dtype=dtype, device=device)
         if buffer is not None and len(tuples.blocks) > 1:
             sums = sums[:size].zero_()  # rows without tuples differ from block to block
-        if gather is not None and device.type == "cuda" and len(assigns) in (1, 2) and dtype == torch.float32:
+        if gather is not None and device.type == "cuda" and len(assigns) in (1, 2):
             gather.run_sums(block, tuples.others, scale, assigns, sums)
         else:
             _plain_sums(block, tuples.others, scale, assigns, sums[:size])
@@ -226,6 +227,56 @@ def device_name() -> str:
 
 def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out: Floats) -> None:
     """`project` of the other backends, through the device: for checks and single calls."""
+    tuples = _moved(rows, assigns, start, stop, out.dtype)
+    tables = _tables(assigns)
+    for block in tuples.blocks:
+        out[block.first : block.last] = project_block(tuples, block, tables).cpu().numpy()
+
+
+def project_cost(rows: Rows, assigns: tuple[Floats, ...], coef: Floats) -> Floats:
+    """A · coefᵀ in float64; the tuples stay on the device between calls."""
+    tuples, tables = _kept(rows, assigns), _tables(assigns)
+    weights = torch.from_numpy(np.ascontiguousarray(coef.T)).to(device_name())
+    blocks = [
+        project_block(tuples, block, tables).reshape(block.last - block.first, -1) @ weights for block in tuples.blocks
+    ]
+    cost: Floats = torch.cat(blocks).cpu().numpy()
+    return cost
+
+
+def project_table(rows: Rows, assigns: tuple[Floats, ...], own: Floats) -> Floats:
+    """ownᵀ · A in float64."""
+    tuples, tables = _kept(rows, assigns), _tables(assigns)
+    (mine,) = _tables((own,))
+    total: Any = 0
+    for block in tuples.blocks:
+        sums = project_block(tuples, block, tables).reshape(block.last - block.first, -1)
+        total = total + mine[block.first : block.last].T @ sums
+    table: Floats = total.cpu().numpy()
+    return table
+
+
+def _tables(assigns: Sequence[Floats]) -> list[Any]:
+    return [torch.from_numpy(np.ascontiguousarray(q)).to(device_name()) for q in assigns]
+
+
+_KEPT: dict[tuple[int, ...], Layout] = {}  # sorted tuples on the device, for as long as the host's live
+
+
+def _kept(rows: Rows, assigns: tuple[Floats, ...]) -> Layout:
+    """The layout of these tuples, sorted at the first call."""
+    parts = (rows.others, rows.labels, rows.features, rows.weights)
+    key = (*map(id, parts), *(q.shape[1] for q in assigns))
+    if key not in _KEPT:
+        _KEPT[key] = _moved(rows, assigns, 0, rows.n_items, np.dtype(np.float64))
+        for part in parts:
+            if part is not None:
+                weakref.finalize(part, _KEPT.pop, key, None)
+    return _KEPT[key]
+
+
+def _moved(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, kind: Any) -> Layout:
+    """Tuples of items start … stop − 1, moved to the device and sorted."""
     device = device_name()
     low, high = int(rows.indptr[start]), int(rows.indptr[stop])
     item = torch.from_numpy(np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))).to(device)
@@ -233,11 +284,8 @@ def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out:
     def move(array: Any, kind: Any = None) -> Any:
         return None if array is None else torch.from_numpy(np.ascontiguousarray(array[low:high], kind)).to(device)
 
-    others = [move(code) for code in rows.others]
-    tables = [torch.from_numpy(np.ascontiguousarray(q)).to(device) for q in assigns]
-    tuples = layout(
-        item, others, move(rows.labels), move(rows.features, out.dtype), move(rows.weights, out.dtype),
-        stop - start, rows.n_features, [q.shape[1] for q in assigns], [q.shape[0] for q in assigns],
+    return layout(
+        item, [move(code) for code in rows.others], move(rows.labels), move(rows.features, kind),
+        move(rows.weights, kind), stop - start, rows.n_features, [q.shape[1] for q in assigns],
+        [q.shape[0] for q in assigns], itemsize=kind.itemsize,
     )  # fmt: skip
-    for block in tuples.blocks:
-        out[block.first : block.last] = project_block(tuples, block, tables).cpu().numpy()

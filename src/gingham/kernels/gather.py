@@ -15,18 +15,29 @@ ROWS = 32  # items one program of gibbs handles
 
 @triton.jit
 def _gather_one(
-    begin, end, target, index, scale, table, out, m, SCALED: tl.constexpr, BM: tl.constexpr, BK: tl.constexpr
+    begin,
+    end,
+    target,
+    index,
+    scale,
+    table,
+    out,
+    m,
+    SCALED: tl.constexpr,
+    ACC: tl.constexpr,
+    BM: tl.constexpr,
+    BK: tl.constexpr,
 ):
     """Equivalent to ``out[target[t]] = (scale * table[index])[begin[t]:end[t]].sum(0)``."""
     t = tl.program_id(0)
     start, stop = tl.load(begin + t), tl.load(end + t)
     row = tl.load(target + t).to(tl.int64)
     c, k = tl.arange(0, BM), tl.arange(0, BK)
-    acc = tl.zeros((BK, BM), tl.float32)
+    acc = tl.zeros((BK, BM), ACC)
     for p in range(start, stop, BK):
         ok = (p + k) < stop
         j = tl.load(index + p + k, mask=ok, other=0).to(tl.int64)
-        q = tl.load(table + j[:, None] * m + c[None, :], mask=ok[:, None] & (c[None, :] < m), other=0.0).to(tl.float32)
+        q = tl.load(table + j[:, None] * m + c[None, :], mask=ok[:, None] & (c[None, :] < m), other=0.0).to(ACC)
         if SCALED:
             q *= tl.load(scale + p + k, mask=ok, other=0.0)[:, None]
         acc += q
@@ -36,18 +47,18 @@ def _gather_one(
 @triton.jit
 def _gather_two(
     begin, end, target, index1, index2, scale, table1, table2, out, m1, m2,
-    SCALED: tl.constexpr, B1: tl.constexpr, B2: tl.constexpr,
+    SCALED: tl.constexpr, ACC: tl.constexpr, B1: tl.constexpr, B2: tl.constexpr,
 ):  # fmt: skip
     """Equivalent to ``out[target[t]] = Σ_e scale[e] * outer(table1[index1[e]], table2[index2[e]])``."""
     t = tl.program_id(0)
     start, stop = tl.load(begin + t), tl.load(end + t)
     row = tl.load(target + t).to(tl.int64)
     a, b = tl.arange(0, B1), tl.arange(0, B2)
-    acc = tl.zeros((B1, B2), tl.float32)
+    acc = tl.zeros((B1, B2), ACC)
     for p in range(start, stop):
         i, j = tl.load(index1 + p).to(tl.int64), tl.load(index2 + p).to(tl.int64)
-        q1 = tl.load(table1 + i * m1 + a, mask=a < m1, other=0.0).to(tl.float32)
-        q2 = tl.load(table2 + j * m2 + b, mask=b < m2, other=0.0).to(tl.float32)
+        q1 = tl.load(table1 + i * m1 + a, mask=a < m1, other=0.0).to(ACC)
+        q2 = tl.load(table2 + j * m2 + b, mask=b < m2, other=0.0).to(ACC)
         if SCALED:
             q1 *= tl.load(scale + p)
         acc += q1[:, None] * q2[None, :]
@@ -56,12 +67,12 @@ def _gather_two(
 
 
 @triton.jit
-def _fold(fold_row, fold_begin, fold_end, out, n_rows, width, BM: tl.constexpr):
+def _fold(fold_row, fold_begin, fold_end, out, n_rows, width, ACC: tl.constexpr, BM: tl.constexpr):
     """Equivalent to ``out[fold_row[t]] = out[n_rows + fold_begin[t]:n_rows + fold_end[t]].sum(0)``."""
     t = tl.program_id(0)
     c = tl.program_id(1) * BM + tl.arange(0, BM)
     row = tl.load(fold_row + t).to(tl.int64)
-    acc = tl.zeros((BM,), tl.float32)
+    acc = tl.zeros((BM,), ACC)
     for p in range(tl.load(fold_begin + t), tl.load(fold_end + t)):
         acc += tl.load(out + (n_rows + p).to(tl.int64) * width + c, mask=c < width, other=0.0)
     tl.store(out + row * width + c, acc, mask=c < width)
@@ -101,21 +112,30 @@ def run_sums(block: Any, others: Any, scale: Any, assigns: Any, sums: Any) -> No
     widths = [int(q.shape[1]) for q in assigns]
     width = sums.shape[1]
     dummy = sums if scale is None else scale
+    acc = tl.float64 if sums.dtype == torch.float64 else tl.float32
     if len(assigns) == 1:
         _gather_one[(n_runs,)](
             block.begin, block.end, block.target, others[0], dummy, assigns[0], sums, width,
-            SCALED=scale is not None, BM=triton.next_power_of_2(width), BK=TUPLES, num_warps=1,
+            SCALED=scale is not None, ACC=acc, BM=triton.next_power_of_2(width), BK=TUPLES, num_warps=1,
         )  # fmt: skip
     else:
         _gather_two[(n_runs,)](
             block.begin, block.end, block.target, others[0], others[1], dummy, assigns[0], assigns[1], sums, *widths,
-            SCALED=scale is not None, B1=triton.next_power_of_2(widths[0]), B2=triton.next_power_of_2(widths[1]),
-            num_warps=4,
+            SCALED=scale is not None, ACC=acc, B1=triton.next_power_of_2(widths[0]),
+            B2=triton.next_power_of_2(widths[1]), num_warps=4,
         )  # fmt: skip
-    if block.n_partials:
-        piece = min(128, triton.next_power_of_2(width))
-        grid = (block.fold_row.numel(), triton.cdiv(width, piece))
-        _fold[grid](block.fold_row, block.fold_begin, block.fold_end, sums, block.n_rows, width, BM=piece, num_warps=1)
+    _fold_partials(block, sums, width)
+
+
+def _fold_partials(block: Any, sums: Any, width: int) -> None:
+    """Add up the partial sums of rows that have several, in a fixed order; ``sums`` has rows of ``width`` numbers."""
+    if not block.n_partials:
+        return
+    piece = min(128, triton.next_power_of_2(width))
+    _fold[(block.fold_row.numel(), triton.cdiv(width, piece))](
+        block.fold_row, block.fold_begin, block.fold_end, sums, block.n_rows, width,
+        ACC=tl.float64 if sums.dtype == torch.float64 else tl.float32, BM=piece, num_warps=1,
+    )  # fmt: skip
 
 
 def gibbs_rows(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any) -> tuple[Any, Any]:
@@ -189,11 +209,7 @@ def hear(block: Any, index: Any, order: Any, labels: Any, residual: Any, weights
         out, labels.shape[1], residual.shape[1], width,
         SCALED=weights is not None, BC=max(2, triton.next_power_of_2(width)), BK=32, num_warps=1,
     )  # fmt: skip
-    if block.n_partials:
-        total = n_chains * 2 * width
-        piece = min(128, triton.next_power_of_2(total))
-        grid = (block.fold_row.numel(), triton.cdiv(total, piece))
-        _fold[grid](block.fold_row, block.fold_begin, block.fold_end, out, block.n_rows, total, BM=piece, num_warps=1)
+    _fold_partials(block, out, n_chains * 2 * width)
 
 
 def shift(residual: Any, codes: Any, labels: Any, cells: Any, sign: float) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from math import prod
 from typing import Any, NamedTuple
 
@@ -12,6 +13,8 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
 
+BLOCK_BYTES = 2**27  # largest temporary of one pass
+WORTHWHILE = 2 * 10**8  # multiply-adds a pass from which moving the work to a GPU pays
 BACKENDS = ("auto", "compiled", "reference", "torch")
 _MODULES = {"auto": "compiled", "torch": "accelerated"}
 
@@ -69,6 +72,49 @@ def project(
     out: Floats = np.empty((stop - start, rows.n_features, width), dtype=dtype)
     _backend(backend).project(rows, tuple(assigns), start, stop, out)
     return out
+
+
+def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: str = "auto") -> Floats:
+    """A · coefᵀ, shape (n, m), for coef (m, K · Π m_j): A is made and used up in blocks where it is made.
+
+    Unlike `project`, "auto" may choose a GPU: little has to come back from it.
+    """
+    if on_device(backend, int(rows.indptr[-1]) * prod(q.shape[1] for q in assigns)):
+        cost: Floats = import_module("gingham.kernels.accelerated").project_cost(rows, tuple(assigns), coef)
+        return cost
+    out: Floats = np.empty((rows.n_items, len(coef)))
+    for start, stop in row_blocks(rows.n_items, coef.shape[1]):
+        out[start:stop] = project(rows, assigns, start, stop, backend).reshape(stop - start, -1) @ coef.T
+    return out
+
+
+def project_table(rows: Rows, assigns: Sequence[Floats], own: Floats, backend: str = "auto") -> Floats:
+    """ownᵀ · A, shape (m, K · Π m_j), for own (n, m), in the same way."""
+    width = rows.n_features * prod(q.shape[1] for q in assigns)
+    if on_device(backend, int(rows.indptr[-1]) * width // rows.n_features):
+        table: Floats = import_module("gingham.kernels.accelerated").project_table(rows, tuple(assigns), own)
+        return table
+    out: Floats = np.zeros((own.shape[1], width))
+    for start, stop in row_blocks(rows.n_items, width):
+        out += own[start:stop].T @ project(rows, assigns, start, stop, backend).reshape(stop - start, -1)
+    return out
+
+
+def row_blocks(n: int, width: int, budget: int = BLOCK_BYTES) -> list[tuple[int, int]]:
+    """Ranges of rows such that a float64 block of that width stays within the budget."""
+    step = max(1, budget // (8 * max(1, width)))
+    return [(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def on_device(backend: str, work: float) -> bool:
+    """Whether work (multiply-adds) goes through torch: when asked for, or when there is a GPU and enough for it."""
+    if backend == "torch":
+        if find_spec("torch") is None:
+            raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
+        return True
+    if backend != "auto" or work < WORTHWHILE or find_spec("torch") is None:
+        return False
+    return bool(import_module("torch").cuda.is_available())
 
 
 def _backend(name: str) -> Any:

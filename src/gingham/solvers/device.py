@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -12,45 +11,31 @@ import numpy as np
 from gingham.cells import CellModel, Logarithmic, Mass, Quadratic, TableLoss
 from gingham.data import OneHot
 from gingham.errors import GinghamError
+from gingham.kernels.layout import on_device
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem
 from gingham.solvers.loop import Solution, Trace, fixed_point, settled
 from gingham.solvers.schedule import Schedule
-
-WORTHWHILE = 2 * 10**8  # multiply-adds a sweep from which moving the data to a GPU pays
 
 
 def chosen(backend: str, problem: Problem, start: Posterior) -> bool:
     """Whether the fit runs through torch: when asked for, or when there is a GPU and the data is large enough."""
     if backend == "auto" and not fits(problem):
         return False
-    return _pays(backend, problem.samples[0].n_rows * sum(start.n_clusters))
+    return on_device(backend, problem.samples[0].n_rows * sum(start.n_clusters))
 
 
 def together(backend: str, problem: Problem, n_clusters: Sequence[int], n_members: int) -> bool:
     """Whether several fits of one problem go through torch side by side (two modes)."""
     if problem.samples[0].n_modes != 2 or not fits(problem):
         return False
-    return _pays(backend, problem.samples[0].n_rows * sum(n_clusters) * n_members)
+    return on_device(backend, problem.samples[0].n_rows * sum(n_clusters) * n_members)
 
 
 def fits(problem: Problem) -> bool:
     """One grid of at least one mode, every mode once and none frozen, with cells the device knows."""
     known = TableLoss | Quadratic | Logarithmic | Mass
     return len(problem.samples) == 1 and not problem.structure.frozen and isinstance(problem.cells[0], known)
-
-
-def _pays(backend: str, work: float) -> bool:
-    """torch was asked for, or there is a GPU and enough to do for it."""
-    if backend == "torch":
-        if find_spec("torch") is None:
-            raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
-        return True
-    if backend != "auto" or work < WORTHWHILE or find_spec("torch") is None:
-        return False
-    import torch
-
-    return bool(torch.cuda.is_available())
 
 
 def solve(

@@ -16,9 +16,8 @@ from gingham.arrays import Anything, Floats, Ints
 from gingham.cells.families import Family
 from gingham.data import Sample
 from gingham.data.features import OneHot
-from gingham.kernels import Rows, project
+from gingham.kernels import BLOCK_BYTES, Rows, project
 from gingham.kernels.entries import Pairs, contract, expand, inner
-from gingham.posterior import BLOCK_BYTES
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,9 @@ from gingham.cells import Logarithmic, Quadratic
 from gingham.data import OneHot
 from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
 from gingham.errors import GinghamError
-from gingham.kernels import BACKENDS, project
+from gingham.kernels import BACKENDS, on_device, project_cost
 from gingham.kernels.graph import BERNOULLI, QUADRATIC
-from gingham.posterior import Posterior, row_blocks
+from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem, information_terms
 from gingham.solvers.loop import Solution, fixed_point
 from gingham.solvers.moves import HardMoves
@@ -79,6 +79,8 @@ class Damped:
 
     def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         sample = pair_sample(problem, "Damped")
+        work = sample.n_rows * prod(start.n_clusters * (sample.n_modes - 1))
+        backend = "torch" if on_device(self.backend, work) else self.backend
         step = [1.0]
 
         def total(objective: Objective, factor: float) -> float:
@@ -89,12 +91,12 @@ class Damped:
             assign = posterior.assign[0]
             with np.errstate(divide="ignore"):
                 log_mass = np.log(posterior.mass[0])
-            target = log_mass - factor * problem.betas[0] * gradient(posterior, sample, self.backend)
+            target = log_mass - factor * problem.betas[0] * gradient(posterior, sample, backend)
             target = target - target.max(axis=1, keepdims=True)
             old = np.log(np.maximum(assign, 1e-300))
             while step[0] > self.smallest_step:
                 mixed = (1.0 - step[0]) * old + step[0] * np.maximum(target, -1e5)
-                moved, after = answered(problem, replace(posterior, assign=(softmax(mixed, axis=1),)))
+                moved, after = answered(problem, replace(posterior, assign=(softmax(mixed, axis=1),)), backend)
                 if not self.safeguard or total(after, factor) < total(before, factor):
                     step[0] = min(1.0, 1.5 * step[0])
                     return moved, after
@@ -157,9 +159,9 @@ def graph_backend(name: str) -> Any:
     return import_module("gingham.kernels." + ("graph_reference" if name == "reference" else "graph"))
 
 
-def answered(problem: Problem, posterior: Posterior) -> tuple[Posterior, Objective]:
+def answered(problem: Problem, posterior: Posterior, backend: str = "auto") -> tuple[Posterior, Objective]:
     """The posterior with its best answers, and its objective."""
-    statistics = posterior.statistics(problem.samples[0])
+    statistics = posterior.statistics(problem.samples[0], backend=backend)
     cell = problem.cells[0]
     answers = cell.answer(statistics)
     posterior = replace(posterior, answers=(answers,))
@@ -184,9 +186,7 @@ def gradient(posterior: Posterior, sample: PairSample, backend: str = "auto") ->
     for position in range(d):
         flat = np.moveaxis(coef, (position, -1), (0, 1)).reshape(m, prod(coef.shape) // m)
         rows = sample.rows(position, cell.features)
-        for start, stop in row_blocks(n, flat.shape[1]):
-            part = project(rows, [assign] * (d - 1), start, stop, backend)
-            total[start:stop] += part.reshape(stop - start, -1) @ flat.T
+        total += project_cost(rows, [assign] * (d - 1), flat, backend)
     return total
 
 

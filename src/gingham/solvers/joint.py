@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import softmax
 
 from gingham.arrays import Floats
-from gingham.kernels import project
-from gingham.posterior import Posterior, check_table, row_blocks
+from gingham.kernels import project_cost
+from gingham.posterior import Posterior, check_table
 from gingham.problem import Objective, Problem, information_terms
 from gingham.solvers.loop import Solution, fixed_point
 from gingham.solvers.projection import coef_by_mode, half_step
@@ -65,9 +65,7 @@ def mode_cost(problem: Problem, posterior: Posterior, mode: int, backend: str = 
         rows = problem.samples[relation].rows(position, problem.cells[relation].features)
         others = [q for j, q in enumerate(posterior.factor(relation)) if j != position]
         coef = coef_by_mode(posterior, relation, position)
-        for start, stop in row_blocks(len(cost), coef.shape[1]):
-            part = project(rows, others, start, stop, backend).reshape(stop - start, -1)
-            cost[start:stop] += problem.betas[relation] * (part @ coef.T)
+        cost += problem.betas[relation] * project_cost(rows, others, coef, backend)
     return cost
 
 

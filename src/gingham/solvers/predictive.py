@@ -13,7 +13,8 @@ from gingham.cells import CellModel, Logarithmic, Quadratic
 from gingham.cells.families import Family, Gaussian, Poisson
 from gingham.cells.losses import floored
 from gingham.data import Mode, Sample
-from gingham.posterior import Posterior, row_blocks
+from gingham.kernels import row_blocks
+from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.solvers import entries
 from gingham.solvers.dirichlet import DirichletPosterior, mean_memberships

@@ -10,10 +10,10 @@ import numpy as np
 
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
-from gingham.kernels import Rows, project
+from gingham.kernels import Rows, project, row_blocks
 from gingham.kernels.memberships import gibbs_rows
 from gingham.kernels.threads import one_blas_thread, over_blocks
-from gingham.posterior import Posterior, check_table, row_blocks
+from gingham.posterior import Posterior, check_table
 from gingham.problem import Objective, Problem, information_terms
 from gingham.solvers import device
 from gingham.solvers.loop import Solution, fixed_point

@@ -13,7 +13,7 @@ from gingham.arrays import Floats
 from gingham.cells.families import Family
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.kernels import project
+from gingham.kernels import on_device, project, project_cost, project_table
 from gingham.posterior import Posterior, check_table
 from gingham.problem import Objective, Problem
 from gingham.solvers import entries
@@ -207,13 +207,18 @@ def _shared(
         met = project(rows, [own], backend=backend).reshape(-1, size, size, m)
         gain = -np.einsum("xkki->xi", met)
     else:
-        met = project(rows, [phi[1]], backend=backend)
-        gain = -np.einsum("xkj,ijk->xi", met, coef, optimize=True)
+        gain = -project_cost(rows, [phi[1]], coef.transpose(0, 2, 1).reshape(len(coef), -1), backend)
     phi[0] = _rest(gain, totals[0], q.alpha[0], q.gamma[0], phi[0], temperature)
-    met = project(columns, [phi[0]], backend=backend)
-    if q.frozen[1]:
-        statistics = np.moveaxis(met, 2, 0)
+    if not q.frozen[1] and on_device(backend, sample.n_rows * coef.shape[0]):  # reading twice is cheaper than moving
+        flat = coef.transpose(1, 2, 0).reshape(coef.shape[1], -1)
+        gain = -project_cost(columns, [phi[0]], flat, backend)
+        phi[1] = _rest(gain, totals[1], q.alpha[1], q.gamma[1], phi[1], temperature)
+        cells = project_table(columns, [phi[0]], phi[1], backend)
+        statistics = np.moveaxis(cells.reshape(coef.shape[1], coef.shape[2], coef.shape[0]), 2, 0)
+    elif q.frozen[1]:
+        statistics = np.moveaxis(project(columns, [phi[0]], backend=backend), 2, 0)
     else:
+        met = project(columns, [phi[0]], backend=backend)
         gain = -np.einsum("xki,ijk->xj", met, coef, optimize=True)
         phi[1] = _rest(gain, totals[1], q.alpha[1], q.gamma[1], phi[1], temperature)
         statistics = np.einsum("xki,xj->ijk", met, phi[1], optimize=True)
