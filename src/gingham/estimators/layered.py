@@ -167,6 +167,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
             self.offsets,
             pilot_seeds[0] if pilot_seeds else None,
             lambda calls: self._parallel(delayed(call)() for call in calls),
+            self.backend,
         )
         # The winner's pilot, where sizes were compared, is one of the pilots.
         pilot = self._pilot(

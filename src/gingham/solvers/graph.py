@@ -16,7 +16,7 @@ from gingham.cells import Logarithmic, Quadratic
 from gingham.data import OneHot
 from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
 from gingham.errors import GinghamError
-from gingham.kernels import BACKENDS, on_device, project_cost
+from gingham.kernels import BACKENDS, on_device, project_cost, row_blocks
 from gingham.kernels.graph import BERNOULLI, QUADRATIC
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem, information_terms

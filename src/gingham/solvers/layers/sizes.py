@@ -85,6 +85,7 @@ def choose_size(
     offsets: bool,
     seed: np.random.SeedSequence | None,
     parallel: Callable[[Sequence[Callable[[], Any]]], list[Any]],
+    backend: str = "auto",
 ) -> Search:
     """Settle what is "auto" in ``given`` by the error on one held-out tenth, one quantity after the other.
 
@@ -108,7 +109,8 @@ def choose_size(
         new = list(dict.fromkeys(k for k in map(key, sizes) if k not in runs))
         if seed is not None:  # the same for every size: all are judged on the same held-out tuples
             calls = [
-                partial(run_pilot, sample, weighted(sides, k.side_weight), Shape(*k[:2], offsets), seed) for k in new
+                partial(run_pilot, sample, weighted(sides, k.side_weight), Shape(*k[:2], offsets), seed, backend)
+                for k in new
             ]
             runs.update(zip(new, parallel(calls)))
         return [_error(runs[key(size)]) for size in sizes]
