@@ -269,8 +269,14 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if len(pairs) and (pairs.min() < 0 or (pairs.max(axis=0) >= n).any()):
             raise GinghamError(f"A pair lies outside the {n[0]} × {n[1]} matrix that was fitted.")
         row, column = pairs.T
-        result: Floats = self._log_items(0)[row] + self._log_items(1)[column]
-        lift = self._lift()
+        items = [np.exp(self._log_items(axis)) for axis in (0, 1)]
+        clusters = [p if q is None else p @ q for p, q in zip(items, (self.row_memberships_, self.column_memberships_))]
+        # p̃(c) with pseudo-counts spread as if the sides were independent; over Π p̃(c_i), so that p̃ sums to one.
+        extra = self.smoothing * self.blocks_.size
+        expected = np.outer(clusters[0], clusters[1])
+        cells = (self.blocks_ + extra * expected) / (self.blocks_.sum() + extra)
+        lift = np.divide(cells, expected, out=np.ones(cells.shape), where=expected > 0)
+        result: Floats = np.log(items[0][row]) + np.log(items[1][column])
         if self.column_memberships_ is None:
             return result + np.log(lift[self.row_labels_[row], column])
         left = self.row_memberships_ @ lift
