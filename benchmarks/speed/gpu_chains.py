@@ -130,29 +130,29 @@ def reproducible(device: str) -> bool:
     return all(bool(torch.equal(a, b)) for a, b in zip(*states))
 
 
-def time_chains(n: int, n_chains: int, device: str) -> dict:
+def time_chains(shape: tuple[int, int], n: int, n_chains: int, device: str) -> dict:
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
-    codes, labels = planted(RATINGS, n, 5, device)
+    codes, labels = planted(shape, n, 5, device)
     began = time.perf_counter()
-    chains = chains_of(codes, labels, RATINGS, 10, 8, list(range(n_chains)), device)
+    chains = chains_of(codes, labels, shape, 10, 8, list(range(n_chains)), device)
     torch.cuda.synchronize()
     ready = time.perf_counter() - began
     for _ in range(4):
         chains.sweep()
     sweep = median_ms(chains.sweep, 10)
     return {
-        "shape": RATINGS, "tuples": n, "chains": n_chains, "layers": 10, "clusters": 8, "ready_s": ready,
+        "shape": shape, "tuples": n, "chains": n_chains, "layers": 10, "clusters": 8, "ready_s": ready,
         "sweep_ms": sweep, "residual_mse": float((chains.residual**2).mean()),
         "memory_gib": torch.cuda.max_memory_allocated() / 2**30,
     }  # fmt: skip
 
 
-def time_members(n: int, n_members: int, m: int, device: str) -> dict:
+def time_members(shape: tuple[int, int], n: int, n_members: int, m: int, device: str) -> dict:
     torch.cuda.empty_cache()
-    codes, labels = planted(RATINGS, n, 5, device)
-    cell, assigns, answers = start(RATINGS, (m, m), 5, device)
-    alone = device_grid.make_grid(codes, labels, None, None, RATINGS, cell, assigns, answers, device=device)
+    codes, labels = planted(shape, n, 5, device)
+    cell, assigns, answers = start(shape, (m, m), 5, device)
+    alone = device_grid.make_grid(codes, labels, None, None, shape, cell, assigns, answers, device=device)
     for _ in range(3):
         alone.sweep(1.0)
     one = median_ms(partial(alone.sweep, 1.0), 10)
@@ -160,12 +160,12 @@ def time_members(n: int, n_members: int, m: int, device: str) -> dict:
     torch.cuda.empty_cache()
     tables = [torch.softmax(6 * torch.rand(n_members, *q.shape, device=device), 2) for q in assigns]
     many = torch.stack([answers] * n_members)
-    together = device_grid.make_members(codes, labels, None, None, RATINGS, cell, tables, many, device=device)
+    together = device_grid.make_members(codes, labels, None, None, shape, cell, tables, many, device=device)
     for _ in range(3):
         together.sweep(1.0)
     batched = median_ms(partial(together.sweep, 1.0), 10)
     return {
-        "shape": RATINGS, "tuples": n, "members": n_members, "clusters": m, "one_sweep_ms": one,
+        "shape": shape, "tuples": n, "members": n_members, "clusters": m, "one_sweep_ms": one,
         "all_members_sweep_ms": batched, "one_by_one_over_batched": n_members * one / batched,
     }  # fmt: skip
 
@@ -173,6 +173,7 @@ def time_members(n: int, n_members: int, m: int, device: str) -> dict:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default=os.environ.get("OUT", ".") + "/speed_gpu_chains.json")
+    parser.add_argument("--profile", action="store_true", help="say where a sweep's time goes")
     args = parser.parse_args()
     torch.manual_seed(int(time.time()))  # fresh data every run
     torch.backends.cuda.matmul.allow_tf32 = False
@@ -180,13 +181,25 @@ def main() -> None:
     results: dict = {"check": {**check_layers(device), **check_members(device)}, "reproducible": reproducible(device)}
     print(json.dumps(results, indent=1), flush=True)
     results["chains"] = []
-    for n, k in ((10_000_000, 1), (10_000_000, 3), (100_000_000, 1), (100_000_000, 3)):
-        results["chains"].append(time_chains(n, k, device))
+    sizes = [((6040, 3706), 1_000_000, 1), ((6040, 3706), 1_000_000, 3), (RATINGS, 10_000_000, 1)]
+    sizes += [(RATINGS, 10_000_000, 3), (RATINGS, 100_000_000, 1), (RATINGS, 100_000_000, 3)]
+    for size in sizes:
+        results["chains"].append(time_chains(*size, device))
         print(json.dumps(results["chains"][-1]), flush=True)
     results["members"] = []
-    for n, k, m in ((10_000_000, 8, 16), (10_000_000, 8, 64), (100_000_000, 8, 16)):
-        results["members"].append(time_members(n, k, m, device))
+    small = ((943, 1682), 80_000), ((6040, 3706), 1_000_000)
+    sizes = [(*s, 20, 60) for s in small] + [(RATINGS, 10_000_000, 8, 16), (RATINGS, 100_000_000, 8, 16)]
+    for size in sizes:
+        results["members"].append(time_members(*size, device))
         print(json.dumps(results["members"][-1]), flush=True)
+    if args.profile:
+        codes, labels = planted(RATINGS, 10_000_000, 5, device)
+        chains = chains_of(codes, labels, RATINGS, 10, 8, [0, 1, 2], device)
+        for _ in range(4):
+            chains.sweep()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            chains.sweep()
+        print(profile.key_averages().table(sort_by="cuda_time_total", row_limit=18, max_name_column_width=60))
     document = {
         "versions": {"torch": torch.__version__, "numpy": np.__version__},
         "machine": {"gpu": torch.cuda.get_device_name()},

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from gingham.arrays import Anything
-from gingham.kernels.accelerated import Layout, buffer_for, device_name, gather, layout, project_block
+from gingham.kernels.accelerated import Layout, buffer_for, device_name, gather, layout, project_block, tall_product
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +205,7 @@ class Members:
                 block_mass, block_entropy = gibbs(log_mass[b], cost[b], beta, part, None)
                 mass[b] += block_mass
                 entropy[b] += block_entropy
-            table += torch.bmm(q[:, block.first : block.last].transpose(1, 2), sums)
+            table += tall_product(q[:, block.first : block.last], sums)
         self.mass[axis], self.entropy[axis] = mass / q.shape[1], entropy
         cells = torch.movedim(table.reshape(n_members, m, n_features, rest), (1, 2), (1 + axis, -1)).double()
         self.answers = self.cell.answer(cells)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.accelerated import Layout, device_name, gather, layout
+from gingham.kernels.accelerated import Layout, device_name, gather, layout, tall_product
 
 
 class DeviceChains:
@@ -197,7 +197,7 @@ def table(labels: Any, items: Any, m: int) -> Any:
     members = one_hot(labels, m)  # (B, n, m)
     n, n_chains, two, rest = items.shape
     facing = items.permute(1, 0, 2, 3).reshape(n_chains, n, two * rest)
-    return torch.bmm(members.transpose(1, 2), facing).view(n_chains, m, two, rest).transpose(1, 2)
+    return tall_product(members, facing).view(n_chains, m, two, rest).transpose(1, 2)
 
 
 def draw_labels(items: Any, cells: Any, labels: Any, noise: float, uniforms: Any) -> Any:
