@@ -1,0 +1,98 @@
+"""How many times faster one GPU is than this machine's cores on the same work.
+
+Times sweeps of the compiled backend (all cores) on planted ratings of the sizes in ``speed_gpu.json`` and
+``speed_gpu_chains.json``, written by ``gpu_sweep.py`` and ``gpu_chains.py`` on the machine with the GPU.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from common import RESULTS, arguments, write
+from gingham.cells import Absolute
+from gingham.data import Alphabet, Mode, Sample
+from gingham.problem import Problem
+from gingham.solvers.layers import Chain, LayerData, Shape
+from gingham.solvers.projection import half_step
+from gingham.starts import random
+
+
+def planted(shape: tuple[int, int], n: int, rng: np.random.Generator) -> Sample:
+    """Ratings 1-5 of a planted 8 × 8 checkerboard, items as popular as in gpu_sweep."""
+    weights = [(rng.random(shape[0]) + 0.01) ** -0.6, np.arange(1, shape[1] + 1) ** -0.8]
+    codes = [
+        np.searchsorted(np.cumsum(w / w.sum()), rng.random(n)).clip(max=len(w) - 1).astype(np.int32) for w in weights
+    ]
+    parts = [rng.integers(0, 8, size) for size in shape]
+    table = 1.2 * rng.standard_normal((8, 8))
+    mean = table[tuple(part[code] for part, code in zip(parts, codes))]
+    labels = np.clip(np.rint(2 + mean + rng.standard_normal(n)), 0, 4).astype(np.int32)
+    alphabet = Alphabet.of([1, 2, 3, 4, 5], given=True)
+    modes = tuple(Mode(name, np.arange(size)) for name, size in zip(("user", "item"), shape))
+    return Sample(modes, tuple(codes), alphabet.numbers[labels], alphabet, labels)
+
+
+def best_sweep(sweep, repeats: int) -> float:
+    sweep()
+    times = []
+    for _ in range(repeats):
+        began = time.perf_counter()
+        sweep()
+        times.append(time.perf_counter() - began)
+    return min(times)
+
+
+def time_grid(sample: Sample, m: int, repeats: int, rng: np.random.Generator) -> float:
+    problem = Problem.grid(sample, Absolute(sample.alphabet), 1.0)
+    state = [random(problem, (m, m), rng)]
+
+    def sweep() -> None:
+        for mode in range(2):
+            state[0], _ = half_step(problem, state[0], mode)
+
+    return best_sweep(sweep, repeats)
+
+
+def time_chain(sample: Sample, repeats: int, rng: np.random.Generator) -> float:
+    chain = Chain(LayerData.of(sample), Shape(10, (8, 8)), 0.8, rng)
+    for _ in range(2):  # offsets only
+        chain.sweep()
+    return best_sweep(chain.sweep, repeats)
+
+
+def main() -> None:
+    args = arguments(__doc__ or "", "speed_gpu_ratio")
+    rng = np.random.default_rng(args.seed)
+    results = []
+    chains = json.loads((RESULTS / "speed_gpu_chains.json").read_text())["results"]
+    n = 10_000_000
+    sample = planted((480_000, 17_770), 200_000 if args.quick else n, rng)
+    gpu_grids = [row for row in chains["members"] if row["tuples"] == n]
+    for row in gpu_grids:
+        seconds = time_grid(sample, row["clusters"], 3, rng)
+        results.append({"work": f"one sweep, {row['clusters']}×{row['clusters']} clusters", "cpu_s": seconds})
+        results[-1] |= {"tuples": n, "gpu_s": row["one_sweep_ms"] / 1e3}
+        results.append({"work": f"the same for {row['members']} members", "cpu_s": row["members"] * seconds})
+        results[-1] |= {"tuples": n, "gpu_s": row["all_members_sweep_ms"] / 1e3}
+    seconds = time_chain(sample, 2, rng)  # one core a chain: two cores run two chains in this time
+    for row in chains["chains"]:
+        if row["tuples"] == n:
+            rounds = -(-row["chains"] // numba.config.NUMBA_NUM_THREADS)
+            results.append({"work": f"one sweep of {row['chains']} chains of 10 layers 8×8", "cpu_s": rounds * seconds})
+            results[-1] |= {"tuples": n, "gpu_s": row["sweep_ms"] / 1e3}
+    for row in results:
+        row["cpu_over_gpu"] = row["cpu_s"] / row["gpu_s"]
+        print(f"{row['work']}: CPU {row['cpu_s']:.3f} s, GPU {row['gpu_s']:.4f} s, ratio {row['cpu_over_gpu']:.0f}")
+    if not args.quick:
+        write(args, {"shape": [480_000, 17_770], "tuples": n, "cores": numba.config.NUMBA_NUM_THREADS}, results)
+
+
+if __name__ == "__main__":
+    main()
