@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import arguments, best_of, write
 from gingham.kernels import Rows, compiled
+from gingham.kernels.order import grouping
 
 C_LOOP = r"""
 #include <stdint.h>
@@ -49,9 +50,9 @@ def tuples(n_tuples: int, n_rows: int, n_columns: int, n_labels: int, seed: int)
     rng = np.random.default_rng(seed)
     row, column = rng.integers(0, n_rows, n_tuples), rng.integers(0, n_columns, n_tuples)
     label = rng.integers(0, n_labels, n_tuples)
-    order = np.argsort(row * n_labels + label, kind="stable")
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n_rows))]).astype(np.int64)
-    return Rows(indptr, column[order][None].astype(np.int32), label[order].astype(np.int32), None, None, n_labels)
+    begin, order = grouping(row.astype(np.int32), label.astype(np.int32), n_rows, n_labels)
+    others, labels = column[order][None].astype(np.int32), label[order].astype(np.int32)
+    return Rows(np.ascontiguousarray(begin[::n_labels]), others, labels, None, None, n_labels, begin)
 
 
 def main() -> None:
