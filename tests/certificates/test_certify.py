@@ -321,8 +321,13 @@ def test_committee_pays_the_mean_and_no_union(fitted):
     assert certificate.evidence.prices["exact"].total == pytest.approx(np.mean(totals))
     assert certificate.empirical == pytest.approx(np.mean([c.empirical for c in singles]))
     assert certificate.value <= max(c.value for c in singles) + 1e-9
-    with pytest.raises(RefusedCertificate, match="certify_predictions"):
-        certify(committee, X, y, bound="holdout")
+    with pytest.raises(RefusedCertificate, match="'mean', 'median' or 'mode'"):
+        certify(committee, X, y, bound="holdout")  # which of its predictions?
+    # Exactly what it predicts, as if these tuples were new.
+    held_out = certify(committee, X, y, bound="holdout", predictor="median", candidates=3)
+    assert held_out.empirical == pytest.approx(np.abs(committee.predict(X, rule="median") - y).mean())
+    assert held_out.predictor == "median"
+    assert held_out.value > held_out.empirical
 
 
 @pytest.mark.parametrize("binary", [True, False])

@@ -1,10 +1,19 @@
+from itertools import combinations
 from math import comb, exp, log
 
 import numpy as np
 import pytest
 
 from gingham import CoClusteringRegressor, GinghamError, RefusedCertificate
-from gingham.certificates import certify, certify_labels, certify_stream, held_out_part, transductive, whole_population
+from gingham.certificates import (
+    certify,
+    certify_labels,
+    certify_predictions,
+    certify_stream,
+    held_out_part,
+    transductive,
+    whole_population,
+)
 from gingham.certificates.divergence import kl
 from gingham.certificates.population import ln_transductive
 
@@ -92,14 +101,36 @@ def test_transductive_holds_for_the_deepest_fit():
     assert failures <= 8  # 5 % of 60, and three standard deviations
 
 
-def test_transductive_refuses_what_it_does_not_cover():
+def test_populations_of_zeros_and_ones_are_the_worst():
+    # The expectation behind the transductive bound is convex in the losses: anything between 0 and 1 has a lower one.
+    rng = np.random.default_rng(0)
+    n, size = 4, 9
+    draws = np.array([np.isin(np.arange(size), part) for part in combinations(range(size), n)])
+    for _ in range(40):
+        losses = rng.beta(0.4, 0.6, size)
+        seen = draws @ losses / n
+        rest = (losses.sum() - n * seen) / (size - n)
+        mean = losses.mean()
+        expected = np.exp(n * kl(seen, mean) + (size - n) * kl(rest, mean)).mean()
+        assert log(expected) <= ln_transductive(n, size) + 1e-12
+
+
+def test_transductive_is_for_any_bounded_loss():
     X, y = planted()
-    certificate = certify(model().fit(X, y), X, y)
-    with pytest.raises(RefusedCertificate, match="zero-one"):
-        transductive(certificate, 5000)
+    certificate = certify(model().fit(X, y), X, y)  # absolute loss on three labels
+    assert certificate.empirical < transductive(certificate, 5000).value < certificate.worst
     binary = certify_labels([np.zeros(20), np.zeros(15)], X, y, loss="zero-one", alphabet=(1, 2, 3))
     assert binary.empirical < transductive(binary, 5000).value < 1
     with pytest.raises(GinghamError, match="nothing is held out"):
         transductive(binary, len(y))
     with pytest.raises(RefusedCertificate, match="20 unobserved"):
         ln_transductive(1995, 2000)
+    with pytest.raises(RefusedCertificate, match="all-posteriors"):
+        transductive(certify_predictions(y, y, alphabet=(1, 2, 3)), 5000)
+
+
+def test_maurer_pontil_is_not_read_without_replacement():
+    y = np.repeat([0, 1], 50)
+    certificate = certify_predictions(np.zeros(100), y, alphabet=(0, 1), method="maurer-pontil")
+    with pytest.raises(RefusedCertificate, match="independent tuples"):
+        whole_population(certificate, 1000)

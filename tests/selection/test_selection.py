@@ -82,6 +82,11 @@ def test_merge_finds_the_planted_size_and_simplify_goes_on(fitted) -> None:
         gg.prune(gg.CoClusteringRegressor())
     # Merging duplicates makes the certificate better: the same loss for fewer nats.
     assert gg.certify(merged, X, y).value < gg.certify(model, X, y).value
+    for bound in ("log-wealth", "kl"):
+        chosen = gg.merge(model, X, y, by="certificate", bound=bound)
+        assert gg.certify(chosen, X, y, bound=bound).value <= gg.certify(merged, X, y, bound=bound).value + 1e-12
+    with pytest.raises(gg.GinghamError, match="tradeoff or certificate"):
+        gg.merge(model, X, y, by="taste")
 
 
 def test_prune_drops_empty_clusters_and_keeps_predictions(fitted) -> None:

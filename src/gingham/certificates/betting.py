@@ -7,7 +7,7 @@ from math import log, sqrt
 import numpy as np
 
 from gingham.arrays import Floats
-from gingham.certificates.bounds import Bound, _bisect
+from gingham.certificates.bounds import Bound, close_in
 
 SMALLEST = 1e-3  # of ν − 1: no single loss may take the whole wealth
 TEXT = (
@@ -40,6 +40,5 @@ def betting(losses: Floats, union: float, delta: float) -> Bound:
     spread = np.sqrt(np.concatenate([[0.25], variances[:-1]]))
     nu = np.maximum(before + spread * sqrt(n / (2.0 * paid)), 1.0 + SMALLEST)
     gained = float(np.log(nu - x).sum())
-    too_far = lambda level: gained - float(np.log(nu - level).sum()) > paid  # noqa: E731
-    value = _bisect(too_far, float(x.mean()), 1.0) if too_far(1.0) else 1.0
+    value = close_in(lambda levels: gained - np.log(nu - levels).sum(axis=-1) > paid, float(x.mean()), 1.0)
     return Bound(value, {"confidence ln 1/δ": log(1.0 / delta)}, {"last bet": float(nu[-1])})

@@ -13,7 +13,7 @@ from math import exp, log
 
 import numpy as np
 
-from gingham.arrays import Floats
+from gingham.arrays import Anything, Floats
 from gingham.certificates.divergence import ball_maximum, kl_lower, kl_upper, ln_shtarkov, ln_xi, whole
 from gingham.certificates.law import GibbsLaw
 from gingham.errors import GinghamError, RefusedCertificate
@@ -24,6 +24,7 @@ LOWER_GRID: Floats = np.geomspace(1e-4, 1e3, 60)
 # Of the unexpected Bernstein bound: shifts a, and rates η as shares of their limit 1/b.
 SHIFTS: Floats = np.array([0.0, 0.1, 0.15, 0.2, 0.25])
 RATES: Floats = np.geomspace(0.01, 0.98, 60)
+_SIXTEENTHS: Floats = np.arange(17) / 16
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def log_wealth(law: GibbsLaw, complexity: float, n: int, delta: float, grid: Flo
     best = int(np.argmin(singles))
     top = min(float(singles[best]), 1.0)
     # The wealth grows with L: close in on the L at which it meets the budget, never from below.
-    value = _bisect(lambda level: _wealth(n * (log_means - np.log(grid - level))) > budget, law.mean, top)
+    value = close_in(lambda levels: _wealth(n * (log_means - np.log(grid - levels))) > budget, law.mean, top)
     return Bound(value, _wealth_price(n * (log_means - np.log(grid - value)), delta), {"nu": float(grid[best])})
 
 
@@ -124,31 +125,31 @@ def log_wealth_lower(
     singles = np.exp(log_means - budget / n) - offsets
     best = int(np.argmax(singles))
     bottom = max(float(singles[best]), floor)
-    value = -_bisect(lambda level: _wealth(n * (log_means - np.log(offsets - level))) > budget, -law.mean, -bottom)
+    value = -close_in(lambda levels: _wealth(n * (log_means - np.log(offsets - levels))) > budget, -law.mean, -bottom)
     return Bound(value, _wealth_price(n * (log_means - np.log(offsets + value)), delta), {"nu": float(offsets[best])})
 
 
-def _wealth(logs: Floats) -> float:
-    """ln Σ exp."""
-    top = float(logs.max())
-    return top + log(float(np.exp(logs - top).sum()))
+def _wealth(logs: Floats) -> Floats:
+    """ln Σ exp along the last axis."""
+    top = logs.max(axis=-1)
+    result: Floats = top + np.log(np.exp(logs - top[..., None]).sum(axis=-1))
+    return result
 
 
-def _bisect(too_far: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Where ``too_far`` turns true between two levels; the answer is on its far side."""
+def close_in(too_far: Callable[[Floats], Anything], inside: float, outside: float) -> float:
+    """Where ``too_far`` (of a column of levels) turns true between two levels; the answer is on its far side."""
     inside = min(inside, outside)
-    for _ in range(50):
-        middle = (inside + outside) / 2
-        if too_far(middle):
-            outside = middle
-        else:
-            inside = middle
+    for _ in range(13):  # each round leaves one sixteenth: 2^-52 in all
+        levels = inside + (outside - inside) * _SIXTEENTHS
+        far = too_far(levels[1:-1, None])
+        at = int(np.argmax(far)) if far.any() else 15
+        inside, outside = float(levels[at]), float(levels[at + 1])
     return outside
 
 
 def _wealth_price(logs: Floats, delta: float) -> dict[str, float]:
     """ln |Grid| less what the other ν contribute beside the best one, and the confidence."""
-    return {"grid of ν": log(len(logs)) - (_wealth(logs) - float(logs.max())), "confidence ln 1/δ": _ln_inverse(delta)}
+    return {"grid of ν": log(len(logs)) - float(_wealth(logs) - logs.max()), "confidence ln 1/δ": _ln_inverse(delta)}
 
 
 def type_kl(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:

@@ -9,7 +9,7 @@ from typing import Any
 from gingham.cells import CellModel, Logarithmic, Quadratic, TableLoss
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.certificate import Assumption, Certificate, worst_of
-from gingham.certificates.committee import committee_members, pooled
+from gingham.certificates.committee import certify_held_out, committee_members, pooled
 from gingham.certificates.evidence import Evidence, collect
 from gingham.certificates.theorems import find
 from gingham.data import Alphabet, Sample
@@ -21,6 +21,19 @@ INDEPENDENT = Assumption(
     "The tuples were drawn independently of each other from the population that new tuples will come from "
     "(or at random without replacement from it).",
     "given",
+)
+# A sample without replacement is no martingale: what is looked at again and again must be independent.
+ARRIVING = (
+    Assumption(
+        "The tuples arrived one by one, independently of each other, from the population that new tuples will come "
+        "from; all that arrived are counted.",
+        "given",
+    ),
+    Assumption(
+        "Items, labels, loss and delta were fixed before the first tuple arrived. The model may be refitted, its size "
+        "changed, and the certificate looked at after every tuple, and one may stop whenever one likes.",
+        "given",
+    ),
 )
 
 
@@ -87,10 +100,10 @@ def certify(
     members = committee_members(model)
     posterior = posterior_of(members[0] if members else model)
     cell, statement = stated_cell(posterior.cells[relation], alphabet)
+    if bound == "holdout" and members:
+        return certify_held_out(model, cell, X, y, predictor, delta=delta, sample_weight=sample_weight, **options)
     posterior = with_cell(posterior, cell, relation)
     sample = sample_of(posterior, X, y, sample_weight, relation)
-    if bound == "holdout" and members:
-        raise RefusedCertificate("Certify a committee's finished predictions with certify_predictions.")
     if bound == "holdout":
         from gingham.certificates.holdout import certify_posterior
 
@@ -108,9 +121,8 @@ def certify(
         evidence = pooled([collect(member, sample, relation, population) for member in same_cells])
     else:
         evidence = collect(posterior, sample, relation, population)
-    assumptions = (INDEPENDENT, statement, *item_assumptions(posterior, relation, population), *_scale(evidence))
-    if anytime:
-        assumptions += (Assumption("Items, labels and loss were fixed before the first tuple arrived.", "given"),)
+    drawn = ARRIVING if anytime else (INDEPENDENT,)
+    assumptions = (*drawn, statement, *item_assumptions(posterior, relation, population), *_scale(evidence))
     certificate = from_theorem(bound, evidence, delta / 2 if lower else delta, covered, assumptions, loss_name(cell))
     certificate = replace(certificate, anytime=anytime, delta=delta)
     if lower:

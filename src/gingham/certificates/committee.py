@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from gingham.cells import CellModel
+from gingham.certificates.certificate import Certificate
 from gingham.certificates.complexity import Complexity
 from gingham.certificates.evidence import Evidence
+from gingham.certificates.holdout import certify_predictions
 from gingham.certificates.law import mixture
 from gingham.errors import RefusedCertificate
 from gingham.posterior import Posterior
@@ -33,6 +36,24 @@ def committee_members(model: Any) -> list[Posterior]:
                     "together. Certify the committee's predictions with certify_predictions."
                 )
     return known
+
+
+def certify_held_out(model: Any, cell: CellModel, X: Any, y: Any, predictor: str, **options: Any) -> Certificate:
+    """A guarantee for a committee's averaged prediction, exactly as used, on tuples that no member has seen."""
+    if predictor not in ("mean", "median", "mode"):
+        raise RefusedCertificate(
+            f"predictor={predictor!r}: a committee is certified on tuples it has not seen by what it predicts, "
+            "predictor='mean', 'median' or 'mode'."
+        )
+    predictions = model.predict(X, rule=predictor)
+    letters, bounds = getattr(cell, "alphabet", None), getattr(cell, "bounds", None)
+    if letters is None:
+        return certify_predictions(
+            predictions, y, loss="quadratic", label_bounds=bounds, predictor=predictor, **options
+        )
+    return certify_predictions(
+        predictions, y, loss=lambda _: cell, alphabet=letters.values, predictor=predictor, **options
+    )
 
 
 def pooled(parts: Sequence[Evidence]) -> Evidence:

@@ -78,6 +78,9 @@ def _kl_inverse(p: Any, epsilon: Any, sign: int) -> Any:
     if np.ndim(p) == 0 and np.ndim(epsilon) == 0:
         return _kl_inverse_number(float(p), float(epsilon), sign)
     p, epsilon = np.broadcast_arrays(np.asarray(p, np.float64), np.asarray(epsilon, np.float64))
+    if p.size <= 4:  # number by number is faster
+        each = [_kl_inverse_number(float(a), float(b), sign) for a, b in zip(p.ravel(), epsilon.ravel())]
+        return np.array(each).reshape(p.shape)
     _check_inverse(bool(((p >= 0) & (p <= 1)).all()), bool((epsilon >= 0).all()))
     inside = np.zeros(p.shape)  # a gap that the ball surely contains
     outside = np.where(sign > 0, 1 - p, p)  # one beyond which it does not reach
@@ -109,7 +112,7 @@ def _check_inverse(p_fits: bool, epsilon_fits: bool) -> None:
 
 
 def ball_maximum(weights: Floats, values: Floats, epsilon: float, ceiling: float | None = None) -> float:
-    """sup {Σ p v : KL(p̂‖p) ≤ ε} = min_{ν ≥ max v} ν − e^{−ε} exp(Σ p̂ ln(ν − v))..
+    """sup {Σ p v : KL(p̂‖p) ≤ ε} = min_{ν ≥ max v} ν − e^{−ε} exp(Σ p̂ ln(ν − v)).
 
     Every ν ≥ ``ceiling`` (max v by default) gives a valid upper bound, so an inexact minimum is safe.
 

@@ -29,6 +29,7 @@ UNSEEN = Assumption(
 )
 _INDEPENDENT = Assumption("The tuples were drawn independently from the population new tuples come from.", "given")
 METHODS = ("log-wealth", "betting", "kl", "maurer-pontil")
+MAURER_PONTIL = "Maurer and Pontil 2009, Empirical Bernstein bounds"
 
 
 def certify_predictions(
@@ -237,7 +238,7 @@ def _from_law(
         bound = maurer_pontil(law, price.total, n, delta)
         text = "L ≤ L̂ + sqrt(2 V ln(2/δ)/N) + 7 ln(2/δ)/(3(N − 1)), V the sample variance of the loss."
         latex = r"L \le \hat L + \sqrt{\frac{2 \hat V \ln(2/\delta)}{N}} + \frac{7 \ln(2/\delta)}{3(N-1)}"
-        reference = "Maurer and Pontil 2009, Empirical Bernstein bounds"
+        reference = MAURER_PONTIL
     elif single is not None:
         bound = betting(single, price.total, delta)
         text, latex, reference = TEXT, LATEX, REFERENCE

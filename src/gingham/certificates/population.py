@@ -1,13 +1,15 @@
 """Finite populations: what a certificate says about the cells that were held out.
 
 Tuples drawn at random without replacement concentrate at least as well as independent ones (Hoeffding
-1963: the expectation of a convex function of the sum is not larger), so every bound of this package
-holds for the mean over the whole population; only the anytime property is lost.
+1963: the expectation of a convex function of the sum is not larger), so every bound of this package that
+rests on such an expectation holds for the mean over the whole population; only the anytime property is
+lost. Maurer and Pontil's bound rests on a sample variance besides, and betting on the order: both are refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from math import log
 
 import numpy as np
@@ -17,6 +19,7 @@ from gingham.arrays import Floats, Ints
 from gingham.certificates import betting
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.divergence import kl
+from gingham.certificates.holdout import MAURER_PONTIL
 from gingham.certificates.theorems import THEOREMS
 from gingham.errors import GinghamError, RefusedCertificate
 
@@ -55,10 +58,11 @@ def held_out_part(certificate: Certificate, size: int) -> Certificate:
 def _check(certificate: Certificate, size: int) -> None:
     if certificate.anytime:
         raise RefusedCertificate("Drawn without replacement the anytime property is lost: certify with anytime=False.")
-    if certificate.reference == betting.REFERENCE:
+    independent_only = {betting.REFERENCE: "Betting tuple by tuple", MAURER_PONTIL: "Maurer and Pontil's bound"}
+    if certificate.reference in independent_only:
         raise RefusedCertificate(
-            "Bets that follow the tuples before were proven for independent tuples, not for draws without replacement: "
-            "certify with method='log-wealth'."
+            f"{independent_only[certificate.reference]} was proven for independent tuples, not for draws without "
+            "replacement: certify with method='log-wealth'."
         )
     if certificate.bound == "folds":
         raise RefusedCertificate("A cross-committee has no single empirical loss to take off the population's.")
@@ -67,19 +71,21 @@ def _check(certificate: Certificate, size: int) -> None:
 
 
 def transductive(certificate: Certificate, size: int) -> Certificate:
-    """The guarantee on the unobserved tuples of a finite population, for losses of 0 or 1.
+    """The guarantee on the unobserved tuples of a finite population, for any bounded loss.
 
-    Observed and unobserved errors are two random parts of one population: with probability at least 1 − δ,
-    for all Q at once, N kl(L̂‖L) + U kl(L_U‖L) ≤ KL(Q‖P) + ln t(N, T) + ln 1/δ, where L is the mean of both
-    parts (Bégin, Germain, Laviolette and Roy 2014). Where most tuples were observed it is tighter than
-    ``held_out_part`` of a kl bound.
+    Observed and unobserved losses, scaled to [0, 1], are two random parts of one population: with probability
+    at least 1 − δ, for all Q at once, N kl(L̂‖L) + U kl(L_U‖L) ≤ KL(Q‖P) + ln t(N, T) + ln 1/δ, where L is
+    the mean of both parts (Bégin, Germain, Laviolette and Roy 2014, for losses of 0 or 1; between them the
+    expectation is convex in the losses, so that populations of zeros and ones are the worst). Where most
+    tuples were observed it is tighter than ``held_out_part`` of a kl bound; log-wealth sees the spread of
+    the loss, and its ``held_out_part`` may be tighter still. Decide beforehand, or give each half of δ.
     """
     _check(certificate, size)
     evidence = certificate.evidence
     if evidence is None or certificate.bound not in THEOREMS:
         raise RefusedCertificate("The transductive bound needs a certificate of a model by an all-posteriors bound.")
-    if not np.isin(evidence.law.values, (0.0, 1.0)).all() or evidence.law.support is None:
-        raise RefusedCertificate("The transductive bound is for zero-one losses; use held_out_part for others.")
+    if evidence.law.lowest < 0:
+        raise RefusedCertificate("The transductive bound needs losses between 0 and 1 after scaling.")
     n, others = certificate.n_tuples, size - certificate.n_tuples
     if others == 0:
         raise GinghamError("All tuples of the population were observed: nothing is held out.")
@@ -111,6 +117,7 @@ def transductive(certificate: Certificate, size: int) -> Certificate:
     )
 
 
+@lru_cache(maxsize=64)
 def ln_transductive(n: int, size: int) -> float:
     """ln t(N, T), t = max over populations of E exp{N kl(L̂‖L) + U kl(L_U‖L)} without replacement.
 

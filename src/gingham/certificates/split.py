@@ -153,10 +153,7 @@ def certify_prior(
         delta=delta,
         n_tuples=n,
         terms={**price.terms, **bound.price, **base_terms},
-        assumptions=(
-            *assumptions,
-            Assumption("The prior was learned on other tuples of the same population.", "given"),
-        ),
+        assumptions=assumptions,
         worst=low + scale,
         evidence=evidence,
         parameters=bound.parameters,

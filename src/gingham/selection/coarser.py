@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gingham.certificates import certify
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.problem import Problem
@@ -20,13 +21,28 @@ def prune(model: Any, least: float = 0.5) -> Any:
     return _with(model, coarsen.prune(_posterior(model), least))
 
 
-def merge(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-    """The model with clusters merged as long as that lowers the trade-off and the price of its cells.
+def merge(
+    model: Any, X: Any, y: Any, sample_weight: Any = None, by: str = "tradeoff", bound: str = "log-wealth"
+) -> Any:
+    """The model with clusters merged, the cheapest pair first, as long as that pays.
 
-    X and y are the training tuples; the certificate of the result is ``certify(merged, X, y)``, and it costs
-    nothing to choose among several by it.
+    Parameters
+    ----------
+    model : fitted model with one grid
+    X, y : the training tuples
+    by : {"tradeoff", "certificate"}
+        What must fall: the trade-off with the price of the cells, or the certificate of the merged model on
+        these tuples. The bounds hold for all posteriors at once, so that choosing by them costs nothing.
+    bound : str
+        Which certificate.
     """
-    return simplify(model, X, y, sample_weight=sample_weight)
+    if by == "tradeoff":
+        return simplify(model, X, y, sample_weight=sample_weight)
+    if by != "certificate":
+        raise GinghamError(f"by={by!r} is unknown; choose tradeoff or certificate.")
+    sample = model.sample(X, y, sample_weight)
+    rungs = steps(model, X, y, sample_weight)
+    return _with(model, min((rung.posterior for rung in rungs), key=lambda q: certify(q, sample, bound=bound).value))
 
 
 def simplify(

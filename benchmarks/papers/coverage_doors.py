@@ -1,0 +1,196 @@
+"""Every certificate of the library on planted problems, against posteriors that try to break it."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+from coverage_problems import (
+    DELTA,
+    MANY,
+    Planted,
+    Tally,
+    adversaries,
+    best_of_many,
+    deepest,
+    flipped,
+    soft,
+    ups,
+)
+
+from gingham.certificates import (
+    Assumption,
+    bounds,
+    certify,
+    certify_folds,
+    certify_gain,
+    certify_predictions,
+    held_out_part,
+    transductive,
+    whole_population,
+)
+from gingham.certificates.evidence import Evidence, collect
+from gingham.certificates.split import certify_prior
+from gingham.posterior import Posterior
+
+STATED = Assumption("Labels are among those stated.", "given")
+
+
+def broken_bounds(evidence: Evidence) -> dict[str, float]:
+    """Bounds with a mistake in them: a harness that cannot see these sees nothing."""
+    law, price, n = evidence.law, evidence.prices["exact"].total, evidence.n_tuples
+    surely = 1 - 1e-12  # δ forgotten: ln 1/δ = 0
+    return {
+        "broken: kl, half the KL, no δ": evidence.in_unit(bounds.maurer(law, price / 2, n, surely).value),
+        "broken: log-wealth, half the KL, no δ": evidence.in_unit(bounds.log_wealth(law, price / 2, n, surely).value),
+        "broken: kl without KL": evidence.in_unit(bounds.maurer(law, 0.0, n, DELTA).value),
+    }
+
+
+def in_sample(problem: Planted, n_samples: int, seed: int) -> Tally:
+    """Bounds for all posteriors, from above and below, the mean prediction, and the gain, on the fitted sample."""
+    rng = np.random.default_rng(seed)
+    tally = Tally()
+    numbers = problem.cell.alphabet.numbers
+    best_constant = min(problem.loss_of(np.full(len(problem.law), float(c))) for c in numbers)
+    reference = np.where(problem.pattern(problem.signs) > 0, numbers.max(), numbers.min())  # fixed beforehand
+    reference_loss = problem.loss_of(reference)
+    for _ in range(n_samples):
+        counts = problem.draw(rng)
+        sample = problem.sample(counts)
+        guesses = reference[np.nonzero(counts)[0]]
+        posteriors = adversaries(problem, counts, rng)
+        for name, posterior in posteriors.items():
+            true = problem.loss(posterior)
+            certificate = certify(posterior, sample)
+            for row in certificate.compare():
+                tally.above(row.bound, name, true, row.value)
+            for broken, value in broken_bounds(certificate.evidence).items():
+                tally.above(broken, name, true, value)
+            tally.above("log-wealth, mean", name, problem.loss_of(posterior.predict(problem.codes)), certificate.value)
+            gain = certify_gain(posterior, sample)
+            tally.above("gain, constant", name, true - best_constant, gain.value)
+            law, price = gain.evidence.law, gain.evidence.prices["exact"].total
+            naive = gain.evidence.in_unit(bounds.log_wealth(law, price / 2, gain.n_tuples, 1 - 1e-12).value)
+            tally.above("broken: gain, half the KL, no δ", name, true - best_constant, naive)
+            gain = certify_gain(posterior, sample, reference=guesses)
+            tally.above("gain, reference", name, true - reference_loss, gain.value)
+            opposite = flipped(posterior)
+            evidence, below = collect(opposite, sample), -problem.loss(opposite)
+            for bound in (bounds.log_wealth_lower, bounds.maurer_lower):
+                least = bound(evidence.law, evidence.prices["exact"].total, evidence.n_tuples, DELTA).value
+                title = "log-wealth, lower" if bound is bounds.log_wealth_lower else "kl, lower"
+                tally.above(title, name, below, -evidence.in_unit(least))
+        committee = SimpleNamespace(members_=[SimpleNamespace(posterior_=p) for p in posteriors.values()])
+        true = float(np.mean([problem.loss(p) for p in posteriors.values()]))
+        for row in certify(committee, sample).compare():
+            tally.above(row.bound, "committee of the four", true, row.value)
+    return tally
+
+
+def fitted(problem: Planted, counts: np.ndarray, rng: np.random.Generator) -> Posterior:
+    """The deepest fit of another part of the data, soft as split priors want it."""
+    return problem.posterior(soft(problem, counts, deepest(problem, counts, rng)))
+
+
+def holdout(problem: Planted, n_samples: int, seed: int) -> Tally:
+    """Finished predictors on tuples they have not seen: of one model, of committees, the best of many."""
+    rng = np.random.default_rng(seed)
+    tally = Tally()
+    letters = problem.cell.alphabet
+    planted = problem.posterior(ups(list(problem.signs)))
+    for _ in range(n_samples):
+        other, counts = problem.draw(rng), problem.draw(rng, problem.n_tuples // 2)
+        sample = problem.sample(counts)
+        at, labels = np.nonzero(counts)
+        weights, y = counts[at, labels], letters.values[labels]
+        models = {"fitted on the complement": fitted(problem, other, rng), "the truth": planted}
+        for name, model in models.items():
+            for rule in ("gibbs", "mean", "median", "mode"):
+                value = certify(model, sample, bound="holdout", predictor=rule).value
+                true = problem.loss(model) if rule == "gibbs" else problem.loss_of(model.predict(problem.codes, rule))
+                tally.above(f"holdout, {rule}", name, true, value)
+            true = problem.loss_of(model.predict(problem.codes, "mode"))
+            for method in ("betting", "kl", "maurer-pontil"):
+                value = certify(model, sample, bound="holdout", predictor="mode", method=method).value
+                tally.above(f"holdout, {method}", name, true, value)
+        options = {"loss": "absolute", "alphabet": letters.values, "sample_weight": weights}
+        team = [fitted(problem, problem.draw(rng), rng).predict(problem.codes) for _ in range(3)]
+        means = np.mean(team, axis=0)
+        value = certify_predictions(means[at], y, **options).value
+        tally.above("holdout, committee", "fitted on the complement", problem.loss_of(means), value)
+        # Of many predictors fixed beforehand the sample takes the one that hurts most; the union is paid.
+        pattern = problem.pattern(tuple(best_of_many(problem, counts, rng)))
+        chosen = np.where(pattern > 0, letters.numbers.max(), letters.numbers.min())
+        true = problem.loss_of(chosen)
+        for method in ("log-wealth", "betting", "kl", "maurer-pontil"):
+            value = certify_predictions(chosen[at], y, candidates=MANY, method=method, **options).value
+            tally.above(f"holdout, union, {method}", "best of many", true, value)
+        value = certify_predictions(chosen[at], y, method="kl", **options).value
+        tally.above("broken: union over candidates forgotten", "best of many", true, value)
+        folds_of(problem, other, rng, tally)
+    return tally
+
+
+def folds_of(problem: Planted, counts: np.ndarray, rng: np.random.Generator, tally: Tally, n_folds: int = 3) -> None:
+    """A cross-committee: member j is fitted without fold j."""
+    at, labels = (np.repeat(index, counts[np.nonzero(counts)].astype(int)) for index in np.nonzero(counts))
+    folds = rng.integers(0, n_folds, len(at))
+    guesses, members = np.zeros(len(at)), []
+    for fold in range(n_folds):
+        rest = np.zeros_like(counts)
+        np.add.at(rest, (at[folds != fold], labels[folds != fold]), 1.0)
+        members.append(fitted(problem, rest, rng).predict(problem.codes))
+        guesses[folds == fold] = members[-1][at[folds == fold]]
+    team = SimpleNamespace(folds_=folds, fold_predictions_=guesses)
+    letters = problem.cell.alphabet
+    value = certify_folds(team, letters.values[labels], alphabet=letters.values).value
+    tally.above("cross-committee", "fitted on the complement", problem.loss_of(np.mean(members, axis=0)), value)
+
+
+def split(problem: Planted, n_samples: int, seed: int) -> Tally:
+    """Split prior and excess: the second part chooses a posterior near the first part's."""
+    rng = np.random.default_rng(seed)
+    tally = Tally()
+    for _ in range(n_samples):
+        first, counts = problem.draw(rng), problem.draw(rng)
+        sample = problem.sample(counts)
+        priors = {
+            "fitted on the complement": (fitted(problem, first, rng), 1),
+            "undecided, so the deepest fit": (problem.posterior(tuple(np.full(len(s), 0.5) for s in problem.signs)), 1),
+            "best of many": (problem.posterior(ups([0.9 * s for s in best_of_many(problem, counts, rng)])), MANY),
+        }
+        for name, (prior, candidates) in priors.items():
+            for excess in (False, True):
+                certificate = certify_prior(prior, sample, DELTA, STATED, excess, candidates)
+                true = problem.loss(certificate.posterior)
+                tally.above("split excess" if excess else "split prior", name, true, certificate.value)
+                if not excess:
+                    law, n = certificate.evidence.law, certificate.n_tuples
+                    naive = certificate.evidence.in_unit(bounds.log_wealth(law, 0.0, n, DELTA).value)
+                    tally.above("broken: split prior without KL", name, true, naive)
+    return tally
+
+
+def population(problem: Planted, n_samples: int, seed: int) -> Tally:
+    """A population drawn once, an eighth of it observed: its mean, and the mean of what was not."""
+    rng = np.random.default_rng(seed)
+    tally = Tally()
+    n, size = problem.n_tuples, 8 * problem.n_tuples
+    for _ in range(n_samples):
+        everything = problem.draw(rng, size)
+        cells = np.repeat(np.arange(everything.size), everything.ravel().astype(int))
+        counts = np.zeros_like(everything)
+        np.add.at(counts.reshape(-1), rng.permutation(cells)[:n], 1.0)
+        hidden = everything - counts
+        sample = problem.sample(counts)
+        for name, posterior in adversaries(problem, counts, rng, hidden).items():
+            certificate = certify(posterior, sample)
+            mean, rest = problem.loss(posterior, everything), problem.loss(posterior, hidden)
+            for row in certificate.compare():
+                tally.above(f"population mean, {row.bound}", name, mean, whole_population(row, size).value)
+                tally.above(f"held-out part, {row.bound}", name, rest, held_out_part(row, size).value)
+            tally.above("transductive", name, rest, transductive(certificate, size).value)
+            for broken, value in broken_bounds(certificate.evidence).items():
+                tally.above(f"{broken}, population mean", name, mean, value)
+    return tally
