@@ -1,6 +1,9 @@
 """Bars of characteristic words."""
 
+import importlib
+
 import numpy as np
+import pytest
 
 import gingham as gg
 from gingham import plots
@@ -16,3 +19,10 @@ def test_bars_stand_in_order_with_their_names():
     assert len(widths) == 3
     shown = {label.get_text() for label in ax.get_yticklabels()}
     assert shown == set(table["column"][table["cluster"] == 1])
+
+
+def test_a_picture_stays_a_function_when_its_module_is_imported():
+    importlib.import_module("gingham.plots.characteristic")
+    assert callable(gg.plots.characteristic)
+    with pytest.raises(AttributeError):
+        gg.plots.no_such_picture  # noqa: B018

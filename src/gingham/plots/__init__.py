@@ -1,7 +1,8 @@
 """Pictures: each function takes a value and returns matplotlib Axes. Imported when first used."""
 
+import sys
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 # public name → module of this package
 MODULES = {
@@ -17,13 +18,18 @@ MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
-    globals()[name] = value  # the function, also where its module has the same name
-    return value
+class _Plots(ModuleType):
+    """The package, whose names are functions even where a module of the same name was imported."""
+
+    def __dir__(self) -> list[str]:
+        return sorted(MODULES)
 
 
-def __dir__() -> list[str]:
-    return sorted(MODULES)
+def _lazily(name: str) -> property:
+    # Importing a module sets it as an attribute of its package; the setter lets that pass.
+    return property(lambda self: getattr(import_module(f"{__name__}.{MODULES[name]}"), name), lambda self, value: None)
+
+
+for _name in MODULES:
+    setattr(_Plots, _name, _lazily(_name))
+sys.modules[__name__].__class__ = _Plots
