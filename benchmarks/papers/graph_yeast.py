@@ -9,6 +9,7 @@ experiment); the others stay as they are.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -179,17 +180,23 @@ def main() -> None:
     def options(parser):
         parser.add_argument("--only", nargs="*", help="clusters, folds0 …, beta0 …")
         parser.add_argument("--splits", type=int, default=5, help="of the first experiment")
+        parser.add_argument("--join", type=Path, nargs="*", default=[], help="files of parts that were run elsewhere")
         parser.add_argument("--sizes", type=int, nargs="*", help="some numbers of clusters of a fold")
 
     args = common.arguments(__doc__, "graph_yeast", options)
     graph = yeast(args)
-    results: dict = common.previous(args) if args.only else {}
+    results: dict = common.previous(args) if args.only or args.join else {}
+    for path in args.join:
+        other = json.loads(path.read_text())["results"]
+        for key in ("beta", "folds"):
+            have = results.setdefault(key, [])
+            have += [row for row in other.get(key, []) if row not in have]
     betas = (1.0, 256.0) if args.quick else (1.0, 2.0, 8.0, 64.0, 256.0)
     sizes, splits, n_folds = ((1, 4), 1, 0) if args.quick else (SIZES, args.splits, N_FOLDS)
     settings = {"delta": 0.05, "train_pairs": N_TRAIN, "nodes": graph.shape[0], "edges": graph.nnz // 2}
     settings |= {"betas": betas, "folds_of_sampled_pairs": 5, "folds_of_all_pairs": n_folds}
     parts = ["clusters", *(f"beta{split}" for split in range(splits)), *(f"folds{fold}" for fold in range(n_folds))]
-    for part in args.only or parts:
+    for part in args.only or ([] if args.join else parts):
         number = int(part[-1]) if part[-1].isdigit() else 0
         if part == "clusters":
             results["clusters"] = against_clusters(graph, sizes, BETAS)
@@ -201,8 +208,9 @@ def main() -> None:
             kept = [row for row in results.get("folds", []) if row["fold"] != number or row["k"] not in chosen]
             results["folds"] = kept + fold_losses(graph, number, n_folds, chosen, BETAS)
         common.write(args, settings, results)
+    results["beta"] = sorted(results.get("beta", []), key=lambda row: (row["split"], row["k"], row["beta"]))
     results["cross_validated"] = cross_validated_rows(results.get("folds", []))
-    if "beta" in results and "clusters" in results:
+    if results["beta"] and results["cross_validated"] and "clusters" in results:
         rows, one = [r for r in results["clusters"] if r["k"] > 1], results["clusters"][0]
         fitted_rows = [row for row in results["beta"] if row["k"] > 1]
         by_beta = {

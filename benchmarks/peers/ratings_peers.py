@@ -66,6 +66,7 @@ METHODS = {
     "Surprise SVD (defaults)": _surprise("SVD"),
     "Surprise SVD++ (defaults)": _surprise("SVDpp"),
     "Surprise CoClustering 3×3 (defaults)": _surprise("CoClustering"),
+    "Surprise CoClustering 13×6": _surprise("CoClustering", n_cltr_u=13, n_cltr_i=6),
     "Surprise item-kNN baseline": _surprise(
         "KNNBaseline", sim_options={"name": "pearson_baseline", "user_based": False}
     ),

@@ -1,4 +1,9 @@
-"""fit_distributed on a local dask cluster of one and two workers, against the single process, same start and sweeps."""
+"""fit_distributed on a local dask cluster of one and two workers, one of them killed in mid-fit, against one process.
+
+The same Parquet files, start and number of sweeps for all; a worker has one thread, and is compared with a single
+process of as many threads as there are workers. Stages: what comes before the first sweep (reading, numbering,
+sorting) and the sweeps.
+"""
 
 from __future__ import annotations
 
@@ -7,65 +12,108 @@ import tempfile
 import time
 from pathlib import Path
 
+import numba
 import numpy as np
 import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import gingham as gg
-from common import arguments, write
+from common import arguments, previous, write
 from gingham.problem import Problem
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant
+from gingham.starts import from_items
+
+AXES, SWEEPS, PARTS = ["viewer", "movie"], 20, 8
+MODEL = {"alphabet": range(1, 6), "beta": 0.1}
 
 
-def main() -> None:
-    from dask import delayed
-    from distributed import Client, LocalCluster
-
-    args = arguments(__doc__ or "", "speed_dask", lambda p: p.add_argument("--tuples", type=float, default=1e7))
-    n = int(2e5 if args.quick else args.tuples)
-    rng = np.random.default_rng(args.seed)
+def planted(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
     viewer, movie = rng.integers(0, 40_000, n), rng.integers(0, 8_000, n)
     stars = rng.integers(1, 6, (8, 8))[viewer % 8, movie % 8]
     stars = np.where(rng.random(n) < 0.3, rng.integers(1, 6, n), stars)
-    frame = pd.DataFrame({"viewer": viewer, "movie": movie, "stars": stars})
-    axes, model = (
-        ["viewer", "movie"],
-        gg.CoClusteringRegressor(16, alphabet=range(1, 6), beta=0.1, max_iter=20, tol=0.0, random_state=args.seed),
-    )
-    few = frame.sample(100_000, random_state=args.seed)
-    start = gg.CoClusteringRegressor(16, alphabet=range(1, 6), beta=0.1, start="random", max_iter=1, random_state=0)
-    posterior = start.fit(few[axes], few["stars"]).posterior_
-    began = time.perf_counter()
-    whole = gg.Sample.of([viewer, movie], stars, names=axes, alphabet=posterior.cells[0].alphabet)
-    from gingham.starts import from_items
+    return pd.DataFrame({"viewer": viewer, "movie": movie, "stars": stars})
 
-    begin = from_items(posterior, whole.modes)
-    solution = Projection(Constant(), tol=0.0, max_iter=20).solve(Problem.grid(whole, posterior.cells[0], 0.1), begin)
-    results: dict = {"tuples": n, "sweeps": solution.n_iter, "single_process_s": time.perf_counter() - began}
+
+def single(paths: list[Path], start, threads: int) -> tuple[dict, list[np.ndarray]]:
+    """One process: read, number, sort, sweep."""
+    numba.set_num_threads(threads)
+    began = time.perf_counter()
+    frame = pd.concat([pd.read_parquet(path) for path in paths])
+    columns = [frame[name].to_numpy() for name in AXES]
+    whole = gg.Sample.of(columns, frame["stars"].to_numpy(), names=AXES, alphabet=start.cells[0].alphabet)
+    problem = Problem.grid(whole, start.cells[0], MODEL["beta"])
+    for axis in range(2):
+        whole.rows(axis, problem.cells[0].features)
+    ready = time.perf_counter()
+    solver = Projection(Constant(), tol=0.0, max_iter=SWEEPS)
+    solution = solver.solve(problem, from_items(start, whole.modes))
+    done = time.perf_counter()
+    row = {"seconds": done - began, "before_s": ready - began, "sweep_s": (done - ready) / SWEEPS}
+    return row, list(solution.posterior.assign)
+
+
+def distributed(paths: list[Path], start, workers: int, kill: bool) -> tuple[dict, list[np.ndarray]]:
+    """The same on a local cluster; ``kill`` ends one worker process after a third of the sweeps."""
+    from dask import delayed
+    from distributed import Client, LocalCluster
+
+    settings = {"threads_per_worker": 1, "dashboard_address": None, "env": {"NUMBA_NUM_THREADS": "1"}}
+    times: list[float] = []
+    with LocalCluster(n_workers=workers, **settings) as cluster, Client(cluster) as client:
+        client.run(lambda: gg.CoClusteringRegressor(2, alphabet=range(1, 6)).fit([[1, 1], [2, 2]], [1, 5]))
+
+        def progress(_) -> None:
+            times.append(time.perf_counter())
+            if kill and len(times) == SWEEPS // 3:
+                next(iter(cluster.workers.values())).process.process.kill()
+
+        began = time.perf_counter()
+        model = gg.CoClusteringRegressor(16, max_iter=SWEEPS, tol=0.0, random_state=0, **MODEL)
+        parts = [delayed(pd.read_parquet)(path) for path in paths]
+        fitted = gg.fit_distributed(
+            model, parts, axes=AXES, label="stars", client=client, start=start, callback=progress
+        )
+        done = time.perf_counter()
+    sweep = float(np.median(np.diff(times)))
+    row = {"seconds": done - began, "before_s": times[0] - began - sweep, "sweep_s": sweep}
+    return row, list(fitted.assign_)
+
+
+def main() -> None:
+    def options(parser):
+        parser.add_argument("--tuples", type=float, default=1e7)
+        parser.add_argument("--only", nargs="*", help="single, workers_1, workers_2, worker_killed")
+
+    args = arguments(__doc__ or "", "speed_dask", options)
+    n = int(2e5 if args.quick else args.tuples)
+    results = previous(args) if args.only else {}
     with tempfile.TemporaryDirectory() as folder:
-        paths = []
-        for k in range(8):
-            paths.append(Path(folder) / f"part{k}.parquet")
-            frame[viewer % 8 == k].to_parquet(paths[-1])
-        for workers in (1, 2):
-            with (
-                LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
-                Client(cluster) as client,
-            ):
-                client.run(lambda: gg.CoClusteringRegressor(2, alphabet=range(1, 6)).fit([[1, 1], [2, 2]], [1, 5]))
-                began = time.perf_counter()
-                parts = [delayed(pd.read_parquet)(path) for path in paths]
-                fitted = gg.fit_distributed(model, parts, axes=axes, label="stars", client=client, start=posterior)
-                seconds = time.perf_counter() - began
-            gap = max(float(np.abs(a - b).max()) for a, b in zip(fitted.assign_, solution.posterior.assign))
-            results[f"workers_{workers}"] = {
-                "seconds": seconds,
-                "over_single": seconds / results["single_process_s"],
-                "largest_difference": gap,
-            }
-            print(results, flush=True)
-    write(args, {"clusters": [16, 16], "partitions": 8}, results, ("dask", "distributed", "pandas"))
+        frame = planted(n, args.seed)
+        few = frame.sample(min(n, 100_000), random_state=args.seed)
+        pilot = gg.CoClusteringRegressor(16, start="random", max_iter=1, random_state=0, **MODEL)
+        start = pilot.fit(few[AXES], few["stars"]).posterior_
+        paths = [Path(folder) / f"part{k}.parquet" for k in range(PARTS)]
+        for k, path in enumerate(paths):
+            frame[frame["viewer"] % PARTS == k].to_parquet(path)
+        del frame
+        results["tuples"] = n
+        for threads in (1, 2):
+            results[f"single_{threads}"], truth = single(paths, start, threads)
+            print(threads, results[f"single_{threads}"], flush=True)
+        for name, workers in (("workers_1", 1), ("workers_2", 2), ("worker_killed", 2)):
+            if args.only and name not in args.only:
+                continue
+            row, found = distributed(paths, start, workers, kill=name == "worker_killed")
+            alone = results[f"single_{workers}"]
+            row["over_single"] = row["seconds"] / alone["seconds"]
+            row["sweep_over_single"] = row["sweep_s"] / alone["sweep_s"]
+            row["largest_difference"] = max(float(np.abs(a - b).max()) for a, b in zip(found, truth))
+            results[name] = row
+            print(name, row, flush=True)
+            settings = {"clusters": [16, 16], "partitions": PARTS, "sweeps": SWEEPS, "items": [40_000, 8_000]}
+            write(args, settings, results, ("dask", "distributed", "pandas"))
 
 
 if __name__ == "__main__":

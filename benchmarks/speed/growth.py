@@ -1,8 +1,10 @@
 """How time and memory of a co-clustering fit grow with tuples, items, clusters and modes, with fitted exponents.
 
 Planted ratings are generated in parts; a point is a fixed number of sweeps in a process of its own, so that its peak
-memory is its own. The exponent is the slope of log seconds against log size over the points that take long enough
-to be read.
+memory is its own. A fit is sorting and 50 sweeps. With more tuples there are more items, in proportion (250 tuples an
+item of the first mode, 5,000 of the second); `fixed_items` keeps 40,000 × 8,000 items, so that small samples are all
+overhead of items. The exponent is the slope of log seconds against log size over all points. --only measures some
+parts and keeps the others.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import arguments, write
+from common import arguments, previous, write
 
 POINT = """
 import json, resource, sys, time
@@ -43,23 +45,27 @@ modes = tuple(Mode(f"mode{j}", np.arange(items)) for j, items in enumerate(shape
 sample = Sample(modes, tuple(codes), None, alphabet, labels)
 problem = Problem.grid(sample, Absolute(alphabet), 1.0)
 start = random(problem, m, rng)
+warm = sample.take(np.arange(100))  # compiled code is loaded before the clock runs
+Projection(Constant(), max_iter=1).solve(Problem.grid(warm, problem.cells[0], 1.0), start)
 began = time.perf_counter()
 for axis in range(len(shape)):
     sample.rows(axis, problem.cells[0].features)
 sorting = time.perf_counter() - began
-Projection(Constant(), max_iter=1).solve(problem, start)
 began = time.perf_counter()
 Projection(Constant(), tol=0.0, max_iter=sweeps).solve(problem, start)
 seconds = (time.perf_counter() - began) / sweeps
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-print(json.dumps({"sort_s": sorting, "sweep_s": seconds, "fit_s": sorting + 50 * seconds, "peak_gib": peak}))
+import numba
+print(json.dumps({"sort_s": sorting, "sweep_s": seconds, "fit_s": sorting + 50 * seconds, "peak_gib": peak,
+                  "threads": numba.get_num_threads()}))
 """
 
 
-def point(n: int, shape: list[int], m: list[int], sweeps: int = 3) -> dict:
+def point(n: int, shape: list[int], m: list[int]) -> dict:
+    sweeps = max(3, min(50, 20_000_000 // n))  # few where one takes long
     argument = json.dumps([n, shape, m, sweeps])
     done = subprocess.run([sys.executable, "-c", POINT, argument], capture_output=True, text=True, check=True)
-    result = {"tuples": n, "shape": shape, "clusters": m, **json.loads(done.stdout)}
+    result = {"tuples": n, "shape": shape, "clusters": m, "sweeps": sweeps, **json.loads(done.stdout)}
     print(result, flush=True)
     return result
 
@@ -70,8 +76,8 @@ def predicted(rows: list[dict]) -> list[dict]:
     Sorting and sweeping are linear in tuples and split over partitions; 20 % is added for the tree of sums and the
     messages of a cluster. A prediction, not a measurement.
     """
-    largest = rows[-1]
-    per_tuple = largest["fit_s"] / largest["tuples"] * 2  # core seconds: the measurement used two cores
+    largest = max(rows, key=lambda row: row["tuples"])
+    per_tuple = largest["fit_s"] / largest["tuples"] * largest["threads"]  # core seconds
     return [
         {"tuples": n, "cores": cores, "predicted_fit_s": 1.2 * per_tuple * n / cores}
         for n in (10**8, 10**9, 10**10)
@@ -80,29 +86,75 @@ def predicted(rows: list[dict]) -> list[dict]:
 
 
 def exponent(rows: list[dict], size) -> float:
-    rows = [row for row in rows if row["sweep_s"] > 2e-3]
     return float(np.polyfit(np.log([size(r) for r in rows]), np.log([r["fit_s"] for r in rows]), 1)[0])
 
 
+def plot(results: dict, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+    for key, style, name in (
+        ("with_tuples", "C0o-", "items in proportion"),
+        ("fixed_items", "C1s--", "40,000 × 8,000"),
+    ):
+        rows = results.get(key, [])
+        left.plot([r["tuples"] for r in rows], [r["fit_s"] for r in rows], style, label=name)
+        right.plot([r["tuples"] for r in rows], [r["peak_gib"] for r in rows], style, label=name)
+    first = results["with_tuples"][-1]
+    line = np.array([results["with_tuples"][0]["tuples"], first["tuples"]], dtype=float)
+    left.plot(line, first["fit_s"] * line / first["tuples"], "0.6", lw=1, label="linear")
+    left.set(xscale="log", yscale="log", xlabel="tuples", ylabel="seconds", title="sorting and 50 sweeps, 16 × 16")
+    right.axhline(16, color="0.6", lw=1, label="16 GiB")
+    right.set(xscale="log", yscale="log", xlabel="tuples", ylabel="GiB", title="peak memory of the process")
+    for axes in (left, right):
+        axes.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+
+
 def main() -> None:
-    args = arguments(
-        __doc__ or "",
-        "speed_growth",
-        lambda p: p.add_argument("--largest", type=float, default=1e8, help="tuples of the largest point"),
-    )
-    largest = 1e6 if args.quick else args.largest
-    tuples = [int(n) for n in (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8) if n <= largest]
-    results: dict = {"with_tuples": [point(n, [40_000, 8_000], [16, 16]) for n in tuples]}
-    results["exponent_tuples"] = exponent(results["with_tuples"], lambda r: r["tuples"])
-    results["predicted"] = predicted(results["with_tuples"])
-    write(args, {"sweeps_of_a_fit": 50, "labels": 5}, results)
-    sizes = (8, 16, 32) if args.quick else (8, 16, 32, 64, 128)
-    results["with_clusters"] = [point(1_000_000, [20_000, 5_000], [k, k]) for k in sizes]
-    results["exponent_clusters"] = exponent(results["with_clusters"], lambda r: r["clusters"][0])
-    results["with_items"] = [point(1_000_000, [n, n // 4], [16, 16]) for n in (4_000, 16_000, 64_000, 256_000)]
-    results["exponent_items"] = exponent(results["with_items"], lambda r: r["shape"][0])
-    results["with_modes"] = [point(300_000, [2_000] * d, [4] * d) for d in (1, 2, 3, 4)]
-    write(args, {"sweeps_of_a_fit": 50, "labels": 5}, results)
+    def options(parser):
+        parser.add_argument("--largest", type=float, default=1e8, help="tuples of the largest point")
+        parser.add_argument("--smallest", type=float, default=1e5, help="smaller points stay as they are")
+        parser.add_argument("--only", nargs="*", help="tuples, fixed, clusters, items, modes")
+
+    args = arguments(__doc__ or "", "speed_growth", options)
+    settings = {"sweeps_of_a_fit": 50, "labels": 5}
+    results: dict = previous(args) if args.only else {}
+    tuples = [int(n) for n in (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8) if args.smallest <= n <= args.largest]
+    tuples = [n for n in tuples if n <= 1e6] if args.quick else tuples
+    by_tuples = lambda r: r["tuples"]  # noqa: E731
+    wanted = args.only or ["tuples", "fixed", "clusters", "items", "modes"]
+    for part, key, shape in (
+        ("tuples", "with_tuples", lambda n: [max(20, n // 250), max(20, n // 5_000)]),
+        ("fixed", "fixed_items", lambda n: [40_000, 8_000]),
+    ):
+        if part in wanted:
+            for n in tuples:
+                kept = [row for row in results.get(key, []) if row["tuples"] != n]
+                results[key] = sorted([*kept, point(n, shape(n), [16, 16])], key=by_tuples)
+                if len(results[key]) > 1:
+                    results[f"exponent_{key}"] = exponent(results[key], by_tuples)
+                write(args, settings, results)
+    if results.get("with_tuples"):
+        results["predicted"] = predicted(results["with_tuples"])
+    if "clusters" in wanted:
+        sizes = (8, 16, 32) if args.quick else (8, 16, 32, 64, 128)
+        results["with_clusters"] = [point(1_000_000, [20_000, 5_000], [k, k]) for k in sizes]
+        results["exponent_clusters"] = exponent(results["with_clusters"], lambda r: r["clusters"][0])
+    if "items" in wanted:
+        results["with_items"] = [point(1_000_000, [n, n // 4], [16, 16]) for n in (4_000, 16_000, 64_000, 256_000)]
+        results["exponent_items"] = exponent(results["with_items"], lambda r: r["shape"][0])
+    if "modes" in wanted:
+        results["with_modes"] = [point(300_000, [2_000] * d, [4] * d) for d in (1, 2, 3, 4)]
+        # Each mode more multiplies the cells by four: seconds against cells × modes.
+        results["exponent_modes"] = exponent(results["with_modes"], lambda r: len(r["shape"]) * 4 ** len(r["shape"]))
+    write(args, settings, results)
+    if results.get("with_tuples"):
+        plot(results, args.out.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -68,10 +68,14 @@ def fit_distributed(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
         frames = _frames(source, axes[0], client)
-        facts = client.gather([client.submit(_facts, f, tuple(axes), label, weight) for f in frames])
+        known = [client.submit(_facts, f, tuple(axes), label, weight) for f in frames]
+        facts = client.gather(known)
         modes, items, alphabet = _modes(facts, axes, model)
         cell = make_cell(model.loss, alphabet, getattr(model, "bounds", None))
-        parts = [client.submit(_encode, f, tuple(axes), label, weight, modes[1:], alphabet) for f in frames]
+        parts = [
+            client.submit(_encode, f, fact, tuple(axes), label, weight, modes[1:], alphabet)
+            for f, fact in zip(frames, known)
+        ]
         if isinstance(client, OutOfCore):
             parts = [client.keep(part, cell.features) for part in parts]
         n_tuples = float(sum(fact["n_tuples"] for fact in facts))
@@ -148,15 +152,21 @@ def _modes(
 
 
 def _encode(
-    frame: Any, axes: tuple[str, ...], label: str, weight: str | None, others: list[Mode], alphabet: Alphabet | None
+    frame: Any,
+    fact: dict[str, Any],
+    axes: tuple[str, ...],
+    label: str,
+    weight: str | None,
+    others: list[Mode],
+    alphabet: Alphabet | None,
 ) -> Sample:
-    if nw.from_native(frame, eager_only=True).shape[0] == 0:
+    if fact["n_rows"] == 0:
         empty = np.zeros(0, dtype=np.int32)
         modes = (Mode(axes[0], np.zeros(0)), *others)
         return Sample(modes, (empty,) * len(axes), np.zeros(0), alphabet, None if alphabet is None else empty, None)
     X, y, w = from_frame(frame, axes, label, weight)
-    columns = id_columns(X).columns
-    return Sample.of(columns, y, w, modes=[Mode.of(columns[0], axes[0]), *others], alphabet=alphabet)
+    own = Mode(axes[0], fact["items"][0])
+    return Sample.of(id_columns(X).columns, y, w, modes=[own, *others], alphabet=alphabet)
 
 
 def _pilot(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,8 @@ from gingham.solvers.loop import Solution, fixed_point
 from gingham.solvers.projection import coef_by_mode, memberships, settle, to_cells
 from gingham.solvers.schedule import Constant, Schedule
 from gingham.structure import Structure
+
+MOST_ADDED, TOGETHER = 8, 2**25  # values that one task adds up, and numbers that they may have together
 
 
 class Message(NamedTuple):
@@ -67,6 +70,11 @@ def share(part: Sample, cell: CellModel, own: tuple[Floats, Floats, float, Float
     return Share(sums, entropy, table, onward(part, cell, own, message.others, 1))
 
 
+def whole_share(part: Sample, cell: CellModel, message: Message) -> Share:
+    """Memberships and share in one task: what two modes need of a partition in a sweep."""
+    return share(part, cell, own_memberships(part, cell, message), message)
+
+
 def onward(part: Sample, cell: CellModel, own: tuple[Any, ...], others: tuple[Floats, ...], axis: int) -> Floats:
     """A partition's projection onto the items of another mode."""
     if part.n_modes == 1:
@@ -98,12 +106,17 @@ class Partitions:
     def n_first(self) -> int:
         return sum(len(items) for items in self.items)
 
-    def add_up(self, futures: Sequence[Any], add: Callable[[Any, Any], Any]) -> Any:
-        """Sum of the futures' values, as a tree on the workers, in an order that does not depend on who is first."""
-        level = list(futures)
+    def add_up(self, futures: Sequence[Any], add: Callable[[Any, Any], Any], size: int) -> Any:
+        """Sum of the futures' values, as a tree on the workers, in an order that does not depend on who is first.
+
+        ``size`` is how many numbers a value has: small ones are added many at a time, because a task costs more.
+        """
+        level, fan_in = list(futures), max(2, min(MOST_ADDED, TOGETHER // max(1, size)))
         while len(level) > 1:
-            paired = [self.client.submit(add, a, b, pure=False) for a, b in zip(level[::2], level[1::2])]
-            level = paired + ([level[-1]] if len(level) % 2 else [])
+            groups = [level[at : at + fan_in] for at in range(0, len(level), fan_in)]
+            level = [
+                self.client.submit(_sum, add, *group, pure=False) if len(group) > 1 else group[0] for group in groups
+            ]
         return level[0].result()
 
 
@@ -122,7 +135,7 @@ def solve(
     client, d = data.client, len(data.modes) + 1
     mass = [start.mass[0], *start.mass[1:]]
     others = list(start.assign[1:])
-    state: dict[str, Any] = {"answers": start.answers[0], "own": None}
+    state: dict[str, Any] = {"answers": start.answers[0], "message": None}
     information = [0.0] * d
     small = replace(start, assign=(np.ones((1, start.n_clusters[0])), *start.assign[1:]))
 
@@ -142,17 +155,22 @@ def solve(
         message = client.submit(
             _same, Message(tuple(others), coef_by_mode(view(), 0, 0), mass[0], step), pure=False
         )  # a task and not scattered data: it can be made again when a worker is lost
-        own = [client.submit(own_memberships, part, cell, message, pure=False) for part in data.parts]
-        shares = [client.submit(share, part, cell, o, message, pure=False) for part, o in zip(data.parts, own)]
-        total = data.add_up(shares, Share.plus)
+        own: list[Any] = []
+        if d <= 2:  # nothing asks for the first mode's memberships again in this sweep
+            shares = [client.submit(whole_share, part, cell, message, pure=False) for part in data.parts]
+        else:
+            own = [client.submit(own_memberships, part, cell, message, pure=False) for part in data.parts]
+            shares = [client.submit(share, part, cell, o, message, pure=False) for part, o in zip(data.parts, own)]
+        size = start.cells[0].features.size * start.n_clusters[0]
+        total = data.add_up(shares, Share.plus, size * (len(others[0]) if others else 1))
         loss = update(0, total.statistics, total.sums, total.entropy, data.n_first)
-        state["own"] = own
+        state["message"] = message
         for axis in range(1, d):
             projected = total.onward
             if axis > 1:
                 now = client.submit(_same, tuple(others), pure=False)
                 pieces = [client.submit(onward, p, cell, o, now, axis, pure=False) for p, o in zip(data.parts, own)]
-                projected = data.add_up(pieces, _plus)
+                projected = data.add_up(pieces, _plus, size * len(others[axis - 1]))
             q = np.empty_like(others[axis - 1])
             with np.errstate(divide="ignore"):
                 log_mass = np.log(mass[axis])
@@ -162,9 +180,11 @@ def solve(
         return posterior, Objective((loss,), tuple(information), (beta,))
 
     solution = fixed_point(sweep, start, schedule or Constant(), tol=tol, max_iter=max_iter, report=report)
-    if state["own"] is None:
+    if state["message"] is None:
         return solution
-    own = client.gather([client.submit(_first, o, pure=False) for o in state["own"]])
+    # The memberships of the first mode are a function of the last message: made again rather than kept or moved.
+    last = [client.submit(own_memberships, part, cell, state["message"], pure=False) for part in data.parts]
+    own = client.gather([client.submit(_first, o, pure=False) for o in last])
     items, rows = np.concatenate(data.items), np.concatenate(own)
     order = np.argsort(items, kind="stable")
     modes = (Mode(data.name, items[order]), *data.modes)
@@ -182,3 +202,7 @@ def _first(value: Any) -> Any:
 
 def _plus(a: Floats, b: Floats) -> Floats:
     return a + b
+
+
+def _sum(add: Callable[[Any, Any], Any], *values: Any) -> Any:
+    return reduce(add, values)
