@@ -91,9 +91,11 @@ def main() -> None:
     kind = parser.add_mutually_exclusive_group(required=True)
     for option in ("quick", "full", "table"):
         kind.add_argument(f"--{option}", action="store_true")
+    parser.add_argument("--only", nargs="*", default=[""], help="scripts whose path contains one of these words")
     args = parser.parse_args()
     if not args.table:
-        for path in scripts():
+        chosen = [path for path in scripts() if any(word in str(path.relative_to(HERE)) for word in args.only)]
+        for path in chosen:
             state, seconds = run(path, args.quick)
             print(f"{path.relative_to(HERE)!s:40} {seconds:7.1f} s  {state}", flush=True)
     if not args.quick:

@@ -73,10 +73,22 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_results_in_the_readme_come_from_files():
-    spec = importlib.util.spec_from_file_location("readme_results", DOCS / "readme_results.py")
+def generator(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_results_in_the_readme_come_from_files():
+    module = generator("readme_results")
     text = module.renew()
     assert module.BEGIN in text
     assert "| RMSE | MAE |" in text
+
+
+def test_the_tables_of_the_scale_page_come_from_files():
+    module = generator("scale_results")
+    assert module.renew() == module.PAGE.read_text(encoding="utf-8")
+    rows = [{"tuples": 10**9, "cores": 16, "predicted_fit_s": 7200.0}]
+    assert "| 1,000,000,000 | 2.0 h |" in list(module.predicted({"predicted": rows}))

@@ -161,8 +161,10 @@ def plot(results: dict, path: Path) -> None:
     right.set(xlabel="number of clusters", title="all pairs, β = 1")
     for axes in (left, middle, right):
         axes.axhline(mean, color="0.6", lw=1, label="loss of the mean")
-        axes.legend(fontsize=8)
-    figure.tight_layout()
+    handles, names = left.get_legend_handles_labels()
+    names[0] = "test loss (train on the right)"
+    figure.tight_layout(rect=(0, 0.08, 1, 1))
+    figure.legend(handles, names, ncols=5, loc="lower center", fontsize=9)
     figure.savefig(path, dpi=80)
 
 

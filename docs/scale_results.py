@@ -1,0 +1,103 @@
+"""The tables in guide/scale.md, from benchmarks/results/*.json: ``python docs/scale_results.py`` renews them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "guide" / "scale.md"
+BEGIN, END = "<!-- measured: python docs/scale_results.py -->", "<!-- end of measured -->"
+
+
+def results(name: str) -> Any:
+    path = ROOT / "benchmarks" / "results" / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else {}
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes or hours, whichever reads best."""
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.1f} s"
+
+
+def growth(found: dict[str, Any]) -> Iterator[str]:
+    rows = found.get("with_tuples")
+    if not rows:
+        return
+    yield f"**Measured** on {rows[-1]['threads']} cores: sorting and 50 sweeps, 16 × 16 clusters, five labels."
+    yield ""
+    yield "| tuples | items | sorting | a sweep | the fit | peak memory |"
+    yield "|---|---|---|---|---|---|"
+    for row in rows:
+        items = " × ".join(f"{n:,}" for n in row["shape"])
+        sort, sweep, fit = (duration(row[key]) for key in ("sort_s", "sweep_s", "fit_s"))
+        sweep = f"{1000 * row['sweep_s']:.1f} ms" if row["sweep_s"] < 1 else sweep
+        yield f"| {row['tuples']:,} | {items} | {sort} | {sweep} | {fit} | {row['peak_gib']:.1f} GiB |"
+    yield ""
+    names = {
+        "exponent_with_tuples": "tuples, items in proportion",
+        "exponent_fixed_items": "tuples, items fixed at 40,000 × 8,000",
+        "exponent_items": "items",
+        "exponent_clusters": "clusters of each mode",
+        "exponent_modes": "modes × cells (4 clusters a mode)",
+    }
+    known = [f"{name} {found[key]:.2f}" for key, name in names.items() if key in found]
+    yield "Seconds grow with these powers: " + "; ".join(known) + "."
+    yield ""
+
+
+def cluster(found: dict[str, Any]) -> Iterator[str]:
+    names = {"workers_1": "1 worker", "workers_2": "2 workers", "worker_killed": "2 workers, one killed in mid-fit"}
+    rows = [(title, found[key]) for key, title in names.items() if key in found]
+    if not rows:
+        return
+    yield (
+        f"**Measured** on a local dask cluster, {found['tuples']:,} tuples in 8 Parquet files, 20 sweeps, workers of "
+        "one thread; one process with as many threads reads the same files:"
+    )
+    yield ""
+    yield "| | the fit | one process | ratio | largest difference of a membership |"
+    yield "|---|---|---|---|---|"
+    for title, row in rows:
+        alone = found["single_1" if title == "1 worker" else "single_2"]["seconds"]
+        yield (
+            f"| {title} | {row['seconds']:.1f} s | {alone:.1f} s | {row['over_single']:.2f} | "
+            f"{row['largest_difference']:.0e} |"
+        )
+    yield ""
+
+
+def predicted(found: dict[str, Any]) -> Iterator[str]:
+    rows = found.get("predicted")
+    if not rows:
+        return
+    yield (
+        "**Predicted, not measured**: the rate of the largest fit above, shared out evenly over the cores, with a "
+        "fifth added for sums and messages."
+    )
+    yield ""
+    cores = sorted({row["cores"] for row in rows})
+    yield "| tuples | " + " | ".join(f"{n} cores" for n in cores) + " |"
+    yield "|---|" + "---|" * len(cores)
+    for tuples in sorted({row["tuples"] for row in rows}):
+        times = {row["cores"]: duration(row["predicted_fit_s"]) for row in rows if row["tuples"] == tuples}
+        yield f"| {tuples:,} | " + " | ".join(times[n] for n in cores) + " |"
+    yield ""
+
+
+def renew() -> str:
+    """The page with fresh tables."""
+    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    found = results("speed_growth")
+    lines = [*growth(found), *cluster(results("speed_dask")), *predicted(found)]
+    return before + BEGIN + "\n\n" + "\n".join(lines).rstrip() + "\n\n" + END + after
+
+
+if __name__ == "__main__":
+    PAGE.write_text(renew(), encoding="utf-8")
