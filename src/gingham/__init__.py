@@ -59,6 +59,7 @@ _PUBLIC = {
     "merge": "gingham.selection",
     "prune": "gingham.selection",
     "simplify": "gingham.selection",
+    "to_anndata": "gingham.data.annotated",
     "workload_path": "gingham.estimators",
 }
 __all__ = sorted(_PUBLIC)

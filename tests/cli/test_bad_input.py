@@ -217,7 +217,72 @@ CASES: dict[str, tuple[list[str], str]] = {
     "report without model": (["report", "absent.gingham", "good.csv"], "There is no model file"),
     # other models
     "unknown model": (fit("good.csv", "--model", "magic"), "--model 'magic' is unknown"),
-    "model of many tables": (fit("good.csv", "--model", "joint"), "gingham joint fit"),
+    # several tables
+    "relation half said": (fit("good.csv", "--model", "joint", "-r", "movie,genre"), "AXES=LABEL:FILE"),
+    "relation without its file": (fit("good.csv", "--model", "joint", "-r", "movie,genre=has:no.csv"), "no file"),
+    "relation without its column": (fit("good.csv", "--model", "joint", "-r", "movie,genre=n:zero.csv"), "'genre'"),
+    "relation twice": (fit("good.csv", "--model", "joint", "-r", "user,movie=n:zero.csv"), "the table itself"),
+    "relation of another kind": (fit("good.csv", "-r", "user,movie=n:zero.csv"), "add --model joint"),
+    "joint clusters in words": (fit("good.csv", "--model", "joint", "--clusters", "user=many"), "mode=number"),
+    "joint clusters of nobody": (fit("good.csv", "--model", "joint", "--clusters", "actor=3"), "mode 'actor'"),
+    "no clusters of a mode": (fit("good.csv", "--model", "joint", "--clusters", "user=0"), "mode=number"),
+    "joint without clusters": (["joint", "fit", "-r", "user,movie=rating:good.csv", "--clusters", "2"], "mode=number"),
+    "joint certify of a grid": (
+        ["joint", "certify", "good.gingham", "-r", "user,movie=rating:good.csv"],
+        "use gingham certify",
+    ),
+    # bounds
+    "bounds in words": (fit("good.csv", "--bounds", "low,high"), "must be two numbers"),
+    "one bound": (fit("good.csv", "--bounds", "3"), "must be two numbers"),
+    "bounds upside down": (fit("good.csv", "--bounds", "5,1"), "below the largest"),
+    "bounds too narrow": (fit("good.csv", "--bounds", "2,4"), "the labels go from 1 to 5"),
+    "bounds and alphabet": (fit("good.csv", "--bounds", "1,5", "--alphabet", "1..5"), "others have --alphabet"),
+    "bounds of words": (fit("texts.csv", "--bounds", "0,1"), "others have --alphabet"),
+    # what a kind has no use for
+    "beta of views": (
+        fit("good.csv", "--model", "pairwise", "--beta", "1", "--axes", "user;rating", drop=("--axes", "--label")),
+        "no use for --beta",
+    ),
+    "bounds of counts": (
+        fit("good.csv", "--model", "cooccurrence", "--bounds", "0,1", drop=("--label",)),
+        "no use for --bounds",
+    ),
+    "held-out pairs": (
+        fit("good.csv", "--model", "graph", "--holdout", ".1", drop=("--label",)),
+        "leave --holdout out",
+    ),
+    "all features held out": (
+        fit("good.csv", "--model", "information", "--holdout", ".99"),
+        "no feature to learn from",
+    ),
+    "all tokens held out": (
+        fit("good.csv", "--model", "cooccurrence", "--holdout", "1", drop=("--label",)),
+        "from 0 to below 1",
+    ),
+    "half tokens held out": (
+        fit("halves.csv", "--model", "cooccurrence", "--weight", "n", "--holdout", ".1", drop=("--label",)),
+        "not whole numbers",
+    ),
+    "counts of three": (
+        fit("good.csv", "--model", "cooccurrence", "--axes", "user,movie,rating", drop=("--axes", "--label")),
+        "two columns of ids",
+    ),
+    "features with holes": (fit("holes.csv", "--model", "information"), "have a missing value"),
+    "rule of a joint model": (["predict", "good.gingham", "good.csv", "--axes", "user,movie"], "of a joint model"),
+    "path of layers": (
+        ["path", "good.csv", "--model", "layered", "--axes", "user,movie", "--label", "rating"],
+        "no β",
+    ),
+    "path of an unknown kind": (
+        ["path", "good.csv", "--model", "magic", "--axes", "user,movie", "--label", "rating"],
+        "--model 'magic' is unknown",
+    ),
+    "path without labels": (["path", "good.csv", "--axes", "user,movie"], "name it with --label"),
+    "path of a graph at zero": (
+        ["path", "good.csv", "--model", "graph", "--axes", "user,movie", "--betas", "0,1"],
+        "above 0",
+    ),
+    "report with bad bounds": (["report", "good.gingham", "good.csv", "--bounds", "x"], "must be two numbers"),
     "layers of words": (fit("texts.csv", "--model", "layered"), "predicts numbers"),
     "graph of three": (
         fit("good.csv", "--model", "graph", "--axes", "user,movie,rating", drop=("--axes", "--label")),

@@ -61,7 +61,7 @@ def test_interrupted_in_a_sweep_and_resumed(gingham, ratings, expected, tmp_path
 
 
 def test_other_options_are_refused(gingham, ratings, tmp_path, monkeypatch):
-    from gingham.solvers import loop
+    from gingham.solvers import keeping
 
     out = tmp_path / "m.gingham"
     monkeypatch.setattr("gingham.cli.app.os.access", lambda *_: True)
@@ -71,7 +71,7 @@ def test_other_options_are_refused(gingham, ratings, tmp_path, monkeypatch):
     ran = gingham(*arguments(ratings, out, "--resume"))
     assert ran.code == 2
     assert "belongs to other data" in ran.err
-    assert loop.KEEPER.get() is None
+    assert keeping.KEEPER.get() is None
 
 
 def test_a_damaged_checkpoint_is_refused(gingham, ratings, tmp_path):

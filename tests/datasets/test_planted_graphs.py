@@ -49,6 +49,12 @@ def test_the_king_matrix_loads(tmp_path):
     triples = tmp_path / "triples"
     triples.write_text("".join(f"{i + 1} {j + 1} {square[i, j]}\n" for i in range(4) for j in range(i + 1, 4)))
     np.testing.assert_array_equal(load_king(triples), found)
+    topology = tmp_path / "mking-t"
+    settings = "topology G2Graph\nfailure_model NullFailureModel\n\n"
+    nodes = "".join(f"node {i}\n" for i in range(1, 5))
+    pairs = "".join(f"{i + 1},{j + 1} {square[i, j]}\n" for i in range(4) for j in range(i + 1, 4))
+    topology.write_text(settings + nodes + pairs)
+    np.testing.assert_array_equal(load_king(topology), found)
     weights = similarities(found)
     assert np.isnan(weights[0, 3])
     assert weights[0, 1] == pytest.approx(np.exp(-10 / 30))

@@ -90,17 +90,46 @@ def test_jester_leaves_out_what_was_not_rated(tmp_path):
     assert len(data.y) == 9
 
 
+# the first line of a tab2 file, as BioGRID writes it
+BIOGRID = (
+    "#BioGRID Interaction ID\tEntrez Gene Interactor A\tEntrez Gene Interactor B\tBioGRID ID Interactor A\t"
+    "BioGRID ID Interactor B\tSystematic Name Interactor A\tSystematic Name Interactor B\t"
+    "Official Symbol Interactor A\tOfficial Symbol Interactor B\tSynonyms Interactor A\t"
+    "Synonyms Interactor B\tExperimental System\t"
+    "Experimental System Type\tAuthor\tPubmed ID\tOrganism Interactor A\tOrganism Interactor B\tThroughput\tScore\t"
+    "Modification\tPhenotypes\tQualifications\tTags\tSource Database"
+)
+
+
+def biogrid_row(a: str, b: str, kind: str) -> str:
+    """One interaction; quotes are letters like any other."""
+    names = [f"Y{a}", f"Y{b}", a, b]
+    experiment = ["Two-hybrid", kind, "Ito T (2001)", "11283351", "559292", "559292", "High", *"-----", "BIOGRID"]
+    rest = ['5"-end', "-", *experiment]
+    return "\t".join(["1", "2", "3", "4", "5", *names, *rest])
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_biogrid_counts_pairs(tmp_path):
-    header = "Official Symbol Interactor A\tOfficial Symbol Interactor B\tExperimental System Type\n"
-    rows = "A\tB\tphysical\nB\tA\tphysical\nA\tA\tphysical\nA\tC\tgenetic\n"
-    content = zipped(**{"BIOGRID-ORGANISM-Saccharomyces_cerevisiae-3_dot_txt": header + rows})
+    pairs = [("A", "B"), ("B", "A"), ("A", "A"), ("-", "D")]
+    rows = [biogrid_row("A", "C", "genetic"), *(biogrid_row(a, b, "physical") for a, b in pairs)]
+    content = "\n".join([BIOGRID, *rows])
+    assert {len(line.split("\t")) for line in content.splitlines()} == {24}
+    content = zipped(**{"BIOGRID-ORGANISM-Saccharomyces_cerevisiae-3_dot_1_dot_77_dot_tab2_dot_txt": content})
     (tmp_path / "BIOGRID-ORGANISM-3.1.77.tab2.zip").write_bytes(content)
     data = load_biogrid(folder=tmp_path, download=False)
-    assert data.X.tolist() == [["A", "B"]]
-    assert data.y.tolist() == [2]
+    assert data.X.tolist() == [["A", "B"], ["D", "Y-"]]
+    assert data.y.tolist() == [2, 1]
     with pytest.raises(GinghamError, match="no file for organism"):
         load_biogrid("Homo", folder=tmp_path, download=False)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_another_format_of_biogrid_is_refused(tmp_path):
+    content = zipped(**{"BIOGRID-ORGANISM-Saccharomyces_cerevisiae_dot_txt": "INTERACTOR_A\tINTERACTOR_B\nx\ty\n"})
+    (tmp_path / "BIOGRID-ORGANISM-3.1.77.tab2.zip").write_bytes(content)
+    with pytest.raises(GinghamError, match="tab2 or tab3"):
+        load_biogrid(folder=tmp_path, download=False)
 
 
 def test_foodmart(tmp_path):
@@ -109,15 +138,18 @@ def test_foodmart(tmp_path):
     assert data.X.tolist() == [[3, 7], [3, 8]]
     with pytest.raises(GinghamError, match="sales_fact"):
         load_foodmart(tmp_path / "elsewhere")
+    (tmp_path / "sales_fact_1999.csv").write_text("product,customer\n7,3\n")
+    with pytest.raises(GinghamError, match="no column 'customer_id'"):
+        load_foodmart(tmp_path)
 
 
 @contextlib.contextmanager
-def publisher(content: bytes, log: list[str | None]):
-    """A server that understands Range."""
+def publisher(content: bytes, log: list[str | None], stop_at: int | None = None, ranges: bool = True):
+    """A server that understands Range, unless told not to; the first answer may break off."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
-            wanted = self.headers.get("Range")
+            wanted = self.headers.get("Range") if ranges else None
             log.append(wanted)
             start = int(wanted[6:-1]) if wanted else 0
             if start >= len(content):
@@ -126,7 +158,8 @@ def publisher(content: bytes, log: list[str | None]):
             self.send_response(206 if wanted else 200)
             self.send_header("Content-Length", str(len(content) - start))
             self.end_headers()
-            self.wfile.write(content[start:])
+            last = stop_at if len(log) == 1 else None
+            self.wfile.write(content[start:last])
 
         def log_message(self, *args):
             pass
@@ -183,6 +216,47 @@ def test_first_download_is_remembered(tmp_path):
     (tmp_path / "file.bin").write_bytes(CONTENT + b"!")
     with pytest.raises(GinghamError, match="not the file that was published"):
         fetch(unknown, tmp_path)
+
+
+def test_a_download_that_breaks_off_is_taken_up_by_the_next_call(tmp_path):
+    log: list[str | None] = []
+    with publisher(CONTENT, log, stop_at=3000) as url:
+        remote = Remote("file.bin", url, MD5)
+        with pytest.raises(GinghamError, match=r"broke off|could not be downloaded"):
+            fetch(remote, tmp_path)
+        assert not (tmp_path / "file.bin").exists()
+        assert fetch(remote, tmp_path).read_bytes() == CONTENT
+    assert log == [None, "bytes=3000-"]
+
+
+def test_a_publisher_that_cannot_go_on_sends_all_again(tmp_path):
+    (tmp_path / "file.bin.part").write_bytes(b"something old")
+    with publisher(CONTENT, [], ranges=False) as url:
+        assert fetch(Remote("file.bin", url, MD5), tmp_path).read_bytes() == CONTENT
+
+
+def test_a_page_in_the_place_of_a_file_is_refused(tmp_path):
+    with publisher(b"<html>moved</html>", []) as url, pytest.raises(GinghamError, match="not the file that was publ"):
+        fetch(Remote("file.bin", url, MD5), tmp_path)
+
+
+def test_a_set_comes_over_the_wire_and_through_the_command_line(tmp_path, monkeypatch, capsys):
+    """From an empty cache folder to a table: download, checksum, format, names."""
+    from gingham.cli.app import run
+
+    content = zipped(
+        **{
+            "ml-100k__u_dot_data": "1\t10\t3\t88\n2\t11\t5\t89\n",
+            "ml-100k__u_dot_item": "10|Amélie|\n11|Heat|\n".encode("latin-1"),
+        }
+    )
+    monkeypatch.setenv("GINGHAM_DATA", str(tmp_path / "cache"))
+    with publisher(content, []) as url:
+        checksum = "md5:" + hashlib.md5(content, usedforsecurity=False).hexdigest()
+        monkeypatch.setattr(public, "FILES", {"movielens-100k": (Remote("ml-100k.zip", url, checksum),)})
+        assert run(["datasets", "movielens-100k", "--out", str(tmp_path / "ratings.csv")]) == 0
+    assert (tmp_path / "ratings.csv").read_text().splitlines() == ["user,movie,rating", "1,Amélie,3", "2,Heat,5"]
+    assert (tmp_path / "cache" / "ml-100k.zip").exists()
 
 
 def test_offline_gets_advice(tmp_path, monkeypatch):

@@ -5,18 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gingham
 from gingham import storage
 from gingham.errors import GinghamError
-from gingham.posterior import Posterior
-from gingham.problem import Objective
-from gingham.solvers.loop import KEEPER, Kept, Solution, Trace
+from gingham.solvers.keeping import KEEPER
 
 KIND = "Checkpoint"
 
@@ -33,13 +30,17 @@ def identity(fingerprint: str, settings: dict[str, Any]) -> str:
 
 
 class FileKeeper:
-    """Keeps the runs of one fit in a file, written whole or not at all, at most every so many seconds."""
+    """Keeps the runs of one fit in a file, written whole or not at all, at most every so many seconds.
+
+    A run is named by its place: "2" is the third of the fit, "2.0" the first within it.
+    """
 
     def __init__(self, path: Path, key: str, every: float) -> None:
         self.path, self.key, self.every = path, key, every
-        self.runs: dict[int, dict[str, Any]] = {}
-        self.count = 0
+        self.runs: dict[str, dict[str, Any]] = {}
+        self.places = [0]  # runs that have begun, at each depth
         self.written = time.monotonic()
+        self.pause = every
 
     def read(self) -> int:
         """Take up the file of an earlier process; returns how many sweeps it knows."""
@@ -50,57 +51,53 @@ class FileKeeper:
                 "Repeat the options of the interrupted run, or leave --resume out to begin again."
             )
         try:
-            self.runs = {int(run): kept for run, kept in state["runs"].items()}
-            return sum(len(kept["factors"]) for kept in self.runs.values())
+            self.runs = {str(run): {"finished": bool(kept["finished"]), **kept} for run, kept in state["runs"].items()}
+            return sum(len(kept.get("objectives", ())) for kept in self.runs.values())
         except (KeyError, TypeError, ValueError, AttributeError):
             raise GinghamError(f"The checkpoint {str(self.path)!r} is damaged; leave --resume out.") from None
 
-    def begin(self) -> int:
-        self.count += 1
-        return self.count - 1
+    def begin(self) -> str:
+        self.places[-1] += 1
+        return ".".join(str(place - 1) for place in self.places)
 
-    def recall(self, run: int, start: Posterior) -> Kept | None:
-        state = self.runs.get(run)
-        if state is None:
-            return None
-        objectives = tuple(
-            Objective(tuple(o["losses"]), tuple(o["information"]), tuple(o["betas"])) for o in state["objectives"]
-        )
-        posterior = replace(start, assign=tuple(state["assign"]), answers=tuple(state["answers"]))
-        trace = Trace(tuple(state["factors"]), objectives)
-        return Kept(Solution(posterior, objectives[-1], trace, state["converged"]), state["finished"])
+    def recall(self, run: str) -> dict[str, Any] | None:
+        return self.runs.get(run)
 
-    def keep(self, run: int, kept: Kept) -> None:
-        solution = kept.solution
-        if type(solution.posterior) is not Posterior:
-            return  # other kinds of state begin again; they end at the same place
-        self.runs[run] = {
-            "assign": list(solution.posterior.assign),
-            "answers": list(solution.posterior.answers),
-            "factors": list(solution.trace.factors),
-            "objectives": [
-                {"losses": list(o.losses), "information": list(o.information), "betas": list(o.betas)}
-                for o in solution.trace.objectives
-            ],
-            "converged": solution.converged,
-            "finished": kept.finished,
-        }
-        if time.monotonic() - self.written >= self.every:
+    def keep(self, run: str, state: Callable[[], dict[str, Any]], finished: bool, now: bool = False) -> None:
+        due = now or time.monotonic() - self.written >= self.pause
+        if finished or due:
+            self.runs[run] = {**state(), "finished": finished}
+        if finished:
+            self.runs = {name: kept for name, kept in self.runs.items() if not name.startswith(f"{run}.")}
+        if due:
             self.write()
 
+    @contextmanager
+    def within(self, run: str) -> Iterator[None]:
+        self.places.append(0)
+        try:
+            yield
+        finally:
+            self.places.pop()
+
     def write(self) -> None:
-        storage.write(self.path, KIND, {"key": self.key, "runs": {str(k): v for k, v in self.runs.items()}})
+        began = time.monotonic()
+        storage.write(self.path, KIND, {"key": self.key, "runs": self.runs})
         self.written = time.monotonic()
+        if self.every:  # large states are written less often, so that a fit is not slowed by more than a tenth
+            self.pause = max(self.every, 10 * (self.written - began))
 
 
 @contextmanager
-def kept_in(path: Path, key: str, resume: bool, every: float) -> Iterator[int]:
-    """Fits inside go on from the checkpoint (with ``resume``) and keep it up to date; yields the known sweeps.
+def kept_in(path: Path, key: str, resume: bool, every: float) -> Iterator[int | None]:
+    """Fits inside go on from the checkpoint (with ``resume``) and keep it up to date.
+
+    Yields the sweeps that are known, None where there is no checkpoint.
 
     The file goes when the fit has come to its end, and stays when it has not.
     """
     keeper = FileKeeper(path, key, every)
-    known = keeper.read() if resume and path.exists() else 0
+    known = keeper.read() if resume and path.exists() else None
     token = KEEPER.set(keeper)
     try:
         yield known

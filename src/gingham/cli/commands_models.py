@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from gingham.cli import screen
 from gingham.cli.application import app
-from gingham.cli.options import DropMissing, File, Format, Json, ModelFile, Quiet, Seed, column_names, writable
+from gingham.cli.options import (
+    Axes,
+    Bounds,
+    CheckpointEvery,
+    DropMissing,
+    File,
+    Format,
+    Json,
+    ModelFile,
+    Quiet,
+    Resume,
+    Seed,
+    column_names,
+    writable,
+)
 from gingham.errors import GinghamError
 
 
@@ -28,7 +44,7 @@ def fit(
     model: Annotated[
         str,
         typer.Option(
-            help="coclustering, layered, committee, bayesian, tree, graph, cooccurrence, information, pairwise."
+            help="coclustering, layered, committee, bayesian, tree, graph, cooccurrence, joint, information, pairwise."
         ),
     ] = "coclustering",
     merges: Annotated[
@@ -42,16 +58,22 @@ def fit(
     alphabet: Annotated[
         str | None, typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates want it stated.")
     ] = None,
+    bounds: Bounds = None,
+    relation: Annotated[
+        list[str] | None, typer.Option("--relation", "-r", help="Of a joint model: a further table, AXES=LABEL:FILE.")
+    ] = None,
     objective: Annotated[str, typer.Option(help="tradeoff, or certificate to minimise the certificate.")] = "tradeoff",
     solver: Annotated[
         str, typer.Option(help="projection (soft), or sweep: hard moves; with --loss log, a description length.")
     ] = "projection",
     starts: Annotated[int, typer.Option(help="Starts; the best is kept.", min=1)] = 1,
     max_iter: Annotated[int, typer.Option(help="Most sweeps of one start.", min=1)] = 200,
-    holdout: Annotated[float, typer.Option(help="Share of rows set aside to measure the error; 0 for none.")] = 0.1,
+    holdout: Annotated[
+        float | None, typer.Option(help="Share set aside to measure the error, 0 for none; .1 of labelled rows.")
+    ] = None,
     seed: Seed = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")] = False,
-    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)] = 10.0,
+    resume: Resume = False,
+    checkpoint_every: CheckpointEvery = 10.0,
     drop_missing: DropMissing = False,
     format: Format = None,
     json: Json = False,
@@ -61,41 +83,51 @@ def fit(
     from gingham.cli import data, fitting, tables
     from gingham.cli.checkpoint import checkpoint_of, forget
     from gingham.cli.kinds import OTHERS, check_kind
-    from gingham.cli.others import fit_other
+    from gingham.cli.label_space import parse_bounds
+    from gingham.cli.wish import Wish, parse_clusters
 
     writable(out)
     check_kind(model)
     names = column_names(axes, "--axes")
-    wish = fitting.Wish(
+    if relation and model != "joint":
+        raise GinghamError("--relation adds a table to a joint model: add --model joint.")
+    wish = Wish(
         axes=names,
         label=label,
         model=model,
         merges=merges,
         weight=weight,
-        clusters=fitting.parse_clusters(clusters, len(names)),
+        clusters=None if model == "joint" else parse_clusters(clusters, 1 if model == "pairwise" else len(names)),
         loss=loss,
         beta=beta,
         alphabet=alphabet,
+        bounds=parse_bounds(bounds),
         objective=objective,
         solver=solver,
         n_init=starts,
         max_iter=max_iter,
         holdout=holdout,
         seed=seed,
+        relations=tuple(relation or ()),
+        sizes=clusters if model == "joint" else None,
     )
     table = tables.read_table(file, format)
-    if model in OTHERS:
-        found, notes, facts = fit_other(table, wish, quiet or json)
-        found.save(out, notes)
-        screen.show({**facts, "file": str(out)}, json, f"Clustering of {file}")
-        return
-    if label is None:
-        raise GinghamError(f"--model {model} predicts a column of labels: name it with --label.")
-    rows = data.rows(table, names, label, weight, drop=drop_missing)
     kept = checkpoint_of(out)
     if resume and not kept.exists():
         screen.say_note("There is no checkpoint; the fit begins at its beginning.")
-    found, notes, facts = fitting.fit(rows, wish, quiet or json, kept, resume, checkpoint_every)
+    keeping = fitting.Keeping(kept, resume, checkpoint_every)
+    if model in OTHERS:
+        found, notes, facts = fitting.fit_other(table, wish, quiet or json, keeping)
+    else:
+        if label is None:
+            raise GinghamError(f"--model {model} predicts a column of labels: name it with --label.")
+        rows = data.rows(table, names, label, weight, drop=drop_missing)
+        if model == "joint":
+            from gingham.cli.of_relations import fit_joint
+
+            found, notes, facts = fit_joint(rows, wish, quiet or json, keeping)
+        else:
+            found, notes, facts = fitting.fit(rows, wish, quiet or json, keeping)
     found.save(out, notes)
     if getattr(found, "interrupted_", False):
         screen.say_note("The model so far was saved; the same command with --resume goes on.")
@@ -112,7 +144,10 @@ def fit(
 def path(
     file: File,
     axes: Annotated[str, typer.Option(help="Columns with ids, one per axis: user,movie.")],
-    label: Annotated[str, typer.Option(help="Column to predict.")],
+    label: Annotated[str | None, typer.Option(help="Column to predict; a graph or counts need none.")] = None,
+    model: Annotated[str, typer.Option(help="coclustering, tree, graph or cooccurrence.")] = "coclustering",
+    merges: Annotated[str | None, typer.Option(help="Of a tree, as in gingham fit.")] = None,
+    weight: Annotated[str | None, typer.Option(help="Of a graph or counts: column with weights.")] = None,
     betas: Annotated[str | None, typer.Option(help="Values to try: 2,1,.5. Twelve around the noise if absent.")] = None,
     clusters: Annotated[
         str | None, typer.Option(help="Clusters per axis: 13,6. By the size of the data if absent.")
@@ -133,25 +168,38 @@ def path(
 ) -> None:
     """Fit a range of β, each from the one before, with cross-validated loss and certificate."""
     from gingham.cli import betas as paths
-    from gingham.cli import data, fitting, tables
+    from gingham.cli import data, tables
+    from gingham.cli.kinds import check_kind
+    from gingham.cli.wish import Wish, parse_clusters
 
+    check_kind(model)
+    paths.check_path(model)
     if plot is not None:
         writable(plot)
     names = column_names(axes, "--axes")
-    wish = fitting.Wish(
-        axes=names, label=label, clusters=fitting.parse_clusters(clusters, len(names)), loss=loss, alphabet=alphabet,
-        seed=seed,
+    wish = Wish(
+        axes=names, label=label, model=model, merges=merges, weight=weight, loss=loss, alphabet=alphabet, seed=seed,
+        clusters=parse_clusters(clusters, len(names)),
     )  # fmt: skip
-    rows = data.rows(tables.read_table(file, format), names, label, None, drop=drop_missing)
-    found = paths.path(rows, wish, paths.parse_betas(betas), cv, delta, jobs, quiet or json)
+    wanted = paths.parse_betas(betas)
+    table = tables.read_table(file, format)
+    if model in paths.ON_TUPLES:
+        if label is None:
+            raise GinghamError(f"--model {model} predicts a column of labels: name it with --label.")
+        rows = data.rows(table, names, label, weight, drop=drop_missing)
+        found = paths.path(rows, wish, wanted, cv, delta, jobs, quiet or json)
+    else:
+        cv = 0
+        found = paths.other_path(table, wish, wanted, delta, quiet or json)
     if plot is not None:
         paths.save_plot(found, plot)
-    table = found.table
-    best = {by: found.best(by).beta for by in (["cv", "one-se"] if cv else []) + (["certificate"] if alphabet else [])}
+    columns = found.table
+    certified = all(point.certificate is not None for point in found.points)
+    best = {by: found.best(by).beta for by in (["cv", "one-se"] if cv else []) + (["certificate"] if certified else [])}
     if json:
-        screen.print_json({"path": table, "best": best})
+        screen.print_json({"path": columns, "best": best})
         return
-    screen.grid(f"Path of β for {file}", list(table), list(zip(*table.values())))
+    screen.grid(f"Path of β for {file}", list(columns), list(zip(*columns.values())))
     screen.show(best, False, "Best β")
 
 
@@ -166,13 +214,22 @@ def predict(
     out: Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")] = None,
     rule: Annotated[str | None, typer.Option(help="mean, median or mode of the randomised answer.")] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every label.")] = False,
+    axes: Axes = None,
     format: Format = None,
 ) -> None:
-    """Predict the labels of the tuples in a table."""
-    from gingham.cli import fitting, tables
+    """Predict the labels of the tuples in a table (weights of pairs, densities, clusters of objects: by kind)."""
+    from gingham.cli import tables
+    from gingham.cli.opened import module_of
+    from gingham.estimators.base import load as load_model
 
     table = tables.read_table(file, format)
-    tables.write_table(fitting.predict(model, table, rule, proba), out, format if out in (None, "-") else None)
+    fitted = load_model(model)
+    own = module_of(fitted)
+    more = {} if axes is None else {"axes": column_names(axes, "--axes")}
+    if more and "axes" not in inspect.signature(own.predict).parameters:
+        raise GinghamError("--axes chooses a relation of a joint model; this model has one.")
+    predicted = own.predict(fitted, table, rule, proba, **more)
+    tables.write_table(predicted, out, format if out in (None, "-") else None)
 
 
 @app.command(
@@ -191,19 +248,14 @@ def simplify(
     json: Json = False,
 ) -> None:
     """Merge the clusters of a model into fewer ones: to a size, to a loss, or as long as merging pays."""
-    from gingham.cli import fitting
-    from gingham.selection import simplify as simpler
+    from gingham.cli.opened import Source, open_model
+    from gingham.cli.wish import parse_clusters
 
     writable(out)
-    fitted, seen, unseen = fitting.reopen(model, file, format, None, drop_missing)
-    sizes = fitting.parse_clusters(clusters, len(fitted.n_clusters_))
-    small = simpler(fitted, seen.X, seen.y, sizes, max_loss, seen.weight)
-    small.save(out, fitted.notes_)
-    facts = {"clusters_before": fitted.n_clusters_, "clusters": small.n_clusters_}
-    for name, one in (("loss_before", fitted), ("loss", small)):
-        facts[name] = one.posterior_.gibbs_loss(one.sample(seen.X, seen.y, seen.weight))
-    if unseen is not None:
-        facts.update({f"held_out_{name}": value for name, value in fitting.errors(small, unseen).items()})
+    opened = open_model(model, Source(file, format, None, drop_missing))
+    n_axes = 2 if hasattr(opened.model, "row_labels_") else len(np.atleast_1d(getattr(opened.model, "n_clusters_", 1)))
+    small, facts = opened.simplified(parse_clusters(clusters, n_axes), max_loss)
+    small.save(out, opened.notes)
     screen.show({**facts, "file": str(out)}, json, "A simpler checkerboard")
 
 
@@ -215,7 +267,7 @@ def clusters(
 ) -> None:
     """List every item with its most probable cluster and the share of its membership."""
     from gingham.cli import tables
-    from gingham.cli.others import clusters_table
+    from gingham.cli.clusters import clusters_table
     from gingham.estimators.base import load as load_model
 
     tables.write_table(clusters_table(load_model(model)), out, format)

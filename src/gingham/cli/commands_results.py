@@ -9,7 +9,19 @@ import typer
 
 from gingham.cli import screen
 from gingham.cli.application import app
-from gingham.cli.options import DropMissing, File, Format, Json, ModelFile, Quiet, Seed, writable
+from gingham.cli.options import (
+    Axes,
+    Bounds,
+    DropMissing,
+    File,
+    Format,
+    Json,
+    ModelFile,
+    Quiet,
+    Seed,
+    column_names,
+    writable,
+)
 from gingham.errors import GinghamError
 
 
@@ -25,7 +37,9 @@ def certify(
     labels: Annotated[
         str | None, typer.Option(help="Clusters from elsewhere: a file (item, cluster) per axis, with commas.")
     ] = None,
-    axes: Annotated[str | None, typer.Option(help="With --labels: the columns of ids, in the same order.")] = None,
+    axes: Annotated[
+        str | None, typer.Option(help="With --labels: the columns of ids. Of a joint model: the relation.")
+    ] = None,
     loss: Annotated[str, typer.Option(help="With --labels: absolute, zero-one, quadratic, log.")] = "absolute",
     delta: Annotated[float, typer.Option(help="The guarantee holds with probability 1 - delta.")] = 0.05,
     bound: Annotated[
@@ -33,6 +47,7 @@ def certify(
     ] = "log-wealth",
     predictor: Annotated[str, typer.Option(help="gibbs (randomised) or mean.")] = "gibbs",
     alphabet: Annotated[str | None, typer.Option(help="All possible labels, if not stated when fitting.")] = None,
+    bounds: Bounds = None,
     label: Annotated[str | None, typer.Option(help="Label column, if not the one of the fit.")] = None,
     drop_missing: DropMissing = False,
     format: Format = None,
@@ -40,10 +55,13 @@ def certify(
 ) -> None:
     """Guarantee the loss of a model on new data, from the data it was fitted on.
 
-    Rows that the fit set aside are recognised and give a second certificate, of the prediction itself.
+    Rows that the fit set aside are recognised and give a second certificate, of the prediction itself. Views and
+    features are certified on objects and features that the fit has not seen.
     """
-    from gingham.cli import fitting
     from gingham.cli.defaults import parse_alphabet
+    from gingham.cli.label_space import parse_bounds
+    from gingham.cli.opened import Asked, Source, open_model
+    from gingham.cli.reporting import as_json
 
     options: dict[str, Any] = {"bound": bound, "delta": delta, "predictor": predictor}
     if labels is not None:
@@ -68,14 +86,11 @@ def certify(
         return
     if file is None:
         raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
-    fitted, seen, unseen = fitting.reopen(model, file, format, label, drop_missing)
-    if alphabet is None:
-        fitting.need_stated_labels(fitted)
-    if alphabet is not None:
-        options["alphabet"] = parse_alphabet(alphabet, seen.y.dtype.kind not in "biuf")
-    found = fitting.certificates(fitted, seen, unseen, options)
+    relation = None if axes is None else column_names(axes, "--axes")
+    opened = open_model(model, Source(file, format, label, drop_missing, relation))
+    found = opened.certificates(Asked(delta, bound, predictor, alphabet, parse_bounds(bounds)))
     if json:
-        screen.print_json({name.replace(" ", "_"): certificate.to_dict() for name, certificate in found.items()})
+        screen.print_json({name.replace(" ", "_"): as_json(certificate) for name, certificate in found.items()})
         return
     for name, certificate in found.items():
         screen.heading(f"From the {name}")
@@ -95,16 +110,23 @@ def report(
     path: Annotated[str | None, typer.Option(help="What gingham path --json printed, to show the path of β.")] = None,
     delta: Annotated[float, typer.Option(help="Certificates hold with probability 1 - delta.")] = 0.05,
     alphabet: Annotated[str | None, typer.Option(help="All possible labels, if not stated when fitting.")] = None,
+    bounds: Bounds = None,
     label: Annotated[str | None, typer.Option(help="Label column, if not the one of the fit.")] = None,
+    axes: Axes = None,
     drop_missing: DropMissing = False,
     format: Format = None,
     json: Json = False,
 ) -> None:
     """Write one self-contained page: checkerboard, clusters, cells, errors, certificates, map, search."""
+    from gingham.cli.label_space import parse_bounds
+    from gingham.cli.opened import Asked, Source
     from gingham.cli.reporting import make_report
 
     writable(out)
-    facts = make_report(model, file, out, title, delta, alphabet, label, drop_missing, format, path)
+    relation = None if axes is None else column_names(axes, "--axes")
+    source = Source(file, format, label, drop_missing, relation)
+    asked = Asked(delta, alphabet=alphabet, bounds=parse_bounds(bounds))
+    facts = make_report(model, source, out, title, asked, path)
     screen.show(facts, json, "Report")
 
 

@@ -35,8 +35,9 @@ def choose(
     beta: float | None,
     alphabet: str | None,
     rng: np.random.Generator,
+    bounds: tuple[float, float] | None = None,
 ) -> Choice:
-    """Fill in what the caller left open."""
+    """Fill in what the caller left open; ``bounds`` are the smallest and largest possible label, where stated."""
     if loss is not None and loss not in LOSSES:
         raise GinghamError(f"--loss {loss!r} is unknown; choose one of {', '.join(LOSSES)}.")
     names = labels.dtype.kind not in "biuf"
@@ -46,10 +47,17 @@ def choose(
         raise GinghamError(f"--loss {loss} needs numeric labels, and the label column holds text. Use zero-one or log.")
     if names and n_values > 1000:
         raise GinghamError(f"The label column holds {n_values} different texts; a class label has at most 1000.")
+    if bounds is not None:
+        if names or given is not None or loss not in (None, "quadratic"):
+            raise GinghamError("--bounds states the range of numbers under quadratic loss; others have --alphabet.")
+        if labels.min() < bounds[0] or labels.max() > bounds[1]:
+            raise GinghamError(
+                f"--bounds {bounds[0]:g},{bounds[1]:g}: the labels go from {labels.min():g} to {labels.max():g}."
+            )
+        loss = "quadratic"
     if loss is None:
         loss = "zero-one" if names else "absolute" if n_values <= FEW or given is not None else "quadratic"
-    bounds = None
-    if loss == "quadratic" and given is None and n_values > FEW:
+    if bounds is None and loss == "quadratic" and given is None and n_values > FEW:
         bounds = (float(labels.min()), float(labels.max()))
     if beta is None:
         beta = pilot_beta(columns, labels, loss, rng)

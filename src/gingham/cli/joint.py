@@ -1,13 +1,14 @@
-"""``gingham joint``: several tables that share modes, one model."""
+"""``gingham joint``: several tables that share modes, one model, every table by the same option."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gingham.cli import screen
+from gingham.cli.options import CheckpointEvery, Json, Quiet, Resume, Seed, writable
 from gingham.errors import GinghamError
 
 joint = typer.Typer(help="Co-cluster several tables that share modes.", no_args_is_help=True)
@@ -27,49 +28,51 @@ def fit(
     relation: Relations,
     clusters: Annotated[str, typer.Option(help="Clusters per mode; none for properties: movie=20,genre=none.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("model.gingham"),
+    alphabet: Annotated[str | None, typer.Option(help="All possible labels of the first table, 1..5.")] = None,
     cold_start: Annotated[bool, typer.Option("--cold-start", help="Place items with few tuples anew.")] = False,
     max_iter: Annotated[int, typer.Option(help="Most sweeps.", min=1)] = 200,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.", min=0)] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+    holdout: Annotated[float, typer.Option(help="Share of the first table's rows set aside.")] = 0.0,
+    seed: Seed = 0,
+    resume: Resume = False,
+    checkpoint_every: CheckpointEvery = 10.0,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fit all tables together; modes with the same name are clustered once."""
-    from gingham.estimators.joint import JointCoClustering
+    from gingham.cli.checkpoint import checkpoint_of, forget
+    from gingham.cli.fitting import Keeping
+    from gingham.cli.of_relations import fit_joint, parse_modes, read_relations
+    from gingham.cli.wish import Wish
 
-    tables = read_relations(relation)
-    model = JointCoClustering(parse_modes(clusters), cold_start=cold_start, max_iter=max_iter, random_state=seed)
-    with screen.sweeps("co-clustering", quiet or json) as callback:
-        model.fit(tables, callback=callback)
-    model.save(out)
-    facts = {
-        "relations": {", ".join(names): len(data[1]) for names, data in tables.items()},
-        "clusters": {name: int(q.shape[1]) for name, q in model.assign_.items()},
-        "sweeps": model.n_iter_,
-        "converged": model.converged_,
-        "file": str(out),
-    }
-    screen.show(facts, json, "Joint co-clustering")
+    writable(out)
+    parse_modes(clusters)
+    axes, (label, first) = next(iter(read_relations(relation[:1]).items()))
+    wish = Wish(
+        axes=axes, label=label, model="joint", sizes=clusters, alphabet=alphabet, max_iter=max_iter, holdout=holdout,
+        seed=seed, relations=tuple(relation[1:]), cold_start=cold_start,
+    )  # fmt: skip
+    keeping = Keeping(checkpoint_of(out), resume, checkpoint_every)
+    model, notes, facts = fit_joint(first, wish, quiet or json, keeping)
+    model.save(out, notes)
+    forget(checkpoint_of(out))
+    screen.show({**facts, "file": str(out)}, json, "Joint co-clustering")
 
 
 @joint.command()
 def predict(
     model: ModelFile,
     file: Annotated[str, typer.Argument(help="Table with one column per mode of the relation.")],
-    axes: Annotated[str, typer.Option(help="The relation: viewer,movie.")],
+    axes: Annotated[str | None, typer.Option(help="The relation: viewer,movie; told by the columns.")] = None,
     rule: Annotated[str, typer.Option(help="mean, median or mode.")] = "mean",
     out: Annotated[str | None, typer.Option("--out", "-o", help="Table to write.")] = None,
 ) -> None:
     """Predict the labels of one relation; items it has not seen go by their other relations."""
-    import polars as pl
-
-    from gingham.cli import tables
+    from gingham.cli import of_relations, tables
     from gingham.estimators.base import load
 
-    fitted, names = load(model), tuple(axes.split(","))
+    names = None if axes is None else tuple(name.strip() for name in axes.split(","))
     table = tables.read_table(file)
-    tables.need_columns(table, list(names), "--axes")
-    predicted = fitted.predict(names, table.select(names), rule)
-    tables.write_table(table.with_columns(pl.Series("predicted", predicted)), out)
+    tables.write_table(of_relations.predict(load(model), table, rule, False, names), out)
 
 
 @joint.command()
@@ -77,42 +80,19 @@ def certify(
     model: ModelFile,
     relation: Relations,
     delta: Annotated[float, typer.Option(help="All hold together with probability 1 - delta.")] = 0.05,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json: Json = False,
 ) -> None:
     """Certificates of the given relations, which share delta."""
+    from gingham.cli.of_relations import read_relations
     from gingham.estimators.base import load
+    from gingham.estimators.joint import JointCoClustering
 
     fitted = load(model)
-    found = fitted.certify(read_relations(relation), delta)
+    if not isinstance(fitted, JointCoClustering):
+        raise GinghamError(f"{str(model)!r} holds a {type(fitted).__name__}: use gingham certify.")
+    data = {axes: (rows.X, rows.y) for axes, (_, rows) in read_relations(relation).items()}
+    found = fitted.certify(data, delta)
     facts = {
         ", ".join(names): {"value": c.value, "empirical": c.empirical, "delta": c.delta} for names, c in found.items()
     }
     screen.show(facts, json, "Certificates")
-
-
-def read_relations(specs: list[str]) -> dict[tuple[str, ...], Any]:
-    """{modes: (X, y)} from AXES=LABEL:FILE specifications."""
-    from gingham.cli import tables
-
-    found: dict[tuple[str, ...], Any] = {}
-    for spec in specs:
-        axes, sign, rest = spec.partition("=")
-        label, colon, file = rest.partition(":")
-        if not (axes and sign and label and colon and file):
-            raise GinghamError(f"--relation {spec!r} must read AXES=LABEL:FILE, viewer,movie=rating:ratings.csv say.")
-        names = tuple(name.strip() for name in axes.split(","))
-        table = tables.read_table(file)
-        tables.need_columns(table, [*names, label], "--relation")
-        found[names] = (table.select(names), table[label].to_numpy())
-    return found
-
-
-def parse_modes(listed: str) -> dict[str, int | None]:
-    """{mode: clusters} from "movie=20,genre=none"."""
-    found: dict[str, int | None] = {}
-    for part in listed.split(","):
-        name, sign, number = part.partition("=")
-        if not sign or not (number == "none" or number.isdigit()):
-            raise GinghamError(f"--clusters {listed!r} must read mode=number or mode=none, separated by commas.")
-        found[name.strip()] = None if number == "none" else int(number)
-    return found

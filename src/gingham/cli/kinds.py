@@ -10,6 +10,7 @@ import numpy as np
 from gingham import estimators
 from gingham.arrays import Anything
 from gingham.cli.defaults import FEW, Choice
+from gingham.cli.wish import Wish
 from gingham.errors import GinghamError
 
 # on labelled tuples, with one column of ids per axis
@@ -21,25 +22,25 @@ OTHERS = {
     "information": "InformationClustering",
     "pairwise": "PairwiseClusterAnalysis",
 }
-PYTHON = {"joint": "JointCoClustering"}  # several tables at once: not one file of tuples
+# where each of these is read, fitted, opened
+MODULES = {"graph": "of_graphs", "cooccurrence": "of_counts", "information": "of_features", "pairwise": "of_views"}
+KINDS = (*TUPLES, *OTHERS, "joint")
 MEMBERS = 20
 
 
 def check_kind(kind: str) -> None:
-    """Refuse a kind that the command line does not fit."""
-    if kind in PYTHON:
-        raise GinghamError(
-            f"--model {kind} works on several tables that share a side, which one file cannot hold; "
-            f"use {'gingham joint fit' if kind == 'joint' else f'gingham.{PYTHON[kind]} in Python'}."
-        )
-    if kind not in (*TUPLES, *OTHERS):
-        raise GinghamError(f"--model {kind!r} is unknown; choose one of {', '.join((*TUPLES, *OTHERS, *PYTHON))}.")
-    if kind in OTHERS and OTHERS[kind] not in estimators.MODULES:
-        raise GinghamError(f"--model {kind} is not part of this version of gingham.")
+    """Refuse a kind that does not exist."""
+    if kind not in KINDS:
+        raise GinghamError(f"--model {kind!r} is unknown; choose one of {', '.join(KINDS)}.")
 
 
 def tuple_model(
-    kind: str, settings: dict[str, Any], choice: Choice, labels: Anything, merges: str | None = None
+    kind: str,
+    settings: dict[str, Any],
+    choice: Choice,
+    labels: Anything,
+    merges: str | None = None,
+    bounds: tuple[float, float] | None = None,
 ) -> Any:
     """An unfitted estimator of labelled tuples; ``settings`` are those of CoClusteringRegressor."""
     if kind in ("coclustering", "committee"):
@@ -58,7 +59,7 @@ def tuple_model(
     if kind == "bayesian":
         family = _family(labels)
         return estimators.BayesianCoClustering(
-            n_clusters=clusters, family=family, alphabet=choice.alphabet, random_state=seed
+            n_clusters=clusters, family=family, alphabet=choice.alphabet, bounds=bounds, random_state=seed
         )
     return estimators.TreeCoClustering(
         leaves=4 if clusters == "auto" else clusters,
@@ -91,19 +92,23 @@ def _family(labels: Anything) -> str:
     return "categorical" if len(values) <= FEW and np.all(values == np.floor(values)) else "gaussian"
 
 
-def other_model(kind: str, clusters: tuple[int, ...] | None, beta: float | None, seed: int) -> Any:
-    """An unfitted estimator of graphs or counts."""
+def other_model(wish: Wish) -> Any:
+    """An unfitted estimator of graphs, counts, features or views."""
+    kind, clusters = wish.model, wish.clusters
     model = getattr(estimators, OTHERS[kind])
-    wanted: dict[str, Any] = {"random_state": seed}
+    wanted: dict[str, Any] = {"random_state": wish.seed, "n_init": wish.n_init if wish.n_init > 1 else None}
     if clusters is not None:
         size = "n_components" if kind == "pairwise" else "n_clusters"
         wanted[size] = clusters if kind == "cooccurrence" else clusters[0]
-    if beta is not None:
-        wanted["beta"] = beta
+    wanted["bounds"] = wish.bounds
+    wanted["beta"] = wish.beta
     known = inspect.signature(model).parameters
-    if beta is not None and "beta" not in known:
-        raise GinghamError(f"--model {kind} has no trade-off: leave --beta out.")
-    return model(**{name: value for name, value in wanted.items() if name in known})
+    for name, option in (("beta", "--beta"), ("bounds", "--bounds")):
+        if wanted[name] is not None and name not in known:
+            raise GinghamError(f"--model {kind} has no use for {option}: leave it out.")
+    if wish.beta is not None and kind == "cooccurrence" and np.isfinite(wish.beta):
+        wanted["solver"] = "concave"
+    return model(**{name: value for name, value in wanted.items() if name in known and value is not None})
 
 
 def takes_callback(model: Any) -> bool:

@@ -18,6 +18,11 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.")]
 
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")]
+CheckpointEvery = Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)]
+Bounds = Annotated[str | None, typer.Option(help="Smallest and largest possible label, 0,1, of measured labels.")]
+Axes = Annotated[str | None, typer.Option(help="Of a joint model: the relation of the table; told by its columns.")]
+
 
 def column_names(listed: str, option: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in listed.split(",") if name.strip())

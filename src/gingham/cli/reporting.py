@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gingham.cli.defaults import parse_alphabet
-from gingham.cli.fitting import certificates, errors, need_stated_labels, reopen
+from gingham.certificates.certificate import Certificate
+from gingham.certificates.clusters import ClusterCertificate
+from gingham.cli.opened import Asked, Opened, Source, open_model
 from gingham.cli.screen import say_note
 from gingham.errors import GinghamError
 from gingham.report import summarize, write
@@ -19,57 +21,84 @@ WORDS = {
     "mae_of_a_constant": "mean absolute error of the best constant",
     "error_rate": "error rate",
     "error_rate_of_commonest_label": "error rate of the commonest label",
+    "nats_a_token": "code length of a count, nats",
+    "nats_a_token_if_independent": "code length if rows and columns were independent",
+    "information_on_new_features": "information about features set aside, nats",
+    "information_of_shuffled_clusters": "the same for shuffled clusters",
+    "correlation_of_views": "correlation of the views on objects set aside",
 }
 
 
 def make_report(
-    model_file: str,
-    file: str,
-    out: Path,
-    title: str | None,
-    delta: float,
-    alphabet: str | None,
-    label: str | None,
-    drop: bool,
-    kind: str | None,
-    path: str | None = None,
+    model_file: str, source: Source, out: Path, title: str | None, asked: Asked, path: str | None = None
 ) -> dict[str, Any]:
     """Write the page and return the facts to show."""
-    model, seen, unseen = reopen(model_file, file, kind, label, drop)
-    sample = model.sample(seen.X, seen.y, seen.weight)
-    found: dict[str, Any] = {}
-    try:
-        if alphabet is None:
-            need_stated_labels(model)
-        options = {"bound": "log-wealth", "delta": delta, "predictor": "gibbs"}
-        if alphabet is not None:
-            options["alphabet"] = parse_alphabet(alphabet, seen.y.dtype.kind not in "biuf")
-        found = certificates(model, seen, unseen, options)
-    except GinghamError as error:
-        say_note(f"The page has no certificate. {error}")
-    missed = errors(model, unseen) if unseen is not None else {}
+    opened = open_model(model_file, source)
+    found, refusal = guarantees(opened, asked)
+    missed = opened.errors()
+    drawing = opened.drawing()
     summary = summarize(
-        model.posterior_,
-        sample,
-        title=title or f"Co-clustering of {Path(file).name}",
-        label=label or model.notes_.get("label", "label"),
-        facts={
-            "tuples": len(seen),
-            "loss": str(model.loss),
-            "β": round(float(getattr(model, "beta_", model.beta)), 4),
-            "sweeps": model.n_iter_,
-        },
+        drawing.posterior,
+        drawing.sample,
+        title=title or f"Co-clustering of {Path(source.file).name}",
+        label=drawing.label,
+        facts=opened.facts(),
         errors={WORDS.get(name, name): value for name, value in missed.items()},
-        certificates=found,
+        certificates={name: on_page(certificate) for name, certificate in found.items()},
         path=None if path is None else read_path(path),
+        relation=drawing.relation,
+        predict=drawing.predict,
+        words=drawing.words,
+        cluster_names=drawing.cluster_names,
+        zeros=drawing.zeros,
+        notes=drawing.notes,
+        refusal=refusal,
     )
     write(summary, out)
     return {
         "page": str(out),
         "size": f"{out.stat().st_size / 1e6:.1f} MB",
         **{f"held_out_{name}": value for name, value in missed.items()},
-        **{f"guarantee from the {name}": certificate.value for name, certificate in found.items()},
+        **{f"guarantee from the {name}": value_of(certificate) for name, certificate in found.items()},
     }
+
+
+def guarantees(opened: Opened, asked: Asked) -> tuple[dict[str, Any], str]:
+    """The certificates of a model, or why there is none."""
+    try:
+        return opened.certificates(asked), ""
+    except GinghamError as error:
+        say_note(f"The page has no certificate. {error}")
+        return {}, str(error)
+
+
+def value_of(certificate: Any) -> float:
+    return float(certificate.risk.value if isinstance(certificate, ClusterCertificate) else certificate.value)
+
+
+def on_page(certificate: Any) -> Any:
+    """A certificate as the page shows it; guarantees of another kind as plain facts."""
+    if isinstance(certificate, Certificate):
+        return certificate
+    if isinstance(certificate, ClusterCertificate):
+        facts = certificate.risk.to_dict()
+        return {**facts, "explanation": certificate.explain(), "others": [], "unit": "objects"}
+    assumptions = [
+        {"text": "The features are independent draws from all that one could ask.", "status": "given"},
+        {"text": "None of them was used to form the clusters.", "status": "given"},
+    ]  # fmt: skip
+    return {
+        "value": certificate.value, "empirical": certificate.empirical, "delta": certificate.delta,
+        "n_tuples": certificate.n_features, "unit": "features", "at_least": True, "predictor": "clusters",
+        "loss": "information about a feature, nats", "bound": "log-wealth", "worst": None, "terms": {}, "others": [],
+        "assumptions": assumptions, "explanation": certificate.explain(),
+    }  # fmt: skip
+
+
+def as_json(certificate: Any) -> dict[str, Any]:
+    """Plain values of any guarantee."""
+    facts = on_page(certificate)
+    return dict(facts) if isinstance(facts, Mapping) else dict(facts.to_dict())
 
 
 SHOWN = {"beta": "β", "loss": "loss", "cv_loss": "loss, cross-validated", "certificate": "certificate"}

@@ -1,4 +1,4 @@
-"""AnnData (observations × variables) to tuples, by its attributes: the package itself is not needed."""
+"""AnnData (observations × variables) to tuples, and clusters back: by its attributes, the package is not needed."""
 
 from __future__ import annotations
 
@@ -31,3 +31,46 @@ def from_anndata(data: Any, missing: str | None = None, layer: str | None = None
     X[:, 0] = np.asarray(data.obs_names, dtype=object)[positions[:, 0]]
     X[:, 1] = np.asarray(data.var_names, dtype=object)[positions[:, 1]]
     return Tuples(X, values)
+
+
+def to_anndata(model: Any, data: Any, key: str = "gingham") -> Any:
+    """Write the clusters of a fitted model into an AnnData object, beside what it holds; returns the object.
+
+    ``obs[key]`` and ``var[key]`` get the most probable clusters (−1 for names the model has never seen),
+    ``obsm[key]`` and ``varm[key]`` the memberships (rows of NaN for those).
+
+    Parameters
+    ----------
+    model : model of two modes fitted on `from_anndata` tuples, or CoOccurrenceClustering fitted on ``data.X``
+    data : AnnData
+    key : str
+    """
+    sides = (("obs", "obsm", data.obs_names), ("var", "varm", data.var_names))
+    for (table, matrices, names), (items, memberships) in zip(sides, _sides(model, data)):
+        place = {str(item): at for at, item in enumerate(items)}
+        at = np.array([place.get(str(name), -1) for name in names], dtype=np.int64)
+        found = np.full((len(at), memberships.shape[1]), np.nan)
+        found[at >= 0] = memberships[at[at >= 0]]
+        clusters = np.full(len(at), -1, dtype=np.int64)
+        clusters[at >= 0] = memberships.argmax(axis=1)[at[at >= 0]]
+        getattr(data, table)[key] = clusters
+        getattr(data, matrices)[key] = found
+    return data
+
+
+def _sides(model: Any, data: Any) -> list[tuple[Any, Any]]:
+    """(items, memberships) of both modes."""
+    if hasattr(model, "row_memberships_"):
+        columns = model.column_memberships_
+        if columns is None:
+            raise GinghamError("Columns were left by themselves: there are no clusters of variables to write.")
+        shape = (len(model.row_memberships_), len(columns))
+        if shape != tuple(data.shape):
+            raise GinghamError(f"The model was fitted on {shape[0]} × {shape[1]} counts; the data is {data.shape}.")
+        return [(data.obs_names, model.row_memberships_), (data.var_names, columns)]
+    posterior = getattr(model, "posterior_", None)
+    if posterior is None or len(posterior.assign) != 2:
+        raise GinghamError(f"{type(model).__name__} has no clusters of two modes to write into an AnnData object.")
+    return [
+        (mode.items, np.asarray(q, dtype=np.float64)) for mode, q in zip(posterior.structure.modes, posterior.assign)
+    ]

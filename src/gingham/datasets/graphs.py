@@ -87,16 +87,25 @@ def _draw(members: Ints, propensity: Floats | None, m: int, rng: np.random.Gener
 
 
 def load_king(path: str | os.PathLike[str]) -> Floats:
-    """Latencies between DNS servers, (n, n), NaN where none was measured, from the p2psim ``matrix`` file.
+    """Latencies between DNS servers, (n, n), NaN where none was measured, from files of p2psim's King data set.
 
-    The file (King data set, 1,740 servers) is a square table of numbers or lines ``i j latency``; values
-    that are not positive mean that there was no measurement. It is not shipped.
+    Either ``matrix`` (1,740 servers, a square table of numbers), or a topology file, ``mking-t`` or ``uking-t``
+    (a few lines of settings, ``node 1``, ``node 2``, …, then lines ``1,2 latency``); lines ``i j latency`` serve
+    too. Values that are not positive mean that there was no measurement. The files are not shipped; they are at
+    https://pdos.csail.mit.edu/archive/p2psim/kingdata/.
     """
     file = Path(path)
     if not file.is_file():
-        raise GinghamError(f"There is no file {str(file)!r}; the King matrix comes with the p2psim simulator.")
+        raise GinghamError(
+            f"There is no file {str(file)!r}; the King data set is at "
+            "https://pdos.csail.mit.edu/archive/p2psim/kingdata/ (take matrix, mking-t or uking-t)."
+        )
+    lines = [line for line in file.read_text().splitlines() if line.strip()]
+    nodes = [at for at, line in enumerate(lines) if line.startswith("node ")]
+    if nodes:  # a topology: settings and the list of nodes come first
+        lines = lines[nodes[-1] + 1 :]
     try:
-        rows = [np.array(line.split(), dtype=np.float64) for line in file.read_text().splitlines() if line.strip()]
+        rows = [np.array(line.replace(",", " ").split(), dtype=np.float64) for line in lines]
     except ValueError as error:
         raise GinghamError(f"{str(file)!r} has a line that is not all numbers: {error}.") from None
     widths = {len(row) for row in rows}

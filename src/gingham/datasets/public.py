@@ -35,6 +35,9 @@ FILES = {
     ),
 }
 
+BIOGRID_KIND = "Experimental System Type"
+BIOGRID_GENES = ("Official Symbol Interactor A", "Official Symbol Interactor B")
+
 
 class Loaded(NamedTuple):
     """Observed tuples of a public set.
@@ -122,15 +125,26 @@ def load_biogrid(
             io.TextIOWrapper(archive.open(name), "utf-8", "replace"), delimiter="\t", quoting=csv.QUOTE_NONE
         )
         counts: dict[tuple[str, str], int] = {}
+        missing = {BIOGRID_KIND, *BIOGRID_GENES} - set(rows.fieldnames or ())
+        if missing:
+            raise GinghamError(
+                f"{name!r} has no column {sorted(missing)[0]!r}: it is not in BioGRID's tab2 or tab3 format."
+            )
         for row in rows:
-            if row["Experimental System Type"] != kind:
+            if row[BIOGRID_KIND] != kind:
                 continue
-            a, b = sorted((row["Official Symbol Interactor A"], row["Official Symbol Interactor B"]))
+            a, b = sorted(_gene(row, side) for side in "AB")
             if a != b:
                 counts[a, b] = counts.get((a, b), 0) + 1
     if not counts:
         raise GinghamError(f"{name!r} has no interactions of kind {kind!r}.")
     return Loaded(np.array(list(counts)), np.array(list(counts.values())), ("gene", "gene"), {}, None)
+
+
+def _gene(row: Mapping[str, str], side: str) -> str:
+    """The official symbol; where BioGRID has none ("-"), the systematic name."""
+    symbol = row[f"Official Symbol Interactor {side}"]
+    return symbol if symbol != "-" else row.get(f"Systematic Name Interactor {side}", symbol)
 
 
 def load_foodmart(folder: str | os.PathLike[str]) -> Loaded:
@@ -141,7 +155,11 @@ def load_foodmart(folder: str | os.PathLike[str]) -> Loaded:
     X, y = [], []
     for path in paths:
         with path.open(encoding="utf-8", newline="") as stream:
-            for row in csv.DictReader(stream):
+            reader = csv.DictReader(stream)
+            missing = {"customer_id", "product_id", "unit_sales"} - set(reader.fieldnames or ())
+            if missing:
+                raise GinghamError(f"{str(path)!r} has no column {sorted(missing)[0]!r}.")
+            for row in reader:
                 X.append((int(row["customer_id"]), int(row["product_id"])))
                 y.append(float(row["unit_sales"]))
     return Loaded(np.array(X), np.array(y), ("customer", "product"), {}, None)

@@ -22,6 +22,7 @@ from gingham.estimators.base import Persistent, stderr_progress
 from gingham.posterior import Posterior
 from gingham.selection.counts import choose_size
 from gingham.solvers.counts import Blocks, CountSolver, count_sample, smoothed_lift
+from gingham.solvers.keeping import once
 from gingham.solvers.loop import Callback, Progress
 from gingham.starts_counts import profile_table
 from gingham.structure import Structure
@@ -158,8 +159,14 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if isinstance(self.n_clusters, str):
             if self.n_clusters != "auto":
                 raise GinghamError(f"n_clusters={self.n_clusters!r} is unknown; give numbers or 'auto'.")
-            size, self.sizes_tried_ = choose_size(self.criterion, counts, solver, rng)
-            return size, size
+
+            def chosen() -> dict[str, Any]:
+                size, gains = choose_size(self.criterion, counts, solver, rng)
+                return {"size": size, "gains": gains}
+
+            found = once(chosen, rng)
+            self.sizes_tried_ = found["gains"]
+            return found["size"], found["size"]
         wanted = [self.n_clusters] * 2 if np.ndim(self.n_clusters) == 0 else list(self.n_clusters)
         if len(wanted) != 2 or wanted[0] is None:
             raise GinghamError(f"n_clusters={self.n_clusters!r}: give one number, (rows, columns) or (rows, None).")

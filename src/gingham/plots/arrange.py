@@ -79,26 +79,32 @@ def picture(
     items: tuple[Ints, Ints] | None = None,
     positions: tuple[int, int] = (0, 1),
     max_pixels: int = 1000,
+    zeros: bool = False,
 ) -> Floats:
     """The mean label under each pixel, rows and columns in the given order; NaN where nothing was observed.
 
-    At most ``max_pixels`` pixels a side: several items share a pixel when there are more of them.
+    At most ``max_pixels`` pixels a side: several items share a pixel when there are more of them. With ``zeros``
+    what is not listed counts as zero, so that a pixel shows the mean over all its pairs.
     """
     shape = tuple(sample.shape[position] for position in positions)
-    at, size = [], []
+    at, size, shared = [], [], []
     for side, position in enumerate(positions):
         rank = np.arange(shape[side])
         if items is not None:
             rank = np.empty(shape[side], dtype=np.int64)
             rank[items[side]] = np.arange(shape[side])
         n_pixels = min(shape[side], max_pixels)
-        at.append((rank * n_pixels // max(shape[side], 1))[sample.codes[position]])
+        pixels = rank * n_pixels // max(shape[side], 1)
+        at.append(pixels[sample.codes[position]])
+        shared.append(np.bincount(pixels, minlength=n_pixels))
         size.append(n_pixels)
     flat = at[0] * size[1] + at[1]
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
     count = np.bincount(flat, weights, minlength=size[0] * size[1])
     total = np.bincount(flat, weights * labels, minlength=size[0] * size[1])
+    if zeros:
+        count = np.outer(shared[0], shared[1]).ravel().astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         return (total / count).reshape(size[0], size[1])
 

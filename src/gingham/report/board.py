@@ -18,14 +18,27 @@ MAX_PIXELS = 2000  # pixels a side; more items than that share pixels
 
 
 def board(
-    posterior: Posterior, sample: Sample, shown: list[Ints], positions: tuple[int, int], relation: int
+    posterior: Posterior,
+    sample: Sample,
+    shown: list[Ints],
+    positions: tuple[int, int],
+    relation: int,
+    zeros: bool = False,
+    logarithmic: bool = False,
 ) -> dict[str, Any]:
-    """Both pictures, the order of items, and the borders of clusters."""
+    """Both pictures, the order of items, and the borders of clusters.
+
+    ``zeros``: what is not listed counts as zero. ``logarithmic``: colours follow ln(1 + value), for counts.
+    """
     layout = arrange(posterior, positions, relation)
-    values = picture(sample, layout.items, positions, MAX_PIXELS)
-    before = picture(sample, None, positions, MAX_PIXELS)
+    values = picture(sample, layout.items, positions, MAX_PIXELS, zeros)
+    before = picture(sample, None, positions, MAX_PIXELS, zeros)
+    if logarithmic:
+        values, before = np.log1p(values), np.log1p(before)
     low, high = _range(values, before)
     return {
+        "logarithmic": logarithmic,
+        "holes": bool(np.isnan(before).any()),
         "rows": values.shape[0],
         "columns": values.shape[1],
         "low": low,

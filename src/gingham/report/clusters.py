@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from gingham.arrays import Floats
 from gingham.data import OneHot, Sample
+from gingham.data.features import Moments
+from gingham.data.graphs import PairSample
 from gingham.plots.arrange import arrange, cell_table
 from gingham.posterior import Posterior
 from gingham.report.items import Shown, rounded
@@ -24,15 +27,19 @@ def clusters(own: Shown, other: Shown, sample: Sample, position: int) -> list[di
     counts = sample.counts(position)
     weight = np.log1p(counts[own.chosen])
     share = assign / np.maximum(assign.sum(axis=0), 1e-300)
-    typical = share.T @ own.profile  # what a member gets, on average
-    usual = own.profile.mean(axis=0)
     other_mass = np.asarray(other.assign, dtype=np.float64).mean(axis=0)
+    if own.laws is None:
+        typical = share.T @ own.profile  # what a member gets, on average
+        distance = typical - own.profile.mean(axis=0)
+    else:
+        typical = own.laws.argmax(axis=2)
+        distance = np.abs(own.laws - np.tensordot(mass, own.laws, axes=(0, 0))).sum(axis=2) / 2  # total variation
     found = []
     for c in range(assign.shape[1]):
         score = assign[own.chosen, c] * weight
         members = np.argsort(-score, kind="stable")[:MEMBERS]
         belongs = [int(p) for p in members if assign[own.chosen[p]].argmax() == c]
-        difference = np.where(other_mass > 1e-6, typical[c] - usual, 0.0)
+        difference = np.where(other_mass > 1e-6, distance[c], 0.0)
         order = np.argsort(-np.abs(difference) * np.sqrt(other_mass), kind="stable")[:MARKS]
         found.append(
             {
@@ -54,29 +61,45 @@ def clusters(own: Shown, other: Shown, sample: Sample, position: int) -> list[di
     return found
 
 
-def cells(posterior: Posterior, sample: Sample, positions: tuple[int, int], relation: int) -> dict[str, Any]:
-    """Answer, amount of data and observed mean of each cell of two modes, clusters in the order shown."""
+def cells(
+    posterior: Posterior,
+    sample: Sample,
+    positions: tuple[int, int],
+    relation: int,
+    laws: Floats | None = None,
+    zeros: bool = False,
+) -> dict[str, Any]:
+    """Answer, amount of data and observed mean of each cell of two modes, clusters in the order shown.
+
+    Where labels are names (``laws``), answer and mean are the most probable and the commonest label.
+    """
     layout = arrange(posterior, positions, relation)
-    table = cell_table(posterior, positions, relation)
+    table = cell_table(posterior, positions, relation) if laws is None else laws.argmax(axis=2).astype(np.float64)
     used = [
         [int(c) for c in order if posterior.mass[posterior.structure.factors[relation][p]][c] * n >= 0.5][:MAX_SIDE]
         for order, p, n in zip(layout.clusters, positions, (sample.shape[p] for p in positions))
     ]
-    counts, means = _observed(posterior, sample, positions, relation)
+    counts, means = _observed(posterior, sample, positions, relation, laws is not None)
+    if zeros and not isinstance(sample, PairSample):  # a graph counts its absent pairs itself
+        sizes = [posterior.mass[posterior.structure.factors[relation][p]] * sample.shape[p] for p in positions]
+        means = counts / np.maximum(np.outer(sizes[0], sizes[1]), 1e-300)
     pick = np.ix_(used[0], used[1])
+    shown = table[pick]
     return {
         "rows": used[0],
         "columns": used[1],
-        "answer": rounded(table[pick]),
+        "answer": rounded(shown),
         "count": rounded(counts[pick]),
         "mean": rounded(means[pick]),
+        "low": float(shown.min()) if shown.size else 0.0,
+        "high": float(shown.max()) if shown.size else 1.0,
     }
 
 
-def _observed(posterior: Posterior, sample: Sample, positions: tuple[int, int], relation: int) -> tuple[Any, Any]:
-    """Weight and mean label of each cell of two modes, both of shape (m_row, m_column)."""
-    from gingham.data.features import Moments
-
+def _observed(
+    posterior: Posterior, sample: Sample, positions: tuple[int, int], relation: int, named: bool
+) -> tuple[Any, Any]:
+    """Weight and mean (or commonest) label of each cell of two modes, both of shape (m_row, m_column)."""
     features = OneHot(sample.alphabet.size) if sample.alphabet is not None else Moments(1)
     statistics = posterior.statistics(sample, relation, features)
     others = tuple(axis for axis in range(statistics.ndim - 1) if axis not in positions)
@@ -84,7 +107,10 @@ def _observed(posterior: Posterior, sample: Sample, positions: tuple[int, int], 
     if positions[0] > positions[1]:
         statistics = np.swapaxes(statistics, 0, 1)
     if sample.alphabet is not None:
-        counts, sums = statistics.sum(-1), statistics @ sample.alphabet.numbers
+        counts = statistics.sum(-1)
+        if named:
+            return counts, np.where(counts > 0, statistics.argmax(-1), np.nan)
+        sums = statistics @ sample.alphabet.numbers
     else:
         counts, sums = statistics[..., 0], statistics[..., 1]
     with np.errstate(invalid="ignore", divide="ignore"):

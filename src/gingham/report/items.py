@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from gingham.data import Mode, Sample
 
 NEIGHBOURS = 6
 PREDICTIONS = 6
+CANDIDATES = 24  # partners that the model itself is asked about
 MEMBERSHIPS = 4
 
 
@@ -27,8 +29,10 @@ class Shown:
     mode : Mode
     assign : array of shape (n_items, n_clusters)
     profile : array of shape (n_items, m_other)
-        What an item gets from each cluster of the other mode.
+        What an item gets from each cluster of the other mode (the position of a label, where labels are names).
     points : array of shape (n_items, 2)
+    laws : array of shape (m, m_other, |Y|) or None
+        Where labels are names: how probable each is in each cell.
     """
 
     chosen: Ints
@@ -36,6 +40,10 @@ class Shown:
     assign: Floats
     profile: Floats
     points: Floats
+    laws: Floats | None = None
+
+
+Predictor = Callable[[Ints, Ints], Floats]  # predictions for pairs of codes, of the own and of the other mode
 
 
 def shown_items(sample: Sample, position: int, max_items: int) -> Ints:
@@ -46,15 +54,29 @@ def shown_items(sample: Sample, position: int, max_items: int) -> Ints:
     return np.sort(np.argsort(-counts, kind="stable")[:max_items])
 
 
-def items(own: Shown, other: Shown, sample: Sample, position: int, other_position: int) -> dict[str, Any]:
-    """Columns of facts on the shown items of one mode."""
+def items(
+    own: Shown,
+    other: Shown,
+    sample: Sample,
+    position: int,
+    other_position: int,
+    predict: Predictor | None = None,
+    zeros: bool = False,
+) -> dict[str, Any]:
+    """Columns of facts on the shown items of one mode; ``predict`` is the model's own word on pairs."""
     chosen = own.chosen
     counts = sample.counts(position)[chosen]
     labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     sums = np.bincount(sample.codes[position], weights * labels, minlength=own.mode.n_items)[chosen]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(counts > 0, sums / counts, np.nan)
+    means: Floats
+    if zeros:
+        means = sums / max(sample.shape[other_position], 1)
+    elif own.laws is not None and sample.label_codes is not None:
+        means = commonest(sample, position, sample.label_codes, (own.mode.n_items, own.laws.shape[2]))[chosen]
+    else:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = np.where(counts > 0, sums / counts, np.nan)
     assign = np.asarray(own.assign[chosen], dtype=np.float64)
     best = np.argsort(-assign, axis=1, kind="stable")[:, :MEMBERSHIPS]
     share = np.take_along_axis(assign, best, axis=1)
@@ -66,15 +88,25 @@ def items(own: Shown, other: Shown, sample: Sample, position: int, other_positio
         "shares": rounded(share, 3),
         "profile": rounded(own.profile[chosen]),
         "near": neighbours(own).tolist(),
-        "best": predictions(own, other, sample, position, other_position),
+        "best": predictions(own, other, sample, position, other_position, predict),
         "x": rounded(own.points[chosen, 0]),
         "y": rounded(own.points[chosen, 1]),
     }
 
 
+def commonest(sample: Sample, position: int, labels: Ints, shape: tuple[int, int]) -> Floats:
+    """The commonest label of each item, as its position in the alphabet; NaN where there is none."""
+    flat = sample.codes[position].astype(np.int64) * shape[1] + labels
+    table = np.bincount(flat, sample.weights, minlength=shape[0] * shape[1]).reshape(shape)
+    return np.where(table.sum(axis=1) > 0, table.argmax(axis=1), np.nan)
+
+
 def neighbours(own: Shown) -> Ints:
-    """Places of the items with the most similar profiles, nearest first, shape (n_shown, ≤ NEIGHBOURS)."""
-    points = own.profile[own.chosen]
+    """Places of the items with the most similar profiles, nearest first, shape (n_shown, ≤ NEIGHBOURS).
+
+    Where labels are names, profiles have no distances, and memberships are compared.
+    """
+    points = own.profile[own.chosen] if own.laws is None else np.asarray(own.assign[own.chosen], dtype=np.float64)
     k = min(NEIGHBOURS, len(points) - 1)
     if k < 1:
         return np.zeros((len(points), 0), dtype=np.int64)
@@ -84,8 +116,14 @@ def neighbours(own: Shown) -> Ints:
     return np.asarray(rest, dtype=np.int64)
 
 
-def predictions(own: Shown, other: Shown, sample: Sample, position: int, other_position: int) -> list[list[Any]]:
-    """For each item, [place, prediction] of the highest predictions among partners it was not observed with."""
+def predictions(
+    own: Shown, other: Shown, sample: Sample, position: int, other_position: int, predict: Predictor | None = None
+) -> list[list[Any]]:
+    """For each item, [place, prediction] of the highest predictions among partners it was not observed with.
+
+    Where labels are names, [place, label, probability] of the surest ones. With ``predict`` the candidates that
+    the cells put first are ordered anew by the model's own predictions.
+    """
     place = np.full(own.mode.n_items, -1)
     place[own.chosen] = np.arange(len(own.chosen))
     partner = np.full(other.mode.n_items, -1)
@@ -93,21 +131,51 @@ def predictions(own: Shown, other: Shown, sample: Sample, position: int, other_p
     rows, columns = place[sample.codes[position]], partner[sample.codes[other_position]]
     inside = (rows >= 0) & (columns >= 0)
     rows, columns = rows[inside], columns[inside]
+    if own.mode is other.mode:  # nobody meets himself
+        alone = np.arange(len(own.chosen))
+        rows, columns = np.concatenate([rows, alone]), np.concatenate([columns, alone])
     order = np.argsort(rows, kind="stable")
     rows, columns = rows[order], columns[order]
     assign = np.asarray(other.assign[other.chosen], dtype=np.float64).T
     result: list[list[Any]] = []
-    k = min(PREDICTIONS, assign.shape[1])
-    for start in range(0, len(own.chosen), 500):
-        stop = min(start + 500, len(own.chosen))
-        scores = own.profile[own.chosen[start:stop]] @ assign
+    k = min(PREDICTIONS if predict is None else CANDIDATES, assign.shape[1])
+    step = 500 if own.laws is None else max(1, 500 // own.laws.shape[2])
+    for start in range(0, len(own.chosen), step):
+        stop = min(start + step, len(own.chosen))
+        labels: Ints | None = None
+        scores: Floats
+        if own.laws is None:
+            scores = own.profile[own.chosen[start:stop]] @ assign
+        else:
+            scores, labels = _surest(own.assign[own.chosen[start:stop]], own.laws, assign)
         seen = slice(*np.searchsorted(rows, [start, stop]))
         scores[rows[seen] - start, columns[seen]] = -np.inf
         top = np.argpartition(-scores, k - 1, axis=1)[:, :k]
-        for row, places in zip(scores, top):
-            best = places[np.argsort(-row[places], kind="stable")]
-            result.append([[int(p), float(f"{row[p]:.4g}")] for p in best if np.isfinite(row[p])])
+        if predict is not None and labels is None:
+            _rescore(scores, top, own.chosen[start:stop], other.chosen, predict)
+        for at, (row, places) in enumerate(zip(scores, top)):
+            best = [int(p) for p in places[np.argsort(-row[places], kind="stable")] if np.isfinite(row[p])]
+            names = [[]] * len(best) if labels is None else [[int(labels[at, p])] for p in best]
+            result.append([[p, *name, float(f"{row[p]:.4g}")] for p, name in zip(best[:PREDICTIONS], names)])
     return result
+
+
+def _surest(assign: Any, laws: Floats, partners: Floats) -> tuple[Floats, Ints]:
+    """Probability and position of the most probable label of each pair, two arrays (n, n_partners)."""
+    m, m_other, size = laws.shape
+    own = np.asarray(assign, dtype=np.float64) @ laws.reshape(m, m_other * size)
+    law = np.einsum("njy,jp->nyp", own.reshape(len(own), m_other, size), partners, optimize=True)
+    return law.max(axis=1), law.argmax(axis=1)
+
+
+def _rescore(scores: Floats, top: Ints, own: Ints, other: Ints, predict: Predictor) -> None:
+    """Put the model's own predictions in the place of the candidates' scores."""
+    rows = np.repeat(np.arange(len(top)), top.shape[1])
+    columns = top.ravel()
+    open_pairs = np.isfinite(scores[rows, columns])
+    rows, columns = rows[open_pairs], columns[open_pairs]
+    if len(rows):
+        scores[rows, columns] = predict(own[rows], other[columns])
 
 
 def rounded(values: Any, digits: int = 4) -> Any:

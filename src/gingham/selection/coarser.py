@@ -8,12 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from gingham.cells import Mass
 from gingham.certificates import certify
+from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.solvers import coarsen
 from gingham.solvers.coarsen import Rung
+from gingham.solvers.degrees import DegreeModel
+from gingham.solvers.graph import answered
+from gingham.solvers.graph_fit import graph_problem, search_problem
+from gingham.solvers.merging import merge_greedily
+from gingham.solvers.partition import compact, finder
+from gingham.starts import from_labels
+from gingham.starts_counts import merge as merge_counts
 
 
 def prune(model: Any, least: float = 0.5) -> Any:
@@ -115,4 +124,35 @@ def _posterior(model: Any) -> Posterior:
 def _with(model: Any, posterior: Posterior) -> Any:
     new = copy(model)
     new.posterior_ = posterior
+    return new
+
+
+def simplify_graph(model: Any, sample: PairSample, n_clusters: int | None = None) -> Any:
+    """A coarser clustering of a graph: clusters merged to a number, or while the description length falls."""
+    problem = graph_problem(sample, model.posterior_.cells[0], float(model.beta_))
+    search = finder(search_problem(problem), model.backend)
+    labels, k = compact(model.labels_)
+    labels, k = compact(merge_greedily(search.blocks(labels, k), search.code, n_clusters)[labels])
+    new = _with(model, answered(problem, from_labels(problem, [labels], [k]))[0])
+    if model.degree_model_ is not None:
+        new.degree_model_ = DegreeModel.of(sample, labels, k)
+    return new
+
+
+def simplify_counts(model: Any, n_clusters: Sequence[int]) -> Any:
+    """Coarser blocks of counts: row clusters, then column clusters, merged where least information is lost."""
+    if model.column_memberships_ is None:
+        raise GinghamError("Columns were left by themselves: fit with column clusters, or with fewer row clusters.")
+    new = copy(model)
+    table, memberships = model.blocks_, [model.row_memberships_, model.column_memberships_]
+    for axis, wanted in enumerate(n_clusters):
+        turned = np.ascontiguousarray(table if axis == 0 else table.T)
+        into = np.eye(min(wanted, len(turned)))[merge_counts(turned, np.arange(len(turned)), min(wanted, len(turned)))]
+        table = into.T @ table if axis == 0 else table @ into
+        memberships[axis] = memberships[axis] @ into
+    new.blocks_, (new.row_memberships_, new.column_memberships_) = table, memberships
+    new.row_labels_, new.column_labels_ = (q.argmax(axis=1) for q in memberships)
+    before = model.information_
+    new.information_ = -float(Mass().envelope(table[..., None]).sum() / table.sum())
+    new.information_kept_ = model.information_kept_ * (new.information_ / before if before > 0 else 1.0)
     return new

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.cells import TableLoss
-from gingham.data import Mode, Sample
+from gingham.data import Sample
+from gingham.data.features import evaluate
 from gingham.posterior import Posterior
-from gingham.structure import Structure
 
 
 def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> tuple[float, float]:
@@ -20,10 +19,11 @@ def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample)
     ``codes`` number the items as the posterior does, −1 where it has not seen them; ``sample`` has the labels
     and weights of the same rows.
     """
-    placed = tuple(np.where(code < 0, len(q), code).astype(np.int32) for code, q in zip(codes, posterior.assign))
-    wide = _with_unseen(posterior)
-    gibbs = wide.gibbs_loss(replace(sample, modes=wide.structure.columns(), codes=placed, _layouts={}))
-    return gibbs, float(np.average(prediction_losses(posterior, codes, sample), weights=sample.weights))
+    cell = posterior.cells[0]
+    coef = posterior._contract(codes, cell.coef(posterior.answers[0]), 0)  # E_Q of ⟨coef, t(y)⟩ is linear in coef
+    gibbs = np.einsum("ek,ek->e", coef, evaluate(cell.features, sample.labels, sample.label_codes))
+    predicted = prediction_losses(posterior, codes, sample)
+    return float(np.average(gibbs, weights=sample.weights)), float(np.average(predicted, weights=sample.weights))
 
 
 def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> Floats:
@@ -38,10 +38,3 @@ def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sampl
         return squares
     probabilities = posterior.predict_distribution(codes)[np.arange(len(labels)), sample.label_codes]
     return -np.log(np.maximum(probabilities, 1e-300))
-
-
-def _with_unseen(posterior: Posterior) -> Posterior:
-    """The posterior with one more item in each mode, whose memberships are the masses."""
-    modes = tuple(Mode(mode.name, np.arange(mode.n_items + 1)) for mode in posterior.structure.modes)
-    assign = tuple(np.vstack([q, mass]) for q, mass in zip(posterior.assign, posterior.mass))
-    return replace(posterior, structure=Structure(modes, posterior.structure.factors), assign=assign)

@@ -17,6 +17,7 @@ from gingham.errors import GinghamError
 from gingham.kernels import make_board
 from gingham.problem import Objective, Problem
 from gingham.solvers.concave import Concave
+from gingham.solvers.keeping import once
 from gingham.solvers.loop import Trace
 from gingham.solvers.sweep import Sweep
 from gingham.starts import from_labels
@@ -94,7 +95,9 @@ class CountSolver:
         self, counts: sparse.csr_array, n_clusters: tuple[int, int | None], rng: np.random.Generator
     ) -> tuple[Ints, Ints]:
         if isinstance(self.start, str):
-            return start_labels(self.start, counts, n_clusters, rng)
+            name = self.start
+            found = once(lambda: {"labels": start_labels(name, counts, n_clusters, rng)}, rng)["labels"]
+            return found[0].copy(), found[1].copy()
         labels = []
         for given, n, m, side in zip(self.start, counts.shape, n_clusters, ("rows", "columns")):
             given = np.arange(n) if m is None else np.asarray(given)

@@ -20,6 +20,7 @@ from gingham.kernels import BACKENDS, on_device, project_cost, row_blocks
 from gingham.kernels.graph import BERNOULLI, QUADRATIC
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem, information_terms
+from gingham.solvers.keeping import Memory, of_random
 from gingham.solvers.loop import Solution, fixed_point
 from gingham.solvers.moves import HardMoves
 from gingham.solvers.neighbours import Neighbours, neighbours, weighted_pairs
@@ -58,7 +59,9 @@ class NodeWise:
             )  # fmt: skip
             return answered(problem, replace(posterior, assign=(assign,)))
 
-        return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+        return fixed_point(
+            sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report, memory=of_random(rng)
+        )
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,10 @@ class Damped:
             step[0] = 1.0
             return posterior, before
 
-        return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+        memory = Memory(lambda: step[0], lambda value: step.__setitem__(0, value))
+        return fixed_point(
+            sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report, memory=memory
+        )
 
 
 @dataclass(frozen=True)
@@ -130,7 +136,9 @@ class Sweep:
             labels = moves.improve(posterior.labels[0], k, rng, n_sweeps=1)
             return answered(problem, replace(posterior, assign=(np.eye(k)[labels],)))
 
-        return fixed_point(sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report)
+        return fixed_point(
+            sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report, memory=of_random(rng)
+        )
 
 
 def hard_moves(problem: Problem, sample: PairSample, kernel: Any) -> HardMoves:

@@ -19,6 +19,7 @@ from gingham.problem import Objective, Problem
 from gingham.solvers.duplicates import without_duplicates
 from gingham.solvers.graph import Damped, NodeWise, Sweep, answered, pair_sample
 from gingham.solvers.iclust import Iclust
+from gingham.solvers.keeping import once
 from gingham.solvers.loop import Callback, Solution, Trace, best_of
 from gingham.solvers.partition import DIMENSIONS, MOST_CLUSTERS, Partition, compact, finder, spectral_labels
 from gingham.starts import FIRMNESS, from_labels, from_posterior
@@ -95,6 +96,9 @@ class GraphSearch:
             yield from_labels(problem, [found.labels], [self.n_clusters or found.n_clusters], firmness)
 
     def _partition(self, problem: Problem, restart: int, rng: np.random.Generator) -> Partition:
+        return Partition(**once(lambda: vars(self._searched(problem, restart, rng)), rng))
+
+    def _searched(self, problem: Problem, restart: int, rng: np.random.Generator) -> Partition:
         coarse = search_problem(problem)
         search = finder(coarse, self.backend, self.degree_correction)
         sample = pair_sample(coarse, "The search")

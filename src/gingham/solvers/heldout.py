@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from sklearn.model_selection import KFold
@@ -11,6 +12,7 @@ from sklearn.model_selection import KFold
 from gingham.arrays import Floats, Ints
 from gingham.data.views import Matrix, rows_of
 from gingham.errors import GinghamError
+from gingham.solvers.keeping import once
 from gingham.solvers.multiview import Method, Settings, max_components, mean_correlations, represent, solve
 from gingham.solvers.viewkernels import Kernel
 
@@ -60,10 +62,12 @@ def choose(
             f"Choosing ridge or n_components needs 2 to n/2 folds with 2 objects or more each: cv={cv}, {n} objects. "
             "Give both ridge and n_components, or more objects."
         )
-    folds = [
-        _heldout_correlations(views, kernels, candidates, n_components, settings, method, train, test)
-        for train, test in KFold(cv, shuffle=True, random_state=settings.seed).split(np.empty(n))
-    ]
+
+    def fold(train: Ints, test: Ints) -> dict[str, Floats]:
+        return {"held": _heldout_correlations(views, kernels, candidates, n_components, settings, method, train, test)}
+
+    split = KFold(cv, shuffle=True, random_state=settings.seed).split(np.empty(n))
+    folds = [once(partial(fold, train, test))["held"] for train, test in split]
     width = min(held.shape[1] for held in folds)  # a smaller fold may have fewer components
     mean = np.mean([held[:, :width] for held in folds], axis=0)
     if n_components is not None:

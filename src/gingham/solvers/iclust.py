@@ -14,6 +14,7 @@ from gingham.data.graphs import PairSample
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem, information_terms
 from gingham.solvers.graph import answered, pair_sample
+from gingham.solvers.keeping import Memory
 from gingham.solvers.loop import Solution, fixed_point
 from gingham.solvers.neighbours import weighted_pairs
 from gingham.solvers.schedule import Constant
@@ -67,7 +68,10 @@ class Iclust:
             step[0] = 1.0
             return posterior, before
 
-        solution = fixed_point(sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report)
+        memory = Memory(lambda: step[0], lambda value: step.__setitem__(0, value))
+        solution = fixed_point(
+            sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report, memory=memory
+        )
         return replace(solution, posterior=answered(problem, solution.posterior)[0])
 
 

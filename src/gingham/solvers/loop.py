@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from gingham.arrays import Floats
 from gingham.errors import InterruptedWarning
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem
+from gingham.solvers.keeping import Memory, begin_run
 from gingham.solvers.schedule import Schedule
 
 
@@ -59,29 +59,31 @@ class Solution:
         return len(self.trace.factors)
 
 
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """Where a run of the loop stands, so that another process can go on from there."""
-
-    solution: Solution
-    finished: bool
-
-
-class Keeper(Protocol):
-    """Remembers the runs of the loop within one fit, in the order in which they begin."""
-
-    def begin(self) -> int:
-        """The number of the run that begins."""
-
-    def recall(self, run: int, start: Posterior) -> Kept | None:
-        """What is known of a run from an earlier process."""
-
-    def keep(self, run: int, kept: Kept) -> None:
-        """Note where a run stands; called after every sweep."""
+def posterior_state(posterior: Posterior) -> dict[str, Any]:
+    """What a run changes of its posterior, whatever its kind: all but structure and cells, to the last bit."""
+    fixed = ("structure", "cells")
+    values = {field.name: getattr(posterior, field.name) for field in fields(posterior) if field.name not in fixed}
+    known = {name: vars(posterior)[name] for name in ("mass", "information") if name in vars(posterior)}
+    return {"values": values, "known": known}
 
 
-# Set by who wants checkpoints; sweeps are deterministic, so a run that goes on ends where it would have ended.
-KEEPER: ContextVar[Keeper | None] = ContextVar("KEEPER", default=None)
+def posterior_from(start: Posterior, state: dict[str, Any]) -> Posterior:
+    """The posterior that `posterior_state` described, with the structure and cells of a start."""
+    posterior = replace(start, **state["values"])
+    vars(posterior).update(state["known"])
+    return posterior
+
+
+def objective_state(objective: Objective) -> dict[str, Any]:
+    """The terms of an objective, and which kind it is."""
+    values = {field.name: getattr(objective, field.name) for field in fields(objective)}
+    return {"kind": type(objective).__name__, "values": values}
+
+
+def objective_from(state: dict[str, Any]) -> Objective:
+    every: list[type[Objective]] = [Objective, *Objective.__subclasses__()]
+    kinds = {kind.__name__: kind for kind in every}
+    return kinds[state["kind"]](**state["values"])
 
 
 class Step(Protocol):
@@ -98,28 +100,37 @@ def fixed_point(
     tol: float = 1e-6,
     max_iter: int = 200,
     report: Callable[[int, float, Objective], None] | None = None,
+    memory: Memory | None = None,
 ) -> Solution:
     """Repeat a sweep until the objective changes by less than ``tol``, relatively.
 
-    Ctrl-C ends the loop; the best posterior so far is returned, marked as interrupted.
+    Ctrl-C ends the loop; the best posterior so far is returned, marked as interrupted. ``memory`` is what the
+    sweeps remember beside the posterior, where a checkpoint must hold it.
     """
-    keeper = KEEPER.get()
-    at = keeper.begin() if keeper is not None else 0
-    kept = keeper.recall(at, start) if keeper is not None else None
-    if kept is not None and kept.finished:
-        return kept.solution
-    posterior: Posterior = start if kept is None else kept.solution.posterior
-    factors = [] if kept is None else list(kept.solution.trace.factors)
-    objectives = [] if kept is None else list(kept.solution.trace.objectives)
-    objective = objectives[-1] if objectives else None
+    run = begin_run()
+    posterior: Posterior = start
+    factors: list[float] = []
+    objectives: list[Objective] = []
     converged = interrupted = False
+    if run.known is not None:
+        posterior = posterior_from(start, run.known["posterior"])
+        factors = list(run.known["factors"])
+        objectives = [objective_from(state) for state in run.known["objectives"]]
+        converged = run.known["converged"]
+        if memory is not None:
+            memory.set(run.known["memory"])
 
-    def so_far(finished: bool) -> Kept:
-        trace = Trace(tuple(factors), tuple(objectives))
-        return Kept(Solution(posterior, objectives[-1], trace, converged), finished)
+    def so_far() -> dict[str, Any]:
+        return {
+            "posterior": posterior_state(posterior),
+            "factors": list(factors),
+            "objectives": [objective_state(objective) for objective in objectives],
+            "converged": converged,
+            "memory": None if memory is None else memory.get(),
+        }
 
     try:
-        for iteration in range(len(objectives), max_iter):
+        for iteration in range(len(objectives), 0 if run.finished else max_iter):
             factor = schedule.factor(iteration)
             posterior, objective = step(posterior, factor)
             factors.append(factor)
@@ -130,15 +141,14 @@ def fixed_point(
                 converged = settled(objectives, tol)
                 if converged:
                     break
-            if keeper is not None:
-                keeper.keep(at, so_far(finished=False))
+            run.keep(so_far)
     except KeyboardInterrupt:
         interrupted = True
-    if keeper is not None and objectives:
-        keeper.keep(at, so_far(finished=not interrupted))
-    if objective is None:  # nothing was done: the start is the best so far
-        posterior, objective = start, Objective((float("nan"),), (float("nan"),), (0.0,))
-    return Solution(posterior, objective, Trace(tuple(factors), tuple(objectives)), converged, interrupted)
+    if objectives and not run.finished:
+        run.keep(so_far, finished=not interrupted, now=interrupted)
+    # Where nothing was done, the start is the best so far.
+    last = objectives[-1] if objectives else Objective((float("nan"),), (float("nan"),), (0.0,))
+    return Solution(posterior, last, Trace(tuple(factors), tuple(objectives)), converged, interrupted)
 
 
 def settled(objectives: Sequence[Objective], tol: float) -> bool:

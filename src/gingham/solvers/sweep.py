@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,8 @@ from gingham.errors import GinghamError
 from gingham.kernels import Board, board_cost, make_board, size_cost, sweep
 from gingham.posterior import Posterior, check_table, label_features
 from gingham.problem import Objective, Problem
-from gingham.solvers.loop import Solution, Trace
+from gingham.solvers.keeping import begin_run, of_random
+from gingham.solvers.loop import Solution, Trace, objective_from, objective_state
 from gingham.starts import from_labels
 
 Report = Callable[[int, float, Objective], None]
@@ -64,8 +66,25 @@ class Sweep:
 
         objectives = [objective()]
         converged = interrupted = False
+        run, random = begin_run(), of_random(rng)
+        moved = (board.labels, board.sizes, board.fine, board.coarse)  # what sweeps change, in place
+        if run.known is not None:
+            for array, known in zip(moved, run.known["board"]):
+                array[...] = known
+            objectives = [objective_from(state) for state in run.known["objectives"]]
+            converged = run.known["converged"]
+            random.set(run.known["random"])
+
+        def so_far() -> dict[str, Any]:
+            return {
+                "board": [array.copy() for array in moved],
+                "objectives": [objective_state(o) for o in objectives],
+                "converged": converged,
+                "random": random.get(),
+            }
+
         try:
-            for iteration in range(self.max_iter):
+            for iteration in range(len(objectives) - 1, 0 if run.finished else self.max_iter):
                 before = board.labels.copy()
                 sweep(board, rng.permutation(items), beta, self.price, self.backend)
                 objectives.append(objective())
@@ -74,8 +93,11 @@ class Sweep:
                 if (board.labels != before).sum() <= self.tol * len(items):
                     converged = True
                     break
+                run.keep(so_far)
         except KeyboardInterrupt:
             interrupted = True
+        if not run.finished:
+            run.keep(so_far, finished=not interrupted, now=interrupted)
         done = tuple(objectives[1:]) or (objectives[0],)
         return Descent(Trace((1.0,) * len(done), done), converged, interrupted)
 

@@ -10,7 +10,7 @@ function boardPanel(panel) {
     el("button", { type: "button", onclick: () => zoom(1.6), "aria-label": "Zoom in" }, "+"),
     el("button", { type: "button", onclick: () => zoom(1 / 1.6), "aria-label": "Zoom out" }, "−"),
     el("button", { type: "button", onclick: () => { view = null; draw(); } }, "All")), stage,
-    el("p", { class: "legend" }, number(b.low), swatch, number(b.high), el("span", {}, `${data.label}; grey: not observed.`)), readout);
+    el("p", { class: "legend" }, label(plainly(b.low)), swatch, label(plainly(b.high)), el("span", {}, b.holes ? `${data.label}; grey: ${data.words.unseen}.` : data.label)), readout);
   let kind = "reordered", view = null, cross = null, drag = null;
   const source = {}, painted = {};
   const merged = [rows < data.modes[0].n_items, columns < data.modes[1].n_items];
@@ -74,9 +74,9 @@ function boardPanel(panel) {
   }
   function read(row, column) {
     const r = who(0, row, rows), c = who(1, column, columns), v = source[kind] ? source[kind][row * columns + column] : 0;
-    const seen = v ? `observed ${label(b.low + (v - 1) / 254 * (b.high - b.low))}` : "not observed";
+    const value = b.low + (v - 1) / 254 * (b.high - b.low), seen = !v || (v === 1 && b.low === 0 && data.words.unseen !== "not observed") ? data.words.unseen : `${data.words.observed} ${label(plainly(value))}`;
     const i = data.cells.rows.indexOf(r.cluster), j = data.cells.columns.indexOf(c.cluster);
-    const answer = i >= 0 && j >= 0 ? `cell (${clusterName(0, r.cluster)}, ${clusterName(1, c.cluster)}) answers ${label(data.cells.answer[i][j])}` : "";
+    const answer = i >= 0 && j >= 0 ? `cell (${clusterName(0, r.cluster)}, ${clusterName(1, c.cluster)}) ${data.words.answers} ${label(data.cells.answer[i][j])}` : "";
     return [r.text, c.text, [seen, answer].filter(Boolean).join("; ")].join("\n");
   }
   function at(event) {

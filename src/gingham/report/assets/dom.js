@@ -14,7 +14,8 @@ function el(tag, attributes, ...children) {
 }
 const number = (v, digits = 4) => v === null || v === undefined ? "–" : Math.abs(v) >= 10000 ? Math.round(v).toLocaleString("en") : String(Number(v.toPrecision(digits)));
 const label = (v) => data.label_names && v !== null && v !== undefined ? data.label_names[Math.max(0, Math.min(data.label_names.length - 1, Math.round(v)))] : number(v);
-const clusterName = (side, c) => `${data.modes[side].name} ${c + 1}`;
+const clusterName = (side, c) => data.modes[side].cluster_names ? data.modes[side].cluster_names[c] : `${data.modes[side].name} ${c + 1}`;
+const sides = data.same ? [0] : [0, 1]; // a graph has one kind of item
 const itemName = (side, place) => data.modes[side].items.names[place];
 const bdi = (text) => el("bdi", {}, text);
 const tip = document.getElementById("tip");
@@ -34,7 +35,8 @@ function colour(t) {
   const [a, b] = [stops[k], stops[k + 1]].map((s) => [1, 3, 5].map((i) => parseInt(s.slice(i, i + 2), 16)));
   return a.map((v, i) => Math.round(v + (b[i] - v) * (at - k)));
 }
-const scaled = (v) => (v - data.board.low) / ((data.board.high - data.board.low) || 1);
+const scaled = (v) => (v - data.cells.low) / ((data.cells.high - data.cells.low) || 1);
+const plainly = (v) => data.board.logarithmic ? Math.expm1(v) : v;
 const gradient = () => `linear-gradient(90deg, ${STOPS[dark() ? "dark" : "light"].join(",")})`;
 const HUES = ["#c8553d", "#2f6690", "#6a994e", "#b5838d", "#8f6bb3", "#d99b2b", "#3a9188", "#9a6a4f", "#c06090", "#5f7f3f"];
 const hue = (c) => HUES[c % HUES.length];

@@ -20,5 +20,5 @@ tabs.addEventListener("keydown", (event) => {
   select(at); tabs.children[at].focus(); event.preventDefault();
 });
 addEventListener("keydown", (event) => { if (event.key === "Escape") say(""); });
-document.getElementById("subtitle").textContent = data.modes.map((mode) => `${mode.n_items.toLocaleString("en")} ${mode.name}`).join(" × ") + `, ${data.label}`;
+document.getElementById("subtitle").textContent = sides.map((side) => data.modes[side]).map((mode) => `${mode.n_items.toLocaleString("en")} ${mode.name}`).join(" × ") + `, ${data.label}`;
 select(0);

@@ -6,13 +6,17 @@ One chain is a committee with a member per sweep. Priors are in units of the lab
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels import layers as kernel
+from gingham.solvers.keeping import begin_run
 from gingham.solvers.layers.data import EMPTY, LayerData, first_positions, strides_of
 from gingham.solvers.layers.model import Draws, spare
 
@@ -21,6 +25,9 @@ CELL_VARIANCE = 0.04  # of cells: the start, and the prior with the weight of fo
 CELL_PRIOR = 4.0
 SETTLE = 2  # sweeps with offsets only
 PER_DRAW = ("means", "offsets", "labels", "cells")
+CHANGED = (
+    "noise", "mean", "offsets", "labels", "cells", "offset_variance", "cell_variance", "residual", "n_sweeps",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,15 @@ class Chain:
         known = replace(draws, **{name: getattr(draws, name)[at : at + 1] for name in PER_DRAW})
         chain.residual = (data.labels - known.predict(data.codes).mean).astype(np.float32)
         return chain
+
+    def state(self) -> dict[str, Any]:
+        """All that sweeps change, for a checkpoint."""
+        return {**{name: deepcopy(getattr(self, name)) for name in CHANGED}, "random": self.rng.bit_generator.state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        for name in CHANGED:
+            setattr(self, name, state[name])
+        self.rng.bit_generator.state = state["random"]
 
     def sweep(self) -> None:
         if self.shape.offsets:
@@ -192,9 +208,22 @@ def run_chain(
 
 def keep(chain: Chain, n_sweeps: int, burn_in: int) -> Draws:
     """The draws of the next sweeps after the burn-in."""
-    kept = []
-    for sweep in range(n_sweeps):
+    kept: list[Draws] = []
+    run, begun = begin_run(), 0
+    if run.known is not None:
+        kept = [Draws(**draws) for draws in run.known["draws"]]
+        begun = run.known["sweeps"]
+        chain.restore(run.known["chain"])
+    for sweep in range(begun, n_sweeps):
         chain.sweep()
         if sweep >= burn_in:
             kept.append(chain.draw())
+        run.keep(partial(_so_far, chain, kept, sweep + 1), finished=sweep == n_sweeps - 1)
     return Draws.join(kept)
+
+
+def _so_far(chain: Chain, kept: Sequence[Draws], sweeps: int) -> dict[str, Any]:
+    """Where a chain stands, for a checkpoint."""
+    names = [field.name for field in fields(Draws)]
+    drawn = [{name: getattr(Draws.join(list(kept)), name) for name in names}] if kept else []
+    return {"draws": drawn, "chain": chain.state(), "sweeps": sweeps}

@@ -1,0 +1,141 @@
+"""Kill -9 while a model is saved, and while every kind of model is fitted with --resume: nothing may be lost.
+
+A child process saves one of two models over and over, or fits with checkpoints after every sweep; it is killed at a
+random moment, fifty times. After every kill the model file must be whole (one of the two models, or the old one),
+every checkpoint must be readable, and the fit that is resumed at the end must write the file of the fit that nobody
+disturbed, byte for byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tests")]
+import gingham as gg  # noqa: E402
+from common import arguments, write  # noqa: E402
+from gingham import storage  # noqa: E402
+from gingham.cli.app import run  # noqa: E402
+from gingham.cli.checkpoint import checkpoint_of  # noqa: E402
+from gingham.cli.kinds import KINDS  # noqa: E402
+from model_kinds import write_tables  # noqa: E402
+
+FORK = multiprocessing.get_context("fork")
+
+
+def killed(target, arguments: tuple, seconds: float) -> bool:
+    """Run in a child process and kill it after so many seconds; False where it came to its end before."""
+    child = FORK.Process(target=target, args=arguments)
+    child.start()
+    time.sleep(seconds)
+    alive = child.is_alive()
+    if alive:
+        os.kill(child.pid, signal.SIGKILL)
+    child.join()
+    assert child.exitcode in (0, -signal.SIGKILL), child.exitcode
+    return child.exitcode != 0
+
+
+def save_again_and_again(models: list, path: Path) -> None:
+    while True:
+        for model in models:
+            model.save(path)
+
+
+def kills_in_save(folder: Path, kills: int, rng: np.random.Generator) -> dict[str, int]:
+    """Two models of about a megabyte, saved in turn to one file."""
+    X = rng.integers(0, 20_000, (100_000, 2))
+    y = rng.integers(1, 6, len(X))
+    models, contents = [], []
+    for seed in (0, 1):
+        model = gg.CoClusteringRegressor((4, 4), beta=1.0, alphabet=range(1, 6), random_state=seed, max_iter=2)
+        models.append(model.fit(X, y))
+        model.save(folder / f"{seed}.gingham")
+        contents.append((folder / f"{seed}.gingham").read_bytes())
+    path = folder / "m.gingham"
+    models[0].save(path)
+    whole, changed, unfinished = 0, 0, 0
+    last = contents[0]
+    for _ in range(kills):
+        assert killed(save_again_and_again, (models, path), float(rng.uniform(0.0, 1.0)))
+        now = path.read_bytes()
+        whole += now in contents
+        gg.load(path)
+        changed += now != last
+        last = now
+        parts = list(folder.glob(".*.part"))  # the kill came in the middle of writing
+        unfinished += bool(parts)
+        for part in parts:
+            part.unlink()
+    return {
+        "kills": kills, "whole_files": whole, "files_that_changed_between_kills": changed, "in_mid_write": unfinished,
+        "file_bytes": len(contents[0]),
+    }  # fmt: skip
+
+
+def kills_in_fit(case, folder: Path, kills: int, rng: np.random.Generator) -> dict[str, float]:
+    """A fit with --resume, killed again and again; it begins anew whenever it has come to its end."""
+    whole, out = folder / "whole.gingham", folder / "m.gingham"
+    began = time.perf_counter()
+    assert run(case.fit(whole)) == 0
+    seconds = time.perf_counter() - began
+    began = time.perf_counter()
+    assert run(case.fit(out, "--checkpoint-every", "0")) == 0  # everything is compiled now: the time of one fit
+    seconds = min(seconds, time.perf_counter() - began)
+    expected = whole.read_bytes()
+    options = case.fit(out, "--checkpoint-every", "0", "--resume")
+    facts = {"kills": 0, "ends": 0, "checkpoints_read": 0, "old_file_whole": 0}
+    while facts["kills"] < kills:
+        dead = killed(quietly, (options,), float(rng.uniform(0.0, 1.2 * seconds)))
+        facts["kills"] += dead
+        facts["ends"] += not dead
+        facts["old_file_whole"] += dead and out.read_bytes() == expected
+        if checkpoint_of(out).exists():
+            storage.read(checkpoint_of(out))
+            facts["checkpoints_read"] += 1
+    assert run(options) == 0
+    facts["equal_at_the_end"] = out.read_bytes() == expected
+    facts["seconds_of_a_fit"] = round(seconds, 3)
+    return facts
+
+
+def quietly(options: list[str]) -> None:
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    os._exit(run(options))
+
+
+def more(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--kinds", default=",".join(KINDS))
+
+
+def main() -> None:
+    args = arguments(__doc__.split("\n")[0], "kills", more)
+    kills = 3 if args.quick else args.kills
+    rng = np.random.default_rng(args.seed)
+    results: dict = {}
+    with tempfile.TemporaryDirectory() as name:
+        results["save"] = kills_in_save(Path(name), kills, rng)
+    print("save", results["save"])
+    with tempfile.TemporaryDirectory() as name:
+        cases = write_tables(Path(name))
+        for kind in args.kinds.split(","):
+            folder = Path(name) / kind
+            folder.mkdir()
+            results[kind] = kills_in_fit(cases[kind], folder, kills, rng)
+            print(kind, results[kind])
+            write(args, settings={"kills": kills, "checkpoint_every": 0}, results=results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Several views of the same objects on the command line: components, scores, guarantees on objects set aside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from gingham.arrays import Floats, Ints
+from gingham.cells import Quadratic
+from gingham.cli.checked import fingerprint
+from gingham.cli.data import split
+from gingham.cli.opened import Asked, Drawing, Opened, Source
+from gingham.cli.tables import need_columns
+from gingham.cli.wish import Wish
+from gingham.data import Mode, Sample
+from gingham.errors import GinghamError
+from gingham.posterior import Posterior
+from gingham.report.words import SCORES
+from gingham.structure import Structure
+
+MOST_FEATURES = 300  # of a view that a page shows: those with the largest weights
+FEWEST = 20  # objects from which some are set aside without being asked
+
+
+def fit(table: pl.DataFrame, wish: Wish, model: Any, more: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Find the components; the notes to store and the facts to show."""
+    groups = groups_of(wish.axes)
+    matrices = views(table, groups)
+    share = (0.1 if table.height >= FEWEST else 0.0) if wish.holdout is None else wish.holdout
+    learn, held = split(table.height, share, wish.seed)
+    model.fit([matrix[learn] for matrix in matrices], **more)
+    notes = {
+        "items": [[str(row) for row in np.flatnonzero(learn)]],
+        "axes": ["object"],
+        "views": groups,
+        "holdout": share,
+        "fingerprint": fingerprint(table, [name for group in groups for name in group]),
+    }
+    facts: dict[str, Any] = {"objects": int(learn.sum()), "components": model.n_components_}
+    facts["correlation"] = float(np.mean(model.correlations_))
+    if held.sum() >= 3:
+        facts["held_out_objects"] = int(held.sum())
+        facts["held_out_correlation"] = model.score([matrix[held] for matrix in matrices])
+    return notes, facts
+
+
+def groups_of(axes: Sequence[str]) -> list[list[str]]:
+    """Columns of each view from "x1,x2;y1,y2": columns of one view with commas, views with semicolons."""
+    groups = [[name.strip() for name in part.split(",") if name.strip()] for part in ",".join(axes).split(";")]
+    if len(groups) < 2 or not all(groups):
+        raise GinghamError("--model pairwise needs two or more views: --axes 'x1,x2;y1,y2,y3'.")
+    return groups
+
+
+def views(table: pl.DataFrame, groups: Sequence[Sequence[str]]) -> list[Floats]:
+    """One matrix of numbers per view."""
+    for group in groups:
+        need_columns(table, group, "--axes")
+        for name in group:
+            column = table[name]
+            if not column.dtype.is_numeric() or column.null_count() or not np.isfinite(column.to_numpy()).all():
+                raise GinghamError(f"Column {name!r} of a view must hold finite numbers.")
+    return [table.select(group).to_numpy().astype(np.float64) for group in groups]
+
+
+def columns_of(model: Any) -> list[list[str]]:
+    found = model.notes_.get("views")
+    if found is None:
+        raise GinghamError("This file was not written by gingham fit: it does not know the columns of its views.")
+    return [list(group) for group in found]
+
+
+def predict(model: Any, table: pl.DataFrame, rule: str | None, proba: bool) -> pl.DataFrame:
+    """The table with the cluster of each object (its strongest component) and its mean scores."""
+    if rule is not None or proba:
+        raise GinghamError("Views predict a cluster and scores: leave --rule and --proba out.")
+    matrices = views(table, columns_of(model))
+    scores = np.mean(model.transform(matrices), axis=0)
+    columns = [pl.Series("predicted_cluster", model.predict(matrices))]
+    columns += [pl.Series(f"score_{c + 1}", scores[:, c]) for c in range(scores.shape[1])]
+    return table.with_columns(*columns)
+
+
+def reopen(model: Any, source: Source) -> OfViews:
+    groups = columns_of(model)
+    matrices = views(source.table, groups)
+    notes = model.notes_
+    names = [name for group in groups for name in group]
+    if notes.get("fingerprint") == fingerprint(source.table, names):
+        learn, held = split(source.table.height, float(notes["holdout"]), int(notes["seed"]))
+    else:  # other objects: none of them was seen
+        learn, held = np.zeros(source.table.height, bool), np.ones(source.table.height, bool)
+    return OfViews(model, groups, matrices, learn, held)
+
+
+class OfViews(Opened):
+    """Objects of the fit and objects that it has not seen."""
+
+    instead = "Components come in the order of their strength: fit again with fewer --clusters."
+
+    def __init__(self, model: Any, groups: list[list[str]], matrices: list[Floats], learn: Any, held: Any) -> None:
+        super().__init__(model)
+        self.groups, self.matrices, self.learn, self.held = groups, matrices, learn, held
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "views": len(self.groups),
+            "components": self.model.n_components_,
+            "ridge": ", ".join(f"{r:g}" for r in self.model.ridge_),
+            "correlation": round(float(np.mean(self.model.correlations_)), 4),
+        }
+
+    def errors(self) -> dict[str, float]:
+        if self.held.sum() < 3:
+            return {}
+        return {"correlation_of_views": self.model.score([matrix[self.held] for matrix in self.matrices])}
+
+    def drawing(self) -> Drawing:
+        """Objects by strongest component and its sign, features likewise by their weights, values standardised."""
+        shown = self.learn if self.learn.any() else self.held
+        matrices = [matrix[shown] for matrix in self.matrices]
+        scores = np.mean(self.model.transform(matrices), axis=0)
+        names, columns, weights = [], [], []
+        every = [name for group in self.groups for name in group]
+        several = len(set(every)) < len(every)
+        for view, (group, matrix) in enumerate(zip(self.groups, matrices)):
+            spread = matrix.std(axis=0)
+            values = (matrix - matrix.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+            coef = self.model.coef_[view]
+            weight = values.T @ scores / len(values) if coef is None else coef * spread[:, None]
+            kept = np.sort(np.argsort(-np.abs(weight).max(axis=1), kind="stable")[:MOST_FEATURES])
+            names += [f"{group[j]} (view {view + 1})" if several else group[j] for j in kept]
+            columns.append(values[:, kept])
+            weights.append(weight[kept])
+        table = np.hstack(columns)
+        size = np.where(self.model.spread_ > 0, self.model.spread_, 1.0)
+        labels = (strongest(scores / size), strongest(np.vstack(weights)))
+        titles = [f"{c + 1}{sign}" for c in range(scores.shape[1]) for sign in "+−"]
+        modes = (
+            Mode("object", np.array([str(row) for row in np.flatnonzero(shown)], dtype=object)),
+            Mode("feature", np.array(names, dtype=object)),
+        )
+        rows, places = np.divmod(np.arange(table.size), table.shape[1])
+        sample = Sample(modes, (rows.astype(np.int32), places.astype(np.int32)), table.ravel())
+        assign = tuple(np.eye(len(titles))[label] for label in labels)
+        posterior = Posterior(Structure.grid(modes), (Quadratic(),), assign, (np.zeros(0),)).refit(sample)
+        note = (
+            "Objects stand by their strongest component and its sign, features by the component they weigh most in; "
+            "values are standardised. Objects are numbered by their row in the file, from 0."
+        )
+        named = ([f"component {title}" for title in titles],) * 2
+        return Drawing(posterior, sample, "standardised value", words=SCORES, cluster_names=named, notes=(note,))
+
+    def certificates(self, asked: Asked) -> dict[str, Any]:
+        """Of the components as pairwise clusters, on objects that the fit has not seen."""
+        from gingham.certificates.clusters import certify_clusters
+
+        asked.only_own("A set of views")
+        n = int(self.held.sum())
+        if not n:
+            raise GinghamError(
+                "The components were found from these very objects, which proves nothing about others. Set some aside "
+                "with gingham fit --holdout .3, or give a file with other objects."
+            )
+        members = self.model.memberships([matrix[self.held] for matrix in self.matrices])
+        stacked = np.stack(members)  # (views, objects, components)
+        every, none = stacked.all(axis=0), ~stacked.any(axis=0)
+        share = stacked.mean(axis=1)  # (views, components)
+        chance = 1.0 - share.prod(axis=0) - (1.0 - share).prod(axis=0)
+        k = stacked.shape[2]
+        even = np.full(k, 1.0 / k)
+        found = certify_clusters(
+            even, even, 1.0 - every.mean(axis=0) - none.mean(axis=0), every.mean(axis=0), chance, n, asked.delta
+        )
+        return {"objects that the fit has not seen": found}
+
+
+def strongest(weights: Floats) -> Ints:
+    """2·component + (0 for a positive, 1 for a negative sign) of the largest weight in each row."""
+    component = np.abs(weights).argmax(axis=1)
+    negative = np.take_along_axis(weights, component[:, None], axis=1)[:, 0] < 0
+    return np.asarray(2 * component + negative, dtype=np.int64)

@@ -1,0 +1,226 @@
+"""Every kind of model × every command: each cell works, or says in a sentence why it cannot and what does."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+
+import polars as pl
+import pytest
+
+import gingham as gg
+from gingham.cli.app import run
+from gingham.cli.kinds import KINDS
+from model_kinds import write_tables
+
+GRIDS = ("coclustering", "layered", "committee", "bayesian", "tree", "joint")
+
+# where a command has no meaning for a kind: what it says
+REFUSED = {
+    ("simplify", "layered"): "Its layers add up",
+    ("simplify", "committee"): "clusters of its own",
+    ("simplify", "bayesian"): "memberships are mixed",
+    ("simplify", "tree"): "merges are the coarser levels",
+    ("simplify", "joint"): "share clusters",
+    ("simplify", "information"): "fewer --clusters",
+    ("simplify", "pairwise"): "order of their strength",
+    ("path", "layered"): "no β",
+    ("path", "committee"): "--model coclustering",
+    ("path", "bayesian"): "no β",
+    ("path", "joint"): "its own β",
+    ("path", "information"): "no β",
+    ("path", "pairwise"): "no β",
+    ("clusters", "committee"): "clusters of its own",
+}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    found = write_tables(tmp_path_factory.mktemp("kinds"))
+    assert set(found) == set(KINDS)
+    return found
+
+
+@pytest.fixture(scope="module")
+def models(cases):
+    paths = {}
+    for kind, case in cases.items():
+        paths[kind] = case.file.with_name(f"{kind}.gingham")
+        assert run(case.fit(paths[kind])) == 0, kind
+    return paths
+
+
+def page_data(page):
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text("utf-8"), re.S)
+    return json.loads(found.group(1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_report(gingham, cases, models, kind, tmp_path):
+    page = tmp_path / "r.html"
+    ran = gingham("report", models[kind], cases[kind].file, "--out", page)
+    assert ran.code == 0, ran.err
+    data = page_data(page)
+    assert data["certificates"], ran.err
+    assert data["facts"]
+    for mode in data["modes"]:
+        items = mode["items"]
+        assert len(items["names"]) == mode["n_items"] == len(items["near"]) == len(items["best"])
+        assert sum(cluster["size"] for cluster in mode["clusters"]) == mode["n_items"]
+        assert any(cluster["members"] for cluster in mode["clusters"])
+        assert any(cluster["marks"] for cluster in mode["clusters"])
+    assert data["cells"]["answer"]
+    assert data["board"]["reordered"].startswith("data:image/png")
+    if kind != "graph":
+        assert data["errors"], "nothing was set aside"
+    if kind != "pairwise":  # every value of every object is in the table
+        assert any(best for best in data["modes"][0]["items"]["best"])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_certify(gingham, cases, models, kind):
+    ran = gingham("certify", models[kind], cases[kind].file, "--json")
+    assert ran.code == 0, ran.err
+    for facts in json.loads(ran.out).values():
+        assert facts["delta"] in (0.05, 0.025)
+        if facts["bound"] == "gain":
+            assert facts["value"] < 0  # the planted blocks provably help
+        elif facts.get("at_least"):
+            assert 0 <= facts["value"] < facts["empirical"]
+        else:
+            assert facts["empirical"] < facts["value"] < (facts["worst"] or 1e9)
+    ran = gingham("certify", models[kind], cases[kind].file)
+    assert ran.code == 0
+    assert "It rests on" in ran.out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_predict(gingham, cases, models, kind):
+    ran = gingham("predict", models[kind], cases[kind].file)
+    assert ran.code == 0, ran.err
+    before, after = pl.read_csv(cases[kind].file), pl.read_csv(io.StringIO(ran.out))
+    assert after.height == before.height
+    new = [name for name in after.columns if name not in before.columns]
+    assert new
+    assert after[new[0]].null_count() <= (0 if kind != "information" else after.height // 2)
+    if kind in GRIDS:
+        assert (after["predicted_rating"] - after["rating"]).abs().mean() < 1.0
+    if kind == "information":
+        known = after.drop_nulls()
+        assert (known["predicted_value"] == known["value"]).mean() > 0.7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_clusters(gingham, models, kind):
+    ran = gingham("clusters", models[kind])
+    if ("clusters", kind) in REFUSED:
+        assert ran.code == 2
+        assert REFUSED["clusters", kind] in ran.err
+        return
+    assert ran.code == 0, ran.err
+    assert pl.read_csv(io.StringIO(ran.out)).columns == ["axis", "item", "cluster", "share"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_simplify(gingham, cases, models, kind, tmp_path):
+    out = tmp_path / "small.gingham"
+    ran = gingham("simplify", models[kind], cases[kind].file, "--clusters", 2, "--out", out, "--json")
+    if ("simplify", kind) in REFUSED:
+        assert ran.code == 2
+        assert REFUSED["simplify", kind] in ran.err
+        assert not out.exists()
+        return
+    assert ran.code == 0, ran.err
+    facts = json.loads(ran.out)
+    assert facts["clusters"] in (2, [2, 2])
+    assert gingham("predict", out, cases[kind].file).code == 0
+    assert gingham("certify", out, cases[kind].file).code == 0
+    assert gg.load(out).notes_["axes"] == gg.load(models[kind]).notes_["axes"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_path(gingham, cases, kind):
+    case = cases[kind]
+    wanted = [o for o in case.options if o not in ("--beta", "1", "--max-iter", "20", "--holdout", ".1", ".4")]
+    if "-r" in wanted:
+        at = wanted.index("-r")
+        del wanted[at : at + 2]
+    ran = gingham("path", case.file, "--model", kind, *wanted, "--betas", "3,1", "--cv", 2, "--json", "-q")
+    if ("path", kind) in REFUSED:
+        assert ran.code == 2
+        assert REFUSED["path", kind] in ran.err
+        return
+    assert ran.code == 0, ran.err
+    facts = json.loads(ran.out)
+    assert facts["path"]["beta"] == [3.0, 1.0]
+    assert "certificate" in facts["best"]
+
+
+def test_every_refusal_is_of_a_cell(cases):
+    commands = {"simplify", "path", "clusters"}
+    assert all(command in commands and kind in cases for command, kind in REFUSED)
+
+
+@pytest.mark.parametrize("kind", ["information", "pairwise"])
+def test_what_was_seen_certifies_nothing(gingham, cases, kind, tmp_path):
+    """Without features or objects set aside there is no certificate, but a page."""
+    case, out, page = cases[kind], tmp_path / "m.gingham", tmp_path / "r.html"
+    assert gingham(*case.fit(out, "--holdout", "0")).code == 0
+    ran = gingham("certify", out, case.file)
+    assert ran.code == 2
+    assert "--holdout .3" in ran.err
+    assert gingham("report", out, case.file, "--out", page).code == 0
+    assert "--holdout .3" in page_data(page)["refusal"]
+
+
+def test_layers_are_certified_by_rows_set_aside_only(gingham, cases, tmp_path):
+    case, out = cases["layered"], tmp_path / "m.gingham"
+    assert gingham(*case.fit(out, "--holdout", "0")).code == 0
+    ran = gingham("certify", out, case.file)
+    assert ran.code == 2
+    assert "rows set aside" in ran.err.replace("\n", " ")
+
+
+def test_other_objects_are_certified_too(gingham, cases, models, tmp_path):
+    other = tmp_path / "other.csv"
+    pl.read_csv(cases["pairwise"].file).sample(fraction=1.0, shuffle=True, seed=1).write_csv(other)
+    ran = gingham("certify", models["pairwise"], other)
+    assert ran.code == 0
+    assert "contradicted" in ran.out
+
+
+def test_measured_labels_want_stated_bounds(gingham, tmp_path, cases):
+    table = pl.read_csv(cases["coclustering"].file).with_columns(rating=pl.col("rating") + pl.int_range(pl.len()) / 1e4)
+    path, out = tmp_path / "measured.csv", tmp_path / "m.gingham"
+    table.write_csv(path)
+    options = ["fit", path, "--axes", "user,movie", "--label", "rating", "--clusters", "2", "-q", "--out", out]
+    assert gingham(*options).code == 0
+    ran = gingham("certify", out, path)
+    assert ran.code == 2
+    assert "--bounds" in ran.err
+    assert gingham(*options, "--bounds", "0,6").code == 0
+    assert gingham("certify", out, path).code == 0
+    ran = gingham("certify", out, path, "--bounds", "0,9")
+    assert ran.code == 2
+    assert "fit with --bounds" in ran.err.replace("\n", " ")
+
+
+def test_labels_that_are_names_stay_names(gingham, tmp_path, cases):
+    """With three or more names, what stands between two of them is not the one in the middle."""
+    names = {1: "bad", 2: "dull", 3: "fair", 4: "good", 5: "superb"}
+    table = pl.read_csv(cases["coclustering"].file).with_columns(pl.col("rating").replace_strict(names))
+    path, out, page = tmp_path / "named.csv", tmp_path / "m.gingham", tmp_path / "r.html"
+    table.write_csv(path)
+    options = ["--axes", "user,movie", "--label", "rating", "--clusters", "2", "--alphabet", ",".join(names.values())]
+    assert gingham("fit", path, *options, "-q", "--out", out).code == 0
+    assert gingham("report", out, path, "--out", page).code == 0
+    data = page_data(page)
+    model = gg.load(out)
+    items = data["modes"][0]["items"]
+    partners = data["modes"][1]["items"]["names"]
+    for name, best in zip(items["names"][:5], items["best"]):
+        for place, label, share in best:
+            pair = pl.DataFrame({"user": [int(name)], "movie": [partners[place]]})
+            assert data["label_names"][label] == model.predict(pair)[0]
+            assert share == pytest.approx(model.predict_proba(pair).max(), rel=1e-3)

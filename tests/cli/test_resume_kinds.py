@@ -1,0 +1,79 @@
+"""Every kind of model goes on from its checkpoint and ends with the file of the uninterrupted fit."""
+
+from __future__ import annotations
+
+import pytest
+
+from gingham import storage
+from gingham.cli import checkpoint
+from gingham.cli.app import run
+from gingham.cli.checkpoint import checkpoint_of
+from gingham.cli.kinds import KINDS
+from model_kinds import write_tables
+
+
+class Stopped(MemoryError):
+    """What ends a fit in the middle, as a full memory would."""
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    return write_tables(tmp_path_factory.mktemp("kinds"))
+
+
+def stop_after(monkeypatch, writes: int) -> None:
+    """Let the process die right after so many checkpoints."""
+    write, done = checkpoint.FileKeeper.write, []
+
+    def counted(keeper):
+        write(keeper)
+        done.append(1)
+        if len(done) == writes:
+            raise Stopped
+
+    monkeypatch.setattr(checkpoint.FileKeeper, "write", counted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("writes", [1, 3])
+def test_resumed_equals_uninterrupted(gingham, cases, kind, writes, tmp_path, monkeypatch):
+    whole, out = tmp_path / "whole.gingham", tmp_path / "m.gingham"
+    options = ["--clusters", "auto"] if kind in ("pairwise", "cooccurrence") else []
+    assert gingham(*cases[kind].fit(whole, *options)).code == 0
+    fit = cases[kind].fit(out, *options)
+    with monkeypatch.context() as patch:
+        stop_after(patch, writes)
+        assert gingham(*fit, "--checkpoint-every", "0").code == 2
+    assert not out.exists()
+    assert checkpoint_of(out).exists()
+    known = storage.read(checkpoint_of(out))[1]["runs"]
+    assert known
+    ran = gingham(*fit, "--resume")
+    assert ran.code == 0, ran.err
+    assert "Going on after" in ran.err
+    assert out.read_bytes() == whole.read_bytes()
+    assert not checkpoint_of(out).exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_resume_without_a_checkpoint_begins_at_the_beginning(gingham, cases, kind, tmp_path):
+    if kind in ("layered", "committee", "bayesian"):
+        pytest.skip("the same door as coclustering")
+    out = tmp_path / "m.gingham"
+    ran = gingham(*cases[kind].fit(out, "--resume"))
+    assert ran.code == 0
+    assert "no checkpoint" in ran.err
+
+
+def test_the_checkpoint_of_a_joint_fit(tmp_path, cases, gingham, monkeypatch):
+    genres = cases["joint"].options[cases["joint"].options.index("-r") + 1]
+    relations = ["-r", f"user,movie=rating:{cases['joint'].file}", "-r", genres]
+    out = tmp_path / "m.gingham"
+    fit = ["joint", "fit", *relations, "--clusters", "user=2,movie=2,genre=none", "-q", "--out", str(out)]
+    assert run(fit) == 0
+    whole = out.read_bytes()
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        assert run([*fit, "--checkpoint-every", "0"]) == 2
+    assert gingham(*fit, "--resume").code == 0
+    assert out.read_bytes() == whole

@@ -1,0 +1,70 @@
+"""A small file of every kind of model, and the options that fit it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Case:
+    """How one kind is fitted on its file."""
+
+    kind: str
+    file: Path
+    options: list[str]
+    certify: list[str] = field(default_factory=list)  # what certify and report still want to know
+
+    def fit(self, out: Path, *more: str) -> list[str]:
+        return ["fit", str(self.file), "--model", self.kind, *self.options, "-q", "--out", str(out), *more]
+
+
+def write_tables(folder: Path) -> dict[str, Case]:
+    """Planted tables, one for each kind."""
+    rng = np.random.default_rng(0)
+    user, movie = rng.integers(0, 20, 600), rng.integers(0, 15, 600)
+    answer = np.array([[5, 2], [1, 4]])[user % 2, movie % 2]
+    rating = np.clip(answer + rng.choice([-1, 0, 0, 0, 1], 600), 1, 5)
+    ratings = folder / "ratings.csv"
+    pl.DataFrame({"user": user, "movie": [f"film {m}" for m in movie], "rating": rating}).write_csv(ratings)
+    genres = folder / "genres.csv"
+    rows = [{"movie": f"film {m}", "genre": g, "has": int((m % 2 == 0) == (g == "war"))}
+            for m in range(16) for g in ("war", "love")]  # fmt: skip
+    pl.DataFrame(rows).write_csv(genres)
+    nodes = [(f"n{i:02d}", f"n{j:02d}") for i in range(60) for j in range(i)
+             if rng.random() < (0.8 if i % 2 == j % 2 else 0.1)]  # fmt: skip
+    edges = folder / "edges.csv"
+    pl.DataFrame(nodes, schema=["from", "to"], orient="row").write_csv(edges)
+    word, document = rng.integers(0, 18, 900), rng.integers(0, 12, 900)
+    kept = rng.random(900) < np.where(word % 2 == document % 2, 0.9, 0.15)
+    counts = folder / "counts.csv"
+    pl.DataFrame({"word": [f"w{w:02d}" for w in word[kept]], "document": document[kept]}).write_csv(counts)
+    patient, symptom = np.divmod(np.arange(30 * 20), 20)
+    seen = rng.random(600) < 0.8
+    value = np.where(rng.random(600) < 0.9, (patient + symptom) % 2, rng.integers(0, 3, 600))
+    features = folder / "features.csv"
+    table = {"patient": patient, "symptom": [f"s{s}" for s in symptom], "value": [f"v{v}" for v in value]}
+    pl.DataFrame(table).filter(pl.Series(seen)).write_csv(features)
+    shared = rng.standard_normal((80, 2))
+    views = folder / "views.csv"
+    columns = {f"{v}{k}": shared @ rng.standard_normal(2) + 0.2 * rng.standard_normal(80) for v in "xy" for k in "123"}
+    pl.DataFrame(columns).write_csv(views)
+    tuples = ["--axes", "user,movie", "--label", "rating"]
+    stated = ["--alphabet", "1..5"]
+    cases = [
+        Case("coclustering", ratings, [*tuples, "--clusters", "3,3", "--beta", "1", *stated]),
+        Case("layered", ratings, [*tuples, "--clusters", "2,2", *stated]),
+        Case("committee", ratings, [*tuples, "--clusters", "2,2", "--beta", "1", "--max-iter", "20", *stated]),
+        Case("bayesian", ratings, [*tuples, "--clusters", "2,2", *stated]),
+        Case("tree", ratings, [*tuples, "--clusters", "2,2", "--beta", "1", *stated]),
+        Case("joint", ratings, [*tuples, "--clusters", "2,2", "-r", f"movie,genre=has:{genres}", *stated]),
+        Case("graph", edges, ["--axes", "from,to", "--clusters", "3"]),
+        Case("cooccurrence", counts, ["--axes", "word,document", "--clusters", "3,3", "--holdout", ".1"]),
+        Case("information", features,
+             ["--axes", "patient,symptom", "--label", "value", "--clusters", "2", "--holdout", ".4"]),
+        Case("pairwise", views, ["--axes", "x1,x2,x3;y1,y2,y3", "--clusters", "2", "--holdout", ".4"]),
+    ]  # fmt: skip
+    return {case.kind: case for case in cases}
