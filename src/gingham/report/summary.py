@@ -11,7 +11,7 @@ from gingham.arrays import Floats
 from gingham.data import Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError
-from gingham.kernels.layout import row_blocks
+from gingham.kernels import row_blocks
 from gingham.plots.arrange import cell_table, embedding
 from gingham.posterior import Posterior
 from gingham.report.board import board
