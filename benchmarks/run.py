@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-FOLDERS = ("speed", "papers", "peers")
+FOLDERS = ("speed", "papers", "peers", "robustness")
 QUICK_SECONDS, FULL_SECONDS = 60, 4 * 3600
 
 

@@ -22,35 +22,38 @@ class Case:
         return ["fit", str(self.file), "--model", self.kind, *self.options, "-q", "--out", str(out), *more]
 
 
-def write_tables(folder: Path) -> dict[str, Case]:
-    """Planted tables, one for each kind."""
+def write_tables(folder: Path, scale: int = 1) -> dict[str, Case]:
+    """Planted tables, one for each kind; ``scale`` makes them that many times as long."""
     rng = np.random.default_rng(0)
-    user, movie = rng.integers(0, 20, 600), rng.integers(0, 15, 600)
+    n = 600 * scale
+    user, movie = rng.integers(0, 20 * scale, n), rng.integers(0, 15, n)
     answer = np.array([[5, 2], [1, 4]])[user % 2, movie % 2]
-    rating = np.clip(answer + rng.choice([-1, 0, 0, 0, 1], 600), 1, 5)
+    rating = np.clip(answer + rng.choice([-1, 0, 0, 0, 1], n), 1, 5)
     ratings = folder / "ratings.csv"
     pl.DataFrame({"user": user, "movie": [f"film {m}" for m in movie], "rating": rating}).write_csv(ratings)
     genres = folder / "genres.csv"
     rows = [{"movie": f"film {m}", "genre": g, "has": int((m % 2 == 0) == (g == "war"))}
             for m in range(16) for g in ("war", "love")]  # fmt: skip
     pl.DataFrame(rows).write_csv(genres)
-    nodes = [(f"n{i:02d}", f"n{j:02d}") for i in range(60) for j in range(i)
+    nodes = [(f"n{i:02d}", f"n{j:02d}") for i in range(60 * scale) for j in range(i)
              if rng.random() < (0.8 if i % 2 == j % 2 else 0.1)]  # fmt: skip
     edges = folder / "edges.csv"
     pl.DataFrame(nodes, schema=["from", "to"], orient="row").write_csv(edges)
-    word, document = rng.integers(0, 18, 900), rng.integers(0, 12, 900)
-    kept = rng.random(900) < np.where(word % 2 == document % 2, 0.9, 0.15)
+    word, document = rng.integers(0, 18 * scale, 900 * scale), rng.integers(0, 12 * scale, 900 * scale)
+    kept = rng.random(900 * scale) < np.where(word % 2 == document % 2, 0.9, 0.15)
     counts = folder / "counts.csv"
     pl.DataFrame({"word": [f"w{w:02d}" for w in word[kept]], "document": document[kept]}).write_csv(counts)
-    patient, symptom = np.divmod(np.arange(30 * 20), 20)
-    seen = rng.random(600) < 0.8
-    value = np.where(rng.random(600) < 0.9, (patient + symptom) % 2, rng.integers(0, 3, 600))
+    patient, symptom = np.divmod(np.arange(30 * scale * 20), 20)
+    seen = rng.random(n) < 0.8
+    value = np.where(rng.random(n) < 0.9, (patient + symptom) % 2, rng.integers(0, 3, n))
     features = folder / "features.csv"
     table = {"patient": patient, "symptom": [f"s{s}" for s in symptom], "value": [f"v{v}" for v in value]}
     pl.DataFrame(table).filter(pl.Series(seen)).write_csv(features)
-    shared = rng.standard_normal((80, 2))
+    shared = rng.standard_normal((80 * scale, 2))
     views = folder / "views.csv"
-    columns = {f"{v}{k}": shared @ rng.standard_normal(2) + 0.2 * rng.standard_normal(80) for v in "xy" for k in "123"}
+    columns = {
+        f"{v}{k}": shared @ rng.standard_normal(2) + 0.2 * rng.standard_normal(80 * scale) for v in "xy" for k in "123"
+    }
     pl.DataFrame(columns).write_csv(views)
     tuples = ["--axes", "user,movie", "--label", "rating"]
     stated = ["--alphabet", "1..5"]

@@ -13,6 +13,7 @@ import pytest
 
 import gingham as gg
 from gingham.report import summarize, write
+from model_kinds import write_tables
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: the browser tests did not run")
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
@@ -168,3 +169,33 @@ def test_phone_and_dark_fit_the_screen(browser, planted_page):
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert problems(browser) == []
+
+
+@pytest.fixture(scope="module")
+def pages_of_kinds(tmp_path_factory) -> dict[str, Path]:
+    """The page of every kind of model, made on the command line; item names are nasty where they can be."""
+    from gingham.cli.app import run
+
+    folder = tmp_path_factory.mktemp("kinds")
+    pages = {}
+    for kind, case in write_tables(folder).items():
+        model, pages[kind] = folder / f"{kind}.gingham", folder / f"{kind}.html"
+        assert run(case.fit(model)) == 0
+        assert run(["report", str(model), str(case.file), "--out", str(pages[kind])]) == 0
+    return pages
+
+
+def test_the_page_of_every_kind(browser, pages_of_kinds):
+    for kind, page in pages_of_kinds.items():
+        open_page(browser, page)
+        for name in ("clusters", "cells", "certificate", "map", "overview", "checkerboard", "items"):
+            tab(browser, name)
+            assert "null" not in browser.find_element(By.ID, f"panel-{name}").text, (kind, name)
+            assert "undefined" not in browser.find_element(By.ID, f"panel-{name}").text, (kind, name)
+        name = browser.execute_script("return data.modes[0].items.names[2]")
+        browser.find_element(By.ID, "query").send_keys(name)
+        browser.find_element(By.CSS_SELECTOR, "#results button").click()
+        card = browser.find_element(By.ID, "item").text
+        assert "Belongs to" in card, kind
+        assert "Most alike" in card, kind
+        assert problems(browser) == [], kind
