@@ -1,6 +1,10 @@
 """Model files: round trips, damage, strangers, interruptions."""
 
 import json
+import multiprocessing
+import os
+import signal
+import time
 import zipfile
 
 import numpy as np
@@ -150,3 +154,29 @@ def test_load_refuses_what_is_not_a_model(tmp_path):
     storage.write(path, "CoClusteringRegressor", {"params": {"colour": 3}, "fitted": {}})
     with pytest.raises(GinghamError, match="damaged or foreign"):
         load(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # fork beside idle threads: the child uses none of theirs
+def test_kill_nine_during_save_leaves_a_whole_file(tmp_path):
+    """Eight kills here; benchmarks/robustness/kills.py does fifty, and fits of every kind."""
+    path, rng = tmp_path / "m.gingham", np.random.default_rng(0)
+    states = [{"assign": rng.random((60_000, 4)), "version": version} for version in (1, 2)]
+    contents = []
+    for state in states:
+        storage.write(path, "Test", state)
+        contents.append(path.read_bytes())
+
+    def write_again_and_again():
+        while True:
+            for state in states:
+                storage.write(path, "Test", state)
+
+    context = multiprocessing.get_context("fork")
+    for _ in range(8):
+        child = context.Process(target=write_again_and_again)
+        child.start()
+        time.sleep(float(rng.uniform(0.0, 0.3)))
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        assert path.read_bytes() in contents

@@ -115,9 +115,12 @@ def kills_in_fit(case, folder: Path, kills: int, rng: np.random.Generator) -> di
 
 
 def quietly(options: list[str]) -> int:
-    with Path(os.devnull).open("w") as silence, contextlib.redirect_stdout(silence):
-        with contextlib.redirect_stderr(silence):
-            return run(options)
+    with (
+        Path(os.devnull).open("w") as silence,
+        contextlib.redirect_stdout(silence),
+        contextlib.redirect_stderr(silence),
+    ):
+        return run(options)
 
 
 def leave(options: list[str]) -> None:
