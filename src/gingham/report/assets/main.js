@@ -11,6 +11,7 @@ const panels = names.map((name, i) => {
 function select(chosen) {
   panels.forEach((panel, i) => { panel.hidden = i !== chosen; });
   [...tabs.children].forEach((tab, i) => { tab.setAttribute("aria-selected", String(i === chosen)); tab.tabIndex = i === chosen ? 0 : -1; });
+  tabs.children[chosen].scrollIntoView({ block: "nearest", inline: "nearest" });
   say(""); redraw();
 }
 tabs.addEventListener("keydown", (event) => {
