@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -105,6 +106,8 @@ CASES = {
     "infinity in a matrix": (lambda: gg.from_matrix(np.array([[INF]]), missing="nan"), "inf"),
     "NaN that is not missing": (lambda: gg.from_matrix(np.array([[NAN]]), missing="none"), "missing='nan'"),
     "column gone": (lambda: gg.from_frame(pl.DataFrame({"a": [1]}), ["a"], "b"), "no column 'b'"),
+    "clusters into a list": (lambda: gg.to_anndata(fitted(), [1, 2]), "AnnData"),
+    "clusters of nothing": (lambda: gg.to_anndata(R(), SimpleNamespace(obs_names=[], var_names=[])), "two modes"),
     # files
     "no file": (lambda: gg.load("absent.gingham"), "no model file"),
     "save unfitted": (lambda: R().save("x.gingham"), "not fitted"),

@@ -45,6 +45,9 @@ def to_anndata(model: Any, data: Any, key: str = "gingham") -> Any:
     data : AnnData
     key : str
     """
+    for name in ("obs_names", "var_names"):
+        if not hasattr(data, name):
+            raise GinghamError(f"{type(data).__name__} has no {name}; an AnnData object is needed.")
     sides = (("obs", "obsm", data.obs_names), ("var", "varm", data.var_names))
     for (table, matrices, names), (items, memberships) in zip(sides, _sides(model, data)):
         place = {str(item): at for at, item in enumerate(items)}
