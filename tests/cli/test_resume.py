@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import time
-
 import numpy as np
 import pytest
 
 import gingham as gg
 from gingham.cli.app import run
 from gingham.cli.checkpoint import checkpoint_of
+from killing import killed, seconds_of
 
-KILLS = int(os.environ.get("GINGHAM_KILLS", "12"))  # benchmarks/robustness asks for more
+KILLS = 3
 
 
 def arguments(ratings, out, *more):
@@ -82,30 +78,18 @@ def test_a_damaged_checkpoint_is_refused(gingham, ratings, tmp_path):
     assert "damaged" in ran.err
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # fork beside idle threads: the child uses none of theirs
 def test_kill_nine_at_random_moments(ratings, expected, tmp_path):
+    """A few kills here; benchmarks/robustness/kills.py does fifty, for every kind of model."""
     out = tmp_path / "m.gingham"
-    out.write_bytes(expected)  # the old file, which must stay whole until the new one is
+    seconds_of(arguments(ratings, out))  # the server starts
+    whole = seconds_of(arguments(ratings, out))
+    assert out.read_bytes() == expected  # the old file, which must stay whole until the new one is
     rng = np.random.default_rng(0)
-    context = multiprocessing.get_context("fork")
-    kills = finished = 0
+    kills = 0
     while kills < KILLS:
-        child = context.Process(target=_fit, args=(arguments(ratings, out, "--resume"),))
-        child.start()
-        time.sleep(float(rng.uniform(0.0, 0.35)))
-        if child.is_alive():
-            os.kill(child.pid, signal.SIGKILL)
-            kills += 1
-        child.join()
-        finished += child.exitcode == 0
-        assert child.exitcode in (0, -signal.SIGKILL)
+        kills += killed(arguments(ratings, out, "--resume"), float(rng.uniform(0.4, 1.0)) * whole)
         assert out.read_bytes() == expected
         if checkpoint_of(out).exists():
             gg.storage.read(checkpoint_of(out))  # whole
     assert run(arguments(ratings, out, "--resume")) == 0
     assert out.read_bytes() == expected
-
-
-def _fit(wanted):
-    os._exit(run(wanted))
