@@ -146,8 +146,9 @@ def simplify_counts(model: Any, n_clusters: Sequence[int]) -> Any:
     new = copy(model)
     table, memberships = model.blocks_, [model.row_memberships_, model.column_memberships_]
     for axis, wanted in enumerate(n_clusters):
-        turned = np.ascontiguousarray(table if axis == 0 else table.T)
-        into = np.eye(min(wanted, len(turned)))[merge_counts(turned, np.arange(len(turned)), min(wanted, len(turned)))]
+        profiles = table.T if axis == 0 else table  # one column a cluster of this side
+        size = profiles.shape[1]
+        into = np.eye(min(wanted, size))[merge_counts(profiles, np.arange(size), min(wanted, size))]
         table = into.T @ table if axis == 0 else table @ into
         memberships[axis] = memberships[axis] @ into
     new.blocks_, (new.row_memberships_, new.column_memberships_) = table, memberships
