@@ -159,6 +159,7 @@ PARTS = {"same": same_posterior, "in_sample": in_sample, "split": with_split, "h
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", choices=tuple(PARTS), default=None, help="one part; the others are kept")
     parser.add_argument("--splits", type=int, nargs="+", default=[1, 2, 3, 4, 5, 6], help="seeds of the random splits")
+    parser.add_argument("--join", type=Path, nargs="+", help="put the files of runs of different parts together")
 
 
 def main() -> None:
@@ -167,6 +168,18 @@ def main() -> None:
         name="certificates_ml100k",
         options=options,
     )
+    settings = {
+        "delta": DELTA,
+        "splits": SPLITS,
+        "union": UNION,
+        "holdouts": HOLDOUTS,
+        "holdout union": HOLDOUT_UNION,
+        "expected": PAPER,
+    }
+    if args.join:
+        results = joined(args.join)
+        common.write(args, settings, {**results, "summary": summary(results)})
+        return
     data = common.load(args.data, "ml100k.npz")
     X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"].astype(int)
     results = common.previous(args)
@@ -178,9 +191,21 @@ def main() -> None:
         for name in PARTS if args.only is None else (args.only,):
             mine[name] = PARTS[name](train, test)
             print(seed, name, json.dumps(common.plain(mine[name])), flush=True)
-            settings = {"delta": DELTA, "splits": SPLITS, "union": UNION, "holdouts": HOLDOUTS}
             results["summary"] = summary(results)
-            common.write(args, {**settings, "holdout union": HOLDOUT_UNION, "expected": PAPER}, results)
+            common.write(args, settings, results)
+
+
+def joined(files: list[Path]) -> dict:
+    """The parts of several runs as one; later files win. Parts that pay for another union are left out."""
+    results: dict[str, dict] = {}
+    for file in files:
+        document = json.loads(file.read_text())
+        same_union = document["settings"].get("union") == UNION
+        for seed, parts in document["results"].items():
+            for part, found in parts.items() if seed.startswith("seed") else ():
+                if same_union or part in ("same", "in_sample"):  # these pay for no union
+                    results.setdefault(seed, {})[part] = found
+    return dict(sorted(results.items()))
 
 
 def summary(results: dict) -> dict[str, object]:

@@ -243,31 +243,39 @@ def soft(problem: Planted, counts: np.ndarray, signs: list[np.ndarray]) -> tuple
     return ups(signs)
 
 
-def adversaries(
-    problem: Planted, counts: np.ndarray, rng: np.random.Generator, hidden: np.ndarray | None = None
-) -> dict[str, Posterior]:
-    """Posteriors chosen in view of the sample and of the truth (the hidden part of a population)."""
+ADVERSARIES = ("deepest fit", "against the complement", "best of many")
+
+
+def adversary(
+    name: str, problem: Planted, counts: np.ndarray, rng: np.random.Generator, hidden: np.ndarray | None = None
+) -> Posterior:
+    """A posterior chosen in view of the sample and of the truth (the hidden part of a population).
+
+    The samples take turns: each adversary meets a third of them.
+    """
+    if name == "best of many":
+        truth = None if hidden is None else hidden + counts
+        return problem.posterior(ups(best_of_many(problem, counts, rng, truth)))
     signs = deepest(problem, counts, rng)
-    hard = [np.where(s == 0, 1, s) for s in signs]
-    truth = None if hidden is None else hidden + counts
-    return {
-        "deepest fit": problem.posterior(ups(hard)),
-        "deepest fit, soft": problem.posterior(soft(problem, counts, signs)),
-        "against the complement": problem.posterior(ups(against(problem, signs, hidden))),
-        "best of many": problem.posterior(ups(best_of_many(problem, counts, rng, truth))),
-    }
+    if name == "against the complement":
+        return problem.posterior(ups(against(problem, signs, hidden)))
+    return problem.posterior(soft(problem, counts, signs))
+
+
+ALL = "all"
 
 
 @dataclass
 class Tally:
-    """How often a bound failed: bound → adversary → [failures, samples]."""
+    """How often a bound failed: bound → adversary (and all of them together) → [failures, samples]."""
 
     counts: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 
     def note(self, bound: str, adversary: str, failed: bool) -> None:
-        entry = self.counts.setdefault(bound, {}).setdefault(adversary, [0, 0])
-        entry[0] += int(failed)
-        entry[1] += 1
+        for name in (adversary, ALL):
+            entry = self.counts.setdefault(bound, {}).setdefault(name, [0, 0])
+            entry[0] += int(failed)
+            entry[1] += 1
 
     def above(self, bound: str, adversary: str, truth: float, value: float) -> None:
         """Note a bound from above."""

@@ -35,6 +35,9 @@ def test_a_stream_of_certificates():
     assert len(stream) == 3
     assert stream.values[-1] < stream.values[0]
     assert all(c.anytime and c.delta == 0.05 for c in stream)
+    assert len(stream.best.compare()) == 1  # the other bounds hold at one time only
+    assert not any("without replacement" in a.text for a in stream.best.assumptions)
+    assert any("fixed before the first tuple" in a.text for a in stream.best.assumptions)
     assert stream.best.value == stream.values.min()
     assert (stream.empirical <= stream.values).all()
     kept = certify_stream(stream.models[-1].posterior_, X, y)
@@ -60,6 +63,7 @@ def test_finite_populations():
     rest = held_out_part(certificate, 6000)
     assert rest.value == pytest.approx((6000 * certificate.value - 600 * certificate.empirical) / 5400)
     assert held_out_part(certificate, 700).value > rest.value
+    assert len(rest.compare()) == 1  # bounds on the population's mean are another matter
     with pytest.raises(GinghamError, match="nothing is held out"):
         held_out_part(certificate, 600)
     with pytest.raises(GinghamError, match="cannot contain"):

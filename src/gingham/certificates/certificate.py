@@ -182,13 +182,14 @@ class Certificate:
         """A table: every applicable bound on the same evidence, and other certificates beside them.
 
         The values stand side by side for information; each holds with its own δ. To claim the lowest of
-        several computed bounds, divide δ by their number.
+        several computed bounds, divide δ by their number. A certificate for all times has none beside it
+        that hold at one time only.
         """
         rows = [self, *others]
         if self.bound in THEOREMS and self.evidence is not None:
             for name in THEOREMS if bounds is None else bounds:
                 theorem = find(name)
-                if theorem.name == self.bound:
+                if theorem.name == self.bound or (self.anytime and not theorem.anytime):
                     continue
                 try:
                     rows.append(apply(theorem, self.evidence, self))

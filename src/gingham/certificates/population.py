@@ -50,6 +50,7 @@ def held_out_part(certificate: Certificate, size: int) -> Certificate:
     return replace(
         whole,
         value=min(value, certificate.worst),
+        bound=f"{certificate.bound}, held-out part",
         text=certificate.text + " Read for the unobserved tuples of a finite population.",
         lower=None,
     )

@@ -210,12 +210,17 @@ def _minimise(
         effective = bounds.effective_loss(table, result.parameters["nu"])
         for _ in range(n_sweeps):
             coef = effective.T[answers]  # (m_1, …, m_d, |Y|)
+            moved = 0.0
             for mode in range(len(assigns)):
                 cost = _mode_cost(assigns, coef, sample, features, mode)
                 with np.errstate(divide="ignore"):
-                    assigns[mode] = softmax(np.log(loose[mode]) - cost, axis=1)
+                    fresh = softmax(np.log(loose[mode]) - cost, axis=1)
+                moved = max(moved, float(np.abs(fresh - assigns[mode]).max()))
+                assigns[mode] = fresh
             statistics = replace(prior, assign=tuple(assigns)).statistics(sample, 0, features)
-            answers = np.argmin(statistics @ effective + answer_price, axis=-1)
+            before, answers = answers, np.argmin(statistics @ effective + answer_price, axis=-1)
+            if moved < 1e-6 and (before == answers).all():
+                break
     if best is None:
         raise GinghamError("No posterior was found.")  # pragma: no cover - the first round always sets it
     return best[1]
