@@ -6,7 +6,8 @@ compiled at installation). sib runs with one start, which is what our one defaul
 its own default of ten. coclust's CoclustInfo no longer installs; its figures (ten starts) are those of its last
 working release on the same files.
 
-``--only NAME`` takes one data set, ``--variants a;b`` some of the variants; what is in the result file is kept.
+``--only NAME`` takes one data set, ``--variants a;b`` some of the variants; what is in the result file is kept
+unless ``--renew`` asks for it again.
 ``--ari N`` asks what lies behind the adjusted Rand index: N seeds of each variant, with the information they keep.
 """
 
@@ -140,6 +141,7 @@ def main() -> None:
         parser.add_argument("--only", default=",".join(SETS))
         parser.add_argument("--variants", default="")
         parser.add_argument("--ari", type=int, default=0)
+        parser.add_argument("--renew", action="store_true", help="measure again what the result file has")
 
     args = arguments(__doc__ or "", "peers_cooccurrence", options)
     results = previous(args)
@@ -174,7 +176,7 @@ def main() -> None:
             found.setdefault("adjusted rand index over more seeds", {}).update(more)
             write(args, settings, results, ["sib-clustering"])
             continue
-        todo = [v for v in wanted if v not in found and (with_sib or "sib" not in v)]
+        todo = [v for v in wanted if (args.renew or v not in found) and (with_sib or "sib" not in v)]
         runs = {v: [] for v in todo}
         for i, seed in enumerate(seeds):  # seed by seed, so that ours and sib are timed side by side
             for v in todo:

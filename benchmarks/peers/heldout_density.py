@@ -32,6 +32,7 @@ from gingham.solvers.counts import smoothed_lift, thinned
 warnings.simplefilter("ignore", ConvergenceWarning)  # 100 steps are what the published figures used
 SIZES = (20, 40, 80, 120, 160, 240)
 NMF_SIZES = (10, 20, 30, 40)
+QUICK = {"beta": 0.5, "start": "profiles", "n_init": 1, "max_iter": 8, "tol": 5e-3}
 MIX = 0.02  # share of independence in NMF's predictions
 
 
@@ -48,7 +49,9 @@ def gain(lift, test):
 
 
 def our_lift(train, test, size, seed):
-    model = CoOccurrenceClustering(size, beta=0.5, start="profiles", max_iter=8, tol=5e-3, random_state=seed).fit(train)
+    model = CoOccurrenceClustering(
+        size, beta=0.5, start="profiles", n_init=1, max_iter=8, tol=5e-3, random_state=seed
+    ).fit(train)
     row, column = test.coords
     return smoothed_lift(model.blocks_)[model.row_labels_[row], model.column_labels_[column]]
 
@@ -102,7 +105,13 @@ def our_topics(columns):
         size, smoothing = setting
         share = np.asarray(train.sum(axis=0)).ravel() / train.sum()
         model = CoOccurrenceClustering(
-            (size, size if columns else None), beta=0.5, start="profiles", max_iter=8, tol=5e-3, random_state=seed
+            (size, size if columns else None),
+            beta=0.5,
+            start="profiles",
+            n_init=1,
+            max_iter=8,
+            tol=5e-3,
+            random_state=seed,
         ).fit(train)
         return smoothed_lift(model.blocks_, smoothing)[:, model.column_labels_] * share
 

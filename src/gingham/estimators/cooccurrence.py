@@ -52,8 +52,9 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Hard moves, or soft memberships at a finite beta.
     start : {"merged", "profiles", "spectral", "random"} or (row labels, column labels)
         "merged" begins with about 3k + 4 clusters a side and merges them.
-    n_init : int
-        Starts; the lowest objective is kept.
+    n_init : int or "auto"
+        Starts; the lowest objective is kept. "auto" makes three where both sides are clustered, whose local
+        optima differ, and one where columns stand by themselves.
     weighting : {"counts", "uniform"}
         "uniform" gives all rows the same weight in the search (not in the facts about the fit).
     smoothing : float
@@ -90,7 +91,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         beta: float = np.inf,
         solver: str = "sweep",
         start: Any = "merged",
-        n_init: int = 1,
+        n_init: int | str = "auto",
         weighting: str = "counts",
         smoothing: float = 1.0,
         max_iter: int = 100,
@@ -131,19 +132,18 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         counts = self._counts(X, reset=True)
         if self.weighting not in WEIGHTINGS:
             raise GinghamError(f"weighting={self.weighting!r} is unknown; choose one of {', '.join(WEIGHTINGS)}.")
-        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
-            raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         solver = CountSolver(self.beta, self.solver, self.start, self.max_iter, self.tol, self.backend)
         n_clusters = self._sizes(counts, solver, rng)
+        n_init = self._starts(n_clusters)
         if callback is None and self.verbose:
             callback = stderr_progress
         best: Blocks | None = None
-        for restart in range(self.n_init):
+        for restart in range(n_init):
 
             def report(iteration: int, factor: float, objective: Any, restart: int = restart) -> None:
                 if callback is not None:
-                    callback(Progress(restart, self.n_init, iteration, self.max_iter, factor, objective))
+                    callback(Progress(restart, n_init, iteration, self.max_iter, factor, objective))
 
             blocks = solver.fit(self._weighted(counts), n_clusters, rng, report)
             if best is None or blocks.objective.total < best.objective.total:
@@ -175,6 +175,13 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 raise GinghamError(f"n_clusters={self.n_clusters!r}: a number of clusters is a whole number from 1.")
         rows, columns = (None if m is None else min(int(m), n) for m, n in zip(wanted, counts.shape))
         return int(rows or 1), columns
+
+    def _starts(self, n_clusters: tuple[int, int | None]) -> int:
+        if isinstance(self.n_init, str) and self.n_init == "auto":
+            return 1 if n_clusters[1] is None or n_clusters == (1, 1) or not isinstance(self.start, str) else 3
+        if isinstance(self.n_init, (int, np.integer)) and not isinstance(self.n_init, bool) and self.n_init >= 1:
+            return int(self.n_init)
+        raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1, or 'auto'.")
 
     def _weighted(self, counts: Any) -> Any:
         if self.weighting == "counts":
