@@ -20,7 +20,9 @@ import argparse
 import json
 import sys
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,7 @@ from sklearn.model_selection import train_test_split
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
-from common import arguments, clock, load, write
+from common import arguments, clock, load, previous, write
 
 # clusters, items, tuples, share of labels replaced at random
 SHAPES = [
@@ -48,6 +50,7 @@ SHAPES = [
 ]
 GRIDS = ((13, 6), (20, 20), (30, 30))
 BETAS = (1.4, 1.0, 0.7, 0.5)
+SECTIONS = ("planted", "fresh boards", "auto", "best", "folded in", "chains")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -176,57 +179,66 @@ def replace_draw(draws: Any, at: int) -> Any:
     return replace(draws, **parts)
 
 
+def jobs(args: argparse.Namespace) -> Iterator[tuple[tuple[str, ...], Callable[[], Any]]]:
+    """Where each result goes in the file, and how it is found."""
+    parts, splits, seed = args.parts.split(","), args.splits.split(","), args.seed
+    if "planted" in parts:
+        yield ("planted",), lambda: planted(seed, 1)
+    if "fresh" in parts:
+        for boards in (101, 102):
+            yield ("fresh boards", f"seed {boards}"), partial(planted, seed, boards)
+    if "shapes" in parts:
+        yield ("fresh boards", "random shapes"), lambda: planted(seed, 103, random_shapes(103))
+    if not {"auto", "best", "fold_in", "chains"} & set(parts):
+        return
+    data = load(args.data, "ml100k.npz")
+    if "auto" in parts:
+        yield from ((("auto", split), partial(auto, data, split, seed)) for split in splits)
+    if "best" in parts:
+        for split in splits:
+            for piece in args.pieces.split(","):
+                yield ("best", split, piece), partial(best, data, split, piece, seed)
+    if "fold_in" in parts:
+        yield from (
+            (("folded in", f"users {draw}"), partial(fold_in, data, int(draw), seed)) for draw in args.draws.split(",")
+        )
+    if "chains" in parts:
+        yield from ((("chains", split), partial(chains, data, split, seed)) for split in splits)
+
+
+def summary(results: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if "auto" in results:
+        rows = results["auto"].values()
+        found["mean MAE"] = {key: float(np.mean([row[key] for row in rows])) for key in ("auto", "tuned")}
+        found["largest auto minus tuned"] = max(row["auto"] - row["tuned"] for row in rows)
+    if "fresh boards" in results:
+        rows = results["fresh boards"].values()
+        found["fresh boards"] = {key: sum(row[key] for row in rows) for key in ("recovered", "of")}
+    for draw in results.get("folded in", {}).values():
+        for name, row in draw.items():
+            if isinstance(row, dict):
+                found.setdefault("folded in minus refitted", {}).setdefault(name, []).append(row["difference"])
+    if "chains" in results:
+        rows = list(results["chains"].values())
+        found["held-out RMSE"] = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
+    return found
+
+
 def main() -> None:
     args = arguments(__doc__ or "", "peers_selection", options)
     warnings.simplefilter("ignore", gg.UnseenItemsWarning)
-    results: dict[str, Any] = json.loads(args.out.read_text())["results"] if args.out.exists() else {}
-    settings = {"grids": GRIDS, "betas": BETAS, "shapes": SHAPES}
-    parts = args.parts.split(",")
-    if "planted" in parts:
-        results["planted"] = planted(args.seed, 1)
-        print(json.dumps(results["planted"]), flush=True)
-        write(args, settings, results)
-    data = load(args.data, "ml100k.npz") if {"auto", "best", "fold_in", "chains"} & set(parts) else {}
-    if "best" in parts:
-        for split in args.splits.split(","):
-            here = results.setdefault("best", {}).setdefault(split, {})
-            for piece in args.pieces.split(","):
-                here |= best(data, split, piece, args.seed)
-                grids = [error for name, error in here.items() if "β" in name]
-                if grids and "auto" in here:
-                    here["auto minus the best grid"] = here["auto"] - min(grids)
-                print(split, json.dumps(here, ensure_ascii=False), flush=True)
-                write(args, settings, results)
-    if "fresh" in parts:
-        for boards in (101, 102):
-            found = planted(args.seed, boards)
-            results.setdefault("fresh boards", {})[f"seed {boards}"] = found
-            print(json.dumps(found), flush=True)
-            write(args, settings, results)
-    if "shapes" in parts:
-        found = planted(args.seed, 103, random_shapes(103))
-        results.setdefault("fresh boards", {})["random shapes"] = found
-        print(json.dumps(found), flush=True)
-        write(args, settings, results)
-    if "fold_in" in parts:
-        for draw in map(int, args.draws.split(",")):
-            found = fold_in(data, draw, args.seed)
-            results.setdefault("folded in", {})[f"users {draw}"] = found
-            print(json.dumps(found, ensure_ascii=False), flush=True)
-            write(args, settings, results)
-    if "chains" in parts:
-        for split in args.splits.split(","):
-            results.setdefault("chains", {})[split] = found = chains(data, split, args.seed)
-            print(split, json.dumps(found), flush=True)
-            write(args, settings, results)
-    if "auto" in parts:
-        for split in args.splits.split(","):
-            results.setdefault("auto", {})[split] = auto(data, split, args.seed)
-            print(split, json.dumps(results["auto"][split]), flush=True)
-            rows = list(results["auto"].values())
-            for key in ("auto", "tuned"):
-                results[f"mean MAE, {key}"] = float(np.mean([row[key] for row in rows]))
-            write(args, settings, results)
+    for path, find in jobs(args):
+        found = find()
+        print(*path, json.dumps(found, ensure_ascii=False), flush=True)
+        results = previous(args)  # read again: another part of the run may have written in the meantime
+        here = results
+        for key in path[:-1]:
+            here = here.setdefault(key, {})
+        here[path[-1]] = found
+        results = {key: value for key, value in results.items() if key in SECTIONS}
+        results["summary"] = summary(results)
+        write(args, {"grids": GRIDS, "betas": BETAS, "shapes": SHAPES}, results)
 
 
 if __name__ == "__main__":

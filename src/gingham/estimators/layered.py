@@ -58,7 +58,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
     n_layers : int or "auto"
         Checkerboards that are added up. "auto" compares pilots with 6, 10 and 15 layers on the same held-out
         tenth of the data, and more or fewer while the end of the range is best; 10 with less than a thousand
-        rows or ``n_pilots=0``.
+        rows, more than five million, or ``n_pilots=0``.
     n_clusters : int, sequence of int or "auto"
         Clusters of each mode in every layer, at most 254; "auto" goes on to compare 5, 8 and 12 in the same way
         (8 where nothing is compared, and fewer where there are many modes).

@@ -19,6 +19,7 @@ CLUSTERS = (2, 3, 5, 8, 12, 18, 27)
 WEIGHTS = (0.125, 0.25, 0.5, 1.0, 2.0)
 MOST_CELLS = 2**13  # of a layer that is tried; a given size may be larger
 FEWEST = 1000  # rows below which a held-out tenth cannot tell sizes apart
+MOST = 5_000_000  # rows above which the comparison would take longer than its gain is worth
 
 
 class Size(NamedTuple):
@@ -89,7 +90,7 @@ def choose_size(
 ) -> Search:
     """Settle what is "auto" in ``given`` by the error on one held-out tenth, one quantity after the other.
 
-    Nothing is compared without a seed or with too few rows: the middle of each ladder stands.
+    Nothing is compared without a seed, with too few rows or too many: the middle of each ladder stands.
 
     Parameters
     ----------
@@ -116,8 +117,8 @@ def choose_size(
         return [_error(runs[key(size)]) for size in sizes]
 
     why = "as given"
-    if any(auto) and (seed is None or sample.n_rows < FEWEST):
-        why = "nothing was compared, for want of rows or pilots"
+    if any(auto) and (seed is None or not FEWEST <= sample.n_rows <= MOST):
+        why = "nothing was compared: too few rows, too many, or no pilots"
     elif any(auto):
         tried_clusters = [m for m in CLUSTERS if m**sample.n_modes <= MOST_CELLS] or [1]
         for at, ladder in enumerate((LAYERS, tried_clusters, WEIGHTS)):
