@@ -108,7 +108,7 @@ def test_with_nothing_set_the_planted_size_is_recovered(k, n) -> None:
     assert all(abs(found - true) <= 1 for found, true in zip(model.n_clusters_, k))
     assert model.selection_.beta == model.beta_
     assert "held-out" in str(model.selection_)
-    assert "merged" in str(model.selection_)
+    assert "merged while the trade-off fell" in str(model.selection_)
     assert len(model.selection_.tried) == 6
 
 
@@ -117,6 +117,8 @@ def test_little_data_and_given_values_are_said(fitted) -> None:
     assert "as given" in model.selection_.reason
     small = gg.CoClusteringRegressor(random_state=0).fit(X[:30], y[:30])
     assert "too few" in small.selection_.reason
+    certified = gg.CoClusteringRegressor(objective="certificate", alphabet=range(1, 6), random_state=0)
+    assert "while the certificate fell" in certified.fit(X[:300], y[:300]).selection_.reason
     with pytest.raises(gg.GinghamError, match="beta"):
         gg.CoClusteringRegressor(beta="best").fit(X, y)
 

@@ -107,7 +107,10 @@ class _CoClustering(TransformerMixin, GrowingGrid):
             solution = merge_and_settle(problem, solution, finder)
         self._set_solution(solution)
         self.beta_ = beta
-        self.selection_ = chosen(beta, tried, reason, n_clusters, solution.posterior.n_clusters, by_size)
+        judge = "the trade-off" if self.objective == "tradeoff" else "the certificate"
+        self.selection_ = chosen(
+            beta, tried, reason, n_clusters, solution.posterior.n_clusters, judge if by_size else None
+        )
         return self
 
     def _moves(self, seed: int = 0) -> Sweep:

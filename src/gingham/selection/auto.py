@@ -148,14 +148,12 @@ def chosen(
     reason: str,
     started_with: Sequence[int],
     found: Sequence[int],
-    merged: bool,
+    judge: str | None,
 ) -> Selection:
-    """The selection with its reasons in one sentence."""
+    """The selection with its reasons in one sentence; ``judge`` is what fell while clusters were merged."""
     size = " × ".join(str(m) for m in found)
-    if merged:
-        size = (
-            f"{size} clusters: started with {' × '.join(str(m) for m in started_with)}, merged while the trade-off fell"
-        )
+    if judge is not None:
+        size = f"{size} clusters: started with {' × '.join(str(m) for m in started_with)}, merged while {judge} fell"
     else:
         size = f"{size} clusters, as given"
     return Selection(beta, tuple(found), tuple(started_with), tried, f"{size}; {reason}.")
