@@ -41,5 +41,5 @@ def fit_together(members: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> 
         member._observed(X, y, sample_weight)
         member._set_solution(solution)
         member.beta_ = beta
-        member.selection_ = chosen(beta, (), f"β = {beta:.3g}, as given", n_clusters, n_clusters, False)
+        member.selection_ = chosen(beta, (), f"β = {beta:.3g}, as given", n_clusters, n_clusters, None)
     return True
