@@ -41,7 +41,7 @@ def growth(found: dict[str, Any]) -> Iterator[str]:
     yield ""
     names = {
         "exponent_with_tuples": "tuples, items in proportion",
-        "exponent_fixed_items": "tuples, items fixed at 40,000 × 8,000",
+        "exponent_fixed_items": "tuples, items fixed at 943 × 1,682",
         "exponent_items": "items",
         "exponent_clusters": "clusters of each mode",
         "exponent_modes": "modes × cells (4 clusters a mode)",

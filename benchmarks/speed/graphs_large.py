@@ -65,6 +65,7 @@ def main() -> None:
         parser.add_argument("--peers", default=os.environ.get("GINGHAM_PEERS"), help="Python of the peers")
         parser.add_argument("--one", nargs=2, metavar=("GRAPH", "CHOICE"), help="one fit, printed as JSON")
         parser.add_argument("--only", nargs="*", help="some graphs; the others stay as they are")
+        parser.add_argument("--join", type=Path, help="take the graphs of this file, from a run elsewhere, and stop")
         parser.add_argument(
             "--choices", nargs="*", default=list(CHOICES), help="some fits; the others stay as they are"
         )
@@ -74,6 +75,10 @@ def main() -> None:
         print(json.dumps(common.plain(one(*args.one))))
         return
     results = json.loads(args.out.read_text())["results"] if args.out.exists() else {}
+    if args.join:
+        results |= json.loads(args.join.read_text())["results"]
+        common.write(args, {"planted": PLANTED, "choices": CHOICES}, results)
+        return
     for name in args.only or ["email_enron", *PLANTED]:
         if name == "email_enron":
             data = common.load(args.data, "graph_email_enron.npz")

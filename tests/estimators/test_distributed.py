@@ -15,7 +15,10 @@ from dask import delayed  # noqa: E402
 from distributed import Client, LocalCluster  # noqa: E402
 
 import gingham as gg  # noqa: E402
+from gingham.data import Alphabet, Mode, Sample  # noqa: E402
+from gingham.estimators.distributed import GROUP_TUPLES, _groups  # noqa: E402
 from gingham.problem import Problem  # noqa: E402
+from gingham.solvers import distributed  # noqa: E402
 from gingham.solvers.projection import Projection  # noqa: E402
 from gingham.solvers.schedule import Constant  # noqa: E402
 
@@ -129,3 +132,31 @@ def test_parts_that_share_items_and_missing_columns_get_a_sentence(cluster):
             gg.fit_distributed(MODEL, dd.from_pandas(frame), axes=["user", "movie"], label="stars", client=client)
         with pytest.raises(gg.GinghamError, match="source must be"):
             gg.fit_distributed(MODEL, [], axes=["viewer", "movie"], label="stars", client=client)
+
+
+def test_partitions_are_joined_in_their_order():
+    others = Mode.of(["x", "y", "z"], "movie")
+    alphabet = Alphabet.of([1, 2], given=True)
+    parts = [
+        Sample.of([viewers, movies], y, w, modes=[Mode.of(viewers, "viewer"), others], alphabet=alphabet)
+        for viewers, movies, y, w in (
+            ([4, 2, 4], ["x", "y", "z"], [1, 2, 1], [1.0, 2.0, 1.0]),
+            ([9, 7], ["z", "z"], [2, 2], [1.0, 3.0]),
+        )
+    ]
+    empty = Sample((Mode("viewer", np.zeros(0)), others), (np.zeros(0, np.int32),) * 2, np.zeros(0), alphabet)
+    whole = distributed.joined([empty, *parts])
+    assert whole.modes[0].items[whole.codes[0]].tolist() == [4, 2, 4, 9, 7]
+    assert others.items[whole.codes[1]].tolist() == ["x", "y", "z", "z", "z"]
+    assert whole.labels.tolist() == [1, 2, 1, 2, 2]
+    assert whole.weights.tolist() == [1, 2, 1, 1, 3]
+    assert distributed.joined([empty, parts[0]]) is parts[0]
+
+
+def test_partitions_are_grouped_by_threads_and_by_size():
+    def groups(rows, n_groups):
+        return [group.tolist() for group in _groups(rows, n_groups)]
+
+    assert groups([5] * 5, 2) == [[0, 1, 2], [3, 4]]
+    assert groups([5] * 3, 8) == [[0], [1], [2]]
+    assert len(groups([GROUP_TUPLES] * 6, 2)) == 6

@@ -23,6 +23,8 @@ from gingham.solvers.loop import Callback, Progress
 from gingham.solvers.streaming import OutOfCore
 from gingham.starts import from_items
 
+GROUP_TUPLES = 20_000_000  # of partitions that are swept as one
+
 
 def fit_distributed(
     model: Any,
@@ -67,14 +69,25 @@ def fit_distributed(
     model = clone(model)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
-        frames = _frames(source, axes[0], client)
+        frames, n_groups = _frames(source, axes[0], client)
         known = [client.submit(_facts, f, tuple(axes), label, weight) for f in frames]
         facts = client.gather(known)
         modes, items, alphabet = _modes(facts, axes, model)
         cell = make_cell(model.loss, alphabet, getattr(model, "bounds", None))
+        groups = _groups([fact["n_rows"] for fact in facts], n_groups)
+        items = [np.concatenate([items[at] for at in group]) for group in groups]
         parts = [
-            client.submit(_encode, f, fact, tuple(axes), label, weight, modes[1:], alphabet)
-            for f, fact in zip(frames, known)
+            client.submit(
+                _encode,
+                tuple(axes),
+                label,
+                weight,
+                modes[1:],
+                alphabet,
+                *(frames[at] for at in group),
+                *(known[at] for at in group),
+            )
+            for group in groups
         ]
         if isinstance(client, OutOfCore):
             parts = [client.keep(part, cell.features) for part in parts]
@@ -85,6 +98,8 @@ def fit_distributed(
                 model, client, frames, axes, label, weight, pilot / max(1.0, sum(f["n_rows"] for f in facts))
             )
         start = from_items(start, modes)
+        frames.clear()  # what has been encoded need not stay; it is read again if a worker is lost
+        known.clear()
 
         def report(iteration: int, factor: float, objective: Any) -> None:
             if callback is not None:
@@ -99,12 +114,12 @@ def fit_distributed(
     return model
 
 
-def _frames(source: Any, first: str, client: Any) -> list[Any]:
-    """Futures of in-memory frames, each with its own items of the first axis."""
+def _frames(source: Any, first: str, client: Any) -> tuple[list[Any], int]:
+    """Futures of in-memory frames, each with its own items of the first axis, and how many groups they may form."""
     if isinstance(client, OutOfCore):
         if not isinstance(source, list | tuple) or not source:
             raise GinghamError("OutOfCore takes a list of Parquet paths (or of callables that return a frame).")
-        return list(client.frames(source))
+        return list(client.frames(source)), len(source)
     if isinstance(source, str | PathLike):
         import dask.dataframe as dd
 
@@ -115,7 +130,20 @@ def _frames(source: Any, first: str, client: Any) -> list[Any]:
         source = source.shuffle(on=first).to_delayed()
     if not isinstance(source, list | tuple) or not source:
         raise GinghamError("source must be a dask frame, the path of a Parquet folder, or a list of delayed frames.")
-    return list(client.compute(list(source)))
+    # One group a thread, read where it will be used; any other worker may take over.
+    threads = [worker for worker, count in client.nthreads().items() for _ in range(count)] or [None]
+    frames: list[Any] = []
+    for worker, part in zip(threads, np.array_split(np.arange(len(source)), len(threads))):
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        frames += client.compute([source[at] for at in part], **where)
+    return frames, len(threads)
+
+
+def _groups(n_rows: Sequence[int], n_groups: int) -> list[Anything]:
+    """Consecutive partitions that are swept as one: a task costs more than many tuples, so few and large ones."""
+    wanted = max(n_groups, -(-sum(n_rows) // GROUP_TUPLES))
+    groups = np.array_split(np.arange(len(n_rows)), min(wanted, len(n_rows)))
+    return [group for group in groups if len(group)]
 
 
 def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None) -> dict[str, Any]:
@@ -152,6 +180,23 @@ def _modes(
 
 
 def _encode(
+    axes: tuple[str, ...],
+    label: str,
+    weight: str | None,
+    others: list[Mode],
+    alphabet: Alphabet | None,
+    *frames_and_facts: Any,
+) -> Sample:
+    """One Sample of some frames; their facts follow them, in the same order."""
+    n = len(frames_and_facts) // 2
+    parts = [
+        _encode_one(frame, fact, axes, label, weight, others, alphabet)
+        for frame, fact in zip(frames_and_facts[:n], frames_and_facts[n:])
+    ]
+    return distributed.joined(parts)
+
+
+def _encode_one(
     frame: Any,
     fact: dict[str, Any],
     axes: tuple[str, ...],
