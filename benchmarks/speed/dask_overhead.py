@@ -39,7 +39,7 @@ def planted(n: int, seed: int) -> pd.DataFrame:
 def single(paths: list[Path], start, threads: int) -> tuple[dict, list[np.ndarray]]:
     """One process: read, number, sort, sweep."""
     numba.set_num_threads(threads)
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     frame = pd.concat([pd.read_parquet(path) for path in paths])
     columns = [frame[name].to_numpy() for name in AXES]
     whole = gg.Sample.of(columns, frame["stars"].to_numpy(), names=AXES, alphabet=start.cells[0].alphabet)
@@ -51,6 +51,7 @@ def single(paths: list[Path], start, threads: int) -> tuple[dict, list[np.ndarra
     solution = solver.solve(problem, from_items(start, whole.modes))
     done = time.perf_counter()
     row = {"seconds": done - began, "before_s": ready - began, "sweep_s": (done - ready) / SWEEPS}
+    row["cpu_s"] = time.process_time() - cpu
     return row, list(solution.posterior.assign)
 
 
@@ -59,7 +60,7 @@ def distributed(paths: list[Path], start, workers: int, kill: bool) -> tuple[dic
     from dask import delayed
     from distributed import Client, LocalCluster
 
-    settings = {"threads_per_worker": 1, "dashboard_address": None, "env": {"NUMBA_NUM_THREADS": "1"}}
+    settings = {"threads_per_worker": 1, "dashboard_address": None}
     times: list[float] = []
     with LocalCluster(n_workers=workers, **settings) as cluster, Client(cluster) as client:
         client.run(lambda: gg.CoClusteringRegressor(2, alphabet=range(1, 6)).fit([[1, 1], [2, 2]], [1, 5]))
@@ -69,15 +70,20 @@ def distributed(paths: list[Path], start, workers: int, kill: bool) -> tuple[dic
             if kill and len(times) == SWEEPS // 3:
                 next(iter(cluster.workers.values())).process.process.kill()
 
-        began = time.perf_counter()
+        def cpu_seconds() -> float:
+            return time.process_time() + sum(client.run(time.process_time).values())
+
+        began, cpu = time.perf_counter(), cpu_seconds()
         model = gg.CoClusteringRegressor(16, max_iter=SWEEPS, tol=0.0, random_state=0, **MODEL)
         parts = [delayed(pd.read_parquet)(path) for path in paths]
         fitted = gg.fit_distributed(
             model, parts, axes=AXES, label="stars", client=client, start=start, callback=progress
         )
         done = time.perf_counter()
+        cpu = cpu_seconds() - cpu  # of client, scheduler and workers; a killed worker's are lost
     sweep = float(np.median(np.diff(times)))
     row = {"seconds": done - began, "before_s": times[0] - began - sweep, "sweep_s": sweep}
+    row |= {} if kill else {"cpu_s": cpu}
     return row, list(fitted.assign_)
 
 
@@ -110,6 +116,8 @@ def main() -> None:
             row, found = distributed(paths, start, workers, kill=name == "worker_killed")
             alone = results[f"single_{workers}"]
             row["over_single"] = row["seconds"] / alone["seconds"]
+            if "cpu_s" in row:
+                row["cpu_over_single"] = row["cpu_s"] / alone["cpu_s"]
             row["sweep_over_single"] = row["sweep_s"] / alone["sweep_s"]
             row["largest_difference"] = max(float(np.abs(a - b).max()) for a, b in zip(found, truth))
             results[name] = row

@@ -92,7 +92,9 @@ def fit_distributed(
         if isinstance(client, OutOfCore):
             parts = [client.keep(part, cell.features) for part in parts]
         n_tuples = float(sum(fact["n_tuples"] for fact in facts))
-        data = distributed.Partitions(client, parts, items, modes[1:], axes[0], n_tuples)
+        data = distributed.Partitions(
+            client, parts, items, modes[1:], axes[0], n_tuples, all_threads=isinstance(client, OutOfCore)
+        )
         if start is None:
             start = _pilot(
                 model, client, frames, axes, label, weight, pilot / max(1.0, sum(f["n_rows"] for f in facts))

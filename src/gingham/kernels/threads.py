@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -24,6 +24,18 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     """Matrix products on the calling thread alone: their sums have one order, and small ones cost no hand-over."""
     limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limit
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Everything on the calling thread alone, as a worker that has other threads at work expects of a task."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        numba.set_num_threads(before)
 
 
 def over_blocks(run: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:

@@ -19,7 +19,7 @@ from gingham.arrays import Floats
 from gingham.cells import CellModel
 from gingham.data import Mode, Sample
 from gingham.kernels import project
-from gingham.kernels.threads import one_blas_thread
+from gingham.kernels.threads import one_blas_thread, one_thread
 from gingham.posterior import Posterior
 from gingham.problem import Objective
 from gingham.solvers.loop import Solution, fixed_point
@@ -114,13 +114,29 @@ class Partitions:
     items : ids of the first mode in each partition
     modes : the other modes
     n_tuples : float, N
+    all_threads : bool
+        Whether a task may use all cores; on a cluster it has one of its worker's threads.
     """
 
     def __init__(
-        self, client: Any, parts: Sequence[Any], items: Sequence[Any], modes: Sequence[Mode], name: str, n_tuples: float
+        self,
+        client: Any,
+        parts: Sequence[Any],
+        items: Sequence[Any],
+        modes: Sequence[Mode],
+        name: str,
+        n_tuples: float,
+        all_threads: bool = False,
     ) -> None:
         self.client, self.parts, self.items = client, list(parts), list(items)
         self.modes, self.name, self.n_tuples = tuple(modes), name, n_tuples
+        self.all_threads = all_threads
+
+    def submit(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        """A future of the call's value."""
+        if self.all_threads:
+            return self.client.submit(call, *arguments, pure=False)
+        return self.client.submit(_alone, call, *arguments, pure=False)
 
     @property
     def n_first(self) -> int:
@@ -177,10 +193,10 @@ def solve(
         )  # a task and not scattered data: it can be made again when a worker is lost
         own: list[Any] = []
         if d <= 2:  # nothing asks for the first mode's memberships again in this sweep
-            shares = [client.submit(whole_share, part, cell, message, pure=False) for part in data.parts]
+            shares = [data.submit(whole_share, part, cell, message) for part in data.parts]
         else:
-            own = [client.submit(own_memberships, part, cell, message, pure=False) for part in data.parts]
-            shares = [client.submit(share, part, cell, o, message, pure=False) for part, o in zip(data.parts, own)]
+            own = [data.submit(own_memberships, part, cell, message) for part in data.parts]
+            shares = [data.submit(share, part, cell, o, message) for part, o in zip(data.parts, own)]
         size = start.cells[0].features.size * start.n_clusters[0]
         total = data.add_up(shares, Share.plus, size * (len(others[0]) if others else 1))
         loss = update(0, total.statistics, total.sums, total.entropy, data.n_first)
@@ -189,7 +205,7 @@ def solve(
             projected = total.onward
             if axis > 1:
                 now = client.submit(_same, tuple(others), pure=False)
-                pieces = [client.submit(onward, p, cell, o, now, axis, pure=False) for p, o in zip(data.parts, own)]
+                pieces = [data.submit(onward, p, cell, o, now, axis) for p, o in zip(data.parts, own)]
                 projected = data.add_up(pieces, _plus, size * len(others[axis - 1]))
             q = np.empty_like(others[axis - 1])
             with np.errstate(divide="ignore"):
@@ -199,11 +215,12 @@ def solve(
             loss = update(axis, q.T @ projected, sums, entropy, len(q))
         return posterior, Objective((loss,), tuple(information), (beta,))
 
-    solution = fixed_point(sweep, start, schedule or Constant(), tol=tol, max_iter=max_iter, report=report)
+    with one_blas_thread():  # its products are small, and threads that wait for each other cost more than they save
+        solution = fixed_point(sweep, start, schedule or Constant(), tol=tol, max_iter=max_iter, report=report)
     if state["message"] is None:
         return solution
     # The memberships of the first mode are a function of the last message: made again rather than kept or moved.
-    last = [client.submit(own_memberships, part, cell, state["message"], pure=False) for part in data.parts]
+    last = [data.submit(own_memberships, part, cell, state["message"]) for part in data.parts]
     own = client.gather([client.submit(_first, o, pure=False) for o in last])
     items, rows = np.concatenate(data.items), np.concatenate(own)
     order = np.argsort(items, kind="stable")
@@ -222,6 +239,11 @@ def _first(value: Any) -> Any:
 
 def _plus(a: Floats, b: Floats) -> Floats:
     return a + b
+
+
+def _alone(call: Callable[..., Any], *arguments: Any) -> Any:
+    with one_thread():
+        return call(*arguments)
 
 
 def _sum(add: Callable[[Any, Any], Any], *values: Any) -> Any:
