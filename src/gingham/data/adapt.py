@@ -229,6 +229,10 @@ def categorical_entries(X: Any) -> tuple[Ints, Ints, Ints, tuple[int, int], int]
     NaN, None and nulls are missing. Values are numbered column by column.
     """
     columns = _category_columns(X)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+        known = _few_numbers(X.T)
+        if known is not None:
+            return known
     rows, at, codes, most = [], [], [], 1
     for j, column in enumerate(columns):
         seen = np.flatnonzero(
@@ -250,6 +254,19 @@ def categorical_entries(X: Any) -> tuple[Ints, Ints, Ints, tuple[int, int], int]
         (len(columns[0]), len(columns)),
         most,
     )
+
+
+def _few_numbers(columns: Anything) -> tuple[Ints, Ints, Ints, tuple[int, int], int] | None:
+    """The same for a table of numbers (features, instances) with few different ones, all columns at once."""
+    at, rows = np.nonzero(columns == columns)
+    values, coded = np.unique(columns[at, rows], return_inverse=True)
+    if not 0 < len(values) <= 64:
+        return None
+    present = np.zeros((len(columns), len(values)), dtype=bool)
+    present[at, coded] = True
+    codes = (present.cumsum(axis=1) - 1)[at, coded]
+    shape = (columns.shape[1], len(columns))
+    return rows.astype(np.int32), at.astype(np.int32), codes.astype(np.int32), shape, int(present.sum(axis=1).max())
 
 
 def _category_columns(X: Any) -> list[Anything]:
