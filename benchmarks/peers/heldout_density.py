@@ -124,9 +124,9 @@ def nmf_topics(train, setting, seed):
 
 
 FAMILIES = {  # name: (topics of a training part, settings to choose from: size and, for ours, pseudo-counts a cell)
-    "ours, rows": (our_topics(False), list(product((20, 40, 80, 120), (0.25, 0.1)))),
+    "ours, rows": (our_topics(False), list(product((40, 80, 120, 160), (0.1, 0.03)))),
     "ours, blocks": (our_topics(True), list(product((20, 40, 80, 160), (1.0, 0.25)))),
-    "nmf_kl": (nmf_topics, [(size,) for size in (10, 20, 30, 40)]),
+    "nmf_kl": (nmf_topics, [(size,) for size in (20, 40, 60, 80)]),
 }
 
 
