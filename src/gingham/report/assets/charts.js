@@ -9,13 +9,14 @@ function waterfall(certificate) {
   for (const [name, nats] of terms) { bars.push([name, at, at + extra * nats / total, "var(--accent)", nats]); at += extra * nats / total; }
   bars.push(["guarantee", 0, certificate.value, "var(--ink)"]);
   const narrow = innerWidth < 600, width = narrow ? 390 : 820, left = narrow ? 2 : 230, step = narrow ? 42 : 26, bar = 18; // on a phone names stand above their bars
-  const top = Math.max(certificate.value, 1e-12), x = (v) => left + v / top * (width - left - (narrow ? 4 : 180));
+  const ends = [0, certificate.empirical, certificate.value], low = Math.min(...ends), top = Math.max(...ends, low + 1e-12); // a gain lies below zero
+  const x = (v) => left + (v - low) / (top - low) * (width - left - (narrow ? 4 : 180));
   const svg = el("svg", { viewBox: `0 0 ${width} ${bars.length * step + 10}`, style: narrow ? "min-width:0" : "", role: "img", "aria-label": `Waterfall from the observed loss ${number(certificate.empirical)} to the guarantee ${number(certificate.value)}` });
   bars.forEach(([name, from, to, fill, nats], i) => {
     const y = 6 + i * step, amount = nats === undefined ? number(to) : `+${number(to - from, 3)}  (${number(nats, 3)} nats)`;
-    const rect = (at) => el("rect", { x: x(from), y: at, width: Math.max(1, x(to) - x(from)), height: bar, fill, rx: 2 });
+    const rect = (at) => el("rect", { x: Math.min(x(from), x(to)), y: at, width: Math.max(1, Math.abs(x(to) - x(from))), height: bar, fill, rx: 2 });
     if (narrow) svg.append(el("text", { x: left, y: y + 11 }, name), el("text", { x: width - 2, y: y + 11, "text-anchor": "end", class: "soft" }, amount), rect(y + 16));
-    else svg.append(el("text", { x: left - 8, y: y + 14, "text-anchor": "end" }, name), rect(y), el("text", { x: x(to) + 6, y: y + 14, class: "soft" }, amount));
+    else svg.append(el("text", { x: left - 8, y: y + 14, "text-anchor": "end" }, name), rect(y), el("text", { x: Math.max(x(from), x(to)) + 6, y: y + 14, class: "soft" }, amount));
   });
   return el("div", { class: "scroll" }, svg);
 }

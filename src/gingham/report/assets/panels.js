@@ -2,7 +2,7 @@
 const fact = (name, value, note) => el("div", { class: "card" }, el("div", { class: "soft" }, name), el("div", { class: "big" }, bdi(value)), note ? el("p", { class: "soft" }, note) : null);
 const chip = (side, place) => el("button", { type: "button", class: "chip", onclick: () => openItem(side, place) }, bdi(itemName(side, place)));
 const sign = (c) => c.at_least ? "≥" : "≤"; // most guarantees bound a loss from above, some a gain from below
-const lossOf = (c) => c.bound === "density" || c.at_least ? c.loss : `${c.loss} loss`;
+const lossOf = (c) => c.bound === "density" || c.bound === "gain" || c.at_least ? c.loss : `${c.loss} loss`;
 function overviewPanel(panel) {
   const cards = el("div", { class: "cards" });
   sides.map((side) => data.modes[side]).forEach((mode) => cards.append(fact(mode.name, number(mode.n_items), `in ${mode.n_clusters} clusters, ${number(mode.effective)} of them in effect`)));
