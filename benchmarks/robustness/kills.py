@@ -88,7 +88,7 @@ def kills_in_fit(case, folder: Path, kills: int, rng: np.random.Generator) -> di
     options = case.fit(out, "--checkpoint-every", str(EVERY), "--resume")
     facts = {"kills": 0, "ends": 0, "after_a_checkpoint": 0, "old_file_whole": 0}
     while facts["kills"] < kills:
-        dead = killed(options, float(rng.uniform(0.2, 1.1)) * seconds)
+        dead = killed(options, float(rng.uniform(0.45, 1.05)) * seconds)
         facts["kills"] += dead
         facts["ends"] += not dead
         facts["old_file_whole"] += dead and out.read_bytes() == expected
@@ -101,6 +101,14 @@ def kills_in_fit(case, folder: Path, kills: int, rng: np.random.Generator) -> di
     return facts
 
 
+def added(before: dict | None, now: dict) -> dict:
+    """Counts of an earlier part and of this one together."""
+    if before is None:
+        return now
+    same = ("file_bytes", "seconds_of_a_fit")
+    return {k: v if k in same else before[k] and v if isinstance(v, bool) else before[k] + v for k, v in now.items()}
+
+
 def more(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=50, help="in save, and in fits of plain co-clustering")
     parser.add_argument("--other-kills", type=int, default=10, help="in fits of every other kind")
@@ -111,7 +119,7 @@ def more(parser: argparse.ArgumentParser) -> None:
 def main() -> None:
     args = arguments(__doc__.split("\n")[0], "kills", more)
     kills = 3 if args.quick else args.kills
-    rng = np.random.default_rng(args.seed)
+    rng = np.random.default_rng(args.seed)  # give every part its own --seed
     results: dict = {}
     if args.out.exists() and not args.quick:  # parts measured before
         results = json.loads(args.out.read_text(encoding="utf-8"))["results"]
@@ -119,7 +127,7 @@ def main() -> None:
     settings = {"kills": kills, "other_kills": others, "checkpoint_every_s": EVERY, "scale": SCALE}
     if args.save:
         with tempfile.TemporaryDirectory() as name:
-            results["save"] = kills_in_save(Path(name), kills, rng)
+            results["save"] = added(results.get("save"), kills_in_save(Path(name), kills, rng))
         print("save", results["save"])
         write(args, settings=settings, results=results)
     with tempfile.TemporaryDirectory() as name:
@@ -127,7 +135,8 @@ def main() -> None:
         for kind in [kind for kind in args.kinds.split(",") if kind]:
             folder = Path(name) / kind
             folder.mkdir()
-            results[kind] = kills_in_fit(cases[kind], folder, kills if kind == "coclustering" else others, rng)
+            n_kills = kills if kind == "coclustering" else others
+            results[kind] = added(results.get(kind), kills_in_fit(cases[kind], folder, n_kills, rng))
             print(kind, results[kind])
             write(args, settings=settings, results=results)
 
