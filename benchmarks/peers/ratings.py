@@ -154,9 +154,6 @@ def summary(by_split: dict[str, Any]) -> dict[str, Any]:
         place = found.setdefault("ml1m", {}).setdefault(ours, {})
         place["rank"] = {k: 1 + sum(large[m][k] < large[ours][k] for m in rivals) for k in keys[:3]}
         place["among"] = 1 + len(rivals)
-        if ours == OURS["fixed"] and ours in means:  # the same size on both sets, so that time can be compared
-            place["times_the_ratings"] = 10.0
-            place["times_the_cpu_seconds_of_a_fit"] = large[ours]["fit_cpu_s"] / means[ours]["fit_cpu_s"]
     return found
 
 

@@ -182,7 +182,7 @@ def growth(folder: Any, seed: int) -> dict[str, float]:
         data = load(folder, file)
         kept = np.random.default_rng(seed).permutation(len(data["vals"]))[: 8 * len(data["vals"]) // 10]
         sets[name] = (np.column_stack([data["rows"], data["cols"]])[kept], data["vals"][kept].astype(float))
-    model = gg.LayeredCoClusteringRegressor(10, 8, n_chains=1, n_sweeps=60, n_pilots=0, random_state=seed)
+    model = gg.LayeredCoClusteringRegressor(10, 8, n_chains=1, n_sweeps=15, burn_in=5, n_pilots=0, random_state=seed)
     seconds: dict[str, list[float]] = {name: [] for name in sets}
     for name, (X, y) in 3 * list(sets.items()):
         found: dict[str, float] = {}
