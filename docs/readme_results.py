@@ -31,7 +31,7 @@ def ratings() -> Iterator[str]:
     yield (
         "Layers, clusters, weight of genres, noise and cut points of the layered models, and start, size and β of the "
         "committee, are chosen inside each training part (fit times include it). The ranges they are chosen from, the "
-        "size of the soft form, and how many chains, sweeps and members are averaged were set beforehand, after trials "
+        "sizes named in the table, and how many chains, sweeps and members are averaged were set beforehand, after trials "
         "that had seen parts of the test sets of u1, u2 and u4. " + apart(found["by_split"])
     )
     yield ""
@@ -69,10 +69,8 @@ def larger(found: Any) -> Iterator[str]:
     yield ""
     growth = (results("peers_selection") or {}).get("growth")
     if growth:
-        yield (
-            f"From 80,000 to 800,000 ratings the time of a chain grows {growth['seconds a rating, large over small']:.2f} "
-            "times as fast as their number."
-        )
+        ratio = growth["seconds a rating, large over small"]
+        yield f"A chain takes {ratio:.2f} times as long a rating on 800,000 ratings as on 80,000."
         yield ""
 
 
@@ -80,7 +78,10 @@ def certified() -> Iterator[str]:
     found = results("peers_ratings_certificates")
     if not found:
         return
-    yield "**Certificates of the layered model on random splits** (δ = .05; mean over the splits, lowest and highest)"
+    yield (
+        "**Certificates of the layered model on random splits** (δ = .05; mean over the splits, lowest and highest; "
+        "a fifth or a tenth set aside: by betting, beside it log-wealth)"
+    )
     yield ""
     yield "| set aside | | splits | certified | on test data |"
     yield "|---|---|---|---|---|"
