@@ -31,7 +31,7 @@ def ratings() -> Iterator[str]:
     yield (
         "Layers, clusters, weight of genres, noise and cut points of the layered models, and start, size and β of the "
         "committee, are chosen inside each training part (fit times include it). The ranges they are chosen from, the "
-        "sizes named in the table, and how many chains, sweeps and members are averaged were set beforehand, after trials "
+        "sizes named in the table, and the numbers of chains, sweeps and members were set beforehand, after trials "
         "that had seen parts of the test sets of u1, u2 and u4. " + apart(found["by_split"])
     )
     yield ""
