@@ -124,11 +124,14 @@ def main() -> None:
     def options(parser):
         parser.add_argument("--largest", type=float, default=1e8, help="tuples of the largest point")
         parser.add_argument("--smallest", type=float, default=1e5, help="smaller points stay as they are")
+        parser.add_argument("--join", type=Path, nargs="*", default=[], help="files of parts that were run elsewhere")
         parser.add_argument("--only", nargs="*", help="tuples, fixed, clusters, items, modes")
 
     args = arguments(__doc__ or "", "speed_growth", options)
     settings = {"sweeps_of_a_fit": 50, "labels": 5}
     results: dict = previous(args) if args.only else {}
+    for path in args.join:
+        results |= json.loads(path.read_text())["results"]
     tuples = [int(n) for n in (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8) if args.smallest <= n <= args.largest]
     tuples = [n for n in tuples if n <= 1e6] if args.quick else tuples
     by_tuples = lambda r: r["tuples"]  # noqa: E731
