@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,6 @@ class Case:
     kind: str
     file: Path
     options: list[str]
-    certify: list[str] = field(default_factory=list)  # what certify and report still want to know
 
     def fit(self, out: Path, *more: str) -> list[str]:
         return ["fit", str(self.file), "--model", self.kind, *self.options, "-q", "--out", str(out), *more]

@@ -157,6 +157,18 @@ def test_path(gingham, cases, kind):
     assert "certificate" in facts["best"]
 
 
+@pytest.mark.parametrize("kind", ["joint", "graph", "cooccurrence", "pairwise"])
+def test_file_and_columns_are_enough(gingham, cases, kind, tmp_path):
+    """Sizes and settings are chosen where nothing is said; coclustering and its like are tested in test_commands."""
+    wanted = [o for o in cases[kind].options if o not in ("--alphabet", "1..5", "--holdout", ".1", ".4")]
+    at = wanted.index("--clusters")
+    del wanted[at : at + 2]
+    out, page = tmp_path / "m.gingham", tmp_path / "r.html"
+    assert gingham("fit", cases[kind].file, "--model", kind, *wanted, "-q", "--out", out).code == 0
+    assert gingham("report", out, cases[kind].file, "--out", page).code == 0
+    assert page_data(page)["modes"][0]["n_clusters"] >= 1
+
+
 def test_every_refusal_is_of_a_cell(cases):
     commands = {"simplify", "path", "clusters"}
     assert all(command in commands and kind in cases for command, kind in REFUSED)

@@ -22,6 +22,7 @@ from gingham.report.words import SCORES
 from gingham.structure import Structure
 
 MOST_FEATURES = 300  # of a view that a page shows: those with the largest weights
+MOST_VALUES = 5_000_000  # of all views together, with fewer features where there are many objects
 FEWEST = 20  # objects from which some are set aside without being asked
 
 
@@ -124,6 +125,7 @@ class OfViews(Opened):
         matrices = [matrix[shown] for matrix in self.matrices]
         scores = np.mean(self.model.transform(matrices), axis=0)
         names, columns, weights = [], [], []
+        most = max(10, min(MOST_FEATURES, MOST_VALUES // max(1, len(scores) * len(matrices))))
         every = [name for group in self.groups for name in group]
         several = len(set(every)) < len(every)
         for view, (group, matrix) in enumerate(zip(self.groups, matrices)):
@@ -131,7 +133,7 @@ class OfViews(Opened):
             values = (matrix - matrix.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
             coef = self.model.coef_[view]
             weight = values.T @ scores / len(values) if coef is None else coef * spread[:, None]
-            kept = np.sort(np.argsort(-np.abs(weight).max(axis=1), kind="stable")[:MOST_FEATURES])
+            kept = np.sort(np.argsort(-np.abs(weight).max(axis=1), kind="stable")[:most])
             names += [f"{group[j]} (view {view + 1})" if several else group[j] for j in kept]
             columns.append(values[:, kept])
             weights.append(weight[kept])
