@@ -18,11 +18,17 @@ def results(name: str) -> Any:
 
 
 def duration(seconds: float) -> str:
-    """Seconds, minutes or hours, whichever reads best."""
+    """Milliseconds, seconds, minutes or hours, whichever reads best."""
+    if seconds < 1:
+        return f"{1000 * seconds:.3g} ms"
     for unit, size in (("h", 3600.0), ("min", 60.0)):
         if seconds >= 2 * size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.1f} s"
+
+
+def per_tuple(row: dict[str, Any]) -> float:
+    return float(row["sweep_cpu_s"] / row["tuples"])
 
 
 def growth(found: dict[str, Any]) -> Iterator[str]:
@@ -36,7 +42,6 @@ def growth(found: dict[str, Any]) -> Iterator[str]:
     for row in rows:
         items = " × ".join(f"{n:,}" for n in row["shape"])
         sort, sweep, fit = (duration(row[key]) for key in ("sort_cpu_s", "sweep_cpu_s", "fit_cpu_s"))
-        sweep = f"{1000 * row['sweep_cpu_s']:.1f} ms" if row["sweep_cpu_s"] < 1 else sweep
         yield f"| {row['tuples']:,} | {items} | {sort} | {sweep} | {fit} | {row['peak_gib']:.1f} GiB |"
     yield ""
     names = {
@@ -47,7 +52,12 @@ def growth(found: dict[str, Any]) -> Iterator[str]:
         "exponent_modes": "modes × cells (4 clusters a mode)",
     }
     known = [f"{name} {found[key]:.2f}" for key, name in names.items() if key in found]
-    yield "Seconds grow with these powers: " + "; ".join(known) + "."
+    yield "CPU seconds grow with these powers: " + "; ".join(known) + "."
+    first, last = (1e9 * row["sweep_cpu_s"] / row["tuples"] for row in (min(rows, key=per_tuple), rows[-1]))
+    yield (
+        f"Above 1, because memberships outgrow the caches: a tuple takes {first:.0f} ns a sweep while they fit and "
+        f"{last:.0f} ns in the largest sample. Below 1, because small samples are mostly work for items."
+    )
     yield ""
 
 

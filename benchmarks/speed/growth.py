@@ -103,7 +103,7 @@ def plot(results: dict, path: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
     for key, style, name in (
         ("with_tuples", "C0o-", "items in proportion"),
-        ("fixed_items", "C1s--", "40,000 × 8,000"),
+        ("fixed_items", "C1s--", "943 × 1,682 items"),
     ):
         rows = results.get(key, [])
         left.plot([r["tuples"] for r in rows], [r["fit_cpu_s"] for r in rows], style, label=name)
@@ -153,9 +153,11 @@ def main() -> None:
         sizes = (8, 16, 32) if args.quick else (8, 16, 32, 64, 128)
         results["with_clusters"] = [point(1_000_000, [20_000, 5_000], [k, k]) for k in sizes]
         results["exponent_clusters"] = exponent(results["with_clusters"], lambda r: r["clusters"][0])
+        write(args, settings, results)
     if "items" in wanted:
         results["with_items"] = [point(1_000_000, [n, n // 4], [16, 16]) for n in (4_000, 16_000, 64_000, 256_000)]
         results["exponent_items"] = exponent(results["with_items"], lambda r: r["shape"][0])
+        write(args, settings, results)
     if "modes" in wanted:
         results["with_modes"] = [point(300_000, [2_000] * d, [4] * d) for d in (1, 2, 3, 4)]
         # Each mode more multiplies the cells by four: seconds against cells × modes.
