@@ -8,11 +8,13 @@ import http.server
 import io
 import threading
 import zipfile
+from types import SimpleNamespace
+from urllib.error import URLError
 
 import numpy as np
 import pytest
 
-from gingham.datasets import load_biogrid, load_foodmart, load_jester, load_movielens, public
+from gingham.datasets import load_biogrid, load_foodmart, load_jester, load_movielens, load_newsgroups, public
 from gingham.datasets.fetch import Remote, fetch
 from gingham.errors import GinghamError
 
@@ -282,3 +284,25 @@ def test_not_the_publishers_file(tmp_path):
     (tmp_path / "ml-1m.zip").write_bytes(zipped(hello="x"))
     with pytest.raises(GinghamError, match=r"has no ratings\.dat"):
         load_movielens("1m", tmp_path, download=False)
+
+
+def test_newsgroups_come_as_counts_and_say_when_they_cannot(tmp_path, monkeypatch):
+    asked = {}
+
+    def fetched(**options):
+        asked.update(options)
+        return SimpleNamespace(data=["guns and orbits"] * 6 + ["orbits of moons"] * 6, target=np.arange(12) % 2)
+
+    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", fetched)
+    counts, groups, words = load_newsgroups(tmp_path)
+    assert asked["data_home"] == str(tmp_path)
+    assert words.tolist() == ["guns", "moons", "orbits"]
+    assert counts.toarray().sum(axis=0).tolist() == [6, 6, 12]
+    assert len(groups) == 12
+
+    def offline(**options):
+        raise URLError("no route to host")
+
+    monkeypatch.setattr("sklearn.datasets.fetch_20newsgroups", offline)
+    with pytest.raises(GinghamError, match="is there a network"):
+        load_newsgroups(tmp_path)
