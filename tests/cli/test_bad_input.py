@@ -247,6 +247,10 @@ CASES: dict[str, tuple[list[str], str]] = {
         fit("good.csv", "--model", "cooccurrence", "--bounds", "0,1", drop=("--label",)),
         "no use for --bounds",
     ),
+    "beta of layers": (fit("good.csv", "--model", "layered", "--beta", "1"), "no use for --beta"),
+    "objective of a tree": (fit("good.csv", "--model", "tree", "--objective", "certificate"), "no use for --objective"),
+    "merges of a grid": (fit("good.csv", "--merges", "0,1,2"), "no use for --merges"),
+    "loss of a Bayesian model": (fit("good.csv", "--model", "bayesian", "--loss", "absolute"), "no use for --loss"),
     "held-out pairs": (
         fit("good.csv", "--model", "graph", "--holdout", ".1", drop=("--label",)),
         "leave --holdout out",

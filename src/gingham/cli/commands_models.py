@@ -82,7 +82,7 @@ def fit(
     """Co-cluster a table of tuples and save the model."""
     from gingham.cli import data, fitting, tables
     from gingham.cli.checkpoint import checkpoint_of, forget
-    from gingham.cli.kinds import OTHERS, check_kind
+    from gingham.cli.kinds import OTHERS, check_kind, check_options
     from gingham.cli.label_space import parse_bounds
     from gingham.cli.wish import Wish, parse_clusters
 
@@ -111,6 +111,7 @@ def fit(
         relations=tuple(relation or ()),
         sizes=clusters if model == "joint" else None,
     )
+    check_options(wish)
     table = tables.read_table(file, format)
     kept = checkpoint_of(out)
     if resume and not kept.exists():

@@ -9,7 +9,7 @@ import numpy as np
 
 from gingham import estimators
 from gingham.arrays import Anything
-from gingham.cli.defaults import FEW, Choice
+from gingham.cli.defaults import FEW, Choice, parse_alphabet
 from gingham.cli.wish import Wish
 from gingham.errors import GinghamError
 
@@ -26,6 +26,20 @@ OTHERS = {
 MODULES = {"graph": "of_graphs", "cooccurrence": "of_counts", "information": "of_features", "pairwise": "of_views"}
 KINDS = (*TUPLES, *OTHERS, "joint")
 MEMBERS = 20
+# options of gingham fit that mean nothing to a kind
+_TRADE_OFF = ("loss", "beta", "objective", "solver", "merges")
+UNUSED = {
+    "coclustering": ("merges",),
+    "committee": ("merges",),
+    "layered": _TRADE_OFF,
+    "bayesian": _TRADE_OFF,
+    "tree": ("objective", "solver"),
+    "joint": ("objective", "solver", "merges", "bounds"),
+    "graph": ("objective", "solver", "merges"),
+    "cooccurrence": ("loss", "alphabet", "bounds", "objective", "solver", "merges"),
+    "information": (*_TRADE_OFF, "alphabet", "bounds"),
+    "pairwise": (*_TRADE_OFF, "alphabet", "bounds"),
+}
 
 
 def check_kind(kind: str) -> None:
@@ -92,22 +106,29 @@ def _family(labels: Anything) -> str:
     return "categorical" if len(values) <= FEW and np.all(values == np.floor(values)) else "gaussian"
 
 
+def check_options(wish: Wish) -> None:
+    """Refuse options that a kind has no use for, rather than forget them."""
+    plain = Wish((), None)
+    for name in UNUSED.get(wish.model, ()):
+        if getattr(wish, name) != getattr(plain, name):
+            raise GinghamError(f"--model {wish.model} has no use for --{name}: leave it out.")
+
+
 def other_model(wish: Wish) -> Any:
     """An unfitted estimator of graphs, counts, features or views."""
     kind, clusters = wish.model, wish.clusters
     model = getattr(estimators, OTHERS[kind])
-    wanted: dict[str, Any] = {"random_state": wish.seed, "n_init": wish.n_init if wish.n_init > 1 else None}
+    wanted: dict[str, Any] = {"random_state": wish.seed, "bounds": wish.bounds, "beta": wish.beta, "loss": wish.loss}
+    if wish.n_init > 1:
+        wanted["n_init"] = wish.n_init
     if clusters is not None:
         size = "n_components" if kind == "pairwise" else "n_clusters"
         wanted[size] = clusters if kind == "cooccurrence" else clusters[0]
-    wanted["bounds"] = wish.bounds
-    wanted["beta"] = wish.beta
-    known = inspect.signature(model).parameters
-    for name, option in (("beta", "--beta"), ("bounds", "--bounds")):
-        if wanted[name] is not None and name not in known:
-            raise GinghamError(f"--model {kind} has no use for {option}: leave it out.")
-    if wish.beta is not None and kind == "cooccurrence" and np.isfinite(wish.beta):
+    if wish.alphabet is not None:
+        wanted["alphabet"] = parse_alphabet(wish.alphabet, False)
+    if kind == "cooccurrence" and wish.beta is not None and np.isfinite(wish.beta):
         wanted["solver"] = "concave"
+    known = inspect.signature(model).parameters
     return model(**{name: value for name, value in wanted.items() if name in known and value is not None})
 
 
