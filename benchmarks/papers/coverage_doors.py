@@ -117,8 +117,7 @@ def holdout(problem: Planted, n_samples: int, seed: int) -> Tally:
             value = certify(model, sample, bound="holdout", predictor="mode", method=method).value
             tally.above(f"holdout, {method}", name, true, value)
         options = {"loss": "absolute", "alphabet": letters.values, "sample_weight": weights}
-        team = [fitted(problem, problem.draw(rng), rng).predict(problem.codes) for _ in range(3)]
-        means = np.mean(team, axis=0)
+        means = folds_of(problem, other, rng, tally)  # the same committee on tuples that no member has seen
         value = certify_predictions(means[at], y, **options).value
         tally.above("holdout, committee", "fitted on the complement", problem.loss_of(means), value)
         # Of many predictors fixed beforehand the sample takes the one that hurts most; the union is paid.
@@ -130,12 +129,13 @@ def holdout(problem: Planted, n_samples: int, seed: int) -> Tally:
             tally.above(f"holdout, union, {method}", "best of many", true, value)
         value = certify_predictions(chosen[at], y, method="kl", **options).value
         tally.above("broken: union over candidates forgotten", "best of many", true, value)
-        folds_of(problem, other, rng, tally)
     return tally
 
 
-def folds_of(problem: Planted, counts: np.ndarray, rng: np.random.Generator, tally: Tally, n_folds: int = 3) -> None:
-    """A cross-committee: member j is fitted without fold j."""
+def folds_of(
+    problem: Planted, counts: np.ndarray, rng: np.random.Generator, tally: Tally, n_folds: int = 3
+) -> np.ndarray:
+    """A cross-committee: member j is fitted without fold j. Returns what it predicts for every tuple."""
     at, labels = (np.repeat(index, counts[np.nonzero(counts)].astype(int)) for index in np.nonzero(counts))
     folds = rng.integers(0, n_folds, len(at))
     guesses, members = np.zeros(len(at)), []
@@ -147,7 +147,9 @@ def folds_of(problem: Planted, counts: np.ndarray, rng: np.random.Generator, tal
     team = SimpleNamespace(folds_=folds, fold_predictions_=guesses)
     letters = problem.cell.alphabet
     value = certify_folds(team, letters.values[labels], alphabet=letters.values).value
-    tally.above("cross-committee", "fitted on the complement", problem.loss_of(np.mean(members, axis=0)), value)
+    means = np.mean(members, axis=0)
+    tally.above("cross-committee", "fitted on the complement", problem.loss_of(means), value)
+    return means
 
 
 def split(problem: Planted, n_samples: int, seed: int) -> Tally:
