@@ -58,12 +58,12 @@ def worst(results: dict[str, Any]) -> dict[str, Any]:
             for bound, row in by_bound.items():
                 for adversary, entry in row.items():
                     if bound.startswith("broken"):
-                        most = broken.setdefault(f"{part}, {problem}", {"rate": -1.0})
+                        most = broken.setdefault(f"{part}, {problem}", {}).setdefault(bound, {"rate": -1.0})
                         if entry["rate"] > most["rate"]:
-                            most.update(bound=bound, adversary=adversary, rate=entry["rate"], caught=caught(entry))
+                            most.update(adversary=adversary, rate=entry["rate"], caught=caught(entry))
                     elif part != "anytime" or bound == "log-wealth":  # the others are not meant for streams
                         sound.append((entry["rate"], part, problem, bound, adversary, not caught(entry)))
-    top = max(sound)
+    top = max(sound, default=(0.0, "", "", "", "", True))
     return {
         "sound bounds": {
             "cases": len(sound),

@@ -20,7 +20,7 @@ from gingham.data import Mode, Sample
 from gingham.structure import Tree
 from gingham.tree_density import TreeDensity, clusters_of, multi_information, product_law, smoothed
 
-MANY = 8
+MANY = 4
 
 
 @dataclass(frozen=True, eq=False)
