@@ -88,7 +88,7 @@ def predicted(found: dict[str, Any]) -> Iterator[str]:
         return
     yield (
         "**Predicted, not measured**: the rate of the largest fit above, shared out evenly over the cores, with a "
-        "fifth added for sums and messages."
+        "fifth added for sums and messages (more where partitions are small, as the table before this one shows)."
     )
     yield ""
     cores = sorted({row["cores"] for row in rows})
