@@ -83,7 +83,7 @@ def main() -> None:
                 ours()
                 assert np.allclose(out, expected, rtol=1e-4)
                 took = {"c": np.inf, "one": np.inf, "two": np.inf}
-                for _ in range(5):  # in turn, so that a disturbance hits all alike
+                for _ in range(12):  # in turn, so that a disturbance hits all alike
                     took["c"] = min(took["c"], best_of(in_c, 2))
                     numba.set_num_threads(1)
                     took["one"] = min(took["one"], best_of(ours, 2))

@@ -16,7 +16,7 @@ from gingham.kernels.layout import Rows
 from gingham.kernels.vectors import sum_rows
 
 SERIAL_WORK = 2**21  # fewer multiply-adds than this are done before a second thread has started
-BLOCKS_PER_THREAD = 4  # blocks are balanced by tuples; a few more of them than threads even out the rest
+BLOCKS_PER_THREAD = 8  # blocks are balanced by tuples; a few more of them than threads even out the rest
 CACHE_LINE = 64  # bytes
 RUN = 256  # tuples added up before their sum joins the total: keeps float32 sums exact to about 1e-6
 
