@@ -53,6 +53,9 @@ def growth(found: dict[str, Any]) -> Iterator[str]:
     }
     known = [f"{name} {found[key]:.2f}" for key, name in names.items() if key in found]
     yield "CPU seconds grow with these powers: " + "; ".join(known) + "."
+    walls = [f"{name} {found[key + '_wall']:.2f}" for key, name in names.items() if key + "_wall" in found]
+    if walls:
+        yield f"Seconds on the clock, {rows[-1]['threads']} threads: " + "; ".join(walls) + "."
     first, last = (1e9 * row["sweep_cpu_s"] / row["tuples"] for row in (min(rows, key=per_tuple), rows[-1]))
     yield (
         f"Above 1, because memberships outgrow the caches: a tuple takes {first:.0f} ns a sweep while they fit and "

@@ -90,8 +90,8 @@ def predicted(rows: list[dict]) -> list[dict]:
     ]
 
 
-def exponent(rows: list[dict], size) -> float:
-    return float(np.polyfit(np.log([size(r) for r in rows]), np.log([r["fit_cpu_s"] for r in rows]), 1)[0])
+def exponent(rows: list[dict], size, clock: str = "cpu") -> float:
+    return float(np.polyfit(np.log([size(r) for r in rows]), np.log([r[f"fit_{clock}_s"] for r in rows]), 1)[0])
 
 
 def plot(results: dict, path: Path) -> None:
@@ -144,9 +144,11 @@ def main() -> None:
             for n in tuples:
                 kept = [row for row in results.get(key, []) if row["tuples"] != n]
                 results[key] = sorted([*kept, point(n, shape(n), [16, 16])], key=by_tuples)
-                if len(results[key]) > 1:
-                    results[f"exponent_{key}"] = exponent(results[key], by_tuples)
                 write(args, settings, results)
+    for key in ("with_tuples", "fixed_items"):
+        if len(results.get(key, [])) > 1:
+            results[f"exponent_{key}"] = exponent(results[key], by_tuples)
+            results[f"exponent_{key}_wall"] = exponent(results[key], by_tuples, "wall")
     if results.get("with_tuples"):
         results["predicted"] = predicted(results["with_tuples"])
     if "clusters" in wanted:
