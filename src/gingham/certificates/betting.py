@@ -11,8 +11,9 @@ from gingham.certificates.bounds import Bound, close_in
 
 SMALLEST = 1e-3  # of ν − 1: no single loss may take the whole wealth
 TEXT = (
-    "With probability at least 1 − δ over N independent tuples the wealth Π (ν_t − X_t)/(ν_t − L) stays below 1/δ, "
-    "where the bet ν_t looks at the tuples before t only, in a random order; L is at most where it meets 1/δ."
+    "With probability at least 1 − δ over N independent tuples, taken in a random order, the wealth "
+    "Π (ν_t − X_t)/(ν_t − L) stays below 1/δ, where the bet ν_t looks at the tuples before t only; L is at most where "
+    "it meets 1/δ."
 )
 LATEX = (
     r"L \le \sup\left\{\ell : \sum_{t=1}^N \ln\frac{\nu_t - X_t}{\nu_t - \ell} \le \ln\frac1\delta\right\},\quad "
@@ -28,7 +29,8 @@ def betting(losses: Floats, union: float, delta: float) -> Bound:
     probability at most δ (Ville). The bet ν_t = μ̂ + σ̂ √(N/(2 ln 1/δ)) comes from the mean and the variance of the
     losses before t. Where log-wealth pays for a grid of fixed bets, this pays with what is not yet known at the
     start: about a quarter of the gap between the bound and the observed loss is saved. It depends on the order,
-    which is drawn here, so that rows may be given sorted in any way. It covers one predictor, not all posteriors.
+    which is drawn here without a look at the losses: rows as they were drawn need no more, and for rows sorted by
+    something the losses depend on, δ counts over that draw too. It covers one predictor, not all posteriors.
     """
     n, paid = len(losses), union + log(1.0 / delta)
     x: Floats = np.random.default_rng(0).permutation(losses)
