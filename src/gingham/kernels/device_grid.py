@@ -239,13 +239,10 @@ def make_grid(
     block_bytes: int = 2**34,
 ) -> Grid:
     """Move a sample and a start to the device and sort it for every mode. Arrays may be numpy or torch."""
-    place = torch.device(device or device_name())
-    tables = [torch.as_tensor(q).to(place, getattr(torch, dtype)) for q in assigns]
-    answers = torch.as_tensor(answers).to(place)
-    n_features = int(cell.coef(answers).shape[-1])
+    tables, answers = _placed(assigns, answers, device, dtype)
     widths = [int(q.shape[1]) for q in tables]
     tuples = (codes, labels, features, weights, shape)
-    layouts = _layouts(*tuples, n_features, widths, tables[0].dtype, place, block_bytes, 2 if half else 4)
+    layouts = _layouts(*tuples, cell, answers, widths, tables[0], block_bytes, 2 if half else 4)
     return Grid(layouts, cell, tables, answers, half)
 
 
@@ -264,13 +261,16 @@ def make_members(
     block_bytes: int = 2**34,
 ) -> Members:
     """The same for several starts: memberships (B, n, m) of two modes, answers (B, m_1, m_2[, |Y|])."""
-    place = torch.device(device or device_name())
-    tables = [torch.as_tensor(q).to(place, getattr(torch, dtype)) for q in assigns]
-    answers = torch.as_tensor(answers).to(place)
-    n_features = int(cell.coef(answers).shape[-1])
+    tables, answers = _placed(assigns, answers, device, dtype)
     widths = [int(q.shape[0] * q.shape[2]) for q in tables]
     tuples = (codes, labels, features, weights, shape)
-    return Members(_layouts(*tuples, n_features, widths, tables[0].dtype, place, block_bytes, 4), cell, tables, answers)
+    return Members(_layouts(*tuples, cell, answers, widths, tables[0], block_bytes, 4), cell, tables, answers)
+
+
+def _placed(assigns: Sequence[Anything], answers: Anything, device: str | None, dtype: str) -> tuple[list[Any], Any]:
+    """A start on the device, memberships in the wanted precision."""
+    place = torch.device(device or device_name())
+    return [torch.as_tensor(q).to(place, getattr(torch, dtype)) for q in assigns], torch.as_tensor(answers).to(place)
 
 
 def _layouts(
@@ -279,14 +279,16 @@ def _layouts(
     features: Anything | None,
     weights: Anything | None,
     shape: Sequence[int],
-    n_features: int,
+    cell: Cell,
+    answers: Any,
     widths: Sequence[int],
-    kind: Any,
-    place: Any,
+    like: Any,
     block_bytes: int,
     itemsize: int,
 ) -> list[Layout]:
-    """The tuples sorted for every mode."""
+    """The tuples sorted for every mode, where ``like`` is and in its precision."""
+    place, kind = like.device, like.dtype
+    n_features = int(cell.coef(answers).shape[-1])
 
     def put(array: Any, kind: Any = None) -> Any:
         return None if array is None else torch.as_tensor(array).to(place, kind)
