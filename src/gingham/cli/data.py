@@ -16,6 +16,8 @@ from gingham.cli.tables import drop_missing, like_items, need_columns
 from gingham.data import Mode
 from gingham.errors import GinghamError
 
+MISSING = ("", "nan", "na", "n/a", "null", "none")  # words that stand for a missing number, in any case
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -59,6 +61,7 @@ def rows(
     if weight is not None:
         need_columns(table, [weight], "--weight")
     wanted = [*axes, label, *([weight] if weight else [])]
+    table = table.with_columns(_unmarked(table[name]) for name in wanted[len(axes) :])
     kept, dropped = drop_missing(table, wanted)
     if dropped and not drop:
         name = next(
@@ -77,6 +80,16 @@ def rows(
             raise GinghamError(f"Column {name!r} holds lists or objects; ids are text or numbers.")
     X = kept.select(axes) if modes is None else like_items(kept, axes, modes)
     return Rows(X, _labels(kept[label]), None if weight is None else _weights(kept[weight]))
+
+
+def _unmarked(column: pl.Series) -> pl.Series:
+    """Numbers among which words like "nan" stand for missing values, which are read as text, as numbers again."""
+    if column.dtype != pl.String:
+        return column
+    marked = column.str.strip_chars().str.to_lowercase().is_in(MISSING)
+    numbers = pl.select(pl.when(~marked).then(column)).to_series().cast(pl.Float64, strict=False)
+    plain = bool(marked.any()) and numbers.null_count() == int(marked.sum()) + column.null_count() < len(column)
+    return numbers.alias(column.name) if plain else column
 
 
 def _labels(column: pl.Series) -> Anything:
