@@ -14,10 +14,12 @@ results. Nothing that names a host, a user or a folder is written.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import os
 import platform
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -28,6 +30,7 @@ from typing import Any
 import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
+QUICK = Path(__file__).parent / "quick"
 UPSTREAM = {  # where a missing file comes from
     "ml100k": "https://grouplens.org/datasets/movielens/100k/",
     "ml1m": "https://grouplens.org/datasets/movielens/1m/",
@@ -41,6 +44,13 @@ UPSTREAM = {  # where a missing file comes from
     "docs": "the data folders of the coclust and NMTFcoclust repositories",
     "graph": "https://snap.stanford.edu/data/",
 }
+PEERS = {  # short name: variable that names the Python of its environment, packages there
+    "surprise": ("GINGHAM_SURPRISE", "scikit-surprise"),
+    "lenskit": ("GINGHAM_LENSKIT", "lenskit, scikit-surprise"),
+    "sib": ("GINGHAM_SIB", "sib-clustering, and what gingham itself needs"),
+    "cca": ("GINGHAM_CCA", "cca-zoo, and what gingham itself needs"),
+    "graph": ("GINGHAM_PEERS", "leidenalg, graspologic, scikit-network"),
+}
 CORE = ("gingham", "numpy", "scipy", "scikit-learn", "numba")
 
 
@@ -50,16 +60,50 @@ def arguments(
     """Parse the options all scripts have (and more, added by ``options(parser)``).
 
     ``--data`` (or GINGHAM_DATA) is the data folder, ``--out`` the JSON file, ``--seed`` the seed,
-    ``--quick`` asks for a small version that runs in seconds.
+    ``--quick`` asks for a small version that runs in seconds, begins anew and leaves the results alone.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--data", default=os.environ.get("GINGHAM_DATA"), help="data folder (or GINGHAM_DATA)")
-    parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.json", help="JSON file to write")
+    parser.add_argument("--out", type=Path, help=f"JSON file to write (results/{name}.json, or quick/{name}.json)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="a small version, for a first look")
     if options is not None:
         options(parser)
-    return parser.parse_args()
+    args = parser.parse_args()
+    if args.out is None:
+        args.out = (QUICK if args.quick else RESULTS) / f"{name}.json"
+    if args.quick:
+        args.out.unlink(missing_ok=True)
+    return args
+
+
+def peer_option(parser: argparse.ArgumentParser, peer: str, option: str) -> None:
+    """An option for the Python of a peer's environment; its variable is the default."""
+    variable, packages = PEERS[peer]
+    parser.add_argument(
+        option, default=os.environ.get(variable), help=f"Python of an environment with {packages} (or {variable})"
+    )
+
+
+def left_out(peer: str) -> None:
+    """Say that a peer is not compared with, for want of an environment."""
+    variable, packages = PEERS[peer]
+    print(f"left out: {packages.split(', and')[0]} ({variable} names no Python)", flush=True)
+
+
+def importable(peer: str, module: str) -> bool:
+    """Whether a peer that is timed in our own process is here; if not, the script starts again in its environment."""
+    if importlib.util.find_spec(module) is not None:
+        return True
+    environment = dict(os.environ)
+    python = environment.pop(PEERS[peer][0], None)  # taken away: one try
+    if python is None:
+        left_out(peer)
+        return False
+    source = str(Path(__file__).parents[1] / "src")
+    environment["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [os.environ.get("PYTHONPATH")])])
+    sys.stdout.flush()
+    return os.execve(python, [python, *sys.argv], environment)  # never comes back
 
 
 def data_file(folder: str | os.PathLike[str] | None, file: str) -> Path:

@@ -1,8 +1,13 @@
 """Run the benchmarks and renew benchmarks/README.md.
 
-``--quick`` (make bench) gives every script its small version, about ten minutes in all, into a scratch folder;
-``--full`` (make bench-full) runs them whole and renews benchmarks/results. A script whose data, peers or device are
-not here says so and is passed over. ``--table`` only renews the README.
+``--quick`` (make bench) runs the small version of every script, under ten minutes on two cores, leaves JSON and log in
+benchmarks/quick and prints the main figures. ``--full`` (make bench-full) runs them whole and renews
+benchmarks/results; started again after an interruption it goes on with the scripts that were not finished.
+``--table`` only renews the README.
+
+A script whose data, packages or device are not here says so in a sentence and is passed over. What a script says of
+itself is read, not imported: ``FIGURES`` (name: path into its results, ``*`` for all keys), ``FULL`` (the options of
+each of its full runs, where one run without options is not all) and ``ONLY_FULL`` (why it has no small version).
 """
 
 from __future__ import annotations
@@ -11,68 +16,223 @@ import argparse
 import ast
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
+
+from common import PEERS
 
 HERE = Path(__file__).parent
 FOLDERS = ("speed", "papers", "peers", "robustness")
-QUICK_SECONDS, LEAST_SECONDS, QUICK_BUDGET, FULL_SECONDS = 60, 10, 600, 4 * 3600
+QUICK_SECONDS = 90  # more than any small version needs on a slow machine
+SKIPPED_KEYS = ("summary", "mean", "means", "table", "predicted", "verdict")  # repeat what stands elsewhere
+TIMES = HERE / "times.json"
+"""Seconds of whole full runs, kept beside the results."""
 
 
-def scripts() -> list[Path]:
-    """Every benchmark, speed first; a file that takes no common options is run by another one."""
-    found = [path for folder in FOLDERS for path in sorted((HERE / folder).glob("*.py"))]
-    texts = {path: path.read_text(encoding="utf-8") for path in found}
-    return [path for path, text in texts.items() if "__main__" in text and "arguments(" in text]
+@dataclass(frozen=True)
+class Script:
+    """One benchmark and what it says of itself."""
+
+    path: Path
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.path.read_text(encoding="utf-8"))
+
+    @property
+    def title(self) -> str:
+        return f"{self.path.parent.name}/{self.path.name}"
+
+    @property
+    def purpose(self) -> str:
+        """The first sentence of the docstring."""
+        return (ast.get_docstring(self.tree) or "").split("\n\n")[0].replace("\n", " ")
+
+    @cached_property
+    def name(self) -> str | None:
+        """The JSON file that it writes, as its call of ``arguments`` names it; None if it is run by another script."""
+        for call in (node for node in ast.walk(self.tree) if isinstance(node, ast.Call)):
+            if str(getattr(call.func, "id", getattr(call.func, "attr", ""))).endswith("arguments"):
+                given = [keyword.value for keyword in call.keywords if keyword.arg == "name"] or call.args[1:2]
+                if given and isinstance(given[0], ast.Constant):
+                    return str(given[0].value)
+        return None
+
+    def stated(self, constant: str, otherwise: Any) -> Any:
+        """The value of a constant of the module."""
+        for node in self.tree.body:
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == constant:
+                return ast.literal_eval(node.value)
+        return otherwise
+
+    def figures(self, folder: Path) -> str:
+        """The main figures of the result in a folder, ranges where there are several."""
+        file = folder / f"{self.name}.json"
+        if not file.exists():
+            return ""
+        results = json.loads(file.read_text(encoding="utf-8"))["results"]
+        shown = []
+        for name, way in self.stated("FIGURES", {}).items():
+            found = [value for value in reached(results, way.split("/")) if value is not None]
+            if found:
+                shown.append(f"{name} {ranged(found)}")
+        return "; ".join(shown)
 
 
-def purpose(path: Path) -> str:
-    """The first sentence of a script's docstring."""
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+def scripts(words: list[str] | None = None) -> list[Script]:
+    """Every benchmark, speed first, whose path contains one of the words."""
+    found = [Script(path) for folder in FOLDERS for path in sorted((HERE / folder).glob("*.py"))]
+    return [s for s in found if s.name and any(word in s.title for word in words or [""])]
 
 
-def result_name(path: Path) -> str | None:
-    """The JSON file a script writes, as its call of ``arguments`` names it."""
-    names = {result.stem for result in (HERE / "results").glob("*.json")}
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            name = node.value.strip("/").removesuffix(".json")
-            if name in names:
-                return name
-    return None
+def reached(value: Any, way: list[str]) -> Iterator[Any]:
+    """All values at the end of a path through nested results."""
+    if not way:
+        yield value
+    elif isinstance(value, dict):
+        for key in value if way[0] == "*" else [way[0]] if way[0] in value else []:
+            yield from reached(value[key], way[1:])
+    elif isinstance(value, list):
+        numbered = way[0].lstrip("-").isdigit()
+        for item in [value[int(way[0])]] if numbered else value if way[0] == "*" else []:
+            yield from reached(item, way[1:])
 
 
-def quick_limit(left: float, scripts_left: int) -> float:
-    """Seconds for the next script: twice its share of what is left of the budget, within reason."""
-    return min(QUICK_SECONDS, max(LEAST_SECONDS, 2 * left / scripts_left))
+def ranged(values: list[Any]) -> str:
+    """One value, or the least and the largest."""
+    if all(isinstance(value, bool) for value in values):
+        return f"{sum(values)} of {len(values)}"
+    ends = (min(values), max(values))
+    return " to ".join(dict.fromkeys(f"{end:,}" if isinstance(end, int) else f"{end:.3g}" for end in ends))
 
 
-def run(path: Path, quick: bool, limit: float = FULL_SECONDS) -> tuple[str, float]:
-    """How a script ended, and after how many seconds."""
+def run(script: Script, options: list[str], folder: Path, limit: float | None = None) -> tuple[str, float]:
+    """How a script ended, and after how many seconds; its JSON and its log go to the folder."""
     began = time.perf_counter()
-    command = [sys.executable, str(path)]
-    with tempfile.TemporaryDirectory() as folder:
-        if quick:
-            command += ["--quick", "--out", str(Path(folder) / "result.json")]
+    log = folder / f"{script.name}.log"
+    command = [sys.executable, str(script.path), *options, "--out", str(folder / f"{script.name}.json")]
+    with log.open("w", encoding="utf-8") as stream:
         # A session of its own, so that a script that is stopped takes its children along.
         started = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+            command,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         try:
-            output, errors = started.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
+            started.wait(limit)
+        except BaseException as error:  # interrupted by the user too
             os.killpg(started.pid, signal.SIGKILL)
-            started.communicate()
-            return f"stopped after {limit:.0f} s", time.perf_counter() - began
+            started.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return f"STOPPED after {limit:.0f} s", time.perf_counter() - began
+    lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines() or ["no word"]
+    seconds = time.perf_counter() - began
     if started.returncode == 0:
-        return "done", time.perf_counter() - began
-    last = (errors.strip() or output.strip() or "failed").splitlines()[-1]
-    return f"passed over: {last[:120]}", time.perf_counter() - began
+        return "; ".join(["done", *(line for line in lines if line.startswith("left out: "))]), seconds
+    failed = any(line.startswith("Traceback") for line in lines) or started.returncode != 1
+    return ("FAILED: " if failed else "passed over: ") + lines[-1][:160], seconds
+
+
+def quick(chosen: list[Script]) -> bool:
+    """The small versions; whether none was stopped or failed."""
+    folder, began, good = HERE / "quick", time.perf_counter(), True
+    folder.mkdir(exist_ok=True)
+    for script in chosen:
+        for old in folder.glob(f"{script.name}.*"):
+            old.unlink()
+        reason = script.stated("ONLY_FULL", None)
+        state, seconds = run(script, ["--quick"], folder, QUICK_SECONDS) if not reason else (f"only full: {reason}", 0)
+        good &= not state.startswith(("STOPPED", "FAILED"))
+        print(f"{script.title:36} {seconds:6.1f} s  {state}", flush=True)
+    print(f"\n{time.perf_counter() - began:.0f} s in all. Small versions measured (JSON and logs in {folder}):\n")
+    for script in chosen:
+        print(f"{script.title:36} {script.figures(folder) or '–'}")
+    return good
+
+
+def full(chosen: list[Script], everything: bool) -> bool:
+    """Whole runs, each moved to the results when it is finished; whether none failed."""
+    folder = HERE / "full"
+    folder.mkdir(exist_ok=True)
+    memory = folder / "finished.json"
+    finished = read(memory) if everything else []
+    if finished:
+        print(f"{len(finished)} scripts were finished before; delete {folder} to begin anew.", flush=True)
+    good = True
+    for script in (s for s in chosen if s.title not in finished):
+        mine = folder / str(script.name)
+        whole, seconds, state = not mine.exists(), 0.0, "done"
+        mine.mkdir(exist_ok=True)
+        for options in script.stated("FULL", [""]):
+            state, took = run(script, shlex.split(options), mine)
+            seconds += took
+            print(f"{script.title:36} {seconds:8.0f} s  {options} {state}", flush=True)
+            if not state.startswith("done"):
+                break
+        good &= not state.startswith("FAILED")
+        if state.startswith("done"):
+            for file in [*mine.glob("*.json"), *mine.glob("*.png")]:
+                shutil.move(file, HERE / "results" / file.name)
+            finished = [*finished, script.title]
+            if everything:
+                memory.write_text(json.dumps(finished))
+            if whole:  # not the rest of an interrupted run
+                cores = len(os.sched_getaffinity(0))
+                times = {**read(TIMES), script.title: {"seconds": round(seconds), "cores": cores}}
+                TIMES.write_text(json.dumps(times, indent=1, sort_keys=True) + "\n")
+    if everything and good:
+        shutil.rmtree(folder)
+    return good
+
+
+def read(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def recorded(value: Any) -> float:
+    """Seconds that a result holds of its own parts, each part once: less than the run that wrote it took."""
+    if isinstance(value, list):
+        return sum(map(recorded, value))
+    if not isinstance(value, dict):
+        return 0.0
+    total = sum(recorded(part) for key, part in value.items() if key not in SKIPPED_KEYS)
+    if isinstance(value.get("seconds"), dict):  # of each part by name
+        total += sum(value["seconds"].values())
+    clocks = [key for key in value if key.endswith(("wall_s", "cpu_s", "seconds")) and "over" not in key]
+    stems = {key.replace("wall_s", "").replace("cpu_s", "").replace("cpu_seconds", "seconds") for key in clocks}
+    for stem in stems:
+        names = (f"{stem}wall_s", stem, f"{stem}cpu_s")
+        seconds = next((value[name] for name in names if isinstance(value.get(name), int | float)), 0.0)
+        total += seconds * (value["seeds"] if isinstance(value.get("seeds"), int) else 1)
+    return total
+
+
+def duration(seconds: float) -> str:
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def cost(script: Script) -> str:
+    """What a full run takes: measured, or at least what its result has on record."""
+    known = read(TIMES).get(script.title)
+    if known:
+        return duration(known["seconds"])
+    seconds = recorded(read(HERE / "results" / f"{script.name}.json").get("results"))
+    return f"over {duration(seconds)}" if seconds >= 10 else "–"
 
 
 def table() -> str:
@@ -80,21 +240,36 @@ def table() -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Each script writes JSON with versions, seed, machine, settings and results; ratios are measured in one run.",
-        "Data comes from `--data` or `GINGHAM_DATA`; peers run in environments of their own (see each `--help`).",
-        "`make bench` gives every script a short time; `make bench-full` renews `results/`. This page is generated by",
-        "`python benchmarks/run.py --table`.",
+        "`make bench` runs a small version of every script, under ten minutes on two cores (longer the first time,",
+        "while kernels are compiled), prints the main figures and leaves JSON and logs in `benchmarks/quick`. They are",
+        "a first look; the figures below come from full runs.",
         "",
-        "| script | what it measures | result |",
-        "|---|---|---|",
+        "`make bench-full` renews `results/`. It takes many hours: the column *full run* says what a script takes, or",
+        '"over" how much by the seconds that its result has on record. Interrupted and started again, it goes on with',
+        "the scripts that were not finished, and many scripts within themselves.",
+        "",
+        "`python benchmarks/run.py --quick --only graph ratings` (or `--full`) runs the scripts whose path has one of",
+        "these words; each script also runs alone (see its `--help`).",
+        "",
+        "Each script writes JSON with versions, seed, machine, settings and results; ratios are measured in one run.",
+        "Data comes from `--data` or `GINGHAM_DATA`. Peers run in environments of their own, whose Python these",
+        "variables name; what is not there is left out, and the script says so.",
+        "",
+        "| variable | packages in that environment |",
+        "|---|---|",
+        *(f"| `{variable}` | {packages} |" for variable, packages in PEERS.values()),
+        "",
+        "This page is generated by `python benchmarks/run.py --table`.",
+        "",
+        "| script | what it measures | main figures | full run | result |",
+        "|---|---|---|---|---|",
     ]
-    for path in scripts():
-        name = result_name(path)
-        link = "–"
-        if name is not None:
-            document = json.loads((HERE / f"results/{name}.json").read_text(encoding="utf-8"))
-            link = f"[{name}](results/{name}.json), seed {document.get('seed', '–')}"
-        lines.append(f"| `{path.relative_to(HERE)}` | {purpose(path)} | {link} |")
+    for script in scripts():
+        document = read(HERE / "results" / f"{script.name}.json")
+        seed = f", seed {document['seed']}" if "seed" in document else ""
+        link = f"[{script.name}](results/{script.name}.json){seed}" if document else "–"
+        columns = (f"`{script.title}`", script.purpose, script.figures(HERE / "results") or "–", cost(script), link)
+        lines.append("| " + " | ".join(column.replace("|", "\\|") for column in columns) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -103,18 +278,16 @@ def main() -> None:
     kind = parser.add_mutually_exclusive_group(required=True)
     for option in ("quick", "full", "table"):
         kind.add_argument(f"--{option}", action="store_true")
-    parser.add_argument("--only", nargs="*", default=[""], help="scripts whose path contains one of these words")
+    parser.add_argument("--only", nargs="*", help="scripts whose path contains one of these words")
     args = parser.parse_args()
-    if not args.table:
-        chosen = [path for path in scripts() if any(word in str(path.relative_to(HERE)) for word in args.only)]
-        left: float = QUICK_BUDGET
-        for at, path in enumerate(chosen):
-            limit = quick_limit(left, len(chosen) - at) if args.quick else FULL_SECONDS
-            state, seconds = run(path, args.quick, limit)
-            left -= seconds
-            print(f"{path.relative_to(HERE)!s:40} {seconds:7.1f} s  {state}", flush=True)
+    good = True
+    if args.quick:
+        good = quick(scripts(args.only))
+    if args.full:
+        good = full(scripts(args.only), everything=not args.only)
     if not args.quick:
         (HERE / "README.md").write_text(table(), encoding="utf-8")
+    sys.exit(not good)
 
 
 if __name__ == "__main__":

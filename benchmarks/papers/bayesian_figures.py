@@ -18,12 +18,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bayesian_data import Table, table
 
-from common import RESULTS, arguments, previous, write
+from common import arguments, previous, write
 from gingham import BayesianCoClustering
 from gingham.data import Alphabet, Sample
 from gingham.solvers.predictive import infer, log_density
 from gingham.solvers.variational import Variational
 
+FIGURES = {"rises of held-out perplexity in ten steps": "*/steps of 1 %/test, held out: rises"}
 SETS = ("ml_binary", "foodmart_binary", "jester_binary")
 CONCENTRATIONS = {  # as validated inside the training part of fold 0
     "ml_binary": (0.5, 0.5), "foodmart_binary": (1.0, 2.0), "jester_binary": (0.5, 2.0)
@@ -134,15 +135,15 @@ def main() -> None:
         lambda parser: parser.add_argument("--only", nargs="*", default=(*SETS, "blocks")),
     )
     results = previous(args)
-    for name in args.only:
+    for name in ("jester_binary",) if args.quick else args.only:
         if name == "blocks":
-            results[name] = draw_blocks(table("ml_binary", args.data), args.seed, RESULTS)
+            results[name] = draw_blocks(table("ml_binary", args.data), args.seed, args.out.parent)
         else:
             results[name] = noise(table(name, args.data), args.seed)
         print(name, results[name], flush=True)
         write(args, {"fold": 0, "steps": STEPS}, results)
     if all(name in results for name in SETS):
-        draw_noise(results, RESULTS / "bayesian_noise.png")
+        draw_noise(results, args.out.with_name("bayesian_noise.png"))
 
 
 if __name__ == "__main__":

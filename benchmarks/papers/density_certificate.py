@@ -21,6 +21,13 @@ from gingham import CoOccurrenceClustering
 from gingham.certificates import certify_density
 from gingham.solvers.counts import CountSolver, count_sample
 
+FIGURES = {
+    "failures": "coverage/*/failures",
+    "of samples": "coverage/*/samples",
+    "smallest slack": "coverage/*/smallest_slack",
+    "below uniform coding": "*/below_uniform_coding",
+}
+
 
 def planted(n, m, rng):
     """A density with m_1 × m_2 blocks and uneven items, (n_1, n_2)."""

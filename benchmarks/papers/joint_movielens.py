@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
 import re
 import sys
 import warnings
@@ -22,8 +21,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
-from common import arguments, clock, data_file, load, write
+from common import arguments, clock, data_file, load, previous, write
 
+FIGURES = {
+    "MAE of movies with few ratings (ratings alone)": "mean/ratings/one_fit_mae_few",
+    "(with properties)": "mean/joint_cold_start/one_fit_mae_few",
+}
+FULL = ["", "--certificates"]
 RATINGS, MOVIES, VIEWERS = ("viewer", "movie"), ("movie", "property"), ("viewer", "attribute")
 YEARS = [0, 1940, 1960, 1975, 1985, 1993, 1995, 1996, 1997, 2100]
 AGES = [0, 18, 25, 35, 45, 56, 200]
@@ -128,13 +132,16 @@ def main():
     data = load(args.data, "ml100k.npz")
     X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"].astype(int)
     movies, viewers = entries(properties(args.data, data["genres"])), entries(attributes(args.data))
-    results = json.loads(args.out.read_text())["results"] if args.out.exists() else {"seeds": {}}
+    results = {"seeds": {}} | previous(args)
+    seeds, restarts = range(args.seed, args.seed + 5), SETTINGS["restarts"]
+    if args.quick:
+        seeds, restarts = seeds[:1], 1
     if args.certificates:
         results["certificates_random_split"] = certificates(X, y, movies, viewers, args.seed)
         print(results["certificates_random_split"])
         write(args, SETTINGS, results)
         return
-    for seed in args.only if args.only is not None else range(args.seed, args.seed + 5):
+    for seed in args.only if args.only is not None else seeds:
         train, test = split(X[:, 1], seed)
         few = np.bincount(X[train, 1], minlength=X[:, 1].max() + 1)[X[test, 1]] <= 5
         found = {"test_ratings": len(test), "of_movies_with_at_most_5": int(few.sum())}
@@ -144,7 +151,7 @@ def main():
                 relations |= {MOVIES: movies, VIEWERS: viewers}
             laws, times = [], {}
             with clock(times):
-                for restart in range(SETTINGS["restarts"]):
+                for restart in range(restarts):
                     model = gg.JointCoClustering(
                         {"viewer": 20, "movie": 20, "property": None, "attribute": None},
                         beta={RATINGS: 0.7, MOVIES: 0.5, VIEWERS: 0.3},
@@ -177,7 +184,7 @@ def main():
             for arm in ARMS[1:]
             for who in ("one_fit", "committee")
         }
-        write(args, SETTINGS, results)
+        write(args, {**SETTINGS, "restarts": restarts}, results)
 
 
 if __name__ == "__main__":

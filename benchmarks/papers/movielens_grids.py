@@ -7,7 +7,6 @@ were offered to that choice (no spectral start, random starts alone at 283×283)
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import arguments, load, write
+from common import arguments, load, previous, write
 from gingham.cells import Absolute
 from gingham.certificates import complexity
 from gingham.certificates.bounds import log_wealth, theorem7
@@ -27,6 +26,11 @@ from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant, Down
 from gingham.starts import make_start
 
+FIGURES = {
+    "test MAE of Gibbs": "summary/*/chosen_inside_training/test_gibbs",
+    "bound (18)": "summary/*/chosen_inside_training/bound_18",
+    "log-wealth": "summary/*/chosen_inside_training/log_wealth",
+}
 STARS = Alphabet.of([1, 2, 3, 4, 5], given=True)
 SIZES = {"13x6": (13, 6), "50x50": (50, 50), "283x283": (283, 283)}
 N_INIT = {"13x6": 8, "50x50": 4, "283x283": 1}  # random starts; the lowest objective is kept
@@ -82,10 +86,12 @@ def main() -> None:
     )
     d = load(args.data, "ml100k.npz")
     deadline = time.time() + args.seconds
-    records = json.loads(args.out.read_text())["results"]["records"] if args.out.exists() else []
+    records = previous(args).get("records", [])
     done = {(r["task"], r["size"], r["split"], r["start"], r["beta"]): r for r in records}
-    splits = (1, 3) if args.quick else (1, 2, 3, 4, 5)
-    sizes = [s for s in SIZES if not (args.quick and s == "283x283")]
+    splits, sizes = (1, 2, 3, 4, 5), list(SIZES)
+    if args.quick:
+        splits, sizes = (1,), ["13x6"]
+        BETAS["13x6"], N_INIT["13x6"], INNER_FOLDS["13x6"] = (0.5, 1.0), 1, 1
 
     def run(task: str, size: str, split: int, start: str, beta: float, parts) -> dict:
         key = (task, size, split, start, beta)

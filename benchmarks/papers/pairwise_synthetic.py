@@ -21,6 +21,11 @@ import gingham as gg
 from common import arguments, write
 from gingham.solvers.multiview import mean_correlations
 
+FIGURES = {
+    "fresh correlation of the first component": "*/fresh correlation/0",
+    "precision at 20 (PWCA)": "PWCA ridge 1/precision at 20/0",
+    "(KCCA)": "KCCA ridge 1/precision at 20/0",
+}
 CENTRES = [[(2, 2), (-4, -4), (8, 8)], [(-7, -7), (2, 2), (7, 7)]]
 BACKGROUND, SIZE, WIDTH = 200, 20, 2.0
 GAMMA = 1 / (2 * WIDTH**2)

@@ -6,7 +6,6 @@ them with a mode that stands twice in a relation, for which the damped rule appl
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -19,11 +18,21 @@ from test_joint import random_problem
 from test_messages import random_case
 
 import gingham as gg
-from common import arguments, write
+from common import arguments, previous, write
 from gingham.datasets.trees import make_tree
 from gingham.solvers.joint import Joint
 from gingham.solvers.messages import Messages
 from gingham.solvers.schedule import Constant
+
+FIGURES = {
+    "largest relative rise of an objective": "*/largest_relative_rise",
+    "failures of the certificate": "coverage/failures",
+    "in samples": "coverage/samples",
+    "planted trees found": "choice_of_the_tree/planted_pairs_found",
+    "of": "choice_of_the_tree/cases",
+}
+# structures, singleton cases, samples of the coverage, planted trees
+NUMBERS, SMALL = (100, 10, 60, 10), (8, 2, 4, 1)
 
 
 def rise(problem, start, solver):
@@ -83,9 +92,9 @@ def main():
         "tree_properties",
         lambda p: p.add_argument("--parts", nargs="*", default=["objectives", "coverage", "choice"]),
     )
-    results = json.loads(args.out.read_text())["results"] if args.out.exists() else {}
+    results = previous(args)
+    n, n_singletons, samples, planted = SMALL if args.quick else NUMBERS
     if "objectives" in args.parts:
-        n = 20 if args.quick else 100
         trees = [rise(*random_case(seed), Messages(Constant(), tol=0.0, max_iter=15)) for seed in range(n)]
         joint = [
             rise(*random_problem(seed, repeats=bool(seed % 2))[:2], Joint(Constant(), tol=0.0, max_iter=15))
@@ -93,18 +102,17 @@ def main():
         ]
         results["random_trees"] = {"structures": n, "largest_relative_rise": max(trees)}
         results["random_shared_matrices"] = {"structures": n, "largest_relative_rise": max(joint)}
-        differences = [singletons(seed) for seed in range(10)]
-        results["singleton_merges_against_flat_grid"] = {"cases": 10, "largest_difference": max(differences)}
+        differences = [singletons(seed) for seed in range(n_singletons)]
+        results["singleton_merges_against_flat_grid"] = {"cases": n_singletons, "largest_difference": max(differences)}
         write(args, {"sweeps": 15}, results)
     if "coverage" in args.parts:
-        samples = 10 if args.quick else 60
         failures, mean, least = coverage(samples, args.seed)
         results["coverage"] = {
             "samples": samples, "delta": 0.05, "failures": failures, "mean_slack": mean, "least_slack": least,
         }  # fmt: skip
         write(args, {"sweeps": 15}, results)
     if "choice" in args.parts:
-        results["choice_of_the_tree"] = choice(3 if args.quick else 10)
+        results["choice_of_the_tree"] = choice(planted)
         write(args, {"sweeps": 15}, results)
     print(results)
 

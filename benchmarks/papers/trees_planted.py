@@ -6,7 +6,6 @@ and keep the lower objective. The certificate is log-wealth with the exact compl
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -17,11 +16,18 @@ from sklearn.metrics import adjusted_rand_score
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
-from common import arguments, write
+from common import arguments, previous, write
 from gingham.datasets.trees import make_tree
 from gingham.problem import Problem
 from gingham.solvers.messages import Messages
 
+FIGURES = {
+    "test loss (tree)": "*/mean/tree_test_gibbs_loss",
+    "test loss (flat)": "*/mean/flat_test_gibbs_loss",
+    "certificate (tree)": "*/mean/tree_certificate",
+    "certificate (flat)": "*/mean/flat_certificate",
+    "seconds a sweep, flat over tree": "*/sweep_ratio_flat_to_tree",
+}
 # items, tuples, true clusters, true inner clusters, labels, noise, kind, fitted clusters, fitted inner clusters
 ROWS = [
     (100, 20_000, 4, 3, 4, 0.2, "random", 4, 3),
@@ -84,8 +90,8 @@ def options(parser):
 
 def main():
     args = arguments(__doc__.splitlines()[0], "trees_planted", options)
-    results = json.loads(args.out.read_text())["results"] if args.out.exists() else {}
-    for at in args.rows or range(len(ROWS)):
+    results = previous(args)
+    for at in args.rows or (range(1) if args.quick else range(len(ROWS))):
         n_items, n, m, d, k, noise, kind, leaves, inner = ROWS[at]
         runs = []
         for seed in range(args.seed, args.seed + (1 if n >= 200_000 or args.quick else args.seeds)):

@@ -27,9 +27,15 @@ import graphs_planted
 import views_kcca
 
 import gingham as gg
-from common import arguments, data_file, load, plain, previous, write
+from common import arguments, data_file, left_out, load, peer_option, plain, previous, write
 from gingham.datasets import planted_graph
 
+FIGURES = {
+    "peer's CPU seconds over ours (ratings)": "ratings/*/times_faster",
+    "(documents)": "documents/*/times_faster",
+    "(views)": "views/*/times_faster",
+    "(graphs)": "graphs/*/times_faster",
+}
 HERE = Path(__file__).parent
 
 
@@ -99,7 +105,7 @@ def documents(args, folder: Path) -> list[dict]:
             if not python:
                 continue
             ours, theirs, kept, peer_kept = [], [], [], []
-            for seed in range(2 if args.quick else 5):
+            for seed in range(1 if args.quick else 5):
                 model = gg.CoOccurrenceClustering((k, columns), random_state=seed)
                 fitted, cpu = timed(model, table)
                 ours.append((normalized_mutual_info_score(truth, fitted.row_labels_), cpu))
@@ -180,18 +186,19 @@ def graphs(args, folder: Path) -> list[dict]:
     return lines
 
 
+NAMED = ("surprise", "sib", "cca", "graph")
 PARTS = {"ratings": ratings, "documents": documents, "views": views, "graphs": graphs}
 
 
 def main() -> None:
     def options(parser):
-        parser.add_argument("--surprise", default=os.environ.get("GINGHAM_SURPRISE"), help="python of scikit-surprise")
-        parser.add_argument("--sib", default=os.environ.get("GINGHAM_SIB"), help="python of sib-clustering")
-        parser.add_argument("--cca", default=os.environ.get("GINGHAM_CCA"), help="python of cca-zoo")
-        parser.add_argument("--graph", default=os.environ.get("GINGHAM_PEERS"), help="python of the graph libraries")
+        for peer in NAMED:
+            peer_option(parser, peer, f"--{peer}")
         parser.add_argument("--only", nargs="*", choices=PARTS, help="some parts; the others stay as they are")
 
     args = arguments(__doc__ or "", "peers_all", options)
+    for peer in (name for name in NAMED if not getattr(args, name)):
+        left_out(peer)
     results = previous(args) if args.only else {}
     warnings.simplefilter("ignore", gg.UnseenItemsWarning)  # movies of the test part alone
     with tempfile.TemporaryDirectory() as folder:

@@ -20,6 +20,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import common
 from gingham import CoClusteringRegressor, certify, certify_gain, certify_labels
 
+FIGURES = {
+    "certificate (gingham, soft)": "*/gingham, soft, certificate as objective/certificate",
+    "(gingham, hard)": "*/gingham, hardened/certificate",
+    "(k-means)": "*/k-means on rows and columns/certificate",
+    "(spectral)": "*/spectral co-clustering/certificate",
+    "(one cluster)": "*/one cluster/certificate",
+}
 STARS = (1, 2, 3, 4, 5)
 SIZES = (2, 3, 4, 6)
 

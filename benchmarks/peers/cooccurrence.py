@@ -24,9 +24,15 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from common import arguments, data_file, previous, write
+from common import arguments, data_file, importable, previous, write
 from gingham import CoOccurrenceClustering
 
+FIGURES = {
+    "information kept by blocks": "*/blocks/information_kept",
+    "CPU seconds over sib's": "*/ours against sib/cpu_ratio",
+    "NMI less sib's": "*/ours against sib/nmi_difference",
+}
+FULL = ["", "--only webace --ari 20"]
 SETS = {  # name: (information of CoclustInfo with ten starts, its CPU seconds, target)
     "cstr": (0.1677, 0.58, 0.171),
     "classic3": (0.0947, 1.9, 0.0947),
@@ -159,18 +165,13 @@ def main() -> None:
         parser.add_argument("--renew", action="store_true", help="measure again what the result file has")
 
     args = arguments(__doc__ or "", "peers_cooccurrence", options)
+    with_sib = importable("sib", "sib")
     results = previous(args)
     warm = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (60, 50)).astype(float))
     for columns in (2, None):  # compile before the clock runs
         for matrix in (warm, warm * 0.7):
             CoOccurrenceClustering((2, columns), random_state=0).fit(matrix)
-    try:
-        import sib as _  # noqa: F401
-
-        with_sib = True
-    except ImportError:
-        with_sib = False
-    for name in args.only.split(","):
+    for name in ("cstr",) if args.quick else args.only.split(","):
         counts = sparse.csr_matrix(sparse.load_npz(data_file(args.data, f"docs_{name}.npz")).astype(np.float64))
         truth = np.load(data_file(args.data, f"docs_{name}_labels.npz"))["labels"]
         k = len(np.unique(truth))

@@ -10,7 +10,6 @@ and, "matched", at the one that gives as many clusters as ours. Peers' environme
 from __future__ import annotations
 
 import json
-import os
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +26,12 @@ import common
 import gingham as gg
 from gingham.datasets import PlantedGraph
 
+FIGURES = {
+    "clusters": "*/clusters",
+    "agreement with CYC2008 (F1 of pairs)": "gingham, degrees corrected, seed 0/cyc2008/f1",
+    "(Leiden)": "leidenalg, seed 0/cyc2008/f1",
+    "(Leiden matched)": "leidenalg matched, seed 0/cyc2008/f1",
+}
 SETS = ("mips", "sgd", "cyc2008")
 
 
@@ -66,7 +71,7 @@ def agreement(labels: np.ndarray, groups: list[np.ndarray]) -> dict:
 
 def main() -> None:
     def options(parser):
-        parser.add_argument("--peers", default=os.environ.get("GINGHAM_PEERS"), help="Python of the peers")
+        common.peer_option(parser, "graph", "--peers")
         parser.add_argument("--only-peers", action="store_true", help="keep our own results as they are")
 
     args = common.arguments(__doc__, "peers_graphs_yeast", options)
@@ -91,8 +96,10 @@ def main() -> None:
     ours = [row["clusters"] for name, row in results.items() if name.startswith("gingham")]
     ours += [len(np.unique(labels)) for labels in partitions.values()]
     versions = {}
-    if args.peers:
-        methods = ("leidenalg", "leidenalg matched")
+    if not args.peers:
+        common.left_out("graph")
+    else:
+        methods = ("leidenalg",) if args.quick else ("leidenalg", "leidenalg matched")
         runs, versions = peers(args.peers, methods, [graph], int(np.median(ours)), keep_labels=True)
         for method in methods:
             for seed, run in enumerate(runs[method]):

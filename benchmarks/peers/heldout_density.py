@@ -30,6 +30,12 @@ from gingham import CoOccurrenceClustering
 from gingham.solvers.counts import smoothed_lift, thinned
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # 100 steps are what the published figures used
+FIGURES = {
+    "gain on tokens (ours)": "tokens/ours/one_model",
+    "gain on tokens (NMF)": "tokens/nmf_kl/one_model",
+    "on new documents (ours)": "documents/ours, rows/one_model",
+    "on new documents (NMF)": "documents/nmf_kl/one_model",
+}
 SIZES = (20, 40, 80, 120, 160, 240)
 NMF_SIZES = (10, 20, 30, 40)
 QUICK = {"beta": 0.5, "start": "profiles", "n_init": 1, "max_iter": 8, "tol": 5e-3}
@@ -137,7 +143,7 @@ def document_lift(topics, train, seen, rest):
     return fold_in(topics, seen, row, column) / share[column] * (1 - MIX) + MIX
 
 
-def new_documents(name, counts, seed, members):
+def new_documents(name, counts, seed, members, few):
     """Gains on the hidden half of documents never seen in training; the setting is chosen on training documents."""
     rng = np.random.default_rng(seed)
     held = rng.permutation(counts.shape[0]) < counts.shape[0] // 5
@@ -145,6 +151,7 @@ def new_documents(name, counts, seed, members):
     inner = rng.permutation(train.shape[0]) < train.shape[0] // 5
     part, part_seen, part_rest = without(train, inner, rng)
     topics, settings = FAMILIES[name]
+    settings = settings[:1] if few else settings
     tried = {
         " ".join(f"{x:g}" for x in setting): gain(
             document_lift(topics(part, setting, seed), part, part_seen, part_rest), part_rest
@@ -180,13 +187,13 @@ def main() -> None:
     args = arguments(__doc__ or "", "peers_heldout_density", lambda p: p.add_argument("--only", default="all"))
     counts = sparse.csr_array(sparse.load_npz(data_file(args.data, "docs_classic3.npz")).astype(np.float64))
     results = previous(args)
-    members = 2 if args.quick else 8
-    settings = {"beta": 0.5, "sizes": SIZES, "nmf_sizes": NMF_SIZES, "members": members, "mix": MIX}
+    members, ours, theirs = (1, SIZES[:2], NMF_SIZES[:1]) if args.quick else (8, SIZES, NMF_SIZES)
+    settings = {"beta": 0.5, "sizes": ours, "nmf_sizes": theirs, "members": members, "mix": MIX}
     wanted = [name for name in ("ours", "nmf_kl") if f"tokens: {name}" in args.only or args.only == "all"]
     if wanted:
         train, test = split(counts, 0.2, np.random.default_rng(args.seed))
         found = results.get("tokens", {})
-        for name, lift, sizes in (("ours", our_lift, SIZES), ("nmf_kl", nmf_lift, NMF_SIZES)):
+        for name, lift, sizes in (("ours", our_lift, ours), ("nmf_kl", nmf_lift, theirs)):
             if name not in wanted:
                 continue
             size, tried = choose(lift, train, sizes, args.seed)
@@ -196,7 +203,7 @@ def main() -> None:
             print(name, found[name])
     for name in FAMILIES:
         if f"documents: {name}" in args.only or args.only == "all":
-            results.setdefault("documents", {})[name] = new_documents(name, counts, args.seed, members)
+            results.setdefault("documents", {})[name] = new_documents(name, counts, args.seed, members, args.quick)
             print(name, results["documents"][name], flush=True)
             write(args, settings, results)
 

@@ -17,6 +17,7 @@ matter of time and fixed. "fixed" and "soft" have sizes set beforehand, peers th
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -33,8 +34,15 @@ from ratings_committee import STARS, chosen_committee
 from ratings_peers import METHODS as PEERS
 
 import gingham as gg
-from common import arguments, load, previous, write
+from common import arguments, left_out, load, peer_option, previous, write
 
+FIGURES = {
+    "RMSE over the best peer's": "summary/ratio_to_best_peer/*/rmse",
+    "MAE": "summary/ratio_to_best_peer/*/mae",
+    "MAE of whole stars": "summary/ratio_to_best_peer/*/label",
+}
+FULL = ["", "--splits ml1m --methods 'fixed;peers'"]
+SMALL = "fixed;Surprise CoClustering 3×3 (defaults);LensKit item-kNN (20 neighbours)"
 OURS = {
     "layered": "LayeredCoClusteringRegressor (nothing set)",
     "genres": "LayeredCoClusteringRegressor with genres",
@@ -52,7 +60,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         default=";".join([*OURS, "peers"]),
         help="separated by ';': any of these, 'peers' for all, or a peer by name",
     )
-    parser.add_argument("--peers-python", default=sys.executable, help="Python with lenskit and scikit-surprise")
+    peer_option(parser, "lenskit", "--peers-python")
 
 
 def split_of(folder: Any, name: str) -> tuple[Any, Any, Any]:
@@ -127,7 +135,8 @@ def run_peer(method: str, train: Any, test: Any, seed: int, python: str) -> dict
             test_users=test[0][:, 0], test_items=test[0][:, 1],
         )  # fmt: skip
         script = Path(__file__).with_name("ratings_peers.py")
-        subprocess.run([python, script, method, source, target, str(seed)], check=True)
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+        subprocess.run([python, script, method, source, target, str(seed)], check=True, env=environment)
         with np.load(target) as out:
             predictions = np.clip(out["predictions"], 1, 5)
             found = measures(predictions, np.floor(predictions + 0.5), test[1])
@@ -160,9 +169,13 @@ def summary(by_split: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     args = arguments(__doc__ or "", "peers_ratings", options)
     warnings.simplefilter("ignore", gg.UnseenItemsWarning)
-    wanted = args.methods.split(";")
-    names = [m for m in wanted if m in OURS] + [p for p in PEERS if "peers" in wanted or p in wanted]
-    for split in args.splits.split(","):
+    wanted = (SMALL if args.quick else args.methods).split(";")
+    names = [m for m in wanted if m in OURS]
+    if args.peers_python:
+        names += [p for p in PEERS if "peers" in wanted or p in wanted]
+    else:
+        left_out("lenskit")
+    for split in ("u1",) if args.quick else args.splits.split(","):
         train, test, genres = split_of(args.data, split)
         for name in names:
             if name in PEERS:

@@ -27,6 +27,13 @@ import gingham as gg
 from common import arguments, clock, load, previous, write
 from gingham.selection.path import _held_out
 
+FIGURES = {
+    "certificate of whole stars by holdout": "*/holdout20/label MAE/certificate",
+    "test": "*/holdout20/label MAE/test",
+    "certificate of a mixture": "*/mixture/Gibbs MAE/certificate",
+    "test of it": "*/mixture/Gibbs MAE/test",
+}
+FULL = ["--parts holdout20,cross,mixture", "--parts holdout20 --splits 4,5,6"]
 STARS = np.arange(1, 6)
 
 
@@ -95,6 +102,8 @@ def main() -> None:
     args = arguments(__doc__ or "", "peers_ratings_certificates", options)
     data = load(args.data, "ml100k.npz")
     X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"].astype(float)
+    if args.quick:
+        args.splits, args.parts = "1", "mixture"
     for split in args.splits.split(","):
         order = np.random.default_rng(int(split)).permutation(len(y))
         cut = int(0.8 * len(y))

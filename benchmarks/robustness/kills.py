@@ -30,6 +30,14 @@ from gingham.cli.kinds import KINDS  # noqa: E402
 from killing import killed, seconds_of  # noqa: E402
 from model_kinds import write_tables  # noqa: E402
 
+FIGURES = {
+    "kills in save": "save/kills",
+    "whole files": "save/whole_files",
+    "kills in a fit": "*/kills",
+    "resumed fits equal": "*/equal_at_the_end",
+}
+FULL = ["--seed 8"]
+SMALL_KINDS = "coclustering,graph"
 SCALE = 8  # tables of this many times the size of those in the tests
 EVERY = 0.02  # seconds between checkpoints
 FORK = multiprocessing.get_context("fork")
@@ -118,10 +126,12 @@ def more(parser: argparse.ArgumentParser) -> None:
 
 def main() -> None:
     args = arguments(__doc__.split("\n")[0], "kills", more)
-    kills = 3 if args.quick else args.kills
+    kills = args.kills
+    if args.quick:
+        kills, args.other_kills, args.kinds = 2, 1, SMALL_KINDS
     rng = np.random.default_rng(args.seed)  # give every part its own --seed
     results: dict = {}
-    if args.out.exists() and not args.quick:  # parts measured before
+    if args.out.exists():  # parts measured before
         results = json.loads(args.out.read_text(encoding="utf-8"))["results"]
     others = min(kills, args.other_kills)
     settings = {"kills": kills, "other_kills": others, "checkpoint_every_s": EVERY, "scale": SCALE}

@@ -6,7 +6,6 @@ are fitted and the mates of these are sought among them. ``--step all`` times a 
 
 from __future__ import annotations
 
-import json
 import resource
 import sys
 from pathlib import Path
@@ -16,12 +15,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
-from common import arguments, clock, write
+from common import arguments, clock, previous, write
 from parallel_texts import read_texts, vectorised
 
 LANGUAGES = ("en", "es", "de", "it")
 HELD = 2000
 RIDGES = (0.3, 1.0, 3.0, 10.0)
+FIGURES = {"mean reciprocal rank": "*/mrr", "CPU seconds of the fit": "*/fit_cpu_s", "peak GB": "*/peak_GB"}
+FULL = ["--components 100"]
 WORDS = {"sublinear_tf": True, "min_df": 2}
 
 
@@ -34,7 +35,7 @@ def main():
     args = arguments(__doc__, "speed_bible_primal", options)
     texts = read_texts(args.data, "bible_verses.tsv.gz", LANGUAGES)
     order = np.random.default_rng(args.seed).permutation(len(texts[0]))
-    results = json.loads(args.out.read_text())["results"] if args.out.exists() and not args.quick else {}
+    results = previous(args)
     if args.step == "ridge":
         # Chosen with 50 components on some of the training verses.
         part = order[HELD : HELD + (3000 if args.quick else 6000)]
@@ -50,7 +51,7 @@ def main():
         ridge = results.get("ridge", {}).get("chosen", 1.0)
         train = order if args.step == "all" else order[HELD:]
         if args.quick:
-            train = train[:3000]
+            train, args.components = train[:3000], 50
         inside, outside = vectorised(texts, train, order[:HELD], "tf-idf", **WORDS)
         row = {
             "verses": len(train),
@@ -65,7 +66,7 @@ def main():
         if args.step == "test":
             row["mrr"] = model.mrr(outside)
             row["mrr flat weights"] = model.set_params(weighting=0.0).mrr(outside)
-            row["held-out correlation"] = model.correlations(outside)[[0, 9, 49, args.components - 1]]
+            row["held-out correlation"] = model.correlations(outside)[[0, 9, args.components - 1]]
         results[f"{args.step}, {args.components} components"] = row
         print({k: np.round(v, 4) for k, v in row.items()})
     write(args, {"languages": LANGUAGES, "held out": HELD, "vectoriser": WORDS}, results)

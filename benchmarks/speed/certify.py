@@ -16,6 +16,8 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.posterior import Posterior
 from gingham.structure import Structure
 
+FIGURES = {"seconds a certificate": "*/certify_wall_s", "seconds of all bounds": "*/all_bounds_wall_s"}
+
 
 def problem(n: int, shape: tuple[int, int], m: int, seed: int) -> tuple[Posterior, Sample]:
     rng = np.random.default_rng(seed)

@@ -5,23 +5,25 @@ Needs torch and numpy alone. ``benchmarks/speed/gpu_ratio.py`` times the same wo
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import sys
 import time
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).parent))
-from gpu_sweep import median_ms, planted, rows_of, start
+from gpu_sweep import gpu_arguments, median_ms, planted, rows_of, start, torch
 
 from gingham.kernels import accelerated, device_grid, device_layers, layers_reference, layout, reference
 
+FIGURES = {
+    "milliseconds a sweep of the chains": "chains/*/sweep_ms",
+    "members one by one over batched": "members/*/one_by_one_over_batched",
+    "same bits twice": "reproducible",
+}
 SCALES = {"offset": 0.25, "offset_prior": 0.1, "cell": 0.05, "cell_prior": 4.0}
 RATINGS = (480_000, 17_770)
 
@@ -171,10 +173,10 @@ def time_members(shape: tuple[int, int], n: int, n_members: int, m: int, device:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default=os.environ.get("OUT", ".") + "/speed_gpu_chains.json")
-    parser.add_argument("--profile", action="store_true", help="say where a sweep's time goes")
-    args = parser.parse_args()
+    def options(parser):
+        parser.add_argument("--profile", action="store_true", help="say where a sweep's time goes")
+
+    args = gpu_arguments(__doc__ or "", "speed_gpu_chains", options)
     torch.manual_seed(int(time.time()))  # fresh data every run
     torch.backends.cuda.matmul.allow_tf32 = False
     device = "cuda"
@@ -183,13 +185,13 @@ def main() -> None:
     results["chains"] = []
     sizes = [((6040, 3706), 1_000_000, 1), ((6040, 3706), 1_000_000, 3), (RATINGS, 10_000_000, 1)]
     sizes += [(RATINGS, 10_000_000, 3), (RATINGS, 100_000_000, 1), (RATINGS, 100_000_000, 3)]
-    for size in sizes:
+    for size in sizes[:2] if args.quick else sizes:
         results["chains"].append(time_chains(*size, device))
         print(json.dumps(results["chains"][-1]), flush=True)
     results["members"] = []
     small = ((943, 1682), 80_000), ((6040, 3706), 1_000_000)
     sizes = [(*s, 20, 60) for s in small] + [(RATINGS, 10_000_000, 8, 16), (RATINGS, 100_000_000, 8, 16)]
-    for size in sizes:
+    for size in sizes[:2] if args.quick else sizes:
         results["members"].append(time_members(*size, device))
         print(json.dumps(results["members"][-1]), flush=True)
     if args.profile:
@@ -206,7 +208,7 @@ def main() -> None:
         "settings": {"noise": 0.8, "scales": SCALES},
         "results": results,
     }
-    Path(args.out).write_text(json.dumps(document, indent=1) + "\n")
+    args.out.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ memberships, answers and objective. Median of repeated sweeps after warm-up, by 
 
 from __future__ import annotations
 
-import argparse
+import itertools
 import json
 import os
 import sys
@@ -14,12 +14,37 @@ import time
 from pathlib import Path
 
 import numpy as np
-import torch
+
+try:
+    import torch
+except ImportError:
+    raise SystemExit("This benchmark needs torch and a GPU.") from None
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
-import itertools
-
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from common import arguments
 from gingham.kernels import Rows, accelerated, device_grid, gather, reference
+
+FIGURES = {
+    "milliseconds a sweep": "sweeps/*/sweep_ms",
+    "memory, GiB": "sweeps/*/memory_gib",
+    "same bits twice": "reproducible",
+}
+FULL = ["--billion"]
+
+
+def gpu_arguments(description: str, name: str, options):
+    """The common options; the file goes to the folder $OUT where that is set."""
+
+    def more(parser):
+        if "OUT" in os.environ:
+            parser.set_defaults(out=Path(os.environ["OUT"]) / f"{name}.json")
+        options(parser)
+
+    args = arguments(description, name, more)
+    if not torch.cuda.is_available():
+        raise SystemExit("This benchmark needs a GPU.")
+    return args
 
 
 def draw(weights: torch.Tensor, n: int) -> torch.Tensor:
@@ -183,16 +208,16 @@ def reproducible(shape, n, m, device="cuda") -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default=os.environ.get("OUT", ".") + "/speed_gpu.json")
-    parser.add_argument("--tune", action="store_true", help="try kernel settings on the 100-million problem")
-    parser.add_argument("--billion", action="store_true")
-    args = parser.parse_args()
+    def options(parser):
+        parser.add_argument("--tune", action="store_true", help="try kernel settings on the 100-million problem")
+        parser.add_argument("--billion", action="store_true")
+
+    args = gpu_arguments(__doc__ or "", "speed_gpu", options)
     torch.manual_seed(int(time.time()))  # fresh data every run
     torch.backends.cuda.matmul.allow_tf32 = False
     results: dict = {"check": check("cuda"), "reproducible": reproducible((50_000, 5_000), 5_000_000, (64, 64))}
     print(json.dumps(results, indent=1), flush=True)
-    big = ((480_000, 17_770), 100_000_000, (64, 64))
+    big = ((480_000, 17_770), 10_000_000 if args.quick else 100_000_000, (64, 64))
     if args.tune:
         for tuples in (8, 16, 32):
             for run in (512, 2048):
@@ -218,7 +243,7 @@ def main() -> None:
         "settings": {"tuples": gather.TUPLES, "run": accelerated.RUN, "cache_bytes": accelerated.CACHE_BYTES},
         "results": results,
     }
-    Path(args.out).write_text(json.dumps(document, indent=1) + "\n")
+    args.out.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

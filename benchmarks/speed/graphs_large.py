@@ -25,6 +25,12 @@ import common
 import gingham as gg
 from gingham.datasets import planted_graph
 
+FIGURES = {
+    "CPU seconds over Louvain's": "*/*/cpu_ratio_to_louvain",
+    "bytes an edge": "*/*/bytes_per_edge",
+    "adjusted Rand index (k = 10)": "*/gingham, k = 10/ari",
+    "(Louvain)": "*/scikit-network Louvain/ari",
+}
 PLANTED = {
     "planted 65k edges": {"n": 6_500, "k": 10, "inside": 16, "outside": 4},
     "planted 325k edges": {"n": 32_500, "k": 10, "inside": 16, "outside": 4},
@@ -62,7 +68,7 @@ def one(path: str, choice: str) -> dict:
 
 def main() -> None:
     def options(parser):
-        parser.add_argument("--peers", default=os.environ.get("GINGHAM_PEERS"), help="Python of the peers")
+        common.peer_option(parser, "graph", "--peers")
         parser.add_argument("--one", nargs=2, metavar=("GRAPH", "CHOICE"), help="one fit, printed as JSON")
         parser.add_argument("--only", nargs="*", help="some graphs; the others stay as they are")
         parser.add_argument("--join", type=Path, help="take the graphs of this file, from a run elsewhere, and stop")
@@ -74,7 +80,9 @@ def main() -> None:
     if args.one:
         print(json.dumps(common.plain(one(*args.one))))
         return
-    results = json.loads(args.out.read_text())["results"] if args.out.exists() else {}
+    if not args.peers:
+        common.left_out("graph")
+    results = common.previous(args)
     if args.join:
         results |= json.loads(args.join.read_text())["results"]
         common.write(args, {"planted": PLANTED, "choices": CHOICES}, results)

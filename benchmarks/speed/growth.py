@@ -19,6 +19,21 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, previous, write
 
+FIGURES = {
+    "exponent of CPU seconds with tuples": "exponent_with_tuples",
+    "with items": "exponent_items",
+    "with clusters": "exponent_clusters",
+    "with cells and modes": "exponent_modes",
+    "largest peak, GiB": "with_tuples/-1/peak_gib",
+}
+PARTS = ("tuples", "fixed", "clusters", "items", "modes")
+SIZES = {
+    "tuples": (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8),
+    "clusters": (8, 16, 32, 64, 128),
+    "items": (4_000, 16_000, 64_000, 256_000),
+    "modes": (1, 2, 3, 4),
+}
+SMALL = {"tuples": (1e5, 1e6), "clusters": (8, 32), "items": (4_000, 64_000), "modes": (2, 3)}
 POINT = """
 import json, resource, sys, time
 import numpy as np
@@ -125,17 +140,17 @@ def main() -> None:
         parser.add_argument("--largest", type=float, default=1e8, help="tuples of the largest point")
         parser.add_argument("--smallest", type=float, default=1e5, help="smaller points stay as they are")
         parser.add_argument("--join", type=Path, nargs="*", default=[], help="files of parts that were run elsewhere")
-        parser.add_argument("--only", nargs="*", help="tuples, fixed, clusters, items, modes")
+        parser.add_argument("--only", nargs="*", choices=PARTS)
 
     args = arguments(__doc__ or "", "speed_growth", options)
     settings = {"sweeps_of_a_fit": 50, "labels": 5}
     results: dict = previous(args) if args.only else {}
     for path in args.join:
         results |= json.loads(path.read_text())["results"]
-    tuples = [int(n) for n in (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8) if args.smallest <= n <= args.largest]
-    tuples = [n for n in tuples if n <= 1e6] if args.quick else tuples
+    sizes = SMALL if args.quick else SIZES
+    tuples = [int(n) for n in sizes["tuples"] if args.smallest <= n <= args.largest]
     by_tuples = lambda r: r["tuples"]  # noqa: E731
-    wanted = args.only or ["tuples", "fixed", "clusters", "items", "modes"]
+    wanted = args.only or [part for part in PARTS if not (args.quick and part == "fixed")]
     for part, key, shape in (
         ("tuples", "with_tuples", lambda n: [max(20, n // 250), max(20, n // 5_000)]),
         ("fixed", "fixed_items", lambda n: [943, 1_682]),
@@ -152,16 +167,15 @@ def main() -> None:
     if results.get("with_tuples"):
         results["predicted"] = predicted(results["with_tuples"])
     if "clusters" in wanted:
-        sizes = (8, 16, 32) if args.quick else (8, 16, 32, 64, 128)
-        results["with_clusters"] = [point(1_000_000, [20_000, 5_000], [k, k]) for k in sizes]
+        results["with_clusters"] = [point(1_000_000, [20_000, 5_000], [k, k]) for k in sizes["clusters"]]
         results["exponent_clusters"] = exponent(results["with_clusters"], lambda r: r["clusters"][0])
         write(args, settings, results)
     if "items" in wanted:
-        results["with_items"] = [point(1_000_000, [n, n // 4], [16, 16]) for n in (4_000, 16_000, 64_000, 256_000)]
+        results["with_items"] = [point(1_000_000, [n, n // 4], [16, 16]) for n in sizes["items"]]
         results["exponent_items"] = exponent(results["with_items"], lambda r: r["shape"][0])
         write(args, settings, results)
     if "modes" in wanted:
-        results["with_modes"] = [point(300_000, [2_000] * d, [4] * d) for d in (1, 2, 3, 4)]
+        results["with_modes"] = [point(300_000, [2_000] * d, [4] * d) for d in sizes["modes"]]
         # Each mode more multiplies the cells by four: seconds against cells × modes.
         results["exponent_modes"] = exponent(results["with_modes"], lambda r: len(r["shape"]) * 4 ** len(r["shape"]))
     write(args, settings, results)

@@ -7,7 +7,6 @@ environment with cca-zoo. ``--sizes 4000`` adds one size to the file.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -16,8 +15,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
-from common import arguments, clock, write
+from common import arguments, clock, importable, previous, write
 
+FIGURES = {
+    "times faster than cca-zoo (CPU)": "rows/*/times_faster_cpu",
+    "held-out correlation (ours)": "rows/*/gingham_correlation/0",
+    "(cca-zoo)": "rows/*/cca_zoo_correlation/0",
+}
 SHRINKAGE, GAMMA, COMPONENTS, WIDTH = 0.1, 0.05, 3, 20
 
 
@@ -54,11 +58,12 @@ def exponent(sizes, seconds):
 
 def main():
     args = arguments(__doc__, "speed_views_kcca", options)
-    if not args.ours:
+    if not args.ours and importable("cca", "cca_zoo"):
         from cca_zoo.nonparametric import KCCA
-
-    rows = json.loads(args.out.read_text())["results"]["rows"] if args.out.exists() and not args.quick else {}
-    for n in [200] if args.quick else args.sizes:
+    else:
+        args.ours = True
+    rows = previous(args).get("rows", {})
+    for n in [200, 500] if args.quick else args.sizes:
         views, fresh = sample(n, args.seed), sample(2000, args.seed + 1)
         ridge = ridge_like(views, SHRINKAGE)
         row = {"ridge": ridge}

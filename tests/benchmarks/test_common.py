@@ -39,3 +39,29 @@ def test_clock_and_best_of_measure() -> None:
         sum(range(1000))
     assert set(took) == {"fit_wall_s", "fit_cpu_s"}
     assert common.best_of(lambda: None, repeats=2) >= 0
+
+
+def arguments(monkeypatch: pytest.MonkeyPatch, *given: str) -> argparse.Namespace:
+    monkeypatch.setattr(sys, "argv", ["script.py", *given])
+    return common.arguments("words", "made_up", lambda parser: common.peer_option(parser, "sib", "--sib"))
+
+
+def test_quick_runs_begin_anew_and_leave_results_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert arguments(monkeypatch).out == common.RESULTS / "made_up.json"
+    assert arguments(monkeypatch, "--quick").out == common.QUICK / "made_up.json"
+    old = tmp_path / "old.json"
+    old.write_text(json.dumps({"results": {"a": 1}}))
+    assert common.previous(arguments(monkeypatch, "--out", str(old))) == {"a": 1}
+    assert common.previous(arguments(monkeypatch, "--quick", "--out", str(old))) == {}
+
+
+def test_peers_are_named_by_variables_or_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GINGHAM_SIB", "/some/python")
+    assert arguments(monkeypatch).sib == "/some/python"
+    monkeypatch.delenv("GINGHAM_SIB")
+    assert arguments(monkeypatch).sib is None
+    assert common.importable("sib", "numpy")
+    assert not common.importable("sib", "no_such_module")
+    assert capsys.readouterr().out == "left out: sib-clustering (GINGHAM_SIB names no Python)\n"
