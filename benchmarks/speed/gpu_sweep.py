@@ -17,8 +17,9 @@ import numpy as np
 
 try:
     import torch
+    import triton  # noqa: F401
 except ImportError:
-    raise SystemExit("This benchmark needs torch and a GPU.") from None
+    raise SystemExit("This benchmark needs torch with triton, and a GPU.") from None
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
