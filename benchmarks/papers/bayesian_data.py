@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +38,11 @@ class Table:
     @property
     def alphabet(self) -> list | None:
         return np.unique(self.y).tolist() if self.family in ("bernoulli", "categorical") else None
+
+    def part(self, share: float) -> Table:
+        """A random part of the entries."""
+        kept = np.random.default_rng(0).random(len(self.y)) < share
+        return replace(self, X=self.X[kept], y=self.y[kept])
 
     def fold(self, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the training and the test entries of fold k, the same in every run."""

@@ -143,7 +143,7 @@ def main() -> None:
             print(found, flush=True)
             write(args, settings, results)
     for name in (name for name in args.laws.split(";") if name):
-        found = coverage(name, 40 if args.quick else 2000, args.seed, 0.05)
+        found = coverage(name, 10 if args.quick else 2000, args.seed, 0.05)
         results.setdefault("coverage", {})[name] = found
         print(name, found, flush=True)
         write(args, settings, results)

@@ -32,7 +32,7 @@ FIGURES = {
     "of": "choice_of_the_tree/cases",
 }
 # structures, singleton cases, samples of the coverage, planted trees
-NUMBERS, SMALL = (100, 10, 60, 10), (8, 2, 4, 1)
+NUMBERS, SMALL = (100, 10, 60, 10), (4, 1, 2, 1)
 
 
 def rise(problem, start, solver):

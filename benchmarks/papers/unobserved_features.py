@@ -29,6 +29,7 @@ FIGURES = {
 }
 MOVIES = (25, 50, 100, 200, 400, 800, 1200)
 CLUSTERS = (2, 3, 4, 6, 8, 10)
+FEW_MOVIES, FEW_CLUSTERS = (25, 200, 1200), (2, 6)
 
 
 def table(data: dict[str, np.ndarray], rng: np.random.Generator) -> np.ndarray:
@@ -42,12 +43,18 @@ def table(data: dict[str, np.ndarray], rng: np.random.Generator) -> np.ndarray:
     return ratings
 
 
-def one_split(data: dict[str, np.ndarray], split: int, seed: int) -> list[dict[str, float]]:
+def one_split(
+    data: dict[str, np.ndarray],
+    split: int,
+    seed: int,
+    movies: tuple[int, ...] = MOVIES,
+    sizes: tuple[int, ...] = CLUSTERS,
+) -> list[dict[str, float]]:
     ratings = table(data, np.random.default_rng(seed + split))
     known, hidden = ratings[:, :1200], ratings[:, 1200:]
     best: dict[int, float] = {}
     records = []
-    for n, k in [(n, k) for k in (2, 6) for n in MOVIES] + [(1200, k) for k in CLUSTERS if k not in (2, 6)]:
+    for n, k in [(n, k) for k in (2, 6) for n in movies] + [(1200, k) for k in sizes if k not in (2, 6)]:
         start = time.process_time()
         model = InformationClustering(k, n_init=3, random_state=split).fit(known[:, :n])
         took = time.process_time() - start
@@ -121,7 +128,7 @@ def main() -> None:
         results["fit of 1200 movies and 6 clusters"] = alone(data, args.seed, 1 if args.quick else 5)
         print(results["fit of 1200 movies and 6 clusters"], flush=True)
     for split in range(int(first), 1 if args.quick else int(last)):
-        splits[str(split)] = one_split(data, split, args.seed)
+        splits[str(split)] = one_split(data, split, args.seed, *((FEW_MOVIES, FEW_CLUSTERS) if args.quick else ()))
         results["means"] = means(splits)
         results["shape of figure 1"] = shape(results["means"])
         results["splits"] = splits
