@@ -47,8 +47,8 @@ def one_split(
     data: dict[str, np.ndarray],
     split: int,
     seed: int,
-    movies: tuple[int, ...] = MOVIES,
-    sizes: tuple[int, ...] = CLUSTERS,
+    movies: tuple[int, ...],
+    sizes: tuple[int, ...],
 ) -> list[dict[str, float]]:
     ratings = table(data, np.random.default_rng(seed + split))
     known, hidden = ratings[:, :1200], ratings[:, 1200:]
@@ -124,11 +124,12 @@ def main() -> None:
     results = previous(args)
     results = results if isinstance(results, dict) else {}
     splits = results.get("splits", {})
+    movies, sizes = (FEW_MOVIES, FEW_CLUSTERS) if args.quick else (MOVIES, CLUSTERS)
     if int(first) == 0:
         results["fit of 1200 movies and 6 clusters"] = alone(data, args.seed, 1 if args.quick else 5)
         print(results["fit of 1200 movies and 6 clusters"], flush=True)
     for split in range(int(first), 1 if args.quick else int(last)):
-        splits[str(split)] = one_split(data, split, args.seed, *((FEW_MOVIES, FEW_CLUSTERS) if args.quick else ()))
+        splits[str(split)] = one_split(data, split, args.seed, movies, sizes)
         results["means"] = means(splits)
         results["shape of figure 1"] = shape(results["means"])
         results["splits"] = splits
