@@ -14,7 +14,7 @@ from gingham.cells.families import Family, make_family, total_statistics
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
 from gingham.estimators.base import expand_clusters, posterior_state, stderr_progress
-from gingham.estimators.coclustering import finite_labels, numeric_labels
+from gingham.estimators.labels import finite_labels, numeric_labels
 from gingham.estimators.mixed import MixedMemberships
 from gingham.posterior import Posterior
 from gingham.problem import Problem

@@ -18,7 +18,6 @@ from gingham.data.from_graph import from_graph, label_values, with_alphabet
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.estimators.base import Persistent, posterior_from_state, posterior_state, stderr_progress
-from gingham.estimators.coclustering import make_schedule
 from gingham.posterior import Posterior
 from gingham.solvers.degrees import DegreeModel
 from gingham.solvers.graph import Damped, NodeWise, Sweep
@@ -26,6 +25,7 @@ from gingham.solvers.graph_fit import TINY, GraphSearch, default_beta, graph_pro
 from gingham.solvers.iclust import Iclust
 from gingham.solvers.loop import Callback
 from gingham.solvers.partition import MOST_CLUSTERS
+from gingham.solvers.schedule import make_schedule
 
 SOLVERS = ("sweep", "nodewise", "damped")
 OBJECTIVES = ("tradeoff", "iclust")

@@ -18,12 +18,12 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.estimators.base import Persistent, expand_clusters, posterior_from_state, posterior_state, stderr_progress
-from gingham.estimators.coclustering import make_schedule
 from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.solvers.cold import place_cold
 from gingham.solvers.joint import Joint
 from gingham.solvers.loop import Callback, best_of
+from gingham.solvers.schedule import make_schedule
 from gingham.starts_joint import joint_start
 from gingham.structure import Structure
 

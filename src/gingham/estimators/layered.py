@@ -16,8 +16,8 @@ from gingham.arrays import Anything, Floats
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.estimators.base import expand_clusters
-from gingham.estimators.coclustering import numeric_labels
 from gingham.estimators.growing_layers import GrowingLayers
+from gingham.estimators.labels import numeric_labels
 from gingham.estimators.side_tables import side_tables
 from gingham.solvers.layers import (
     Draws,

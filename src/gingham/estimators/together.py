@@ -10,17 +10,18 @@ from sklearn.utils import check_random_state
 
 from gingham.data import Sample
 from gingham.estimators.base import expand_clusters
-from gingham.estimators.coclustering import _CoClustering, make_schedule
+from gingham.estimators.grid import GridFit
 from gingham.problem import Problem
 from gingham.selection.auto import chosen
 from gingham.solvers import device
+from gingham.solvers.schedule import make_schedule
 from gingham.starts import make_start
 
 
 def fit_together(members: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> bool:
     """Fit all members in one go; False, and nothing done, where that does not apply or would not pay."""
     lead = members[0]
-    if not isinstance(lead, _CoClustering) or lead.backend not in ("auto", "torch"):
+    if not isinstance(lead, GridFit) or lead.backend not in ("auto", "torch"):
         return False
     if lead.objective != "tradeoff" or lead.n_init != 1 or "auto" in (lead.n_clusters, lead.beta):
         return False

@@ -14,11 +14,13 @@ from gingham.cells import CellModel
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.estimators.base import expand_clusters, stderr_progress
-from gingham.estimators.coclustering import _CoClustering, finite_labels, make_schedule
+from gingham.estimators.grid import GridFit
+from gingham.estimators.labels import finite_labels
 from gingham.estimators.tree_state import density_from_state, density_state, tree_from_state, tree_state
 from gingham.problem import Objective, Problem
 from gingham.solvers.loop import Callback, Progress
 from gingham.solvers.messages import Messages
+from gingham.solvers.schedule import make_schedule
 from gingham.solvers.tree_density import Stages
 from gingham.solvers.tree_search import choose_tree, solve_tree
 from gingham.structure import Tree
@@ -27,7 +29,7 @@ from gingham.trees import TreePosterior
 STRUCTURES = ("pairs", "auto")
 
 
-class TreeCoClustering(_CoClustering):
+class TreeCoClustering(GridFit):
     """Cluster the items of every mode, then the pairs of clusters, and so on; the top cells predict.
 
     A grid over d modes has Π m_i cells; a tree has only the product of its roots' clusters, so that it

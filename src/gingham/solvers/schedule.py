@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from gingham.errors import GinghamError
 
 
 @dataclass(frozen=True)
@@ -33,3 +36,14 @@ class Down:
 
 
 Schedule = Constant | Down
+
+
+def make_schedule(schedule: Any) -> Schedule:
+    """A schedule by name ("down", "constant") or as it is."""
+    if isinstance(schedule, (Constant, Down)):
+        return schedule
+    if schedule == "down":
+        return Down()
+    if schedule == "constant":
+        return Constant()
+    raise GinghamError(f"schedule={schedule!r} is unknown; choose 'down', 'constant', Down(...) or Constant().")

@@ -1,0 +1,31 @@
+"""Which labels a model takes: finite, and numbers where it predicts numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import column_or_1d
+
+from gingham.arrays import Anything
+from gingham.errors import GinghamError
+
+
+def finite_labels(labels: Anything) -> Anything:
+    """The labels, unless one is NaN or infinite."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        what = "NaN" if np.isnan(labels[row]) else "infinity (inf)"
+        raise GinghamError(f"Input y contains {what} in row {row}. Missing labels are left out of X and y.")
+    return labels
+
+
+def numeric_labels(y: Any, model: str) -> Anything:
+    """Labels as finite numbers, shape (N,)."""
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind not in "biuf":
+        try:
+            labels = labels.astype(np.float64)
+        except (TypeError, ValueError):
+            raise GinghamError(f"Labels must be numbers for {model}; for names use CoClusteringClassifier.") from None
+    return finite_labels(labels)
