@@ -3,7 +3,7 @@ import pytest
 
 from gingham.data import Mode
 from gingham.errors import GinghamError
-from gingham.structure import Tree
+from gingham.structure import Structure, Tree
 
 
 def modes(*sizes):
@@ -51,3 +51,9 @@ def test_merges_that_are_no_tree_are_refused(merges, says):
 def test_ties_of_unequal_sizes_are_refused():
     with pytest.raises(GinghamError, match="cannot share"):
         Tree.build(modes(4, 5), (2, 2), [], tied=[(0, 1)])
+
+
+def test_titles_are_names_or_numbers_where_two_are_alike():
+    modes = [Mode(name, np.arange(2)) for name in ("viewer", "movie", "viewer")]
+    assert Structure.grid(modes).titles((0, 1)) == ["viewer", "movie"]
+    assert Structure.grid(modes).titles((0, 2)) == ["mode 0", "mode 2"]

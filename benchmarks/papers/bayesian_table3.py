@@ -182,7 +182,7 @@ def main() -> None:
         "paper_test": PAPER_TEST,
     }
     for k in (0,) if args.quick else args.folds:
-        for name in ("foodmart_binary",) if args.quick else args.sets:
+        for name in ("jester_binary",) if args.quick else args.sets:
             if str(k) in previous(args).get(name, {"folds": {}})["folds"] or time.perf_counter() - began > args.budget:
                 continue
             first = previous(args).get(name, {"folds": {}})["folds"].get("0") if k else None

@@ -49,6 +49,11 @@ class Structure:
         """The mode of each column of a relation's tuples."""
         return tuple(self.modes[mode] for mode in self.factors[relation])
 
+    def titles(self, modes: Sequence[int]) -> list[str]:
+        """Names of some modes; their numbers where two have one name."""
+        names = [self.modes[mode].name for mode in modes]
+        return names if len(set(names)) == len(names) else [f"mode {mode}" for mode in modes]
+
     def uses(self, mode: int) -> list[tuple[int, int]]:
         """(relation, position) pairs at which a mode stands."""
         return [

@@ -3,7 +3,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gingham import RefusedCertificate
+from gingham import CoOccurrenceClustering, RefusedCertificate
 from gingham.certificates import certify_density
 from gingham.certificates.papers import theorem12
 
@@ -39,6 +39,19 @@ def test_the_bound_beats_uniform_coding_with_enough_data():
     _, X = planted_counts(size=60_000)
     certificate, _ = certify_density(assigns(), X)
     assert certificate.value < certificate.parameters["uniform"]
+
+
+def test_terms_have_the_names_of_the_modes():
+    _, X = planted_counts()
+    table = np.zeros((30, 24))
+    np.add.at(table, tuple(X.T), 1.0)
+    model = CoOccurrenceClustering((2, 2), random_state=0).fit(table)
+    for axes in (["row", "column"], ["document", "word"]):
+        named = [f"{axis}: {what}" for axis in axes for what in ("who belongs where", "H(x)")]
+        terms = [*model.certify(table).terms, *model.theorem12(table).terms]
+        assert set(named) <= set(terms)
+        assert not any(term.startswith("mode ") for term in terms)
+        model.notes_ = {"axes": ["document", "word"]}  # as the command line keeps them with a model
 
 
 def test_weights_count_and_three_modes_work():

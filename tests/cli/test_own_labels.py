@@ -30,6 +30,7 @@ def test_clusters_from_elsewhere(gingham, ratings, clusters):
     )  # fmt: skip
     facts = json.loads(ran.out)
     assert facts["empirical"] < facts["value"] <= 4
+    assert {"user", "movie"} <= {name.split(":")[0] for name in facts["terms"]}
 
 
 def test_what_is_missing_is_said(gingham, ratings, clusters, tmp_path):

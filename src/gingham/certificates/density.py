@@ -89,8 +89,10 @@ def certify_density(
     assigns = tuple(np.asarray(q, dtype=np.float64) / q.sum(axis=1, keepdims=True) for q in posterior.factor())
     counts = posterior.statistics(sample, 0, Moments(0))[..., 0]
     share = log((d + 1) / delta)
-    names = {f"mode {i}": q for i, q in enumerate(assigns) if i not in posterior.structure.frozen}
-    price = Complexity(of_partitions(names, "exact"))
+    modes = posterior.structure.factors[0]
+    names = posterior.structure.titles(modes)
+    learned = {name: q for name, mode, q in zip(names, modes, assigns) if mode not in posterior.structure.frozen}
+    price = Complexity(of_partitions(learned, "exact"))
     concentration = ln_shtarkov(counts.size, n)
     epsilon = (price.total + concentration + share) / n
     terms = {**price.terms, f"concentration ln C({counts.size}, N)": concentration}
@@ -99,7 +101,7 @@ def certify_density(
     for i, q in enumerate(assigns):
         observed = sample.counts(i) / n
         ln_c = ln_shtarkov(len(q), n)
-        terms[f"mode {i}: concentration ln C({len(q)}, N)"] = ln_c
+        terms[f"{names[i]}: concentration ln C({len(q)}, N)"] = ln_c
         value, smooth = _best_items(observed, q, (ln_c + share) / n)
         parts.append(value)
         items.append(smooth)
@@ -122,7 +124,7 @@ def certify_density(
         ),
         worst=float("inf"),
         evidence=None,
-        parameters={"cells": cell_part, **{f"mode {i}": v for i, v in enumerate(parts)}, "uniform": _uniform(assigns)},
+        parameters={"cells": cell_part, **dict(zip(names, parts)), "uniform": _uniform(assigns)},
         loss="code length (nats)",
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
         "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "

@@ -145,10 +145,8 @@ def clusterings(posterior: Posterior, relation: int) -> dict[str, Floats]:
     if isinstance(posterior.structure, Tree):
         return tree_clusterings(posterior)
     modes = [m for m in dict.fromkeys(posterior.structure.factors[relation]) if m not in posterior.structure.frozen]
-    names = {posterior.structure.modes[i].name if len(modes) > 1 else "items": posterior.assign[i] for i in modes}
-    if len(names) < len(modes):  # two modes of one name
-        names = {f"mode {i}": posterior.assign[i] for i in modes}
-    return names
+    names = posterior.structure.titles(modes) if len(modes) > 1 else ["items"]
+    return {name: posterior.assign[i] for name, i in zip(names, modes)}
 
 
 def with_unseen(posterior: Posterior, population: Sequence[int] | None) -> Posterior:

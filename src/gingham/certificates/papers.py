@@ -83,13 +83,16 @@ def phi(epsilon: float) -> float:
     return psi(epsilon) + log(1 + sqrt(epsilon / 2))
 
 
-def theorem11(assigns: Sequence[Floats], n: int, delta: float) -> tuple[Statement, tuple[Statement, ...]]:
+def theorem11(
+    assigns: Sequence[Floats], n: int, delta: float, names: Sequence[str] | None = None
+) -> tuple[Statement, tuple[Statement, ...]]:
     """P0 Theorem 11, eqs. (28) and (29): radii of the balls around the law of cells and of each mode's items."""
     n, d = whole(n), len(assigns)
+    titles = names or [f"mode {i}" for i in range(d)]
     n_cells = int(np.prod([q.shape[1] for q in assigns]))
     terms: dict[str, float] = {}
-    for i, q in enumerate(assigns):
-        terms.update({f"mode {i}: {name}": nats for name, nats in partition_papers(q).items()})
+    for title, q in zip(titles, assigns):
+        terms.update({f"{title}: {name}": nats for name, nats in partition_papers(q).items()})
     terms["(M-1)·ln(N+1)"] = (n_cells - 1) * log(n + 1)
     terms["ln (d+1)/δ"] = log((d + 1) / delta)
     cells = Statement(sum(terms.values()) / n, terms, "P0 Theorem 11, eq. (28)")
@@ -113,7 +116,14 @@ def theorem11_joint(assigns: Sequence[Floats], n: int, delta: float) -> Statemen
     )
 
 
-def theorem12(assigns: Sequence[Floats], cells: Floats, items: Sequence[Floats], n: int, delta: float) -> Statement:
+def theorem12(
+    assigns: Sequence[Floats],
+    cells: Floats,
+    items: Sequence[Floats],
+    n: int,
+    delta: float,
+    names: Sequence[str] | None = None,
+) -> Statement:
     """P0 Theorem 12, eq. (36), for hard posteriors: the code length of the smoothed density, nats.
 
     Parameters
@@ -121,6 +131,7 @@ def theorem12(assigns: Sequence[Floats], cells: Floats, items: Sequence[Floats],
     assigns : arrays (n_i, m_i), every entry 0 or 1
     cells : array (m_1, …, m_d), p̂(c)
     items : arrays (n_i,), p̂(x_i)
+    names : of the modes, for the terms; their numbers by default
 
     For soft posteriors the last inequality of the printed proof is false; use ``certify_density``.
     """
@@ -129,7 +140,7 @@ def theorem12(assigns: Sequence[Floats], cells: Floats, items: Sequence[Floats],
             "P0's Theorem 12 does not hold for soft memberships (the last step of its proof is false there). "
             "Harden the posterior, or use certify_density, which holds for all."
         )
-    radius, item_radii = theorem11(assigns, n, delta)
+    radius, item_radii = theorem11(assigns, n, delta, names)
     axes = range(cells.ndim)
     marginals = [cells.sum(axis=tuple(j for j in axes if j != i)) for i in axes]
     multi_information = sum(float(entropy(m)) for m in marginals) - float(-xlogy(cells, cells).sum())
@@ -138,10 +149,10 @@ def theorem12(assigns: Sequence[Floats], cells: Floats, items: Sequence[Floats],
         "ln M·√(ε/2)": log(cells.size) * sqrt(radius.value / 2),
         "φ(ε)": phi(radius.value),
     }
-    for i, (p, ball) in enumerate(zip(items, item_radii)):
-        terms[f"mode {i}: H(x)"] = float(entropy(np.asarray(p)))
-        terms[f"mode {i}: 2√(ε/2)·ln n"] = 2 * sqrt(ball.value / 2) * log(len(p))
-        terms[f"mode {i}: φ+ψ"] = phi(ball.value) + psi(ball.value)
+    for title, p, ball in zip(names or [f"mode {i}" for i in axes], items, item_radii):
+        terms[f"{title}: H(x)"] = float(entropy(np.asarray(p)))
+        terms[f"{title}: 2√(ε/2)·ln n"] = 2 * sqrt(ball.value / 2) * log(len(p))
+        terms[f"{title}: φ+ψ"] = phi(ball.value) + psi(ball.value)
     return Statement(sum(terms.values()), terms, "P0 Theorem 12, eq. (36)", "Hard posteriors only.")
 
 

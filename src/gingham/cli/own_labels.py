@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gingham.certificates import Certificate, certify_labels
 from gingham.cli.tables import read_table
 from gingham.errors import GinghamError
@@ -45,12 +43,9 @@ def certify_own_labels(
         raise GinghamError(f"{len(names)} files of clusters were given for {len(columns)} axes ({', '.join(columns)}).")
     positions = columns[:1] if graph else columns
     clusters = [_clusters(name, table[column].dtype.is_numeric()) for name, column in zip(names, positions)]
-    ids = np.empty((table.height, wanted), dtype=object)
-    for j, column in enumerate(columns):
-        ids[:, j] = table[column].to_list()
     return certify_labels(
         clusters,
-        ids,
+        table.select(columns),
         table[label].to_numpy(),
         loss=loss,
         alphabet=alphabet,

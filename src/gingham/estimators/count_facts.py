@@ -90,7 +90,8 @@ class CountFacts:
         if self.column_memberships_ is None:
             raise GinghamError("A posterior over checkerboards needs column clusters: n_clusters=(rows, columns).")
         assign = (self.row_memberships_, self.column_memberships_)
-        modes = tuple(Mode(name, np.arange(len(q))) for name, q in zip(("row", "column"), assign))
+        names = getattr(self, "notes_", {}).get("axes") or ("row", "column")  # of the table it was fitted on
+        modes = tuple(Mode(str(name), np.arange(len(q))) for name, q in zip(names, assign))
         cell = Mass()
         return Posterior(Structure.grid(modes), (cell,), assign, (cell.answer(self.blocks_[..., None]),))
 
@@ -112,7 +113,9 @@ class CountFacts:
         counts = self._counts(X, reset=False)
         total = counts.sum()
         items = (self.row_mass_ / total, self.column_mass_ / total)
-        return theorem12(self.posterior_.assign, self.blocks_ / total, items, int(total), delta)
+        posterior = self.posterior_
+        names = posterior.structure.titles((0, 1))
+        return theorem12(posterior.assign, self.blocks_ / total, items, int(total), delta, names)
 
     def characteristic(self, n_top: int = 10, names: Any = None, X: Any = None) -> dict[str, Anything]:
         """The columns that characterise each row cluster, by their contribution to the information.
