@@ -50,7 +50,8 @@ class GrowingLayers(TupleModel):
         """Add items that were not in the training data, from some labelled tuples with them.
 
         For every kept draw, the new items' offsets and clusters are drawn given all that was learned, which
-        stays as it is. Afterwards they are predicted like all others.
+        stays as it is. Draws that suit the new item's tuples better count more for it. Afterwards new items are
+        predicted like all others.
         """
         check_is_fitted(self)
         if not isinstance(self.model_, Draws):

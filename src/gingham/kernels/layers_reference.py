@@ -73,7 +73,7 @@ def draw_offsets(
 
 def predict_draws(
     codes: Ints, first: Ints, labels: Ints, strides: Ints, cells: Floats, offsets: Floats, means: Floats,
-    total: Floats, squares: Floats,
+    tilts: Floats, total: Floats, squares: Floats, tilted: Floats,
 ) -> None:  # fmt: skip
     for s in range(len(labels)):
         p: Anything = means[s] + sum(offsets[s][start + code].astype(float) for start, code in zip(first, codes))
@@ -81,6 +81,8 @@ def predict_draws(
             p = p + answers[cells_of(codes, first, layer, strides)]
         total += p
         squares += p**2
+        if len(tilts):
+            tilted += p * sum(tilts[s][start + code] for start, code in zip(first, codes))
 
 
 def add_soft(first_codes: Ints, second_codes: Ints, met: Floats, assign: Floats, out: Floats) -> None:

@@ -1,8 +1,8 @@
-"""New items in a layered model: their offsets and clusters are drawn for every kept draw, all else stays."""
+"""New items in a layered model: drawn in every kept draw, and draws that suit them count more; all else stays."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -13,8 +13,10 @@ from gingham.data import Mode, Sample
 from gingham.kernels import layers as kernel
 from gingham.solvers.layers.data import EMPTY, LayerData, first_positions, strides_of
 from gingham.solvers.layers.model import Draws, spare
+from gingham.solvers.layers.tilting import tilts_of
 
 N_SWEEPS = 3  # over the new items' layers, for each draw; it starts where the draw before ended
+BLOCK = 2**25  # residuals in memory at a time, of all draws
 
 
 def extended(draws: Draws, before: Sequence[Mode], after: Sequence[Mode]) -> Draws:
@@ -32,6 +34,7 @@ def extended(draws: Draws, before: Sequence[Mode], after: Sequence[Mode]) -> Dra
         n_items=tuple(m.n_items for m in after),
         offsets=draws.offsets[:, where],
         labels=np.ascontiguousarray(draws.labels[:, :, where]),
+        tilts=draws.tilts[:, where] if len(draws.tilts) else np.zeros((draws.n_draws, len(where)), dtype=np.float32),
     )
 
 
@@ -39,14 +42,21 @@ def fold_in(
     draws: Draws, new: Sequence[Bools], sample: Sample, noise: float, offsets: bool, rng: np.random.Generator
 ) -> Draws:
     """Draw what the marked items of each mode need, from the tuples of a sample in the draws' numbering."""
-    draws = replace(draws, offsets=draws.offsets.copy(), labels=draws.labels.copy())
+    draws = replace(draws, offsets=draws.offsets.copy(), labels=draws.labels.copy(), tilts=draws.tilts.copy())
     for mode, fresh in enumerate(new):
-        if fresh.any():
-            _fold_mode(draws, mode, fresh, sample, noise, offsets, rng)
+        for block in _blocks(fresh, sample.codes[mode], BLOCK // draws.n_draws):
+            _fold_items(draws, mode, block, sample, noise, offsets, rng)
     return draws
 
 
-def _fold_mode(
+def _blocks(fresh: Bools, codes: Ints, n_tuples: int) -> Iterator[Bools]:
+    """The marked items in parts with about that many tuples each."""
+    before = np.cumsum(np.where(fresh, np.bincount(codes, minlength=len(fresh)), 0))
+    part = before // max(n_tuples, 1)
+    return (fresh & (part == at) for at in np.unique(part[fresh]))
+
+
+def _fold_items(
     draws: Draws, mode: int, fresh: Bools, sample: Sample, noise: float, offsets: bool, rng: np.random.Generator
 ) -> None:
     mine = sample.take(fresh[sample.codes[mode]])
@@ -67,17 +77,20 @@ def _fold_mode(
     old = first[mode] + np.flatnonzero(~fresh)
     labels: Ints = draws.labels[0][:, target]
     b: Floats = np.zeros(n_new)
+    residuals = np.empty((draws.n_draws, data.n_rows), dtype=np.float32)
     for s in range(draws.n_draws):
-        labels, b = _fold_draw(draws, s, mode, data, where, here, labels, b, old, noise, offsets, rng)
+        labels, b = _fold_draw(draws, s, mode, data, where, here, labels, b, old, noise, offsets, rng, residuals[s])
         draws.labels[s][:, target] = labels
         draws.offsets[s][target] = b.astype(draws.offsets.dtype)
+    others = sum(draws.tilts[:, start + code] for j, (start, code) in enumerate(zip(first, data.codes)) if j != mode)
+    draws.tilts[:, target] = tilts_of(residuals, others, data.groups[mode], data.weights, noise)
 
 
 def _fold_draw(
     draws: Draws, s: int, mode: int, data: LayerData, where: Ints, here: int, begin: Ints, b: Floats, old: Ints,
-    noise: float, offsets: bool, rng: np.random.Generator,
+    noise: float, offsets: bool, rng: np.random.Generator, residual: Floats,
 ) -> tuple[Ints, Floats]:  # fmt: skip
-    """Clusters (T, n_new) and offsets (n_new,) of the new items in one draw."""
+    """Clusters (T, n_new) and offsets (n_new,) of the new items in one draw; the residuals (N,) are written."""
     sizes = [spare(m) for m in draws.n_clusters]
     strides, m = strides_of(sizes), draws.n_clusters[mode]
     others = [size for j, size in enumerate(sizes) if j != mode]
@@ -88,7 +101,7 @@ def _fold_draw(
     labels[:, here : here + n_new] = begin
     all_offsets = draws.offsets[s][where].astype(np.float64)
     all_offsets[here : here + n_new] = b
-    residual = (data.labels - draws.means[s]).astype(np.float32)
+    residual[:] = data.labels - draws.means[s]
     for code, start in zip(data.codes, data.first):
         residual -= all_offsets[start + code].astype(np.float32)
     for layer, cells in zip(labels, draws.cells[s]):

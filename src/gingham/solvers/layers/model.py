@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
@@ -14,6 +14,8 @@ from gingham.kernels import layers as kernel
 from gingham.solvers.layers.data import first_positions, strides_of
 
 Codes = Sequence[Ints] | Ints  # codes of each mode: d arrays (N,), or one of shape (d, N)
+
+NO_TILTS: Floats = np.zeros((0, 0), dtype=np.float32)
 
 
 class Prediction(NamedTuple):
@@ -28,7 +30,8 @@ class Draws:
     """Kept draws of sampled chains: S models y ≈ μ + Σ_j b_j(x_j) + Σ_t F_t[c_1t(x_1), …, c_dt(x_d)].
 
     Each mode has one more item and one more cluster at the end, which stand for an unseen item: its offset
-    is 0 and its cells are the average over clusters.
+    is 0 and its cells are the average over clusters. For an item that was folded in, a draw counts as much
+    more as the draw explains its tuples better: predictions are Σ_s (1 + Σ_j a_s(x_j)) p_s / S.
 
     Attributes
     ----------
@@ -37,6 +40,7 @@ class Draws:
     offsets : (S, P) float16, P = Σ (n_j + 1)
     labels : (S, T, P) uint8
     cells : (S, T, Π (m_j + 1)) float32; a mode with a single cluster needs no extra one
+    tilts : (S, P) float32, a_s(x), 0 for items that were fitted; (0, 0) when none was folded in
     """
 
     n_items: tuple[int, ...]
@@ -45,21 +49,22 @@ class Draws:
     offsets: Floats
     labels: Ints
     cells: Floats
+    tilts: Floats = field(default_factory=lambda: NO_TILTS)
 
     @property
     def n_draws(self) -> int:
         return len(self.means)
 
     def predict(self, codes: Codes) -> Prediction:
-        """Mean and variance over the draws; code −1 is an unseen item."""
+        """Mean and variance over the draws (all alike in the variance); code −1 is an unseen item."""
         placed = place(codes, self.n_items)
-        total, squares = np.zeros(placed.shape[1]), np.zeros(placed.shape[1])
+        total, squares, tilted = np.zeros((3, placed.shape[1]))
         kernel.predict_draws(
             placed, first_positions(self.n_items), self.labels, self.strides, self.cells,
-            self.offsets.astype(np.float32), self.means, total, squares,
+            self.offsets.astype(np.float32), self.means, self.tilts, total, squares, tilted,
         )  # fmt: skip
         mean = total / self.n_draws
-        return Prediction(mean, np.maximum(squares / self.n_draws - mean**2, 0.0))
+        return Prediction(mean + tilted / self.n_draws, np.maximum(squares / self.n_draws - mean**2, 0.0))
 
     @property
     def strides(self) -> Ints:
@@ -81,7 +86,7 @@ class Draws:
 
     @staticmethod
     def join(chains: Sequence[Draws]) -> Draws:
-        """All chains as one: every draw counts alike."""
+        """All chains as one, before anything is folded in: every draw counts alike."""
         stack = lambda name: np.concatenate([getattr(chain, name) for chain in chains])  # noqa: E731
         return Draws(
             chains[0].n_items, chains[0].n_clusters, stack("means"), stack("offsets"), stack("labels"), stack("cells")

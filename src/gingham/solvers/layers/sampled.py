@@ -18,7 +18,7 @@ from gingham.arrays import Floats, Ints
 from gingham.kernels import layers as kernel
 from gingham.solvers.keeping import begin_run
 from gingham.solvers.layers.data import EMPTY, LayerData, first_positions, strides_of
-from gingham.solvers.layers.model import Draws, spare
+from gingham.solvers.layers.model import NO_TILTS, Draws, spare
 
 OFFSET_VARIANCE = 0.2  # of offsets at the start, as a share of the labels' variance
 CELL_VARIANCE = 0.04  # of cells: the start, and the prior with the weight of four cells
@@ -79,7 +79,7 @@ class Chain:
             chain.cell_variance[layer] = chain._cell_variance(chain.cells[layer])
         for mode, (start, n) in enumerate(zip(chain.first, data.n_items)):
             chain.offset_variance[mode] = chain._offset_variance(chain.offsets[start : start + n])
-        known = replace(draws, **{name: getattr(draws, name)[at : at + 1] for name in PER_DRAW})
+        known = replace(draws, **{name: getattr(draws, name)[at : at + 1] for name in PER_DRAW}, tilts=NO_TILTS)
         chain.residual = (data.labels - known.predict(data.codes).mean).astype(np.float32)
         return chain
 

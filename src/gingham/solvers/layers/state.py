@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gingham.errors import GinghamError
-from gingham.solvers.layers.model import Draws, SoftLayers
+from gingham.solvers.layers.model import NO_TILTS, Draws, SoftLayers
 
 
 def model_state(model: Draws | tuple[SoftLayers, ...]) -> dict[str, Any]:
@@ -18,6 +18,7 @@ def model_state(model: Draws | tuple[SoftLayers, ...]) -> dict[str, Any]:
             # Successive draws agree for most items: stored as changes, the file shrinks by half.
             "labels": _changes(model.labels),
             "cells": model.cells,
+            **({"tilts": model.tilts} if len(model.tilts) else {}),
         }
     return {
         "members": [
@@ -42,7 +43,8 @@ def model_from_state(state: dict[str, Any]) -> Draws | tuple[SoftLayers, ...]:
     n_items, n_clusters = tuple(state["n_items"]), tuple(state["n_clusters"])
     if labels.ndim != 3 or labels.shape[2] != sum(n + 1 for n in n_items):
         raise GinghamError(f"The model file is damaged: its layers have labels of shape {labels.shape}.")
-    return Draws(n_items, n_clusters, state["means"], state["offsets"], labels, state["cells"])
+    parts = (state["means"], state["offsets"], labels, state["cells"], state.get("tilts", NO_TILTS))
+    return Draws(n_items, n_clusters, *parts)
 
 
 def _changes(labels: Any) -> Any:
