@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,9 +17,9 @@ from gingham.certificates.theorems import find
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior
-from gingham.problem import Objective, Problem
+from gingham.problem import Problem
 from gingham.solvers.coarsen import information_rises, loss_rises, prune
-from gingham.solvers.loop import Solution
+from gingham.solvers.loop import Report, Solution
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant
 
@@ -54,12 +54,7 @@ class Certified:
     def max_iter(self) -> int:
         return self.inner.max_iter
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Posterior,
-        report: Callable[[int, float, Objective], None] | None = None,
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         (sample,), (cell,) = problem.samples, problem.cells
         if not isinstance(cell, TableLoss):
             raise GinghamError(
@@ -76,9 +71,7 @@ class Certified:
             best = self._descend(problem, prune(best.posterior), report)
         return replace(best, posterior=prune(best.posterior), objective=problem.objective(best.posterior))
 
-    def _descend(
-        self, problem: Problem, posterior: Posterior, report: Callable[[int, float, Objective], None] | None
-    ) -> Solution:
+    def _descend(self, problem: Problem, posterior: Posterior, report: Report | None) -> Solution:
         (sample,), (cell,) = problem.samples, problem.cells
         lowest, best = certificate(posterior, sample, cell, self.bound), posterior
         for _ in range(self.n_rounds):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gingham.cells.mass import Mass
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior
-from gingham.problem import Objective, Problem
-from gingham.solvers.loop import Solution
+from gingham.problem import Problem
+from gingham.solvers.loop import Report, Solution
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Down, Schedule
 from gingham.starts import with_best_answers
@@ -33,12 +32,7 @@ class Concave:
     backend: str = "auto"
     firmness: float = 0.9
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Posterior,
-        report: Callable[[int, float, Objective], None] | None = None,
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         if not all(isinstance(cell, Mass) for cell in problem.cells):
             raise GinghamError("The concave-convex solver is for densities (mass cells); use projection for labels.")
         if start.is_hard:

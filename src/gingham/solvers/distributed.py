@@ -22,7 +22,7 @@ from gingham.kernels import project
 from gingham.kernels.threads import one_blas_thread, one_thread
 from gingham.posterior import Posterior
 from gingham.problem import Objective
-from gingham.solvers.loop import Solution, fixed_point
+from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.projection import coef_by_mode, memberships, settle, to_cells
 from gingham.solvers.schedule import Constant, Schedule
 from gingham.structure import Structure
@@ -165,7 +165,7 @@ def solve(
     schedule: Schedule | None = None,
     tol: float = 1e-6,
     max_iter: int = 200,
-    report: Callable[[int, float, Objective], None] | None = None,
+    report: Report | None = None,
 ) -> Solution:
     """Descend on F(Q, β) from a start's answers, masses and memberships of the other modes."""
     client, d = data.client, len(data.modes) + 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from math import factorial, prod
@@ -21,12 +20,10 @@ from gingham.kernels.graph import BERNOULLI, QUADRATIC
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem, information_terms
 from gingham.solvers.keeping import Memory, of_random
-from gingham.solvers.loop import Solution, fixed_point
+from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.moves import HardMoves
 from gingham.solvers.neighbours import Neighbours, neighbours, weighted_pairs
 from gingham.solvers.schedule import Constant, Down, Schedule
-
-Report = Callable[[int, float, Objective], None]
 
 
 @dataclass(frozen=True)

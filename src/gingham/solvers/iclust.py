@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +14,7 @@ from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem, information_terms
 from gingham.solvers.graph import answered, pair_sample
 from gingham.solvers.keeping import Memory
-from gingham.solvers.loop import Solution, fixed_point
+from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.neighbours import weighted_pairs
 from gingham.solvers.schedule import Constant
 
@@ -35,12 +34,7 @@ class Iclust:
     max_iter: int = 200
     smallest_step: float = 1e-4
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Posterior,
-        report: Callable[[int, float, Objective], None] | None = None,
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         sample = pair_sample(problem, "Iclust", positions=2)
         weights, rest = similarity(sample)
         beta, step = problem.betas[0], [1.0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,7 +11,7 @@ from gingham.arrays import Floats
 from gingham.kernels import project_cost
 from gingham.posterior import Posterior, check_table
 from gingham.problem import Objective, Problem, information_terms
-from gingham.solvers.loop import Solution, fixed_point
+from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.projection import coef_by_mode, half_step
 from gingham.solvers.schedule import Down, Schedule
 
@@ -33,12 +32,7 @@ class Joint:
     max_iter: int = 200
     backend: str = "auto"
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Posterior,
-        report: Callable[[int, float, Objective], None] | None = None,
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         structure = problem.structure
         for relation, cell in enumerate(problem.cells):
             check_table([q.shape[1] for q in start.factor(relation)], cell.features.size)

@@ -29,6 +29,7 @@ class Progress(NamedTuple):
 
 
 Callback = Callable[[Progress], None]
+Report = Callable[[int, float, Objective], None]  # sweep, factor by which β is raised, objective
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def fixed_point(
     *,
     tol: float = 1e-6,
     max_iter: int = 200,
-    report: Callable[[int, float, Objective], None] | None = None,
+    report: Report | None = None,
     memory: Memory | None = None,
 ) -> Solution:
     """Repeat a sweep until the objective changes by less than ``tol``, relatively.
@@ -164,7 +165,7 @@ class Solver(Protocol):
         self,
         problem: Problem,
         start: Posterior,
-        report: Callable[[int, float, Objective], None] | None = None,
+        report: Report | None = None,
     ) -> Solution: ...
 
     @property

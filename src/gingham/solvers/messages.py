@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -15,7 +14,7 @@ from gingham.errors import GinghamError
 from gingham.kernels import Rows, project
 from gingham.posterior import Posterior, check_table
 from gingham.problem import Objective, Problem, information_terms
-from gingham.solvers.loop import Solution, fixed_point
+from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.schedule import Constant, Schedule
 from gingham.trees import Layout, TreePosterior, ascend, lay_out, merge
 
@@ -38,12 +37,7 @@ class Messages:
     max_iter: int = 200
     backend: str = "auto"
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Posterior,
-        report: Callable[[int, float, Objective], None] | None = None,
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         if not isinstance(start, TreePosterior):
             raise GinghamError("Message passing needs a tree; a grid wants the projection solver.")
         check_table([q.shape[1] for q in start.factor(0)], problem.cells[0].features.size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -16,7 +16,7 @@ from gingham.kernels.threads import one_blas_thread, over_blocks
 from gingham.posterior import Posterior, check_table
 from gingham.problem import Objective, Problem, information_terms
 from gingham.solvers import device
-from gingham.solvers.loop import Solution, fixed_point
+from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.schedule import Down, Schedule
 
 STEP_BYTES = 2**21  # one block of a step: small enough to stay in cache and to share out among threads
@@ -41,12 +41,7 @@ class Projection:
         if not self.tol >= 0:
             raise GinghamError(f"tol={self.tol!r} must be a number, not negative.")
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Posterior,
-        report: Callable[[int, float, Objective], None] | None = None,
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         if problem.structure.repeats:
             raise GinghamError(
                 "Projection needs each mode at most once in a relation; a graph wants the node-wise solver."

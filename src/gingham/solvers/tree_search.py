@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -16,16 +16,14 @@ from gingham.certificates.tree import sequence_price
 from gingham.data import Sample
 from gingham.data.features import evaluate
 from gingham.errors import GinghamError
-from gingham.problem import Objective, Problem
-from gingham.solvers.loop import Solution
+from gingham.problem import Problem
+from gingham.solvers.loop import Report, Solution
 from gingham.solvers.messages import Messages
 from gingham.starts_trees import tree_start, with_tables
 from gingham.structure import Tree
 
 TRIVIAL = 0.15  # an objective this close to one cluster's may have fitted noise only
 MAX_LEAVES = 6  # the greedy search fits grids of all leaves that are not merged yet
-
-Report = Callable[[int, float, Objective], None]
 
 
 def solve_tree(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, cast
 
@@ -25,7 +25,7 @@ from gingham.solvers.dirichlet import (
     fit_concentration,
     mean_memberships,
 )
-from gingham.solvers.loop import Solution, fixed_point
+from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.schedule import Constant, Schedule
 
 APPROXIMATIONS = ("per_entry", "shared")
@@ -88,12 +88,7 @@ class Variational:
                 f"approximation={self.approximation!r} is unknown; choose one of {', '.join(APPROXIMATIONS)}."
             )
 
-    def solve(
-        self,
-        problem: Problem,
-        start: Posterior,
-        report: Callable[[int, float, Objective], None] | None = None,
-    ) -> Solution:
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         """Improve a start made by `begin`."""
         sample, family = _checked(problem)
         if not isinstance(start, DirichletPosterior):
