@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from gingham.arrays import Anything, Floats, Ints
-from gingham.certificates.certificate import Assumption, Certificate
-from gingham.certificates.certify import INDEPENDENT
+from gingham.certificates.certificate import Certificate
+from gingham.certificates.code_length import check_counts, code_length_certificate
 from gingham.certificates.complexity import Complexity, of_partitions
 from gingham.certificates.divergence import ball_maxima, ln_shtarkov, whole
+from gingham.certificates.tree_density import certify_tree_density
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
@@ -79,8 +80,6 @@ def certify_density(
     """
     fitted = getattr(model, "density_", None)
     if isinstance(fitted, TreeDensity):
-        from gingham.certificates.tree_density import certify_tree_density
-
         sample = Sample.of(id_columns(X).columns, None, sample_weight, modes=fitted.tree.columns())
         return certify_tree_density(fitted, sample, delta), fitted
     posterior, sample = _prepare(model, X, sample_weight)
@@ -109,23 +108,14 @@ def certify_density(
     density = CoClusterDensity(assigns, cells, tuple(items))
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     empirical = float(-(weights @ density.log_density(sample.codes)) / n)
-    certificate = Certificate(
-        value=cell_part + sum(parts),
-        empirical=empirical,
-        bound="density",
-        predictor="density",
-        delta=delta,
-        n_tuples=n,
-        terms=terms,
-        assumptions=(
-            INDEPENDENT,
-            Assumption("The items of every mode were fixed before the tuples were drawn.", "given"),
-            Assumption("Weights are whole counts.", "checked"),
-        ),
-        worst=float("inf"),
-        evidence=None,
-        parameters={"cells": cell_part, **dict(zip(names, parts)), "uniform": _uniform(assigns)},
-        loss="code length (nats)",
+    certificate = code_length_certificate(
+        cell_part + sum(parts),
+        empirical,
+        delta,
+        n,
+        terms,
+        {"cells": cell_part, **dict(zip(names, parts)), "uniform": _uniform(assigns)},
+        fixed="The items of every mode were",
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
         "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "
         "largest mean of −ln p̃(x) + Σ_c q(c|x) ln p̃(c) over the item laws it allows.",
@@ -184,8 +174,7 @@ def _prepare(model: Any, X: Any, sample_weight: Any) -> tuple[Posterior, Sample]
     sample = (
         X if isinstance(X, Sample) else Sample.of(columns, None, sample_weight, modes=posterior.structure.columns())
     )
-    if not sample.has_counts:
-        raise RefusedCertificate("Some weights are not whole numbers; a certificate counts independent tuples.")
+    check_counts(sample)
     if sample.n_modes != len(posterior.assign):
         raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(posterior.assign)}.")
     return posterior, sample

@@ -6,12 +6,11 @@ from math import log
 
 import numpy as np
 
-from gingham.certificates.certificate import Assumption, Certificate
-from gingham.certificates.certify import INDEPENDENT
+from gingham.certificates.certificate import Certificate
+from gingham.certificates.code_length import check_counts, code_length_certificate
 from gingham.certificates.complexity import of_partitions
 from gingham.certificates.divergence import ball_maximum, ln_shtarkov, whole
 from gingham.data import Sample
-from gingham.errors import RefusedCertificate
 from gingham.tree_density import TreeDensity, clusters_of
 
 
@@ -23,8 +22,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
     ball around what was observed: of radius ln C(K, N)/N for the items of a leaf, and with the price of
     all clusterings below it for an inner node or the roots. Shared clusterings are hard, and paid once.
     """
-    if not sample.has_counts:
-        raise RefusedCertificate("Some weights are not whole numbers; a certificate counts independent tuples.")
+    check_counts(sample)
     tree, n = density.tree, whole(sample.n_tuples)
     d = tree.n_leaves
     at, items = clusters_of(tree, density.labels, sample.codes, density.widths)
@@ -56,23 +54,14 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         value += parts[name]
         empirical += float(observed @ lengths)
     terms[f"confidence, {len(variables)} times"] = len(variables) * share
-    return Certificate(
-        value=value,
-        empirical=empirical,
-        bound="density",
-        predictor="density",
-        delta=delta,
-        n_tuples=n,
-        terms=terms,
-        assumptions=(
-            INDEPENDENT,
-            Assumption("The items of every leaf, and the tree, were fixed before the tuples were drawn.", "given"),
-            Assumption("Weights are whole counts.", "checked"),
-        ),
-        worst=float("inf"),
-        evidence=None,
-        parameters={**parts, "uniform": float(sum(log(mode.n_items) for mode in tree.columns()))},
-        loss="code length (nats)",
+    return code_length_certificate(
+        value,
+        empirical,
+        delta,
+        n,
+        terms,
+        {**parts, "uniform": float(sum(log(mode.n_items) for mode in tree.columns()))},
+        fixed="The items of every leaf, and the tree, were",
         text="With probability at least 1 − δ, for all hard clusterings of this tree and all laws at once: the "
         "expected code length is at most the sum over nodes of the largest mean code length over the laws "
         "the sample allows.",

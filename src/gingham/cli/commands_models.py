@@ -15,11 +15,17 @@ from gingham.cli.options import (
     Axes,
     Bounds,
     CheckpointEvery,
+    Delta,
     DropMissing,
     File,
     Format,
+    Ids,
     Json,
+    Label,
+    Loss,
     ModelFile,
+    OutModel,
+    OutTable,
     Quiet,
     Resume,
     Seed,
@@ -39,8 +45,8 @@ from gingham.errors import GinghamError
 )
 def fit(
     file: File,
-    axes: Annotated[str, typer.Option(help="Columns with ids, one per axis: user,movie.")],
-    label: Annotated[str | None, typer.Option(help="Column to predict; a graph or counts need none.")] = None,
+    axes: Ids,
+    label: Label = None,
     model: Annotated[
         str,
         typer.Option(
@@ -50,10 +56,10 @@ def fit(
     merges: Annotated[
         str | None, typer.Option(help="Of a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters…; or auto.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("model.gingham"),
+    out: OutModel = Path("model.gingham"),
     weight: Annotated[str | None, typer.Option(help="Column with counts.")] = None,
     clusters: Annotated[str | None, typer.Option(help="Clusters per axis: 13,6. Chosen by size if absent.")] = None,
-    loss: Annotated[str | None, typer.Option(help="absolute, quadratic, zero-one or log; told by the labels.")] = None,
+    loss: Loss = None,
     beta: Annotated[float | None, typer.Option(help="Trade-off per unit of loss; from a pilot if absent.")] = None,
     alphabet: Annotated[
         str | None, typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates want it stated.")
@@ -144,8 +150,8 @@ def fit(
 )
 def path(
     file: File,
-    axes: Annotated[str, typer.Option(help="Columns with ids, one per axis: user,movie.")],
-    label: Annotated[str | None, typer.Option(help="Column to predict; a graph or counts need none.")] = None,
+    axes: Ids,
+    label: Label = None,
     model: Annotated[str, typer.Option(help="coclustering, tree, graph or cooccurrence.")] = "coclustering",
     merges: Annotated[str | None, typer.Option(help="Of a tree, as in gingham fit.")] = None,
     weight: Annotated[str | None, typer.Option(help="Of a graph or counts: column with weights.")] = None,
@@ -153,12 +159,12 @@ def path(
     clusters: Annotated[
         str | None, typer.Option(help="Clusters per axis: 13,6. By the size of the data if absent.")
     ] = None,
-    loss: Annotated[str | None, typer.Option(help="absolute, quadratic, zero-one or log; told by the labels.")] = None,
+    loss: Loss = None,
     alphabet: Annotated[
         str | None, typer.Option(help="All possible labels, 1..5; certificates want them stated.")
     ] = None,
     cv: Annotated[int, typer.Option(help="Folds; 0 for none.", min=0)] = 5,
-    delta: Annotated[float, typer.Option(help="Certificates hold with probability 1 − delta.")] = 0.05,
+    delta: Delta = 0.05,
     jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 1,
     plot: Annotated[Path | None, typer.Option(help="Picture to write, .png or .pdf.")] = None,
     seed: Seed = 0,
@@ -212,7 +218,7 @@ def path(
 def predict(
     model: ModelFile,
     file: File,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")] = None,
+    out: OutTable = None,
     rule: Annotated[str | None, typer.Option(help="mean, median or mode of the randomised answer.")] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every label.")] = False,
     axes: Axes = None,
@@ -241,7 +247,7 @@ def predict(
 def simplify(
     model: ModelFile,
     file: File,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("simple.gingham"),
+    out: OutModel = Path("simple.gingham"),
     clusters: Annotated[str | None, typer.Option(help="Most clusters per axis: 5,4.")] = None,
     max_loss: Annotated[float | None, typer.Option(help="Merge as long as the loss stays at or below this.")] = None,
     drop_missing: DropMissing = False,
@@ -263,7 +269,7 @@ def simplify(
 @app.command(epilog="[bold]Examples[/]\n\ngingham clusters model.gingham --out clusters.csv")
 def clusters(
     model: ModelFile,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")] = None,
+    out: OutTable = None,
     format: Format = None,
 ) -> None:
     """List every item with its most probable cluster and the share of its membership."""

@@ -12,11 +12,15 @@ from gingham.cli.application import app
 from gingham.cli.options import (
     Axes,
     Bounds,
+    Delta,
     DropMissing,
     File,
     Format,
     Json,
     ModelFile,
+    OtherAlphabet,
+    OtherLabel,
+    OutTable,
     Quiet,
     Seed,
     column_names,
@@ -41,14 +45,14 @@ def certify(
         str | None, typer.Option(help="With --labels: the columns of ids. Of a joint model: the relation.")
     ] = None,
     loss: Annotated[str, typer.Option(help="With --labels: absolute, zero-one, quadratic, log.")] = "absolute",
-    delta: Annotated[float, typer.Option(help="The guarantee holds with probability 1 - delta.")] = 0.05,
+    delta: Delta = 0.05,
     bound: Annotated[
         str, typer.Option(help="log-wealth, type-kl, kl, split-kl, bernstein, theorem-7 ...")
     ] = "log-wealth",
     predictor: Annotated[str, typer.Option(help="gibbs (randomised) or mean.")] = "gibbs",
-    alphabet: Annotated[str | None, typer.Option(help="All possible labels, if not stated when fitting.")] = None,
+    alphabet: OtherAlphabet = None,
     bounds: Bounds = None,
-    label: Annotated[str | None, typer.Option(help="Label column, if not the one of the fit.")] = None,
+    label: OtherLabel = None,
     drop_missing: DropMissing = False,
     format: Format = None,
     json: Json = False,
@@ -108,10 +112,10 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="Page to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     path: Annotated[str | None, typer.Option(help="What gingham path --json printed, to show the path of β.")] = None,
-    delta: Annotated[float, typer.Option(help="Certificates hold with probability 1 - delta.")] = 0.05,
-    alphabet: Annotated[str | None, typer.Option(help="All possible labels, if not stated when fitting.")] = None,
+    delta: Delta = 0.05,
+    alphabet: OtherAlphabet = None,
     bounds: Bounds = None,
-    label: Annotated[str | None, typer.Option(help="Label column, if not the one of the fit.")] = None,
+    label: OtherLabel = None,
     axes: Axes = None,
     drop_missing: DropMissing = False,
     format: Format = None,
@@ -133,7 +137,7 @@ def report(
 @app.command(epilog="[bold]Examples[/]\n\ngingham datasets\n\ngingham datasets movielens-100k --out ratings.csv")
 def datasets(
     name: Annotated[str | None, typer.Argument(help="A data set to fetch; all are listed if absent.")] = None,
-    out: Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")] = None,
+    out: OutTable = None,
     json: Json = False,
 ) -> None:
     """List the public data sets, or fetch one and write it as a table of tuples."""

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from gingham.cli import screen
-from gingham.cli.options import CheckpointEvery, Json, Quiet, Resume, Seed, writable
+from gingham.cli.options import CheckpointEvery, Json, OutModel, Quiet, Resume, Seed, writable
 from gingham.errors import GinghamError
 
 joint = typer.Typer(help="Co-cluster several tables that share modes.", no_args_is_help=True)
@@ -27,7 +27,7 @@ ModelFile = Annotated[Path, typer.Argument(help="Model file written by gingham j
 def fit(
     relation: Relations,
     clusters: Annotated[str, typer.Option(help="Clusters per mode; none for properties: movie=20,genre=none.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")] = Path("model.gingham"),
+    out: OutModel = Path("model.gingham"),
     alphabet: Annotated[str | None, typer.Option(help="All possible labels of the first table, 1..5.")] = None,
     cold_start: Annotated[bool, typer.Option("--cold-start", help="Place items with few tuples anew.")] = False,
     max_iter: Annotated[int, typer.Option(help="Most sweeps.", min=1)] = 200,

@@ -20,6 +20,16 @@ DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out row
 
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")]
 CheckpointEvery = Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)]
+Ids = Annotated[str, typer.Option("--axes", help="Columns with ids, one per axis: user,movie.")]
+Label = Annotated[str | None, typer.Option(help="Column to predict; a graph or counts need none.")]
+OtherLabel = Annotated[str | None, typer.Option("--label", help="Label column, if not the one of the fit.")]
+OtherAlphabet = Annotated[
+    str | None, typer.Option("--alphabet", help="All possible labels, if not stated when fitting.")
+]
+Loss = Annotated[str | None, typer.Option(help="absolute, quadratic, zero-one or log; told by the labels.")]
+Delta = Annotated[float, typer.Option(help="Certificates hold with probability 1 − delta.")]
+OutModel = Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")]
+OutTable = Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")]
 Bounds = Annotated[str | None, typer.Option(help="Smallest and largest possible label, 0,1, of measured labels.")]
 Axes = Annotated[str | None, typer.Option(help="Of a joint model: the relation of the table; told by its columns.")]
 

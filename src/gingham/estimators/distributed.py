@@ -190,30 +190,18 @@ def _encode(
     *frames_and_facts: Any,
 ) -> Sample:
     """One Sample of some frames; their facts follow them, in the same order."""
+
+    def one(frame: Any, fact: dict[str, Any]) -> Sample:
+        if fact["n_rows"] == 0:
+            empty = np.zeros(0, dtype=np.int32)
+            modes = (Mode(axes[0], np.zeros(0)), *others)
+            return Sample(modes, (empty,) * len(axes), np.zeros(0), alphabet, None if alphabet is None else empty, None)
+        X, y, w = from_frame(frame, axes, label, weight)
+        own = Mode(axes[0], fact["items"][0])
+        return Sample.of(id_columns(X).columns, y, w, modes=[own, *others], alphabet=alphabet)
+
     n = len(frames_and_facts) // 2
-    parts = [
-        _encode_one(frame, fact, axes, label, weight, others, alphabet)
-        for frame, fact in zip(frames_and_facts[:n], frames_and_facts[n:])
-    ]
-    return distributed.joined(parts)
-
-
-def _encode_one(
-    frame: Any,
-    fact: dict[str, Any],
-    axes: tuple[str, ...],
-    label: str,
-    weight: str | None,
-    others: list[Mode],
-    alphabet: Alphabet | None,
-) -> Sample:
-    if fact["n_rows"] == 0:
-        empty = np.zeros(0, dtype=np.int32)
-        modes = (Mode(axes[0], np.zeros(0)), *others)
-        return Sample(modes, (empty,) * len(axes), np.zeros(0), alphabet, None if alphabet is None else empty, None)
-    X, y, w = from_frame(frame, axes, label, weight)
-    own = Mode(axes[0], fact["items"][0])
-    return Sample.of(id_columns(X).columns, y, w, modes=[own, *others], alphabet=alphabet)
+    return distributed.joined([one(*pair) for pair in zip(frames_and_facts[:n], frames_and_facts[n:])])
 
 
 def _pilot(
