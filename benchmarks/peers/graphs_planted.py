@@ -29,7 +29,7 @@ FIGURES = {
     "CPU seconds (k found)": "*/gingham, k found/cpu_median_s",
     "of Leiden": "*/leidenalg/cpu_median_s",
 }
-SMALL = ("assortative 1000", "degrees 1000")
+SMALL = ("degrees 1000",)
 KINDS = {
     "assortative 5000": {"n": 5000, "k": 10, "inside": 16, "outside": 4, "kind": "assortative"},
     "ring 5000": {"n": 5000, "k": 10, "inside": 16, "outside": 4, "kind": "ring"},
