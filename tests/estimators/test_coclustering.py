@@ -80,6 +80,16 @@ def test_backends_agree():
     np.testing.assert_allclose(*results, rtol=1e-9)
 
 
+def test_single_precision_gives_the_same_clusters(tmp_path):
+    fits = [clone(MODEL).set_params(dtype=dtype).fit(X, Y) for dtype in ("float64", "float32")]
+    assert fits[1].objective_.total == pytest.approx(fits[0].objective_.total, rel=1e-5)
+    for a, b in zip(fits[0].labels_, fits[1].labels_):
+        assert (a == b).all()
+    fits[1].save(tmp_path / "single.gingham")
+    assert gg.load(tmp_path / "single.gingham").dtype == "float32"
+    assert fits[1].partial_fit(X, Y).posterior_.assign[0].dtype == np.float64
+
+
 def test_distribution_mean_median_mode_belong_together(fitted):
     distribution = fitted.predict_distribution(X)
     np.testing.assert_allclose(distribution @ fitted.alphabet_, fitted.predict(X))
@@ -216,6 +226,7 @@ def test_verbose_writes_to_standard_error(capsys):
         ({"schedule": "up"}, "schedule='up' is unknown"),
         ({"objective": "elbo"}, "objective='elbo' is unknown"),
         ({"backend": "gpu9"}, "backend='gpu9' is unknown"),
+        ({"dtype": "float16"}, "dtype='float16' is unknown; choose one of float64, float32"),
         ({"n_init": 0}, "n_init=0 must be"),
         ({"max_iter": 0}, "max_iter=0 must be"),
         ({"tol": -1.0}, "tol=-1.0 must be"),

@@ -267,3 +267,44 @@ def test_threads_and_blocks_do_not_change_a_bit(monkeypatch):
     monkeypatch.undo()
     whole = Projection(max_iter=10).solve(problem, start).posterior.assign
     np.testing.assert_allclose(whole[0], results[0][0], atol=1e-9)
+
+
+def test_tiles_change_nothing_but_the_order_of_sums(monkeypatch):
+    from gingham.kernels import tiles
+    from gingham.solvers import projection
+
+    X, y, *_ = planted(np.random.default_rng(0))
+    weights = np.random.default_rng(1).integers(1, 4, len(y))
+    problem = Problem.grid(Sample.of(list(X.T), y, weights, alphabet=FIVE), Absolute(FIVE), 1.0)
+    start = make_start("spectral", problem, (4, 3), np.random.default_rng(0))
+    plain = Projection(max_iter=10).solve(problem, start)
+    made = []
+
+    def seen(*args):
+        made.append(tiles.make_tiles(*args))
+        return made[-1]
+
+    monkeypatch.setattr(tiles, "TILE_BYTES", 128)
+    monkeypatch.setattr(tiles, "BLOCK_BYTES", 1024)
+    monkeypatch.setattr(projection, "make_tiles", seen)
+    tiled = Projection(max_iter=10).solve(problem, start)
+    assert len(made) == 2
+    assert all(found is not None and len(found.blocks) > 2 for found in made)
+    assert tiled.objective.total == pytest.approx(plain.objective.total, rel=1e-12)
+    for a, b in zip(tiled.posterior.assign, plain.posterior.assign):
+        np.testing.assert_allclose(a, b, atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("cell", CELLS, ids=lambda c: type(c).__name__)
+def test_single_precision_is_right_to_rounding(cell, d):
+    rng = np.random.default_rng(d)
+    problem = random_problem(rng, cell, d, weighted=True)
+    start = random(problem, [3, 2, 2][:d], rng)
+    double = Projection(Constant(), tol=0.0, max_iter=4).solve(problem, start)
+    single = Projection(Constant(), tol=0.0, max_iter=4, dtype="float32").solve(problem, start)
+    assert single.objective.total == pytest.approx(double.objective.total, rel=1e-5)
+    for a, b in zip(single.posterior.assign, double.posterior.assign):
+        assert a.dtype == np.float64
+        np.testing.assert_allclose(a.sum(axis=1), 1.0, rtol=1e-12)
+        np.testing.assert_allclose(a, b, atol=1e-3)

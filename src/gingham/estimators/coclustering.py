@@ -60,6 +60,9 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         Soft memberships (P0 Algorithm 1), or hard clusters by moving one item at a time until nothing moves. With
         ``loss="log"`` and β = 1, its default there, hard moves minimise a description length: ``N H(Y|cell)`` nats
         for the labels and ``Σ_i n_i Ī_i`` for the clusters.
+    dtype : {"float64", "float32"}, optional
+        Numbers of soft memberships and sums during the fit; float64 by default, float32 on a GPU. float32 needs
+        half the memory and, on large data, about half the time; results agree to about 1e-4.
 
     Attributes
     ----------
@@ -97,6 +100,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         random_state: Any = None,
         verbose: int = 0,
         solver: str = "projection",
+        dtype: str | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.loss = loss
@@ -113,6 +117,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         self.random_state = random_state
         self.verbose = verbose
         self.solver = solver
+        self.dtype = dtype
 
     def _labels(self, y: Any) -> Anything:
         return numeric_labels(y, type(self).__name__)
@@ -180,6 +185,7 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
         random_state: Any = None,
         verbose: int = 0,
         solver: str = "projection",
+        dtype: str | None = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.loss = loss
@@ -195,6 +201,7 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
         self.random_state = random_state
         self.verbose = verbose
         self.solver = solver
+        self.dtype = dtype
 
     @property
     def classes_(self) -> Anything:

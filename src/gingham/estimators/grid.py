@@ -46,6 +46,7 @@ class GridFit(TransformerMixin, GrowingGrid):
     tol: float
     objective: str
     backend: str
+    dtype: str | None
     random_state: Any
     verbose: int
     solver: str = "projection"
@@ -82,7 +83,7 @@ class GridFit(TransformerMixin, GrowingGrid):
             raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
         if self.solver not in SOLVERS:
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
-        solver = Projection(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
+        solver = Projection(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, self.dtype)
         n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         beta, tried, reason = self._beta(sample, cell, n_clusters, solver, rng)

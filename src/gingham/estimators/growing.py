@@ -24,6 +24,7 @@ class GrowingGrid(GridModel):
 
     beta_: float
     backend: str
+    dtype: str | None = None
     tol: float
     max_iter: int
 
@@ -80,4 +81,4 @@ class GrowingGrid(GridModel):
 
     def _settling(self, max_iter: int) -> Projection | Sweep:
         """The solver that lets old and new items find their places."""
-        return Projection(Constant(), self.tol, max_iter, self.backend)
+        return Projection(Constant(), self.tol, max_iter, self.backend, self.dtype)

@@ -37,7 +37,9 @@ def fit_together(members: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> 
     for member in members:
         rng = np.random.default_rng(check_random_state(member.random_state).randint(2**31 - 1))
         starts.append(make_start(member.start, problem, n_clusters, rng))
-    solutions = device.solve_together(problem, starts, make_schedule(lead.schedule), lead.tol, lead.max_iter)
+    solutions = device.solve_together(
+        problem, starts, make_schedule(lead.schedule), lead.tol, lead.max_iter, lead.dtype
+    )
     for member, solution in zip(members, solutions):
         member._observed(X, y, sample_weight)
         member._set_solution(solution)

@@ -8,6 +8,7 @@ from gingham.kernels.layout import (
     project,
     project_cost,
     project_table,
+    projector,
     row_blocks,
 )
 from gingham.kernels.moves import Board, board_cost, make_board, size_cost, sweep
@@ -23,6 +24,7 @@ __all__ = [
     "project",
     "project_cost",
     "project_table",
+    "projector",
     "row_blocks",
     "size_cost",
     "sweep",

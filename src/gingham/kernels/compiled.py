@@ -4,47 +4,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from math import prod
 from threading import Thread
+from typing import Any
 
 import numpy as np
 from numba import get_num_threads, njit
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels.layout import Rows
-from gingham.kernels.vectors import sum_rows
+from gingham.kernels.tables import RUN, add_run, padded
+from gingham.kernels.tiles import Tiles, fill_tiles
 
 SERIAL_WORK = 2**21  # fewer multiply-adds than this are done before a second thread has started
 BLOCKS_PER_THREAD = 8  # blocks are balanced by tuples; a few more of them than threads even out the rest
-CACHE_LINE = 64  # bytes
-RUN = 256  # tuples added up before their sum joins the total: keeps float32 sums exact to about 1e-6
 
 
 def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out: Floats) -> None:
     """The same sums as the reference, in runs of RUN tuples."""
-    dtype = out.dtype
+    prepared(rows, assigns, out.dtype)(start, stop, out)
+
+
+def prepared(
+    rows: Rows, assigns: tuple[Floats, ...], dtype: Any, tiles: Tiles | None = None
+) -> Callable[[int, int, Floats], None]:
+    """`project` as a function of (start, stop, out), with the assignments laid out once for all calls.
+
+    With ``tiles`` of these rows, start and stop are two neighbours of its ``cuts``.
+    """
     labels = np.empty(0, np.int32) if rows.labels is None else rows.labels
     features = np.empty((0, 1)) if rows.features is None else rows.features
     weights = np.empty(0) if rows.weights is None else rows.weights
     runs = np.empty(0, np.int64) if rows.runs is None else rows.runs
-    run: Callable[[int, int], None]
+    width = prod(q.shape[1] for q in assigns)
+    run: Callable[[int, int, int, Floats], None]
     if len(assigns) == 1:
-        table, stride = padded(assigns[0])
+        table, stride = padded(assigns[0], dtype)
+        if tiles is not None:
+            return partial(fill_tiles, tiles, table, stride)
         other = rows.others[0]
 
-        def run(a: int, b: int) -> None:
-            _pair(rows.indptr, runs, other, labels, features, weights, table, stride, start, a, b, out)
+        def run(base: int, a: int, b: int, out: Floats) -> None:
+            _pair(rows.indptr, runs, other, labels, features, weights, table, stride, base, a, b, out)
     else:
         widths = np.array([q.shape[1] for q in assigns], dtype=np.int64)
         offsets = np.cumsum([0, *(q.size for q in assigns)], dtype=np.int64)
-        flat = np.concatenate([np.ones(0, dtype), *(np.ravel(q) for q in assigns)])
+        flat = np.concatenate([np.ones(0, dtype), *(np.ravel(q) for q in assigns)]).astype(dtype, copy=False)
 
-        def run(a: int, b: int) -> None:
-            _many(rows.indptr, rows.others, labels, features, weights, flat, offsets, widths, start, a, b, out)
+        def run(base: int, a: int, b: int, out: Floats) -> None:
+            _many(rows.indptr, rows.others, labels, features, weights, flat, offsets, widths, base, a, b, out)
 
-    work = int(rows.indptr[stop] - rows.indptr[start]) * prod(q.shape[1] for q in assigns)
-    in_blocks(run, rows.indptr, start, stop, work)
+    def fill(start: int, stop: int, out: Floats) -> None:
+        work = int(rows.indptr[stop] - rows.indptr[start]) * width
+        in_blocks(lambda a, b: run(start, a, b, out), rows.indptr, start, stop, work)
+
+    return fill
 
 
 def in_blocks(run: Callable[[int, int], None], indptr: Ints, start: int, stop: int, work: int) -> None:
@@ -79,35 +95,6 @@ def balanced(indptr: Ints, start: int, stop: int, n_blocks: int) -> Ints:
     return np.maximum.accumulate(np.minimum(cuts, stop))
 
 
-def padded(assign: Floats) -> tuple[Floats, int]:
-    """The table with rows filled up with zeros to a multiple of 8 numbers, flat, and the row length.
-
-    It begins at a multiple of CACHE_LINE bytes, so that a row touches no more lines than it must.
-    """
-    n, m = assign.shape
-    stride = -(-m // 8) * 8
-    room = np.empty(n * stride * assign.itemsize + CACHE_LINE, dtype=np.uint8)
-    skip = -room.ctypes.data % CACHE_LINE
-    table: Floats = room[skip : skip + n * stride * assign.itemsize].view(assign.dtype).reshape(n, stride)
-    table[:, :m] = assign
-    table[:, m:] = 0
-    return table.reshape(-1), stride
-
-
-@njit(nogil=True)  # inlined into its cached callers
-def _add_run(sums, at, table, stride, codes, scale, start, stop):
-    """Equivalent to ``sums[at:at+stride] += scale @ table.reshape(-1, stride)[codes[start:stop]]``."""
-    shift = 0
-    while shift + 32 <= stride:
-        sum_rows(32, sums, at + shift, table, shift, stride, codes, scale, start, stop)
-        shift += 32
-    if shift + 16 <= stride:
-        sum_rows(16, sums, at + shift, table, shift, stride, codes, scale, start, stop)
-        shift += 16
-    if shift < stride:
-        sum_rows(8, sums, at + shift, table, shift, stride, codes, scale, start, stop)
-
-
 @njit(cache=True, nogil=True, boundscheck=False)
 def _pair(indptr, runs, other, labels, features, weights, table, stride, base, start, stop, out):
     """One other mode; an array of length 0 stands for no runs, labels, features or weights.
@@ -134,16 +121,16 @@ def _pair(indptr, runs, other, labels, features, weights, table, stride, base, s
                         f += 1
                     end = f
                 if unit:
-                    _add_run(sums, label * stride, table, stride, other, None, e, end)
+                    add_run(sums, label * stride, table, stride, other, None, e, end)
                 else:
                     for i in range(end - e):
                         scale[i] = weights[e + i]
-                    _add_run(sums, label * stride, table, stride, other, scale, e, end)
+                    add_run(sums, label * stride, table, stride, other, scale, e, end)
             else:
                 for k in range(n_features):
                     for i in range(end - e):
                         scale[i] = features[e + i, k] if unit else features[e + i, k] * weights[e + i]
-                    _add_run(sums, k * stride, table, stride, other, scale, e, end)
+                    add_run(sums, k * stride, table, stride, other, scale, e, end)
             e = end
         for k in range(n_features):
             for c in range(width):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from math import prod
@@ -66,12 +67,37 @@ def project(
     Equivalent to ``np.add.at(zeros, item, w[:, None, None] * t[:, :, None] * product[:, None, :])`` with
     ``product[e] = q_1[others[0, e]] ⊗ q_2[others[1, e]] ⊗ …``. A backend fills the whole of ``out``.
     """
-    stop = rows.n_items if stop is None else stop
+    return projector(rows, assigns, backend)(start, rows.n_items if stop is None else stop)
+
+
+def projector(
+    rows: Rows, assigns: Sequence[Floats], backend: str = "auto", dtype: Any = None, tiles: Any = None
+) -> Callable[[int, int], Floats]:
+    """`project` as a function of (start, stop), where one set of assignments serves many ranges of items.
+
+    Parameters
+    ----------
+    dtype : float32 or float64
+        Of sums and gathered assignments; that of the assignments by default.
+    tiles : Tiles, optional
+        Of these rows, for the compiled backend: ranges are then its blocks.
+    """
+    assigns = tuple(assigns)
     width = prod(q.shape[1] for q in assigns)
-    dtype = assigns[0].dtype if assigns else np.dtype(np.float64)
-    out: Floats = np.empty((stop - start, rows.n_features, width), dtype=dtype)
-    _backend(backend).project(rows, tuple(assigns), start, stop, out)
-    return out
+    kind = np.dtype(dtype or (assigns[0].dtype if assigns else np.float64))
+    module = _backend(backend)
+    fill: Callable[[int, int, Floats], None]
+    if hasattr(module, "prepared"):
+        fill = module.prepared(rows, assigns, kind, tiles)
+    else:
+        fill = partial(module.project, rows, tuple(q.astype(kind, copy=False) for q in assigns))
+
+    def run(start: int, stop: int) -> Floats:
+        out: Floats = np.empty((stop - start, rows.n_features, width), dtype=kind)
+        fill(start, stop, out)
+        return out
+
+    return run
 
 
 def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: str = "auto") -> Floats:
@@ -83,8 +109,9 @@ def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: s
         cost: Floats = import_module("gingham.kernels.accelerated").project_cost(rows, tuple(assigns), coef)
         return cost
     out: Floats = np.empty((rows.n_items, len(coef)))
+    part = projector(rows, assigns, backend)
     for start, stop in row_blocks(rows.n_items, coef.shape[1]):
-        out[start:stop] = project(rows, assigns, start, stop, backend).reshape(stop - start, -1) @ coef.T
+        out[start:stop] = part(start, stop).reshape(stop - start, -1) @ coef.T
     return out
 
 
@@ -95,8 +122,9 @@ def project_table(rows: Rows, assigns: Sequence[Floats], own: Floats, backend: s
         table: Floats = import_module("gingham.kernels.accelerated").project_table(rows, tuple(assigns), own)
         return table
     out: Floats = np.zeros((own.shape[1], width))
+    part = projector(rows, assigns, backend)
     for start, stop in row_blocks(rows.n_items, width):
-        out += own[start:stop].T @ project(rows, assigns, start, stop, backend).reshape(stop - start, -1)
+        out += own[start:stop].T @ part(start, stop).reshape(stop - start, -1)
     return out
 
 

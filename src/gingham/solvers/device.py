@@ -47,7 +47,7 @@ def solve(
     report: Callable[[int, float, Objective], None] | None,
     dtype: str | None = None,
 ) -> Solution:
-    """`Projection.solve` on the device; float32 on a GPU, float64 without one."""
+    """`Projection.solve` on the device; by default float32 on a GPU, float64 without one."""
     if not fits(problem):
         raise GinghamError(
             "backend='torch' serves one grid, nothing frozen, with table, quadratic or log loss or densities, not "
@@ -71,7 +71,12 @@ def solve(
 
 
 def solve_together(
-    problem: Problem, starts: Sequence[Posterior], schedule: Schedule, tol: float, max_iter: int
+    problem: Problem,
+    starts: Sequence[Posterior],
+    schedule: Schedule,
+    tol: float,
+    max_iter: int,
+    dtype: str | None = None,
 ) -> list[Solution]:
     """`solve` from several starts of equal sizes in one go; each member ends where it would have ended alone.
 
@@ -83,7 +88,7 @@ def solve_together(
     tuples, cell, kind = _on_device(problem)
     assigns = [np.stack([start.assign[mode] for start in starts]) for mode in range(2)]
     answers = np.stack([start.answers[0] for start in starts])
-    grid = device_grid.make_members(**tuples, cell=cell, assigns=assigns, answers=answers, dtype=kind)
+    grid = device_grid.make_members(**tuples, cell=cell, assigns=assigns, answers=answers, dtype=dtype or kind)
     done: dict[int, Solution] = {}
     factors: list[float] = []
     objectives: list[list[Objective]] = [[] for _ in starts]
