@@ -62,7 +62,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         for the labels and ``Σ_i n_i Ī_i`` for the clusters.
     dtype : {"float64", "float32"}, optional
         Numbers of soft memberships and sums during the fit; float64 by default, float32 on a GPU. float32 needs
-        half the memory and, on large data, about half the time; results agree to about 1e-4.
+        half the memory and, on large data, about half the time; the objective agrees to about 1e-6.
 
     Attributes
     ----------
