@@ -25,6 +25,11 @@ from gingham.kernels.threads import over_blocks
 from gingham.kernels.tiles import make_tiles
 from gingham.solvers.projection import STEP_BYTES
 
+FIGURES = {
+    "one thread over C": "cases/*/tiles_over_c",
+    "times faster in tiles": "cases/*/gain_of_tiles",
+    "with two threads": "cases/*/speedup_of_two_threads",
+}
 N_LABELS = 5
 
 
