@@ -118,8 +118,8 @@ def ranged(values: list[Any]) -> str:
 def run(script: Script, options: list[str], folder: Path, limit: float | None = None) -> tuple[str, float]:
     """How a script ended, and after how many seconds; its JSON and its log go to the folder."""
     began = time.perf_counter()
-    log = folder / f"{script.name}.log"
-    command = [sys.executable, str(script.path), *options, "--out", str(folder / f"{script.name}.json")]
+    log, written = (folder / f"{script.name}.{kind}" for kind in ("log", "json"))
+    command = [sys.executable, str(script.path), *options, "--out", str(written)]
     with log.open("w", encoding="utf-8") as stream:
         # A session of its own, so that a script that is stopped takes its children along.
         started = subprocess.Popen(
@@ -141,8 +141,9 @@ def run(script: Script, options: list[str], folder: Path, limit: float | None = 
     seconds = time.perf_counter() - began
     if started.returncode == 0:
         return "; ".join(["done", *(line for line in lines if line.startswith("left out: "))]), seconds
-    failed = any(line.startswith("Traceback") for line in lines) or started.returncode != 1
-    return ("FAILED: " if failed else "passed over: ") + lines[-1][:160], seconds
+    if started.returncode != 1 or any(line.startswith("Traceback") for line in lines):
+        return f"FAILED: {lines[-1]}", seconds
+    return f"{'in part' if written.exists() else 'passed over'}: {lines[-1]}", seconds
 
 
 def quick(chosen: list[Script]) -> bool:

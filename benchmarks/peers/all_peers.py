@@ -203,7 +203,10 @@ def main() -> None:
     warnings.simplefilter("ignore", gg.UnseenItemsWarning)  # movies of the test part alone
     with tempfile.TemporaryDirectory() as folder:
         for part in args.only or PARTS:
-            results[part] = PARTS[part](args, Path(folder))
+            try:
+                results[part] = PARTS[part](args, Path(folder))
+            except SystemExit as missing:  # data
+                print(f"left out: {missing}", flush=True)
             write(args, {"threads": os.environ.get("OMP_NUM_THREADS", "all")}, results)
 
 

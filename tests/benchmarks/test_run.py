@@ -118,6 +118,8 @@ def test_a_script_that_is_stopped_takes_its_children_along(bench: Path) -> None:
 
 def test_passed_over_is_a_sentence_and_failed_is_not(bench: Path) -> None:
     assert ended(bench, "raise SystemExit('no data here')") == "passed over: no data here"
+    some = f"import pathlib; pathlib.Path({str(bench / 'other.json')!r}).touch(); "
+    assert ended(bench, some + "raise SystemExit('no data here')") == "in part: no data here"
     assert ended(bench, "print('some'); raise ValueError('a bug')") == "FAILED: ValueError: a bug"
     assert ended(bench, "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)").startswith("FAILED")
 
