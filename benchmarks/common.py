@@ -31,18 +31,42 @@ import numpy as np
 
 RESULTS = Path(__file__).parent / "results"
 QUICK = Path(__file__).parent / "quick"
-UPSTREAM = {  # where a missing file comes from
-    "ml100k": "https://grouplens.org/datasets/movielens/100k/",
-    "ml1m": "https://grouplens.org/datasets/movielens/1m/",
-    "jester1": "https://eigentaste.berkeley.edu/dataset/",
-    "jester_jokes": "https://eigentaste.berkeley.edu/dataset/",
-    "foodmart": "the Foodmart 1998 sample database",
-    "yeast": "https://thebiogrid.org (release 3.1.77)",
-    "planetlab": "the PlanetLab round-trip times of the NetLatency data set",
-    "europarl": "https://www.statmt.org/europarl/",
-    "bible": "https://github.com/christos-c/bible-corpus",
-    "docs": "the data folders of the coclust and NMTFcoclust repositories",
-    "graph": "https://snap.stanford.edu/data/",
+SOURCES = {  # how a file's name begins: where it comes from, what is in it
+    "ml100k": (
+        "https://grouplens.org/datasets/movielens/100k/",
+        "`.npz` with rows, cols, vals, timestamps, shape, genres (movies × 19) and the positions of the official "
+        "splits, u1_base_idx, u1_test_idx … u5_test_idx; `_items.csv.gz` (a line a movie, with its year) and "
+        "`_users.csv.gz` (age, gender, occupation)",
+    ),
+    "ml1m": ("https://grouplens.org/datasets/movielens/1m/", "`.npz` with rows, cols, vals, shape"),
+    "jester1": ("https://eigentaste.berkeley.edu/dataset/", "`.npz` with rows, cols, vals, shape"),
+    "foodmart": (
+        "the Foodmart 1998 sample database",
+        "`_sales.npz` with customer_id, product_id, units, day (yyyymmdd), a line of sale each",
+    ),
+    "yeast": (
+        "https://thebiogrid.org (release 3.1.77)",
+        "`_biogrid.npz` with edges, names, and members and offsets of complexes: mips_members, mips_offsets, sgd_…, "
+        "cyc2008_…",
+    ),
+    "planetlab": (
+        "the PlanetLab round-trip times of the NetLatency data set",
+        "`490_rtt.npz` with median, milliseconds between 490 hosts",
+    ),
+    "europarl": (
+        "https://www.statmt.org/europarl/",
+        "`_speeches_7lang.tsv.gz`, aligned speeches, a column a language (en, es, de, it …)",
+    ),
+    "bible": (
+        "https://github.com/christos-c/bible-corpus",
+        "`_verses.tsv.gz`, aligned verses, a column a language (en, es, de, it …)",
+    ),
+    "docs": (
+        "the data folders of the coclust and NMTFcoclust repositories",
+        "`_NAME.npz` (documents × words, scipy's format) and `_NAME_labels.npz` with labels; NAME is cstr, classic3, "
+        "webace, reuters21578 or 20newsgroups",
+    ),
+    "graph": ("https://snap.stanford.edu/data/", "`_email_enron.npz` with edges and n"),
 }
 PEERS = {  # short name: variable that names the Python of its environment, packages there
     "surprise": ("GINGHAM_SURPRISE", "scikit-surprise"),
@@ -108,7 +132,7 @@ def importable(peer: str, module: str) -> bool:
 
 def data_file(folder: str | os.PathLike[str] | None, file: str) -> Path:
     """The path of a data file; stops the script with a sentence when it is not there."""
-    source = next((url for start, url in UPSTREAM.items() if file.startswith(start)), "its publisher")
+    source = next((origin for start, (origin, _) in SOURCES.items() if file.startswith(start)), "its publisher")
     if folder is None:
         raise SystemExit(
             f"This benchmark needs {file}: give its folder with --data or GINGHAM_DATA (get it from {source})."
