@@ -289,10 +289,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="scripts whose path contains one of these words")
     args = parser.parse_args()
     good = True
-    if args.quick:
-        good = quick(scripts(args.only))
-    if args.full:
-        good = full(scripts(args.only), everything=not args.only)
+    try:
+        if args.quick:
+            good = quick(scripts(args.only))
+        if args.full:
+            good = full(scripts(args.only), everything=not args.only)
+    except KeyboardInterrupt:
+        raise SystemExit("Interrupted; the same command goes on with --full, and begins anew with --quick.") from None
     if not args.quick:
         (HERE / "README.md").write_text(table(), encoding="utf-8")
     sys.exit(not good)
