@@ -11,7 +11,7 @@ import pytest
 
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
-from gingham.kernels import BACKENDS, Rows, compiled, project, project_cost, project_table
+from gingham.kernels import BACKENDS, Rows, compiled, project, project_cost, project_table, tables
 from gingham.kernels.vectors import sum_rows, sum_rows_reference
 
 N_ITEMS = 23
@@ -177,3 +177,19 @@ def test_costs_and_tables_are_products_with_the_projection(backend: str, d: int)
     for _ in range(2):  # the second call finds the tuples where the first left them
         np.testing.assert_allclose(project_cost(rows, assigns, coef, backend), flat @ coef.T)
         np.testing.assert_allclose(project_table(rows, assigns, own, backend), own.T @ flat)
+
+
+@pytest.mark.parametrize("shape", [(0, 8), (1, 1), (5, 8), (3000, 13)])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_tables_are_padded_and_aligned(shape: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "COPY_BYTES", 1000)
+    assign = np.random.default_rng(0).random(shape)
+    flat, stride = tables.padded(assign, dtype)
+    assert (flat.dtype, stride % 8, flat.ctypes.data % tables.CACHE_LINE) == (dtype, 0, 0)
+    table = flat.reshape(shape[0], stride)
+    assert np.array_equal(table[:, : shape[1]], assign.astype(dtype))
+    assert not table[:, shape[1] :].any()
+    again, _ = tables.padded(table)
+    assert again.ctypes.data == flat.ctypes.data  # not copied
+    if shape[0] > 1:
+        assert tables.padded(table[::2])[0].ctypes.data != flat.ctypes.data  # its rows do not follow one another

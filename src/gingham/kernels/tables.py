@@ -9,25 +9,42 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats
+from gingham.kernels.threads import over_blocks
 from gingham.kernels.vectors import sum_rows
 
 CACHE_LINE = 64  # bytes
+COPY_BYTES = 2**22  # that one thread copies at a time
 RUN = 256  # tuples added up before their sum joins the total: keeps float32 sums exact to about 1e-6
 
 
-def padded(assign: Floats, dtype: Any = None) -> tuple[Floats, int]:
-    """The table with rows filled up with zeros to a multiple of 8 numbers, flat, and the row length.
+def aligned(shape: tuple[int, int], dtype: Any) -> Floats:
+    """An uninitialised table that begins at a cache line, so that a row touches no more lines than it must."""
+    size = shape[0] * shape[1] * np.dtype(dtype).itemsize
+    room = np.empty(size + CACHE_LINE, dtype=np.uint8)
+    skip = -room.ctypes.data % CACHE_LINE
+    table: Floats = room[skip : skip + size].view(dtype).reshape(shape)
+    return table
 
-    It begins at a multiple of CACHE_LINE bytes, so that a row touches no more lines than it must.
+
+def padded(assign: Floats, dtype: Any = None) -> tuple[Floats, int]:
+    """The table, aligned, with rows filled up with zeros to a multiple of 8 numbers, flat, and the row length.
+
+    A table that is like that already is not copied.
     """
     n, m = assign.shape
     dtype = np.dtype(assign.dtype if dtype is None else dtype)
     stride = -(-m // 8) * 8
-    room = np.empty(n * stride * dtype.itemsize + CACHE_LINE, dtype=np.uint8)
-    skip = -room.ctypes.data % CACHE_LINE
-    table: Floats = room[skip : skip + n * stride * dtype.itemsize].view(dtype).reshape(n, stride)
-    table[:, :m] = assign
-    table[:, m:] = 0
+    if m == stride and assign.dtype == dtype and assign.flags.c_contiguous and assign.ctypes.data % CACHE_LINE == 0:
+        return assign.reshape(-1), stride
+    table = aligned((n, stride), dtype)
+
+    def copy(start: int) -> None:
+        table[start : start + step, :m] = assign[start : start + step]
+        table[start : start + step, m:] = 0
+
+    step = max(1, COPY_BYTES // (stride * dtype.itemsize))
+    for _ in over_blocks(copy, range(0, n, step)):
+        pass
     return table.reshape(-1), stride
 
 

@@ -41,7 +41,7 @@ def one_thread() -> Iterator[None]:
 def over_blocks(run: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
     """``map(run, blocks)`` on as many threads as numba may use; results come in the order of the blocks."""
     n_threads = min(numba.get_num_threads(), len(blocks))
-    if n_threads == 1:
+    if n_threads <= 1:
         yield from map(run, blocks)
         return
     # Each worker is one thread, so what it calls must not spread out again.

@@ -12,6 +12,7 @@ from gingham.arrays import Floats
 from gingham.errors import GinghamError
 from gingham.kernels import Rows, projector, row_blocks
 from gingham.kernels.memberships import gibbs_rows
+from gingham.kernels.tables import aligned
 from gingham.kernels.threads import one_blas_thread, over_blocks
 from gingham.kernels.tiles import Tiles, make_tiles
 from gingham.posterior import Posterior, check_table
@@ -132,7 +133,7 @@ def memberships(
     with np.errstate(divide="ignore"):  # a dead cluster has log mass −∞ and stays dead
         log_mass = np.log(mass)
     n, m = layouts[0].n_items, len(mass)
-    new: Floats = np.empty((n, m), dtype)
+    new = aligned((n, m), dtype)
     projections = [projector(rows, other, backend, dtype, tiles) for rows, other in zip(layouts, others)]
 
     def run(block: tuple[int, int]) -> tuple[Floats, float, list[Floats]]:
