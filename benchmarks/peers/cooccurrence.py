@@ -18,6 +18,7 @@ import sys
 import time
 from pathlib import Path
 
+import numba
 import numpy as np
 from scipy import sparse
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
@@ -166,6 +167,7 @@ def main() -> None:
 
     args = arguments(__doc__ or "", "peers_cooccurrence", options)
     with_sib = importable("sib", "sib")
+    numba.set_num_threads(1)
     results = previous(args)
     warm = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (60, 50)).astype(float))
     for columns in (2, None):  # compile before the clock runs

@@ -10,7 +10,16 @@ from scipy.sparse.linalg import svds
 
 from gingham.arrays import Anything, Floats, Ints
 from gingham.errors import GinghamError
-from gingham.kernels.profiles import block_sums, merge_losses, nearest_profiles, own_scores, seed_scores
+from gingham.kernels.compiled import in_blocks
+from gingham.kernels.profiles import (
+    all_merge_losses,
+    block_sums,
+    cluster_counts,
+    merge_losses,
+    nearest_profiles,
+    own_scores,
+    seed_scores,
+)
 from gingham.starts import k_means
 
 COUNT_STARTS = ("merged", "profiles", "spectral", "random")
@@ -19,6 +28,7 @@ STEP_SMOOTHING = 0.1  # the same for clusters, which have seen more
 TRIALS = 3  # candidates per seed, of which the best is kept
 FINE_STEPS = 2  # before merging; 5 keep no more information in the end
 TINY = 1e-300
+BLOCK = 1024  # rows whose scores stay in cache
 
 
 def start_labels(
@@ -52,6 +62,24 @@ def start_labels(
     profiles = sparse.csr_array(counts.T @ indicator(row_labels, k))
     column_labels = profile_steps(profiles, profile_seeds(profiles, columns, rng), columns, 10, 1e-3)
     return block_steps(counts, row_labels, column_labels, (k, columns))
+
+
+def draw_ahead(
+    start: str, counts: sparse.csr_array, n_clusters: Sequence[int | None], rng: np.random.Generator
+) -> bool:
+    """Draw what `start_labels` draws as a rule (it draws otherwise among rows that are all alike).
+
+    False where that is not known beforehand.
+    """
+    if start == "random":
+        start_labels(start, counts, n_clusters, rng)
+        return True
+    if start not in ("merged", "profiles"):
+        return False
+    for m, n in zip(n_clusters, counts.shape):
+        if m is not None:
+            rng.random(1 + TRIALS * ((_finer(m, n) if start == "merged" else m) - 1))  # as profile_seeds does
+    return True
 
 
 def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
@@ -160,17 +188,36 @@ def block_steps(
         changed = 0
         for axis, matrix in ((0, counts), (1, transposed)):
             other = 1 - axis
-            mine = np.asarray((matrix @ indicator(labels[other], shape[other])).toarray())
+            mine = cluster_counts(matrix, labels[other], shape[other])
             table = indicator(labels[axis], shape[axis]).T @ mine
             a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
             logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)
-            scores = mine @ logs.T
-            new = refilled(scores.argmax(axis=1), scores.max(axis=1), masses[axis], shape[axis])
+            found, gains = highest(mine, logs)
+            new = refilled(found, gains, masses[axis], shape[axis])
             changed += int((new != labels[axis]).sum())
             labels[axis] = new
         if changed <= 1e-4 * sum(map(len, labels)):
             break
     return labels[0], labels[1]
+
+
+def highest(mine: Floats, logs: Floats) -> tuple[Ints, Floats]:
+    """Equivalent to ``scores = mine @ logs.T``, argmax and max over its columns.
+
+    In blocks of BLOCK rows, however many threads there are, so that no sum depends on their number.
+    """
+    n = len(mine)
+    labels, best = np.empty(n, dtype=np.int64), np.empty(n)
+
+    def run(first: int, last: int) -> None:
+        for a in range(first * BLOCK, min(last * BLOCK, n), BLOCK):
+            scores = mine[a : a + BLOCK] @ logs.T
+            scores.argmax(axis=1, out=labels[a : a + BLOCK])
+            scores.max(axis=1, out=best[a : a + BLOCK])
+
+    n_blocks = -(-n // BLOCK)
+    in_blocks(run, np.arange(n_blocks + 1), 0, n_blocks, mine.size * len(logs))
+    return labels, best
 
 
 def refilled(labels: Ints, gains: Floats, mass: Anything, k: int) -> Ints:
@@ -196,17 +243,17 @@ def merge(table: Floats, labels: Ints, k: int) -> Ints:
     table = np.array(table, dtype=np.float64, order="C")
     n = table.shape[1]
     joined = np.arange(n)  # the cluster that a cluster has become
-    pairs = np.full((n, n), np.inf)
-    for i in range(n - 1):
-        pairs[i, i + 1 :] = pairs[i + 1 :, i] = merge_losses(table, i, i + 1)
+    mass = table.sum(axis=0)
+    pairs = all_merge_losses(table, mass)
     for _ in range(n - k):
         i, j = (int(at) for at in np.unravel_index(int(pairs.argmin()), pairs.shape))
         table[:, i] += table[:, j]
-        table[:, j] = 0.0
+        table[:, j] = mass[j] = 0.0
+        mass[i] = table[:, i].cumsum()[-1]  # one after the other, as the sums of all columns are
         joined[joined == j] = i
         gone = np.isinf(pairs[i]) | (np.arange(n) == j)
         pairs[j, :] = pairs[:, j] = np.inf
-        pairs[i, :] = pairs[:, i] = np.where(gone, np.inf, merge_losses(table, i))
+        pairs[i, :] = pairs[:, i] = np.where(gone, np.inf, merge_losses(table, mass, i))
     return np.unique(joined, return_inverse=True)[1][labels]
 
 

@@ -46,7 +46,7 @@ def test_threads_change_no_bits(monkeypatch):
     codes = np.arange(40, dtype=np.int32)
     found = []
     for threads in (1, 3):
-        monkeypatch.setattr(compiled, "get_num_threads", lambda n=threads: n)
+        monkeypatch.setattr(compiled, "free_threads", lambda n=threads: n)
         found.append(
             (inner(sums, sums, codes, codes), contract(tables, pairs, factor), *expand(tables, pairs, factor, sums))
         )

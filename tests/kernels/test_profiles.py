@@ -7,7 +7,16 @@ import pytest
 from scipy import sparse
 from scipy.special import xlogy
 
-from gingham.kernels.profiles import block_sums, merge_losses, nearest_profiles, own_scores, seed_scores
+from gingham.kernels import compiled
+from gingham.kernels.profiles import (
+    all_merge_losses,
+    block_sums,
+    cluster_counts,
+    merge_losses,
+    nearest_profiles,
+    own_scores,
+    seed_scores,
+)
 
 SMOOTHING = 0.2
 
@@ -57,8 +66,12 @@ def test_seed_and_own_scores_equal_their_numpy_lines(counts: sparse.csr_array) -
     assert np.allclose(own_scores(counts, mass, overall, SMOOTHING), (dense[:, seen] * logs).sum(axis=1))
 
 
-@pytest.mark.parametrize("first", [0, 3])
-def test_merge_losses_equal_their_numpy_line(first: int) -> None:
+def test_cluster_counts_equal_their_numpy_line(counts: sparse.csr_array) -> None:
+    labels = np.random.default_rng(1).integers(0, 3, 9)
+    assert np.allclose(cluster_counts(counts, labels, 4), counts.toarray() @ np.eye(4)[labels])
+
+
+def test_merge_losses_equal_their_numpy_line() -> None:
     rng = np.random.default_rng(0)
     table = rng.integers(0, 4, (9, 6)).astype(float)
     table[:, 4] = 0.0
@@ -66,4 +79,31 @@ def test_merge_losses_equal_their_numpy_line(first: int) -> None:
     own = xlogy(table, table).sum(axis=0) - xlogy(mass, mass)
     sums, total = table + table[:, [2]], mass + mass[2]
     expected = own[2] + own - xlogy(sums, sums).sum(axis=0) + xlogy(total, total)
-    assert np.allclose(merge_losses(table, 2, first), expected[first:])
+    assert np.allclose(merge_losses(table, mass, 2), expected)
+    every = all_merge_losses(table, mass)
+    assert np.allclose(np.delete(every[2], 2), np.delete(expected, 2))
+    assert np.array_equal(every, every.T)
+    assert np.isinf(np.diag(every)).all()
+
+
+def test_threads_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "SERIAL_WORK", 0)
+    rng = np.random.default_rng(0)
+    counts = sparse.csr_array(rng.poisson(0.3, (50, 37)) * rng.random((50, 37)))
+    labels = rng.integers(0, 11, 50)
+    table, columns = counts.toarray().T @ np.eye(11)[labels], rng.integers(0, 7, 37)
+    overall, mass = overall_of(counts), table.sum(axis=0)
+    found = []
+    for n in (1, 2, 3):
+        monkeypatch.setattr(compiled, "free_threads", lambda n=n: n)
+        found.append(
+            (
+                cluster_counts(counts, columns, 7),
+                *nearest_profiles(counts, table, overall, SMOOTHING),
+                merge_losses(table, mass, 4),
+                all_merge_losses(table, mass),
+            )
+        )
+    for other in found[1:]:
+        for a, b in zip(found[0], other):
+            np.testing.assert_array_equal(a, b)

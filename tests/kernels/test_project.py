@@ -107,7 +107,7 @@ def test_threads_do_not_change_bits(d: int, one_hot: bool, dtype: str, monkeypat
 
     monkeypatch.setattr(compiled, "SERIAL_WORK", 0)
     monkeypatch.setattr(compiled, "balanced", counted)
-    monkeypatch.setattr(compiled, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(compiled, "free_threads", lambda: 2)
     assert np.array_equal(project(rows, assigns, backend="compiled"), alone)
     assert calls  # the work was indeed divided
 

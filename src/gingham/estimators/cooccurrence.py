@@ -16,10 +16,12 @@ from gingham.data.adapt import count_matrix
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.estimators.base import Persistent, stderr_progress
 from gingham.estimators.count_facts import CountFacts, information
+from gingham.kernels.threads import one_blas_thread
 from gingham.selection.counts import choose_size
 from gingham.solvers.counts import Blocks, CountSolver, smoothed_lift
 from gingham.solvers.keeping import once
-from gingham.solvers.loop import Callback, Progress
+from gingham.solvers.loop import Callback, progress
+from gingham.solvers.side_by_side import Interrupted
 from gingham.starts_counts import profile_table
 
 WEIGHTINGS = ("counts", "uniform")
@@ -129,23 +131,22 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
             raise GinghamError(f"weighting={self.weighting!r} is unknown; choose one of {', '.join(WEIGHTINGS)}.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         solver = CountSolver(self.beta, self.solver, self.start, self.max_iter, self.tol, self.backend)
-        n_clusters = self._sizes(counts, solver, rng)
+        with one_blas_thread():
+            n_clusters = self._sizes(counts, solver, rng)
         n_init = self._starts(n_clusters)
         if callback is None and self.verbose:
             callback = stderr_progress
         best: Blocks | None = None
-        for restart in range(n_init):
-
-            def report(iteration: int, factor: float, objective: Any, restart: int = restart) -> None:
-                if callback is not None:
-                    callback(Progress(restart, n_init, iteration, self.max_iter, factor, objective))
-
-            blocks = solver.fit(self._weighted(counts), n_clusters, rng, report)
-            if best is None or blocks.objective.total < best.objective.total:
-                best = blocks
-            if blocks.interrupted:
-                warnings.warn("Interrupted; the best blocks so far are kept.", InterruptedWarning, stacklevel=2)
-                break
+        tell = progress(callback, n_init, self.max_iter)
+        try:
+            with one_blas_thread():
+                for blocks in solver.fits(self._weighted(counts), n_clusters, rng, n_init, tell):
+                    if best is None or blocks.objective.total < best.objective.total:
+                        best = blocks
+        except Interrupted:
+            if best is None:
+                raise
+            warnings.warn("Interrupted; the best blocks so far are kept.", InterruptedWarning, stacklevel=2)
         if best is None:  # pragma: no cover - n_init is at least one
             raise GinghamError("No start was made.")
         return self._keep(best, counts, singletons=n_clusters[1] is None)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +20,8 @@ from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theor
 from gingham.data.adapt import categorical_entries
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.estimators.base import Persistent
-from gingham.solvers.features import Entries, iob_max
+from gingham.solvers.features import Clusters, Entries, iob_max
+from gingham.solvers.side_by_side import Interrupted, Job, side_by_side
 from gingham.solvers.sweep import Sweep
 
 SHUFFLES = 5
@@ -112,18 +115,23 @@ class InformationClustering(ClusterMixin, Persistent):
         n = entries.shape[0]
         k = min(int(self.n_clusters), n)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+        def starts() -> Iterator[Job[Clusters]]:
+            for _ in range(self.n_init):
+                sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
+                yield partial(iob_max, entries, k, rng.permutation(np.arange(n) % k), sweep)
+
         best = -np.inf
-        for _ in range(self.n_init):
-            sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
-            labels, trace, converged, interrupted = iob_max(entries, k, rng.permutation(np.arange(n) % k), sweep)
-            each = entries.feature_information(labels, k)
-            if each.mean() > best:
-                best = float(each.mean())
-                self.labels_, self.trace_, self.converged_ = labels, trace, converged
-                self.feature_information_ = each
-            if interrupted:
-                warnings.warn("Interrupted; the best clusters so far are kept.", InterruptedWarning, stacklevel=2)
-                break
+        try:
+            for found in side_by_side(starts(), self.n_init):
+                if found.feature_information.mean() > best:
+                    best = float(found.feature_information.mean())
+                    self.labels_, self.trace_, self.converged_ = found.labels, found.trace, found.converged
+                    self.feature_information_ = found.feature_information
+        except Interrupted:
+            if not np.isfinite(best):
+                raise
+            warnings.warn("Interrupted; the best clusters so far are kept.", InterruptedWarning, stacklevel=2)
         self.observed_information_ = best
         self.chance_information_ = self._chance(entries, rng)
         self.n_iter_ = len(self.trace_.factors)

@@ -11,11 +11,12 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import njit
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels.layout import Rows
 from gingham.kernels.tables import RUN, add_run, padded
+from gingham.kernels.threads import free_threads
 from gingham.kernels.tiles import Tiles, fill_tiles
 
 SERIAL_WORK = 2**21  # fewer multiply-adds than this are done before a second thread has started
@@ -63,16 +64,23 @@ def prepared(
     return fill
 
 
-def in_blocks(run: Callable[[int, int], None], indptr: Ints, start: int, stop: int, work: int) -> None:
+def in_blocks(
+    run: Callable[[int, int], None],
+    indptr: Ints,
+    start: int,
+    stop: int,
+    work: int,
+    blocks_per_thread: int = BLOCKS_PER_THREAD,
+) -> None:
     """Call ``run(a, b)`` on blocks of rows that cover start:stop, on as many threads as numba may use.
 
     Threads share nothing but what they read; compiled code releases the interpreter lock.
     """
-    n_threads = get_num_threads() if work > SERIAL_WORK else 1
+    n_threads = free_threads() if work > SERIAL_WORK else 1
     if n_threads == 1:
         run(start, stop)
         return
-    cuts = balanced(indptr, start, stop, n_threads * BLOCKS_PER_THREAD).tolist()
+    cuts = balanced(indptr, start, stop, n_threads * blocks_per_thread).tolist()
     blocks = iter(list(pairwise(cuts)))
 
     def take() -> None:

@@ -13,7 +13,10 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats, Ints
+from gingham.kernels.compiled import in_blocks
 from gingham.kernels.logarithm import ln
+
+WORK, LOG_WORK = 8, 32  # multiply-adds that take as long as an addition in a random place, as a logarithm
 
 
 def block_sums(matrix: Any, row_at: Ints, column_at: Ints, n_cells: int) -> Floats:
@@ -32,6 +35,25 @@ def _block_sums(indptr, indices, data, row_at, column_at, out):
             out[first + column_at[indices[e]]] += data[e]
 
 
+def cluster_counts(matrix: Any, labels: Ints, k: int) -> Floats:
+    """Counts of each row in each cluster of columns, shape (rows, k)."""
+    out = np.zeros((matrix.shape[0], k))
+
+    def run(a: int, b: int) -> None:
+        _cluster_counts(matrix.indptr, matrix.indices, matrix.data, labels, a, b, out)
+
+    in_blocks(run, matrix.indptr, 0, matrix.shape[0], WORK * matrix.nnz)
+    return out
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _cluster_counts(indptr, indices, data, labels, start, stop, out):
+    """Equivalent to ``out[start:stop] = counts[start:stop] @ np.eye(k)[labels]``."""
+    for x in range(start, stop):
+        for e in range(indptr[x], indptr[x + 1]):
+            out[x, labels[indices[e]]] += data[e]
+
+
 def nearest_profiles(matrix: Any, table: Floats, overall: Floats, smoothing: float) -> tuple[Ints, Floats, Floats]:
     """The cluster whose smoothed profile codes each row best, the nats gained over the overall profile, a new table.
 
@@ -44,26 +66,37 @@ def nearest_profiles(matrix: Any, table: Floats, overall: Floats, smoothing: flo
     """
     mass = table.sum(axis=0)
     scale = np.divide(1.0 - smoothing, mass, out=np.zeros(len(mass)), where=mass > 0)
-    labels, best, after = np.empty(matrix.shape[0], np.int64), np.empty(matrix.shape[0]), np.zeros(table.shape)
-    _nearest(matrix.indptr, matrix.indices, matrix.data, table, overall, scale, smoothing, labels, best, after)
+    n_rows, (n_columns, k) = matrix.shape[0], table.shape
+    labels, best, logs = np.empty(n_rows, np.int64), np.empty(n_rows), np.empty(table.shape)
+
+    def log(a: int, b: int) -> None:
+        _profile_logs(table, overall, scale, smoothing, a, b, logs)
+
+    def choose(a: int, b: int) -> None:
+        _nearest(matrix.indptr, matrix.indices, matrix.data, logs, a, b, labels, best)
+
+    in_blocks(log, np.arange(n_columns + 1), 0, n_columns, LOG_WORK * table.size)
+    in_blocks(choose, matrix.indptr, 0, n_rows, matrix.nnz * k)
+    after = block_sums(matrix, labels, np.arange(n_columns) * k, table.size).reshape(table.shape)
     return labels, best, after
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def _nearest(indptr, indices, data, table, overall, scale, smoothing, labels, best, after):
-    """Equivalent to ``scores = counts @ np.log(scale * table / overall[:, None] + smoothing)``, argmax and max.
-
-    And ``after = counts.T @ np.eye(clusters)[labels]``.
-    """
-    k = table.shape[1]
-    logs = np.empty(table.shape)
-    for y in range(len(overall)):
+def _profile_logs(table, overall, scale, smoothing, start, stop, logs):
+    """Equivalent to ``logs = np.log(scale * table / overall[:, None] + smoothing)``, columns start to stop."""
+    for y in range(start, stop):
         if overall[y] > 0:
             share = 1.0 / overall[y]
-            for c in range(k):
+            for c in range(table.shape[1]):
                 logs[y, c] = ln(scale[c] * table[y, c] * share + smoothing)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _nearest(indptr, indices, data, logs, start, stop, labels, best):
+    """Equivalent to ``scores = counts @ logs``, argmax and max, rows start to stop."""
+    k = logs.shape[1]
     scores = np.empty(k)
-    for x in range(len(indptr) - 1):
+    for x in range(start, stop):
         for c in range(k):
             scores[c] = 0.0
         for e in range(indptr[x], indptr[x + 1]):
@@ -75,8 +108,6 @@ def _nearest(indptr, indices, data, table, overall, scale, smoothing, labels, be
             if scores[c] > scores[at]:
                 at = c
         labels[x], best[x] = at, scores[at]
-        for e in range(indptr[x], indptr[x + 1]):
-            after[indices[e], at] += data[e]
 
 
 def seed_scores(matrix: Any, turned: Any, seeds: Ints, mass: Floats, overall: Floats, smoothing: float) -> Floats:
@@ -133,20 +164,42 @@ def _own_scores(indptr, indices, data, mass, overall, smoothing):
     return out
 
 
-def merge_losses(table: Floats, i: int, first: int = 0) -> Floats:
-    """What N·I loses when cluster i of a table of counts (columns, clusters) joins each one from ``first`` on."""
-    losses: Floats = _merge_losses(table, i, first, table.sum(axis=0))
-    return losses
+def merge_losses(table: Floats, mass: Floats, i: int) -> Floats:
+    """What N·I loses when cluster i of a table of counts (columns, clusters) joins each other, shape (clusters,).
+
+    ``mass`` (clusters,) are the sums over the columns.
+    """
+    n = table.shape[1]
+    out = np.empty(n)
+
+    def run(a: int, b: int) -> None:
+        _merge_losses(table, mass, i, a, out[a:b])
+
+    in_blocks(run, np.arange(n + 1), 0, n, LOG_WORK * table.size, 1)  # every block goes through the whole table
+    return out
+
+
+def all_merge_losses(table: Floats, mass: Floats) -> Floats:
+    """`merge_losses` of all clusters, shape (clusters, clusters), +inf on the diagonal."""
+    n = table.shape[1]
+    out = np.full((n, n), np.inf)
+
+    def run(a: int, b: int) -> None:
+        for i in range(a, b):
+            _merge_losses(table, mass, i, i + 1, out[i, i + 1 :])
+
+    later = np.concatenate([[0], np.cumsum(np.arange(n)[::-1])])
+    in_blocks(run, later, 0, n, LOG_WORK * len(table) * int(later[-1]))
+    return np.minimum(out, out.T)
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def _merge_losses(table, i, first, mass):
-    """Equivalent to ``(own[i] + own − phi(table + table[:, [i]]).sum(0) + phi(mass + mass[i]))[first:]``.
+def _merge_losses(table, mass, i, first, out):
+    """Equivalent to ``out = (own[i] + own − phi(table + table[:, [i]]).sum(0) + phi(mass + mass[i]))[first:]``.
 
     Here own = phi(table).sum(0) − phi(mass) and phi(x) = x ln x. Columns in which cluster i is empty cancel.
     """
-    n = table.shape[1] - first
-    out = np.empty(n)
+    n = len(out)
     a = mass[i]
     for r in range(n):
         b = mass[first + r]
@@ -158,4 +211,3 @@ def _merge_losses(table, i, first, mass):
             for r in range(n):
                 b = table[y, first + r]
                 out[r] += own + b * ln(b) - (a + b) * ln(a + b)
-    return out

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
@@ -13,6 +15,32 @@ from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
+
+
+@dataclass
+class Crew:
+    """Threads that share the cores, each with a job of its own."""
+
+    n_threads: int
+    busy: int = 0  # threads that have a job
+    stopped: bool = False  # whether jobs are to end
+
+
+CREW: ContextVar[Crew | None] = ContextVar("CREW", default=None)  # of the thread that asks
+
+
+def free_threads() -> int:
+    """How many threads the caller may use: what numba may, or in a crew its share of it.
+
+    The last jobs of a crew use the cores of those that have ended. A crew that is stopped learns it here, as the
+    main thread learns of Ctrl-C between two lines.
+    """
+    crew = CREW.get()
+    if crew is None:
+        return int(numba.get_num_threads())
+    if crew.stopped:
+        raise KeyboardInterrupt
+    return max(1, crew.n_threads // max(1, crew.busy))
 
 
 @cache

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,10 @@ from gingham.problem import Objective, Problem
 from gingham.solvers.concave import Concave
 from gingham.solvers.keeping import once
 from gingham.solvers.loop import Trace
+from gingham.solvers.side_by_side import Tell, side_by_side
 from gingham.solvers.sweep import Sweep
 from gingham.starts import from_labels
-from gingham.starts_counts import COUNT_STARTS, start_labels
+from gingham.starts_counts import COUNT_STARTS, draw_ahead, start_labels
 
 SOLVERS = ("sweep", "concave")
 
@@ -90,6 +93,51 @@ class CountSolver:
             descent.converged,
             descent.interrupted,
         )
+
+    def fits(
+        self,
+        counts: sparse.csr_array,
+        n_clusters: tuple[int, int | None],
+        rng: np.random.Generator,
+        n_init: int,
+        tell: Tell,
+    ) -> Iterator[Blocks]:
+        """Blocks of several starts, as `fit` finds them one after the other; side by side where that can be.
+
+        Every start draws from the one generator, so a start that begins before another has ended begins with the
+        generator as that one is expected to leave it. Where it is left elsewhere (a draw among equals), what began
+        too early is done again.
+        """
+        begins = self._ahead(counts, n_clusters, rng, n_init)
+        expected = [generator.bit_generator.state for generator in begins]
+        jobs = (partial(self.fit, counts, n_clusters, generator) for generator in begins)
+        early = side_by_side(jobs, len(begins), tell)
+        done = 0
+        for blocks in early:
+            yield blocks
+            done += 1
+            if done < len(begins) and begins[done - 1].bit_generator.state != expected[done]:
+                early.close()
+        last = begins[done - 1]
+        late = (partial(self.fit, counts, n_clusters, last) for _ in range(n_init - done))
+        yield from side_by_side(late, 1, lambda restart, *facts: tell(done + restart, *facts))
+
+    def _ahead(
+        self,
+        counts: sparse.csr_array,
+        n_clusters: tuple[int, int | None],
+        rng: np.random.Generator,
+        n_init: int,
+    ) -> list[np.random.Generator]:
+        """The generators that the first starts begin with, as many as are known beforehand."""
+        begins = [rng]
+        while len(begins) < n_init and self.solver == "sweep":
+            ahead = deepcopy(begins[-1])
+            if isinstance(self.start, str) and not draw_ahead(self.start, counts, n_clusters, ahead):
+                break
+            ahead.integers(2**31)  # the seed of the sweeps
+            begins.append(ahead)
+        return begins
 
     def _start(
         self, counts: sparse.csr_array, n_clusters: tuple[int, int | None], rng: np.random.Generator

@@ -9,8 +9,8 @@ from scipy.special import xlogy
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels import make_board
-from gingham.solvers.loop import Trace
-from gingham.solvers.sweep import Report, Sweep
+from gingham.solvers.loop import Report, Trace
+from gingham.solvers.sweep import Sweep
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,18 @@ class Entries:
         return np.maximum(np.asarray(total) / n, 0.0)
 
 
-def iob_max(
-    entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, report: Report | None = None
-) -> tuple[Ints, Trace, bool, bool]:
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Clusters of instances, each feature's information about them, and how they were found."""
+
+    labels: Ints
+    feature_information: Floats
+    trace: Trace
+    converged: bool
+    interrupted: bool
+
+
+def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, report: Report | None = None) -> Clusters:
     """Move instances one by one while the observed information rises.
 
     Features stand as singletons, so the cost of the log cells, N·H(X_j | T) summed over features, differs
@@ -57,4 +66,6 @@ def iob_max(
         n_features=entries.n_values,
     )
     descent = sweep.descend(board, (0,), 1.0, report=report)
-    return board.labels_of(0).copy(), descent.trace, descent.converged, descent.interrupted
+    labels = board.labels_of(0).copy()
+    each = entries.feature_information(labels, n_clusters)
+    return Clusters(labels, each, descent.trace, descent.converged, descent.interrupted)

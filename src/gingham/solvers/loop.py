@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +16,8 @@ from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem
 from gingham.solvers.keeping import Memory, begin_run
 from gingham.solvers.schedule import Schedule
+from gingham.solvers.side_by_side import Interrupted, side_by_side
+from gingham.solvers.side_by_side import Report as Report
 
 
 class Progress(NamedTuple):
@@ -29,7 +32,6 @@ class Progress(NamedTuple):
 
 
 Callback = Callable[[Progress], None]
-Report = Callable[[int, float, Objective], None]  # sweep, factor by which β is raised, objective
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,16 @@ class Solver(Protocol):
     def max_iter(self) -> int: ...
 
 
+def progress(callback: Callback | None, n_restarts: int, max_iter: int) -> Callable[[int, int, float, Objective], None]:
+    """What tells a callback of the sweeps of all restarts."""
+
+    def tell(restart: int, iteration: int, factor: float, objective: Objective) -> None:
+        if callback is not None:
+            callback(Progress(restart, n_restarts, iteration, max_iter, factor, objective))
+
+    return tell
+
+
 def best_of(
     solver: Solver,
     problem: Problem,
@@ -179,25 +191,28 @@ def best_of(
     n_restarts: int = 1,
     callback: Callback | None = None,
 ) -> Solution:
-    """Solve from each start and keep the lowest objective; an interruption keeps what is done."""
+    """Solve from each start and keep the lowest objective; an interruption keeps what is done.
+
+    A solver that says ``one_core`` solves from several starts at a time, on threads.
+    """
+    jobs = (partial(solver.solve, problem, start) for start in starts)
+    n_jobs = n_restarts if getattr(solver, "one_core", False) else 1
     best: Solution | None = None
-    for restart, start in enumerate(starts):
-
-        def report(iteration: int, factor: float, objective: Objective, restart: int = restart) -> None:
-            if callback is not None:
-                callback(Progress(restart, n_restarts, iteration, solver.max_iter, factor, objective))
-
-        solution = solver.solve(problem, start, report)
-        if best is None or solution.objective.total < best.objective.total:
-            best = solution
-        if solution.interrupted:
-            warnings.warn(
-                f"Interrupted in restart {restart + 1} of {n_restarts} after {solution.n_iter} sweeps; "
-                "the best solution so far is returned.",
-                InterruptedWarning,
-                stacklevel=3,
-            )
-            break
+    restart, n_iter = 0, 0  # of the last that ended
+    try:
+        for solution in side_by_side(jobs, n_jobs, progress(callback, n_restarts, solver.max_iter)):
+            restart, n_iter = restart + 1, solution.n_iter
+            if best is None or solution.objective.total < best.objective.total:
+                best = solution
+    except Interrupted:
+        if best is None:
+            raise
+        warnings.warn(
+            f"Interrupted in restart {restart} of {n_restarts} after {n_iter} sweeps; "
+            "the best solution so far is returned.",
+            InterruptedWarning,
+            stacklevel=3,
+        )
     if best is None:
         raise ValueError("no start was given")
     return best

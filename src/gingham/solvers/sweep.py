@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,10 +14,8 @@ from gingham.kernels import Board, board_cost, make_board, size_cost, sweep
 from gingham.posterior import Posterior, check_table, label_features
 from gingham.problem import Objective, Problem
 from gingham.solvers.keeping import begin_run, of_random
-from gingham.solvers.loop import Solution, Trace, objective_from, objective_state
+from gingham.solvers.loop import Report, Solution, Trace, objective_from, objective_state
 from gingham.starts import from_labels
-
-Report = Callable[[int, float, Objective], None]
 
 
 @dataclass(frozen=True)
@@ -36,6 +34,8 @@ class Sweep:
     seed : int
         Of the orders in which items are visited.
     """
+
+    one_core: ClassVar[bool] = True  # moves are made one after the other; starts go side by side
 
     price: float = 1.0
     tol: float = 0.0
