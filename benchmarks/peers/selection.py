@@ -10,7 +10,9 @@ five-fold cross-validated loss within the training part.
 best: the same against the best of the grids and β as the test part itself would choose them: what no choice within
 the training part can know. ``--pieces`` runs a part of it.
 fold_in: 90 users taken out of MovieLens-100K entirely, half their ratings given afterwards; error on the other
-half, against a fit that had those ratings from the start. Each of ``--draws`` takes out other users.
+half, against a fit that had those ratings from the start. Each of ``--draws`` takes out other users. Beside it the
+difference between two such fits with different seeds: a grid ends where its start leads it, so grids are also averaged
+over ten seeds.
 growth: CPU seconds of one chain of layers on 80,000 ratings of MovieLens-100K and on 800,000 of MovieLens-1M, the
 least of three turns each.
 chains: a tenth of each training part held out; its error by the number of chains and of sweeps.
@@ -60,13 +62,17 @@ SHAPES = [
 ]
 GRIDS = ((13, 6), (20, 20), (30, 30))
 BETAS = (1.4, 1.0, 0.7, 0.5)
+COMPARED = {
+    "folded in minus refitted": "difference",
+    "refitted with another seed minus refitted": "refitted_with_another_seed_difference",
+}
 SECTIONS = ("planted", "fresh boards", "auto", "best", "folded in", "chains", "growth")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parts", default="planted,fresh,shapes,auto,fold_in,chains,growth")
     parser.add_argument("--splits", default="u1,u2,u3,u4,u5")
-    parser.add_argument("--draws", default="0,1", help="of the users that are taken out")
+    parser.add_argument("--draws", default="0,1,2,3,4,5,6,7,8,9", help="of the users that are taken out")
     parser.add_argument("--pieces", default="auto,13x6,20x20,30x30", help="of the part 'best'")
 
 
@@ -159,11 +165,24 @@ def fold_in(data: dict[str, Any], draw: int, seed: int, few: bool = False) -> di
     }  # fmt: skip
     for name, (model, rules) in list(models.items())[: 1 if few else None]:
         old, new = clone(model).fit(X[rest], y[rest]), clone(model).fit(X[both], y[both])
+        other = clone(model).set_params(random_state=seed + 1).fit(X[both], y[both])
         with clock(found, f"{name}, fold_in_"):
             old.fold_in(X[given], y[given])
         for rule in rules:
-            folded, again = (float(np.mean(np.abs(m.predict(X[test], rule=rule) - y[test]))) for m in (old, new))
+            folded, again, reseeded = (
+                float(np.mean(np.abs(m.predict(X[test], rule=rule) - y[test]))) for m in (old, new, other)
+            )
             found[f"{name}, {rule}"] = {"folded_in": folded, "refitted": again, "difference": folded - again}
+            found[f"{name}, {rule}"]["refitted_with_another_seed_difference"] = reseeded - again
+    errors = []
+    for start in range(seed, seed + 10):
+        model = clone(grid).set_params(random_state=start)
+        old, new = clone(model).fit(X[rest], y[rest]).fold_in(X[given], y[given]), model.fit(X[both], y[both])
+        errors.append([np.mean(np.abs(m.predict(X[test], rule="median") - y[test])) for m in (old, new)])
+    folded, again = (float(each) for each in np.mean(errors, axis=0))
+    found["grid 20×20, median, mean of ten seeds"] = {
+        "folded_in": folded, "refitted": again, "difference": folded - again
+    }  # fmt: skip
     return found
 
 
@@ -247,14 +266,32 @@ def summary(results: dict[str, Any]) -> dict[str, Any]:
     if "fresh boards" in results:
         rows = results["fresh boards"].values()
         found["fresh boards"] = {key: sum(row[key] for row in rows) for key in ("recovered", "of")}
-    for draw in results.get("folded in", {}).values():
-        for name, row in draw.items():
-            if isinstance(row, dict):
-                found.setdefault("folded in minus refitted", {}).setdefault(name, []).append(row["difference"])
+    found |= {key: folded_in(results["folded in"], name) for key, name in COMPARED.items() if "folded in" in results}
     if "chains" in results:
         rows = list(results["chains"].values())
         found["held-out RMSE"] = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
     return found
+
+
+def folded_in(draws: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Of each model: the mean difference over the draws of users, its standard error, the worst draw."""
+    each: dict[str, list[float]] = {}
+    for draw in draws.values():
+        for name, row in draw.items():
+            if isinstance(row, dict) and kind in row:
+                each.setdefault(name, []).append(row[kind])
+    return {
+        name: {
+            "mean": float(np.mean(differences)),
+            "standard_error": float(np.std(differences, ddof=1) / np.sqrt(len(differences)))
+            if differences[1:]
+            else None,
+            "worst": max(differences),
+            "above_0.01": sum(d > 0.01 for d in differences),
+            "draws": len(differences),
+        }
+        for name, differences in each.items()
+    }
 
 
 def main() -> None:
