@@ -92,8 +92,8 @@ class Family(CellModel):
         raise NotImplementedError
 
 
-class Categorical(Family):
-    """p(y|θ) = θ_y on an alphabet; θ has shape (…, |Y|). P2 calls it Discrete."""
+class OnAlphabet(Family):
+    """Labels on an alphabet: an answer is a law of them."""
 
     alphabet: Alphabet
 
@@ -103,46 +103,40 @@ class Categorical(Family):
         self.features = OneHot(alphabet.size)
         self.range = float(-np.log(PROBABILITY_FLOOR))
         self.ordered = alphabet.numeric
-
-    def estimate(self, statistics: Floats) -> Floats:
-        return floored(statistics / statistics.sum(-1, keepdims=True), PROBABILITY_FLOOR)
-
-    def coef(self, answer: Anything) -> Floats:
-        return -np.log(answer)
-
-    def values(self, answer: Anything) -> Floats:
-        result: Floats = answer @ self.alphabet.numbers
-        return result
-
-    def distribution(self, answer: Anything) -> Floats:
-        return np.asarray(answer, dtype=np.float64)
-
-
-class Bernoulli(Family):
-    """p(second label|θ) = θ on an alphabet of two; θ has shape (…)."""
-
-    alphabet: Alphabet
-
-    def __init__(self, alphabet: Alphabet, pseudo: float = 1.0) -> None:
-        if alphabet.size > 2:
-            raise GinghamError(
-                f"family='bernoulli' needs two label values, not {alphabet.size}; use family='categorical'."
-            )
-        super().__init__(pseudo)
-        self.alphabet = alphabet
-        self.features = OneHot(alphabet.size)
-        self.range = float(-np.log(PROBABILITY_FLOOR))
-        self.ordered = alphabet.numeric
-
-    def estimate(self, statistics: Floats) -> Floats:
-        share = statistics[..., -1] / statistics.sum(-1)
-        return np.clip(share, PROBABILITY_FLOOR, 1.0 - PROBABILITY_FLOOR)
 
     def coef(self, answer: Anything) -> Floats:
         return -np.log(self.distribution(answer))
 
     def values(self, answer: Anything) -> Floats:
         return self.distribution(answer) @ self.alphabet.numbers
+
+    def distribution(self, answer: Anything) -> Floats:
+        raise NotImplementedError  # pragma: no cover
+
+
+class Categorical(OnAlphabet):
+    """p(y|θ) = θ_y on an alphabet; θ has shape (…, |Y|). P2 calls it Discrete."""
+
+    def estimate(self, statistics: Floats) -> Floats:
+        return floored(statistics / statistics.sum(-1, keepdims=True), PROBABILITY_FLOOR)
+
+    def distribution(self, answer: Anything) -> Floats:
+        return np.asarray(answer, dtype=np.float64)
+
+
+class Bernoulli(OnAlphabet):
+    """p(second label|θ) = θ on an alphabet of two; θ has shape (…)."""
+
+    def __init__(self, alphabet: Alphabet, pseudo: float = 1.0) -> None:
+        if alphabet.size > 2:
+            raise GinghamError(
+                f"family='bernoulli' needs two label values, not {alphabet.size}; use family='categorical'."
+            )
+        super().__init__(alphabet, pseudo)
+
+    def estimate(self, statistics: Floats) -> Floats:
+        share = statistics[..., -1] / statistics.sum(-1)
+        return np.clip(share, PROBABILITY_FLOOR, 1.0 - PROBABILITY_FLOOR)
 
     def distribution(self, answer: Anything) -> Floats:
         answer = np.asarray(answer, dtype=np.float64)
