@@ -1,6 +1,6 @@
 """`project` where the gathered assignments do not fit the cache: in tiles, without, and a plain C loop.
 
-20 million tuples, 480,000 × 17,770 items of uneven popularity, five labels; both modes, one thread and two. The C
+50 million tuples, 480,000 × 17,770 items of uneven popularity, five labels; both modes, one thread and two. The C
 loop is the one of project.py and runs over the same arrays. Ratios in the JSON: below 1 means faster than C.
 """
 
@@ -51,7 +51,7 @@ def tuples(n_tuples: int, shape: tuple[int, int], seed: int) -> list[Rows]:
 
 def main() -> None:
     args = arguments(__doc__ or "", "speed_tiles")
-    n_tuples, shape = (1_000_000, (60_000, 4_000)) if args.quick else (20_000_000, (480_000, 17_770))
+    n_tuples, shape = (1_000_000, (60_000, 4_000)) if args.quick else (50_000_000, (480_000, 17_770))
     rng = np.random.default_rng(args.seed)
     most = min(2, numba.config.NUMBA_NUM_THREADS)
     layouts = tuples(n_tuples, shape, args.seed)
@@ -86,7 +86,7 @@ def main() -> None:
                 got = projector(rows, [q], "compiled", dtype, tiles)(start, stop)
                 assert np.allclose(got, out[start:stop], rtol=1e-3)
             took = dict.fromkeys(("c", "plain, 1", "tiles, 1", "plain, 2", "tiles, 2"), np.inf)
-            for _ in range(3):  # in turn, so that a disturbance hits all alike
+            for _ in range(2):  # in turn, so that a disturbance hits all alike
                 took["c"] = min(took["c"], best_of(in_c, 1))
                 for n_threads in sorted({1, most}):
                     for name, chosen in (("plain", None), ("tiles", tiles)):

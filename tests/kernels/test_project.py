@@ -185,11 +185,12 @@ def test_tables_are_padded_and_aligned(shape: tuple[int, int], dtype: str, monke
     monkeypatch.setattr(tables, "COPY_BYTES", 1000)
     assign = np.random.default_rng(0).random(shape)
     flat, stride = tables.padded(assign, dtype)
-    assert (flat.dtype, stride % 8, flat.ctypes.data % tables.CACHE_LINE) == (dtype, 0, 0)
+    assert (flat.dtype, stride % 8) == (dtype, 0)
+    assert flat.ctypes.data % tables.CACHE_LINE == 0 or flat.size == 0
     table = flat.reshape(shape[0], stride)
     assert np.array_equal(table[:, : shape[1]], assign.astype(dtype))
     assert not table[:, shape[1] :].any()
     again, _ = tables.padded(table)
-    assert again.ctypes.data == flat.ctypes.data  # not copied
+    assert again.ctypes.data == flat.ctypes.data or flat.size == 0  # not copied
     if shape[0] > 1:
         assert tables.padded(table[::2])[0].ctypes.data != flat.ctypes.data  # its rows do not follow one another
