@@ -96,6 +96,12 @@ def test_tilts_stand_in_model_files(grown) -> None:
     assert "tilts" not in model_state(fitted.model_)
 
 
+def test_tilts_of_another_shape_are_refused(grown) -> None:
+    state = model_state(grown[2].model_)
+    with pytest.raises(gg.GinghamError, match=r"tilts of shape"):
+        model_from_state({**state, "tilts": state["tilts"][:, :5]})
+
+
 def test_blocks_hold_every_new_item_once() -> None:
     rng = np.random.default_rng(0)
     fresh, codes = rng.random(50) < 0.5, rng.integers(50, size=400)

@@ -43,8 +43,11 @@ def model_from_state(state: dict[str, Any]) -> Draws | tuple[SoftLayers, ...]:
     n_items, n_clusters = tuple(state["n_items"]), tuple(state["n_clusters"])
     if labels.ndim != 3 or labels.shape[2] != sum(n + 1 for n in n_items):
         raise GinghamError(f"The model file is damaged: its layers have labels of shape {labels.shape}.")
-    parts = (state["means"], state["offsets"], labels, state["cells"], state.get("tilts", NO_TILTS))
-    return Draws(n_items, n_clusters, *parts)
+    tilts = state.get("tilts", NO_TILTS)
+    for name, array in (("offsets", state["offsets"]), ("tilts", tilts)):
+        if array.size and array.shape != (len(labels), labels.shape[2]):
+            raise GinghamError(f"The model file is damaged: its layers have {name} of shape {array.shape}.")
+    return Draws(n_items, n_clusters, state["means"], state["offsets"], labels, state["cells"], tilts)
 
 
 def _changes(labels: Any) -> Any:
