@@ -63,6 +63,20 @@ def test_a_fit_through_torch_equals_the_compiled_one(cell, d):
     assert through_torch.objective.total == pytest.approx(grid.objective(through_torch.posterior).total, rel=1e-6)
 
 
+@pytest.mark.parametrize("dtype", [None, "float64", "float32"])
+def test_the_start_is_not_written_to(dtype):
+    rng = np.random.default_rng(0)
+    grid = random_problem(rng, all_cells()[0], 2, n_rows=60)
+    start = random(grid, [3, 2], rng)
+    before = [q.copy() for q in start.assign]
+    alone = Projection(Down(), max_iter=5, backend="torch", dtype=dtype).solve(grid, start)
+    together = device.solve_together(grid, [start, start], Down(), 1e-6, 5, dtype)
+    for mode, q in enumerate(start.assign):
+        np.testing.assert_array_equal(q, before[mode])
+        assert not np.allclose(alone.posterior.assign[mode], q)
+        np.testing.assert_allclose(together[1].posterior.assign[mode], alone.posterior.assign[mode], atol=1e-4)
+
+
 def test_bfloat16_copies_stay_close():
     rng = np.random.default_rng(0)
     grid = random_problem(rng, all_cells()[1], 2, n_rows=60)

@@ -270,7 +270,10 @@ def make_members(
 def _placed(assigns: Sequence[Anything], answers: Anything, device: str | None, dtype: str) -> tuple[list[Any], Any]:
     """A start on the device, memberships in the wanted precision."""
     place = torch.device(device or device_name())
-    return [torch.as_tensor(q).to(place, getattr(torch, dtype)) for q in assigns], torch.as_tensor(answers).to(place)
+    kind = getattr(torch, dtype)
+    # Copies, since sweeps write into them: on the CPU they would be the caller's own arrays.
+    tables = [torch.as_tensor(q).to(place, kind, copy=True) for q in assigns]
+    return tables, torch.as_tensor(answers).to(place)
 
 
 def _layouts(
