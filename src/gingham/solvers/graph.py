@@ -8,7 +8,6 @@ from math import factorial, prod
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 
 from gingham.arrays import Floats
 from gingham.cells import Logarithmic, Quadratic
@@ -19,7 +18,8 @@ from gingham.kernels import BACKENDS, on_device, project_cost, row_blocks
 from gingham.kernels.graph import BERNOULLI, QUADRATIC
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem, information_terms
-from gingham.solvers.keeping import Memory, of_random
+from gingham.solvers.damping import Damping
+from gingham.solvers.keeping import of_random
 from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.moves import HardMoves
 from gingham.solvers.neighbours import Neighbours, neighbours, weighted_pairs
@@ -81,32 +81,26 @@ class Damped:
         sample = pair_sample(problem, "Damped")
         work = sample.n_rows * prod(start.n_clusters * (sample.n_modes - 1))
         backend = "torch" if on_device(self.backend, work) else self.backend
-        step = [1.0]
+        damping = Damping(self.smallest_step)
 
         def total(objective: Objective, factor: float) -> float:
             return factor * objective.betas[0] * objective.losses[0] + objective.information[0]
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             before = problem.objective(posterior)
-            assign = posterior.assign[0]
             with np.errstate(divide="ignore"):
                 log_mass = np.log(posterior.mass[0])
             target = log_mass - factor * problem.betas[0] * gradient(posterior, sample, backend)
-            target = target - target.max(axis=1, keepdims=True)
-            old = np.log(np.maximum(assign, 1e-300))
-            while step[0] > self.smallest_step:
-                mixed = (1.0 - step[0]) * old + step[0] * np.maximum(target, -1e5)
-                moved, after = answered(problem, replace(posterior, assign=(softmax(mixed, axis=1),)), backend)
-                if not self.safeguard or total(after, factor) < total(before, factor):
-                    step[0] = min(1.0, 1.5 * step[0])
-                    return moved, after
-                step[0] /= 2.0
-            step[0] = 1.0
-            return posterior, before
+            moved = damping.move(
+                posterior.assign[0],
+                target,
+                lambda q: answered(problem, replace(posterior, assign=(q,)), backend),
+                lambda after: not self.safeguard or total(after, factor) < total(before, factor),
+            )
+            return moved or (posterior, before)
 
-        memory = Memory(lambda: step[0], lambda value: step.__setitem__(0, value))
         return fixed_point(
-            sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report, memory=memory
+            sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report, memory=damping.memory
         )
 
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
 
 from gingham.arrays import Floats
 from gingham.data.graphs import PairSample
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem, information_terms
+from gingham.solvers.damping import Damping
 from gingham.solvers.graph import answered, pair_sample
-from gingham.solvers.keeping import Memory
 from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.neighbours import weighted_pairs
 from gingham.solvers.schedule import Constant
@@ -37,7 +36,7 @@ class Iclust:
     def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         sample = pair_sample(problem, "Iclust", positions=2)
         weights, rest = similarity(sample)
-        beta, step = problem.betas[0], [1.0]
+        beta, damping = problem.betas[0], Damping(self.smallest_step)
 
         def objective(posterior: Posterior) -> Objective:
             q = posterior.assign[0]
@@ -49,22 +48,15 @@ class Iclust:
             q, before = posterior.assign[0], objective(posterior)
             with np.errstate(divide="ignore"):
                 target = np.log(posterior.mass[0]) + beta * _gradient(q, weights, rest)
-            old = np.log(np.maximum(q, 1e-300))
-            target = np.maximum(target - target.max(axis=1, keepdims=True), -1e5)
-            while step[0] > self.smallest_step:
-                mixed = (1.0 - step[0]) * old + step[0] * target
-                moved = replace(posterior, assign=(softmax(mixed, axis=1),))
-                after = objective(moved)
-                if after.total < before.total:
-                    step[0] = min(1.0, 1.5 * step[0])
-                    return moved, after
-                step[0] /= 2.0
-            step[0] = 1.0
-            return posterior, before
 
-        memory = Memory(lambda: step[0], lambda value: step.__setitem__(0, value))
+            def attempt(q: Floats) -> tuple[Posterior, Objective]:
+                moved = replace(posterior, assign=(q,))
+                return moved, objective(moved)
+
+            return damping.move(q, target, attempt, lambda after: after.total < before.total) or (posterior, before)
+
         solution = fixed_point(
-            sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report, memory=memory
+            sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report, memory=damping.memory
         )
         return replace(solution, posterior=answered(problem, solution.posterior)[0])
 
