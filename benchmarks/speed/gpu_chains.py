@@ -177,7 +177,8 @@ def main() -> None:
         parser.add_argument("--profile", action="store_true", help="say where a sweep's time goes")
 
     args = gpu_arguments(__doc__ or "", "speed_gpu_chains", options)
-    torch.manual_seed(int(time.time()))  # fresh data every run
+    seed = args.seed or int(time.time())  # fresh data every run
+    torch.manual_seed(seed)
     torch.backends.cuda.matmul.allow_tf32 = False
     device = "cuda"
     results: dict = {"check": {**check_layers(device), **check_members(device)}, "reproducible": reproducible(device)}
@@ -204,8 +205,9 @@ def main() -> None:
         print(profile.key_averages().table(sort_by="cuda_time_total", row_limit=18, max_name_column_width=60))
     document = {
         "versions": {"torch": torch.__version__, "numpy": np.__version__},
+        "seed": seed,
         "machine": {"gpu": torch.cuda.get_device_name()},
-        "settings": {"noise": 0.8, "scales": SCALES},
+        "settings": {"quick": args.quick, "noise": 0.8, "scales": SCALES},
         "results": results,
     }
     args.out.write_text(json.dumps(document, indent=1) + "\n")

@@ -214,7 +214,8 @@ def main() -> None:
         parser.add_argument("--billion", action="store_true")
 
     args = gpu_arguments(__doc__ or "", "speed_gpu", options)
-    torch.manual_seed(int(time.time()))  # fresh data every run
+    seed = args.seed or int(time.time())  # fresh data every run
+    torch.manual_seed(seed)
     torch.backends.cuda.matmul.allow_tf32 = False
     results: dict = {"check": check("cuda"), "reproducible": reproducible((50_000, 5_000), 5_000_000, (64, 64))}
     print(json.dumps(results, indent=1), flush=True)
@@ -240,8 +241,14 @@ def main() -> None:
         print(json.dumps(results["sweeps"][-1]), flush=True)
     document = {
         "versions": {"torch": torch.__version__, "numpy": np.__version__},
+        "seed": seed,
         "machine": {"gpu": torch.cuda.get_device_name()},
-        "settings": {"tuples": gather.TUPLES, "run": accelerated.RUN, "cache_bytes": accelerated.CACHE_BYTES},
+        "settings": {
+            "quick": args.quick,
+            "tuples": gather.TUPLES,
+            "run": accelerated.RUN,
+            "cache_bytes": accelerated.CACHE_BYTES,
+        },
         "results": results,
     }
     args.out.write_text(json.dumps(document, indent=1) + "\n")
