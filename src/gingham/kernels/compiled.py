@@ -38,7 +38,7 @@ def prepared(
     labels = np.empty(0, np.int32) if rows.labels is None else rows.labels
     features = np.empty((0, 1)) if rows.features is None else rows.features
     weights = np.empty(0) if rows.weights is None else rows.weights
-    runs = np.empty(0, np.int64) if rows.runs is None else rows.runs
+    runs = rows.runs
     width = prod(q.shape[1] for q in assigns)
     run: Callable[[int, int, int, Floats], None]
     if len(assigns) == 1:
@@ -48,7 +48,10 @@ def prepared(
         other = rows.others[0]
 
         def run(base: int, a: int, b: int, out: Floats) -> None:
-            _pair(rows.indptr, runs, other, labels, features, weights, table, stride, base, a, b, out)
+            if runs is None:
+                _pair(rows.indptr, other, labels, features, weights, table, stride, base, a, b, out)
+            else:
+                _runs(runs, other, weights, table, stride, base, a, b, out)
     else:
         widths = np.array([q.shape[1] for q in assigns], dtype=np.int64)
         offsets = np.cumsum([0, *(q.size for q in assigns)], dtype=np.int64)
@@ -104,8 +107,38 @@ def balanced(indptr: Ints, start: int, stop: int, n_blocks: int) -> Ints:
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def _pair(indptr, runs, other, labels, features, weights, table, stride, base, start, stop, out):
-    """One other mode; an array of length 0 stands for no runs, labels, features or weights.
+def _runs(runs, other, weights, table, stride, base, start, stop, out):
+    """One other mode, one-hot features, and where each (item, label) begins; no ``weights`` means one each.
+
+    Equivalent to ``np.add.at(out, (item − base, labels), weights[:, None] * q[other])``.
+    """
+    n_features, width = out.shape[1], out.shape[2]
+    direct = width == stride  # then sums are made where they belong
+    sums = out.reshape(-1) if direct else np.empty(n_features * stride, out.dtype)
+    scale = np.empty(RUN, out.dtype)
+    for x in range(start, stop):
+        at = (x - base) * n_features * stride if direct else 0
+        sums[at : at + n_features * stride] = 0
+        for k in range(n_features):
+            e, last = runs[x * n_features + k], runs[x * n_features + k + 1]
+            while e < last:
+                end = min(e + RUN, last)
+                if len(weights):
+                    for i in range(end - e):
+                        scale[i] = weights[e + i]
+                    add_run(sums, at + k * stride, table, stride, other, scale, e, end)
+                else:
+                    add_run(sums, at + k * stride, table, stride, other, None, e, end)
+                e = end
+        if not direct:
+            for k in range(n_features):
+                for c in range(width):
+                    out[x - base, k, c] = sums[k * stride + c]
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _pair(indptr, other, labels, features, weights, table, stride, base, start, stop, out):
+    """One other mode; an array of length 0 stands for no labels, features or weights.
 
     Equivalent to ``np.add.at(out, (item − base, labels), weights[:, None] * q[other])`` for one-hot, and
     ``np.add.at(out, item − base, (weights[:, None] * features)[:, :, None] * q[other][:, None])`` for dense.
@@ -121,13 +154,10 @@ def _pair(indptr, runs, other, labels, features, weights, table, stride, base, s
             end = min(e + RUN, indptr[x + 1])
             if one_hot:
                 label = labels[e]
-                if len(runs):
-                    end = min(end, runs[x * n_features + label + 1])
-                else:
-                    f = e + 1
-                    while f < end and labels[f] == label:
-                        f += 1
-                    end = f
+                f = e + 1
+                while f < end and labels[f] == label:
+                    f += 1
+                end = f
                 if unit:
                     add_run(sums, label * stride, table, stride, other, None, e, end)
                 else:

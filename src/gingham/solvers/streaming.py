@@ -14,6 +14,8 @@ from gingham.data import Features, Sample
 from gingham.errors import GinghamError
 from gingham.kernels import Rows
 
+_ARRAYS = ("indptr", "others", "labels", "features", "weights", "runs")
+
 
 class Later:
     """A call that is made when its value is asked for; a forgetful one is made again every time."""
@@ -97,7 +99,7 @@ class Spilled:
         folder.mkdir()
         for axis in range(sample.n_modes):
             rows = sample.rows(axis, features)
-            for name in ("indptr", "others", "labels", "features", "weights"):
+            for name in _ARRAYS:
                 array = getattr(rows, name)
                 if array is not None:
                     np.save(folder / f"{axis}-{name}.npy", array)
@@ -109,9 +111,7 @@ class Spilled:
             # Copy on write, never written: the kernels are compiled for writable arrays.
             return np.load(path, mmap_mode="c").view(np.ndarray) if path.exists() else None
 
-        return Rows(
-            mapped("indptr"), mapped("others"), mapped("labels"), mapped("features"), mapped("weights"), features.size
-        )
+        return Rows(n_features=features.size, **{name: mapped(name) for name in _ARRAYS})
 
 
 def _read(path: Any) -> Any:
