@@ -1,30 +1,127 @@
-"""Grouping tuples by item and label in linear time."""
+"""Grouping tuples by item and label in linear time, on all cores.
+
+Large samples go in two passes, each of which writes to few places at a time: to buckets of neighbouring items, then
+within each bucket. Chunks and buckets depend on the sample alone, so the number of threads changes nothing.
+"""
 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numba import njit
 
+from gingham.arrays import Ints
+from gingham.kernels.threads import over_blocks
+
+SMALL = 2**19  # tuples up to which one pass is as good
+CHUNK = 2**20  # tuples that are put into buckets at a time
+BUCKETS = 2**9  # so many write positions stay in the cache
+
+
+def grouping(codes: Ints, labels: Ints, n_items: int, n_labels: int, payload: Ints | None = None) -> tuple[Ints, Ints]:
+    """Where each group of equal (item, label) begins, and the payloads in the order of the groups.
+
+    Parameters
+    ----------
+    codes, labels : (N,) item and label of each tuple; an empty ``labels`` stands for zeros
+    payload : (N,) what is put in order; the numbers of the tuples by default
+
+    Returns
+    -------
+    begin : (n_items · n_labels + 1,) int64
+    payload : (N,)
+
+    Notes
+    -----
+    Equivalent to ``order = np.argsort(codes * n_labels + labels, kind="stable")``, ``payload[order]``, with
+    ``np.searchsorted(sorted_keys, np.arange(n_items * n_labels + 1))``.
+    """
+    n = len(codes)
+    if payload is None:
+        payload = np.arange(n, dtype=np.int32 if n < 2**31 else np.int64)
+    begin = np.zeros(n_items * n_labels + 1, np.int64)
+    shift = max(0, (max(n_items, 1) - 1).bit_length() - (BUCKETS - 1).bit_length())
+    if n <= SMALL or n_labels << shift >= 2**31:
+        out = np.empty_like(payload)
+        _group(codes, labels, n_labels, payload, begin, out)
+        return begin, out
+    n_buckets = ((n_items - 1) >> shift) + 1
+    chunks = list(pairwise([*range(0, n, CHUNK), n]))
+
+    def count(chunk: tuple[int, int]) -> Ints:
+        counts: Ints = _count(codes, *chunk, shift, n_buckets)
+        return counts
+
+    counts = np.array(list(over_blocks(count, chunks))).T  # (buckets, chunks)
+    place = np.cumsum(counts).reshape(counts.shape) - counts
+    keys, rough = np.empty(n, np.int32), np.empty_like(payload)
+
+    def spread(at: int) -> None:
+        _spread(codes, labels, payload, *chunks[at], shift, n_labels, place[:, at].copy(), keys, rough)
+
+    for _ in over_blocks(spread, range(len(chunks))):
+        pass
+    first = [*place[:, 0].tolist(), n]
+    out = np.empty_like(payload)
+    begin[-1] = n
+
+    def settle(bucket: int) -> None:
+        slots = slice((bucket << shift) * n_labels, min(n_items, (bucket + 1) << shift) * n_labels)
+        inside = slice(first[bucket], first[bucket + 1])
+        _settle(keys[inside], rough[inside], first[bucket], begin[slots], out[inside])
+
+    for _ in over_blocks(settle, range(n_buckets)):
+        pass
+    return begin, out
+
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def grouping(codes, labels, n_items, n_labels):
-    """Where each group of equal (item, label) begins, and the tuples in the order of the groups.
-
-    Equivalent to ``np.argsort(codes * n_labels + labels, kind="stable")`` with
-    ``np.searchsorted(sorted_keys, np.arange(n_items * n_labels + 1))``; an empty ``labels`` stands for zeros.
-    """
+def _group(codes, labels, n_labels, payload, begin, out):
+    """One pass over everything."""
     plain = len(labels) == 0
-    begin = np.zeros(n_items * n_labels + 1, np.int64)
     for e in range(len(codes)):
-        key = np.int64(codes[e]) * n_labels + (0 if plain else labels[e])
-        begin[key + 1] += 1
-    for key in range(n_items * n_labels):
+        begin[np.int64(codes[e]) * n_labels + (0 if plain else labels[e]) + 1] += 1
+    for key in range(len(begin) - 1):
         begin[key + 1] += begin[key]
     place = begin[:-1].copy()
-    order = np.empty(len(codes), np.int64)
     for e in range(len(codes)):
         key = np.int64(codes[e]) * n_labels + (0 if plain else labels[e])
-        order[place[key]] = e
+        out[place[key]] = payload[e]
         place[key] += 1
-    return begin, order
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _count(codes, start, stop, shift, n_buckets):
+    """Equivalent to ``np.bincount(codes[start:stop] >> shift, minlength=n_buckets)``."""
+    counts = np.zeros(n_buckets, np.int64)
+    for e in range(start, stop):
+        counts[codes[e] >> shift] += 1
+    return counts
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _spread(codes, labels, payload, start, stop, shift, n_labels, place, keys, out):
+    """Put tuples start:stop into their buckets, with their keys (item within the bucket, label)."""
+    plain = len(labels) == 0
+    for e in range(start, stop):
+        bucket = codes[e] >> shift
+        at = place[bucket]
+        place[bucket] = at + 1
+        keys[at] = (codes[e] - (bucket << shift)) * n_labels + (0 if plain else labels[e])
+        out[at] = payload[e]
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _settle(keys, rough, first, begin, out):
+    """Sort one bucket by key; ``begin`` is written for its own slots."""
+    place = np.zeros(len(begin) + 1, np.int64)
+    for e in range(len(keys)):
+        place[keys[e] + 1] += 1
+    for slot in range(len(begin)):
+        place[slot + 1] += place[slot]
+        begin[slot] = first + place[slot]
+    for e in range(len(keys)):
+        out[place[keys[e]]] = rough[e]
+        place[keys[e]] += 1
