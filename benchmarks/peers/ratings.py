@@ -3,7 +3,8 @@
     python benchmarks/peers/ratings.py --data FOLDER --splits u1,u2 --methods "layered;peers" --peers-python PYTHON
 
 Splits: u1 … u5 (official MovieLens-100K), random0, random1, … (80/20 of MovieLens-100K), ml1m (80/20 of
-MovieLens-1M). Results are added to the JSON file as they come, so that a run can be done in parts.
+MovieLens-1M). Results are added to the JSON file as they come, so that a run can be done in parts. So can one long fit
+of layers: with ``--checkpoint FILE`` it stops after ``--pause`` seconds (exit code 3) and goes on in the next run.
 
 RMSE and "mae" are of real-valued predictions, clipped to [1, 5]; "label" is the mean absolute error of
 predictions in whole stars: rounded for peers (they have nothing else), by learned cut points for layers, the
@@ -35,13 +36,14 @@ from ratings_peers import METHODS as PEERS
 
 import gingham as gg
 from common import arguments, left_out, load, peer_option, previous, write
+from parts import in_parts
 
 FIGURES = {
     "RMSE over the best peer's": "summary/ratio_to_best_peer/*/rmse",
     "MAE": "summary/ratio_to_best_peer/*/mae",
     "MAE of whole stars": "summary/ratio_to_best_peer/*/label",
 }
-FULL = ["", "--splits ml1m --methods 'fixed;peers'"]
+FULL = ["", "--splits ml1m --methods 'layered;fixed;peers'"]
 SMALL = "fixed;Surprise CoClustering 3×3 (defaults);LensKit item-kNN (20 neighbours)"
 OURS = {
     "layered": "LayeredCoClusteringRegressor (nothing set)",
@@ -60,6 +62,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         default=";".join([*OURS, "peers"]),
         help="separated by ';': any of these, 'peers' for all, or a peer by name",
     )
+    parser.add_argument("--checkpoint", type=Path, help="file in which one fit of layers is kept between runs")
+    parser.add_argument("--pause", type=int, default=200, help="seconds after which such a fit stops")
     peer_option(parser, "lenskit", "--peers-python")
 
 
@@ -102,16 +106,19 @@ def measures(mean: Any, label: Any, y: Any) -> dict[str, float]:
     }
 
 
-def run_ours(method: str, train: Any, test: Any, genres: Any, seed: int) -> dict[str, Any]:
+def run_ours(
+    method: str, train: Any, test: Any, genres: Any, seed: int, file: Path | None = None, pause: int = 0
+) -> dict[str, Any]:
     start = time.process_time()
     model, chosen = model_of(method, train, genres, seed)
     searched = time.process_time()
-    model.fit(*train)
+    with in_parts(file, f"{method}, {len(train[1])} rows, seed {seed}", pause) as spent:
+        model.fit(*train)
     fitted = time.process_time()
     label = model.predict(test[0], rule="label" if hasattr(model, "cuts_") else "median")
     mean = model.predict(test[0])
     found = measures(mean, label, test[1])
-    found |= {"fit_cpu_s": fitted - start, "predict_cpu_s": (time.process_time() - fitted) / 2}
+    found |= {"fit_cpu_s": spent["before"] + fitted - start, "predict_cpu_s": (time.process_time() - fitted) / 2}
     if chosen:
         found |= {"chosen": chosen, "search_cpu_s": searched - start}
     with tempfile.TemporaryDirectory() as folder:
@@ -183,7 +190,7 @@ def main() -> None:
             elif name == "genres" and genres is None:
                 continue
             else:
-                found = run_ours(name, train, test, genres, args.seed)
+                found = run_ours(name, train, test, genres, args.seed, args.checkpoint, args.pause)
             print(
                 split,
                 OURS.get(name, name),

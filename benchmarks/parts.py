@@ -1,0 +1,46 @@
+"""A long fit in several runs of a script: each takes up what the one before kept, and stops after some seconds.
+
+The result is that of one run; what was begun and not kept is done again, and counts in the CPU seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from gingham.cli.checkpoint import kept_in
+
+
+@contextmanager
+def in_parts(file: Path | None, name: str, seconds: int) -> Iterator[dict[str, float]]:
+    """Fits inside go on from ``file`` and stop after so many seconds, exit code 3; without a file, an ordinary run.
+
+    Yields the CPU seconds of the parts before. ``name`` says what is fitted: another fit's file is refused.
+    """
+    if file is None:
+        yield {"before": 0.0}
+        return
+    clock = file.with_name(file.name + ".seconds")
+    before = json.loads(clock.read_text()) if clock.exists() else 0.0
+    start = time.process_time()
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        with kept_in(file, name, resume=True, every=60):
+            yield {"before": before}
+    except KeyboardInterrupt:
+        clock.write_text(json.dumps(before + time.process_time() - start))
+        sys.exit(3)
+    signal.alarm(0)
+    for each in (file, clock):
+        each.unlink(missing_ok=True)
