@@ -54,9 +54,9 @@ def tuples(n_tuples: int, n_rows: int, n_columns: int, n_labels: int, seed: int)
     rng = np.random.default_rng(seed)
     row, column = rng.integers(0, n_rows, n_tuples), rng.integers(0, n_columns, n_tuples)
     label = rng.integers(0, n_labels, n_tuples)
-    begin, order = grouping(row.astype(np.int32), label.astype(np.int32), n_rows, n_labels)
-    others, labels = column[order][None].astype(np.int32), label[order].astype(np.int32)
-    return Rows(np.ascontiguousarray(begin[::n_labels]), others, labels, None, None, n_labels, begin)
+    row, column, label = (codes.astype(np.int32) for codes in (row, column, label))
+    begin, (others, labels) = grouping(row, label, n_rows, n_labels, [column, label])
+    return Rows(np.ascontiguousarray(begin[::n_labels]), others[None], labels, None, None, n_labels, begin)
 
 
 def main() -> None:

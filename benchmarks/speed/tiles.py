@@ -43,9 +43,9 @@ def tuples(n_tuples: int, shape: tuple[int, int], seed: int) -> list[Rows]:
     label = rng.integers(0, N_LABELS, n_tuples).astype(np.int32)
     made = []
     for own, other, n in ((*codes, shape[0]), (*codes[::-1], shape[1])):
-        begin, order = grouping(own, label, n, N_LABELS)
+        begin, (gathered, marks) = grouping(own, label, n, N_LABELS, [other, label])
         indptr = np.ascontiguousarray(begin[::N_LABELS])
-        made.append(Rows(indptr, other[order][None], label[order], None, None, N_LABELS, begin))
+        made.append(Rows(indptr, gathered[None], marks, None, None, N_LABELS, begin))
     return made
 
 

@@ -23,7 +23,7 @@ def sample(n, n_items, n_labels):
 @pytest.mark.parametrize("n", [0, 1, 500])
 def test_equals_a_stable_sort(n_labels, n):
     codes, labels = sample(n, 7, n_labels)
-    begin, found = grouping(codes, labels, 9, n_labels)
+    begin, (found,) = grouping(codes, labels, 9, n_labels, [np.arange(n)])
     for got, wanted in zip((begin, found), expected(codes, labels, 9, n_labels)):
         np.testing.assert_array_equal(got, wanted)
 
@@ -35,14 +35,18 @@ def test_two_passes_equal_one(n, n_items, n_labels, monkeypatch):
     for name, value in (("SMALL", 0), ("CHUNK", 64), ("BUCKETS", 8)):
         monkeypatch.setattr(order, name, value)
     codes, labels = sample(n, n_items, n_labels)
-    begin, found = grouping(codes, labels, n_items, n_labels)
+    begin, (found,) = grouping(codes, labels, n_items, n_labels, [np.arange(n)])
     for got, wanted in zip((begin, found), expected(codes, labels, n_items, n_labels)):
         np.testing.assert_array_equal(got, wanted)
-    payload = np.random.default_rng(1).integers(0, 99, n).astype(np.int32)
-    np.testing.assert_array_equal(grouping(codes, labels, n_items, n_labels, payload)[1], payload[found])
+    columns = [np.random.default_rng(1).integers(0, 99, n).astype(np.int32), np.random.default_rng(2).random(n)]
     before = numba.get_num_threads()
     try:
-        numba.set_num_threads(1)
-        np.testing.assert_array_equal(grouping(codes, labels, n_items, n_labels)[1], found)
+        for n_threads in {1, before}:
+            numba.set_num_threads(n_threads)
+            again, arranged = grouping(codes, labels, n_items, n_labels, columns)
+            np.testing.assert_array_equal(again, begin)
+            for got, column in zip(arranged, columns, strict=True):
+                np.testing.assert_array_equal(got, column[found])
     finally:
         numba.set_num_threads(before)
+    np.testing.assert_array_equal(grouping(codes, labels, n_items, n_labels, [])[0], begin)

@@ -23,9 +23,9 @@ def problem(weighted: bool, dtype: str, width: int, seed: int = 0, n_tuples: int
     item = rng.choice(N_ITEMS, n_tuples, p=shares / shares.sum()).astype(np.int32)
     label = rng.integers(0, K, n_tuples).astype(np.int32)
     other = rng.integers(0, N_OTHERS, n_tuples).astype(np.int32)
-    begin, order = grouping(item, label, N_ITEMS, K)
+    begin, (other, label) = grouping(item, label, N_ITEMS, K, [other, label])
     weights = rng.random(n_tuples) * 3 if weighted else None
-    rows = Rows(np.ascontiguousarray(begin[::K]), other[order][None], label[order], None, weights, K, begin)
+    rows = Rows(np.ascontiguousarray(begin[::K]), other[None], label, None, weights, K, begin)
     return rows, rng.random((N_OTHERS, width)).astype(dtype)
 
 

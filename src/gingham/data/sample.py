@@ -160,26 +160,24 @@ class Sample:
         # Sorted by label within an item, a row's sums stay in registers.
         per_item = 1 if label_codes is None else features.size
         within = np.empty(0, np.int32) if label_codes is None else label_codes
-        alone = self.n_modes == 2 and isinstance(features, OneHot) and self.weights is None
-        begin, order = grouping(codes, within, n_items, per_item, self.codes[1 - axis] if alone else None)
-        indptr = np.ascontiguousarray(begin[::per_item])
-        # Where the other item is all there is to sort, it is sorted itself: nothing is gathered afterwards.
-        others = (
-            order if alone else np.array([self.codes[j][order] for j in range(self.n_modes) if j != axis], np.int32)
-        )
-        dense = None
+        columns: list[Anything] = [self.codes[j] for j in range(self.n_modes) if j != axis]
         if not isinstance(features, OneHot):
-            labels = np.ones(self.n_rows) if self.labels is None else self.labels
-            dense = np.ascontiguousarray(features.evaluate(labels[order]))
+            columns.append(np.ones(self.n_rows) if self.labels is None else self.labels)
+        if self.weights is not None:
+            columns.append(self.weights)
+        begin, found = grouping(codes, within, n_items, per_item, columns)
+        weights = None if self.weights is None else found.pop()
+        dense = None if isinstance(features, OneHot) else np.ascontiguousarray(features.evaluate(found.pop()))
+        others = found[0] if len(found) == 1 else np.array(found, dtype=np.int32)
         marks = None
         if label_codes is not None:
             marks = np.repeat(np.tile(np.arange(per_item, dtype=np.int32), n_items), np.diff(begin))
         return Rows(
-            indptr=indptr,
+            indptr=np.ascontiguousarray(begin[::per_item]),
             others=others.reshape(self.n_modes - 1, self.n_rows),
             labels=marks,
             features=dense,
-            weights=None if self.weights is None else self.weights[order],
+            weights=weights,
             n_features=features.size,
             runs=None if label_codes is None else begin,
         )

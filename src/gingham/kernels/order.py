@@ -7,12 +7,13 @@ within each bucket. Chunks and buckets depend on the sample alone, so the number
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from numba import njit
 
-from gingham.arrays import Ints
+from gingham.arrays import Anything, Ints
 from gingham.kernels.threads import over_blocks
 
 SMALL = 2**19  # tuples up to which one pass is as good
@@ -20,33 +21,35 @@ CHUNK = 2**20  # tuples that are put into buckets at a time
 BUCKETS = 2**9  # so many write positions stay in the cache
 
 
-def grouping(codes: Ints, labels: Ints, n_items: int, n_labels: int, payload: Ints | None = None) -> tuple[Ints, Ints]:
-    """Where each group of equal (item, label) begins, and the payloads in the order of the groups.
+def grouping(
+    codes: Ints, labels: Ints, n_items: int, n_labels: int, columns: Sequence[Anything]
+) -> tuple[Ints, list[Anything]]:
+    """Where each group of equal (item, label) begins, and the columns in the order of the groups.
 
     Parameters
     ----------
     codes, labels : (N,) item and label of each tuple; an empty ``labels`` stands for zeros
-    payload : (N,) what is put in order; the numbers of the tuples by default
+    columns : arrays of shape (N,) to put in order; sorting each is faster than gathering it afterwards
 
     Returns
     -------
     begin : (n_items · n_labels + 1,) int64
-    payload : (N,)
+    columns : list of arrays of shape (N,)
 
     Notes
     -----
-    Equivalent to ``order = np.argsort(codes * n_labels + labels, kind="stable")``, ``payload[order]``, with
-    ``np.searchsorted(sorted_keys, np.arange(n_items * n_labels + 1))``.
+    Equivalent to ``order = np.argsort(codes * n_labels + labels, kind="stable")``, ``[c[order] for c in columns]``,
+    with ``np.searchsorted(sorted_keys, np.arange(n_items * n_labels + 1))``.
     """
     n = len(codes)
-    if payload is None:
-        payload = np.arange(n, dtype=np.int32 if n < 2**31 else np.int64)
     begin = np.zeros(n_items * n_labels + 1, np.int64)
+    sorted_columns = [np.empty_like(column) for column in columns]
     shift = max(0, (max(n_items, 1) - 1).bit_length() - (BUCKETS - 1).bit_length())
     if n <= SMALL or n_labels << shift >= 2**31:
-        out = np.empty_like(payload)
-        _group(codes, labels, n_labels, payload, begin, out)
-        return begin, out
+        _begin(codes, labels, n_labels, begin)
+        for column, out in zip(columns, sorted_columns):
+            _group(codes, labels, n_labels, column, begin[:-1].copy(), out)
+        return begin, sorted_columns
     n_buckets = ((n_items - 1) >> shift) + 1
     chunks = list(pairwise([*range(0, n, CHUNK), n]))
 
@@ -56,39 +59,49 @@ def grouping(codes: Ints, labels: Ints, n_items: int, n_labels: int, payload: In
 
     counts = np.array(list(over_blocks(count, chunks))).T  # (buckets, chunks)
     place = np.cumsum(counts).reshape(counts.shape) - counts
-    keys, rough = np.empty(n, np.int32), np.empty_like(payload)
-
-    def spread(at: int) -> None:
-        _spread(codes, labels, payload, *chunks[at], shift, n_labels, place[:, at].copy(), keys, rough)
-
-    for _ in over_blocks(spread, range(len(chunks))):
-        pass
     first = [*place[:, 0].tolist(), n]
-    out = np.empty_like(payload)
+    keys = np.empty(n, np.int32)
     begin[-1] = n
 
-    def settle(bucket: int) -> None:
-        slots = slice((bucket << shift) * n_labels, min(n_items, (bucket + 1) << shift) * n_labels)
-        inside = slice(first[bucket], first[bucket + 1])
-        _settle(keys[inside], rough[inside], first[bucket], begin[slots], out[inside])
+    def arrange(column: Anything, out: Anything) -> None:
+        rough = np.empty_like(column)
 
-    for _ in over_blocks(settle, range(n_buckets)):
-        pass
-    return begin, out
+        def spread(at: int) -> None:
+            _spread(codes, labels, column, *chunks[at], shift, n_labels, place[:, at].copy(), keys, rough)
+
+        def settle(bucket: int) -> None:
+            slots = slice((bucket << shift) * n_labels, min(n_items, (bucket + 1) << shift) * n_labels)
+            inside = slice(first[bucket], first[bucket + 1])
+            _settle(keys[inside], rough[inside], first[bucket], begin[slots], out[inside])
+
+        for work, n_parts in ((spread, len(chunks)), (settle, n_buckets)):
+            for _ in over_blocks(work, range(n_parts)):
+                pass
+
+    for column, out in zip(columns, sorted_columns):
+        arrange(column, out)
+    if not columns:
+        arrange(codes, np.empty_like(codes))
+    return begin, sorted_columns
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def _group(codes, labels, n_labels, payload, begin, out):
-    """One pass over everything."""
+def _begin(codes, labels, n_labels, begin):
+    """Where each group begins, one pass over everything."""
     plain = len(labels) == 0
     for e in range(len(codes)):
         begin[np.int64(codes[e]) * n_labels + (0 if plain else labels[e]) + 1] += 1
     for key in range(len(begin) - 1):
         begin[key + 1] += begin[key]
-    place = begin[:-1].copy()
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _group(codes, labels, n_labels, column, place, out):
+    """Put a column in order, one pass over everything; ``place`` is used up."""
+    plain = len(labels) == 0
     for e in range(len(codes)):
         key = np.int64(codes[e]) * n_labels + (0 if plain else labels[e])
-        out[place[key]] = payload[e]
+        out[place[key]] = column[e]
         place[key] += 1
 
 
@@ -102,7 +115,7 @@ def _count(codes, start, stop, shift, n_buckets):
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def _spread(codes, labels, payload, start, stop, shift, n_labels, place, keys, out):
+def _spread(codes, labels, column, start, stop, shift, n_labels, place, keys, out):
     """Put tuples start:stop into their buckets, with their keys (item within the bucket, label)."""
     plain = len(labels) == 0
     for e in range(start, stop):
@@ -110,7 +123,7 @@ def _spread(codes, labels, payload, start, stop, shift, n_labels, place, keys, o
         at = place[bucket]
         place[bucket] = at + 1
         keys[at] = (codes[e] - (bucket << shift)) * n_labels + (0 if plain else labels[e])
-        out[at] = payload[e]
+        out[at] = column[e]
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
