@@ -15,6 +15,7 @@ import pytest
 import gingham as gg
 from gingham.errors import InterruptedWarning
 from gingham.kernels import threads
+from gingham.selection.counts import choose_size
 from gingham.solvers import counts, side_by_side
 from gingham.solvers.keeping import KEEPER
 from gingham.solvers.side_by_side import Interrupted
@@ -243,7 +244,7 @@ def test_starts_go_side_by_side_and_none_is_made_twice(use: Any, monkeypatch: py
 
 def test_seeds_among_equals_are_drawn_otherwise(use: Any) -> None:
     X, solver = counts.sparse.csr_array(np.ones((40, 1))), counts.CountSolver(start="profiles")
-    begins = solver._ahead(X, (5, None), np.random.default_rng(0), 2)
+    begins = solver._ahead(X, [(5, None)] * 2, np.random.default_rng(0))
     solver.fit(X, (5, None), begins[0])
     assert begins[0].bit_generator.state != begins[1].bit_generator.state
 
@@ -261,13 +262,27 @@ def test_a_start_that_drew_otherwise_than_expected_is_done_again(use: Any, monke
     for n in (1, 3):
         use(n)
         told.clear()
-        together = list(solver.fits(X, (4, 4), np.random.default_rng(0), 4, lambda start, *facts: told.append(start)))
+        together = list(
+            solver.fits(X, [(4, 4)] * 4, np.random.default_rng(0), lambda start, *facts: told.append(start))
+        )
         assert len(together) == 4
         for a, b in zip(one_by_one, together):
             np.testing.assert_array_equal(a.labels[0], b.labels[0])
             np.testing.assert_array_equal(a.trace.totals, b.trace.totals)
         assert told == [start for start in range(4) for _ in one_by_one[start].trace.factors]
     assert len({blocks.objective.total for blocks in one_by_one}) > 1
+
+
+@pytest.mark.parametrize("criterion", ["held-out", "certificate"])
+def test_the_size_is_chosen_alike_and_the_generator_left_alike(use: Any, criterion: str) -> None:
+    X, tried = counts.sparse.csr_array(table()), (2, 3, 4, 5, 6, 7, 8)
+    found = []
+    for n in (1, 2, 3):
+        use(n)
+        rng = np.random.default_rng(0)
+        found.append((choose_size(criterion, X, counts.CountSolver(), rng, tried), rng.bit_generator.state))
+    assert len(found[0][0][1]) < 8  # the search ended before the last size
+    assert found == [found[0]] * 3
 
 
 def test_information_is_the_same_for_any_number_of_threads(use: Any) -> None:

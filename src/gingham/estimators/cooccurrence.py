@@ -140,7 +140,7 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
         tell = progress(callback, n_init, self.max_iter)
         try:
             with one_blas_thread():
-                for blocks in solver.fits(self._weighted(counts), n_clusters, rng, n_init, tell):
+                for blocks in solver.fits(self._weighted(counts), [n_clusters] * n_init, rng, tell):
                     if best is None or blocks.objective.total < best.objective.total:
                         best = blocks
         except Interrupted:

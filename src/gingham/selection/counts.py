@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
+from itertools import takewhile
 
 import numpy as np
 from scipy import sparse
@@ -41,33 +43,45 @@ def choose_size(
     quick = replace(solver, start="profiles", max_iter=min(solver.max_iter, 8), tol=max(solver.tol, 5e-3))
     if criterion == "certificate":
 
-        def length(size: int) -> float:
-            return certified_length(quick.fit(counts, (size, size), rng), counts)
+        def length(blocks: Blocks) -> float:
+            return certified_length(blocks, counts)
 
-        return _lowest(length, length(1), counts, sizes)
+        one = length(quick.fit(counts, (1, 1), rng))
+        return _lowest(quick, counts, _candidates(counts, sizes), rng, length, one)
     kept, held_out = thinned(counts, 0.1, rng)
     if not held_out.nnz or not kept.nnz:
         return 1, {1: 0.0}
     quick = replace(quick, solver="sweep")
 
-    def loss(size: int) -> float:
-        return -gain(quick.fit(kept, (size, size), rng), kept, held_out)
+    def loss(blocks: Blocks) -> float:
+        return -gain(blocks, kept, held_out)
 
-    size, losses = _lowest(loss, 0.0, counts, sizes)
+    size, losses = _lowest(quick, kept, _candidates(counts, sizes), rng, loss, 0.0)
     return size, {tried: 0.0 - nats for tried, nats in losses.items()}
 
 
+def _candidates(counts: sparse.csr_array, sizes: Sequence[int]) -> list[int]:
+    """The sizes up to half the items of the shorter side."""
+    return list(takewhile(lambda size: size <= min(counts.shape) // 2, sizes))
+
+
 def _lowest(
-    cost: Callable[[int], float], one: float, counts: sparse.csr_array, sizes: Sequence[int]
+    solver: CountSolver,
+    counts: sparse.csr_array,
+    sizes: Sequence[int],
+    rng: np.random.Generator,
+    cost: Callable[[Blocks], float],
+    one: float,
 ) -> tuple[int, dict[int, float]]:
     """The cheapest size, and all costs; a single cluster, which costs ``one``, is among the candidates."""
     costs = {1: one}
     rises = 0
-    for size in sizes:
-        if size > min(counts.shape) // 2 or rises == 2:
-            break
-        costs[size] = cost(size)
-        rises = rises + 1 if costs[size] > min(costs.values()) else 0
+    with closing(solver.fits(counts, [(size, size) for size in sizes], rng)) as found:
+        for size, blocks in zip(sizes, found):
+            costs[size] = cost(blocks)
+            rises = rises + 1 if costs[size] > min(costs.values()) else 0
+            if rises == 2:
+                break
     return min(costs, key=lambda size: costs[size]), costs
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -21,12 +21,13 @@ from gingham.problem import Objective, Problem
 from gingham.solvers.concave import Concave
 from gingham.solvers.keeping import once
 from gingham.solvers.loop import Trace
-from gingham.solvers.side_by_side import Tell, side_by_side
+from gingham.solvers.side_by_side import Tell, nobody, side_by_side
 from gingham.solvers.sweep import Sweep
 from gingham.starts import from_labels
 from gingham.starts_counts import COUNT_STARTS, draw_ahead, start_labels
 
 SOLVERS = ("sweep", "concave")
+Size = tuple[int, int | None]  # clusters of rows and of columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class CountSolver:
     def fit(
         self,
         counts: sparse.csr_array,
-        n_clusters: tuple[int, int | None],
+        n_clusters: Size,
         rng: np.random.Generator,
         report: Callable[[int, float, Objective], None] | None = None,
     ) -> Blocks:
@@ -95,53 +96,46 @@ class CountSolver:
         )
 
     def fits(
-        self,
-        counts: sparse.csr_array,
-        n_clusters: tuple[int, int | None],
-        rng: np.random.Generator,
-        n_init: int,
-        tell: Tell,
-    ) -> Iterator[Blocks]:
+        self, counts: sparse.csr_array, sizes: Sequence[Size], rng: np.random.Generator, tell: Tell = nobody
+    ) -> Generator[Blocks, None, None]:
         """Blocks of several starts, as `fit` finds them one after the other; side by side where that can be.
 
         Every start draws from the one generator, so a start that begins before another has ended begins with the
         generator as that one is expected to leave it. Where it is left elsewhere (a draw among equals), what began
-        too early is done again.
+        too early is done again. In the end the generator is where the last start that was taken has left it.
         """
-        begins = self._ahead(counts, n_clusters, rng, n_init)
+        begins = self._ahead(counts, sizes, rng)
         expected = [generator.bit_generator.state for generator in begins]
-        jobs = (partial(self.fit, counts, n_clusters, generator) for generator in begins)
+        jobs = (partial(self.fit, counts, size, generator) for size, generator in zip(sizes, begins))
         early = side_by_side(jobs, len(begins), tell)
-        done = 0
-        for blocks in early:
-            yield blocks
-            done += 1
-            if done < len(begins) and begins[done - 1].bit_generator.state != expected[done]:
-                early.close()
-        last = begins[done - 1]
-        late = (partial(self.fit, counts, n_clusters, last) for _ in range(n_init - done))
-        yield from side_by_side(late, 1, lambda restart, *facts: tell(done + restart, *facts))
+        done, last = 0, rng
+        try:
+            for blocks in early:
+                last = begins[done]
+                done += 1
+                yield blocks
+                if done < len(begins) and last.bit_generator.state != expected[done]:
+                    early.close()
+            late = (partial(self.fit, counts, size, last) for size in sizes[done:])
+            yield from side_by_side(late, 1, lambda start, *facts: tell(done + start, *facts))
+        finally:
+            early.close()
+            rng.bit_generator.state = last.bit_generator.state
 
     def _ahead(
-        self,
-        counts: sparse.csr_array,
-        n_clusters: tuple[int, int | None],
-        rng: np.random.Generator,
-        n_init: int,
+        self, counts: sparse.csr_array, sizes: Sequence[Size], rng: np.random.Generator
     ) -> list[np.random.Generator]:
         """The generators that the first starts begin with, as many as are known beforehand."""
         begins = [rng]
-        while len(begins) < n_init and self.solver == "sweep":
+        for size in sizes[:-1] if self.solver == "sweep" else ():
             ahead = deepcopy(begins[-1])
-            if isinstance(self.start, str) and not draw_ahead(self.start, counts, n_clusters, ahead):
+            if isinstance(self.start, str) and not draw_ahead(self.start, counts, size, ahead):
                 break
             ahead.integers(2**31)  # the seed of the sweeps
             begins.append(ahead)
         return begins
 
-    def _start(
-        self, counts: sparse.csr_array, n_clusters: tuple[int, int | None], rng: np.random.Generator
-    ) -> tuple[Ints, Ints]:
+    def _start(self, counts: sparse.csr_array, n_clusters: Size, rng: np.random.Generator) -> tuple[Ints, Ints]:
         if isinstance(self.start, str):
             name = self.start
             found = once(lambda: {"labels": start_labels(name, counts, n_clusters, rng)}, rng)["labels"]

@@ -37,11 +37,11 @@ Job = Callable[[Report], Result]
 Results = Generator[Result, None, None]
 
 
-def _nobody(*facts: Any) -> None:
+def nobody(*facts: Any) -> None:
     """Tell nobody."""
 
 
-def side_by_side(jobs: Iterable[Job[Result]], n_jobs: int, tell: Tell = _nobody) -> Results[Result]:
+def side_by_side(jobs: Iterable[Job[Result]], n_jobs: int, tell: Tell = nobody) -> Results[Result]:
     """Run jobs on as many threads as numba may use; results and reports come in the order of the jobs.
 
     A job is asked for, on the calling thread, when a thread is free for it: what it draws at random beforehand is
