@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -110,9 +111,11 @@ def test_full_runs_go_on_where_they_stopped(bench: Path, capsys: pytest.CaptureF
 
 
 def test_a_script_that_is_stopped_takes_its_children_along(bench: Path) -> None:
-    child = "import time, pathlib; time.sleep(3); pathlib.Path('survived').touch()"
+    child = "import time; open('begun', 'w'); time.sleep(2); open('survived', 'w')"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}], cwd={str(bench)!r})"
     assert ended(bench, code, limit=1.0) == "STOPPED after 1 s"
+    assert (bench / "begun").exists()
+    time.sleep(2)
     assert not (bench / "survived").exists()
 
 
