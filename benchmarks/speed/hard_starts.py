@@ -43,7 +43,7 @@ def documents(args, name):
         f"{k} row clusters, four starts": fit((k, None), 4),
         f"{k} row clusters, one start (default)": fit((k, None)),
     }
-    if name == "classic3":
+    if name == "classic3" and not args.quick:
         fits["blocks of a size to be found (default), three starts"] = fit("auto")
     return fits
 
