@@ -50,8 +50,8 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
     start : {"merged", "profiles", "spectral", "random"} or (row labels, column labels)
         "merged" begins with about 3k + 4 clusters a side and merges them.
     n_init : int or "auto"
-        Starts; the lowest objective is kept. "auto" makes three where both sides are clustered, whose local
-        optima differ, and one where columns stand by themselves.
+        Starts, side by side on all cores; the lowest objective is kept. "auto" makes three where both sides are
+        clustered, whose local optima differ, and one where columns stand by themselves.
     weighting : {"counts", "uniform"}
         "uniform" gives all rows the same weight in the search (not in the facts about the fit).
     smoothing : float

@@ -60,7 +60,7 @@ class InformationClustering(ClusterMixin, Persistent):
     ----------
     n_clusters : int
     n_init : int
-        Random starts; the one with the most information is kept.
+        Random starts, side by side on all cores; the one with the most information is kept.
     max_iter, tol : int, float
         Sweeps end when at most this share of the instances moves.
     backend : {"auto", "compiled", "reference"}
