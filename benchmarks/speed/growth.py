@@ -33,7 +33,7 @@ SIZES = {
     "items": (4_000, 16_000, 64_000, 256_000),
     "modes": (1, 2, 3, 4),
 }
-SMALL = {"tuples": (1e5, 1e6), "clusters": (8, 32), "items": (4_000, 64_000), "modes": (2, 3)}
+SMALL = {"tuples": (1e6, 1e7), "clusters": (8, 64), "items": (16_000, 256_000), "modes": (1, 4)}
 POINT = """
 import json, resource, sys, time
 import numpy as np
