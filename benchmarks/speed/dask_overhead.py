@@ -98,7 +98,7 @@ def main() -> None:
         parser.add_argument("--only", nargs="*", choices=CASES, help="the others stay as they are")
 
     args = arguments(__doc__ or "", "speed_dask", options)
-    n = int(2e5 if args.quick else args.tuples)
+    n = int(2e6 if args.quick else args.tuples)
     results = previous(args) if args.only else {}
     wanted = args.only or (CASES[::2] if args.quick else CASES)
     with tempfile.TemporaryDirectory() as folder:
