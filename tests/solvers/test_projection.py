@@ -270,8 +270,8 @@ def test_threads_and_blocks_do_not_change_a_bit(monkeypatch):
 
 
 def test_tiles_change_nothing_but_the_order_of_sums(monkeypatch):
+    from gingham.data import sample
     from gingham.kernels import tiles
-    from gingham.solvers import projection
 
     X, y, *_ = planted(np.random.default_rng(0))
     weights = np.random.default_rng(1).integers(1, 4, len(y))
@@ -286,7 +286,8 @@ def test_tiles_change_nothing_but_the_order_of_sums(monkeypatch):
 
     monkeypatch.setattr(tiles, "TILE_BYTES", 128)
     monkeypatch.setattr(tiles, "BLOCK_BYTES", 1024)
-    monkeypatch.setattr(projection, "make_tiles", seen)
+    monkeypatch.setattr(sample, "make_tiles", seen)
+    problem.samples[0]._layouts.clear()
     tiled = Projection(max_iter=10).solve(problem, start)
     assert len(made) == 2
     assert all(found is not None and len(found.blocks) > 2 for found in made)

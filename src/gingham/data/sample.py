@@ -14,6 +14,7 @@ from gingham.data.modes import Alphabet, Mode
 from gingham.errors import GinghamError
 from gingham.kernels import Rows
 from gingham.kernels.order import grouping
+from gingham.kernels.tiles import Tiles, make_tiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Sample:
     alphabet: Alphabet | None = None
     label_codes: Ints | None = None
     weights: Floats | None = None
-    _layouts: dict[tuple[int, Features], Rows] = field(default_factory=dict, repr=False)
+    _layouts: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)  # what has been made of the tuples
 
     @classmethod
     def of(
@@ -147,7 +148,21 @@ class Sample:
         key = (axis, features)
         if key not in self._layouts:
             self._layouts[key] = self._group(axis, features)
-        return self._layouts[key]
+        rows: Rows = self._layouts[key]
+        return rows
+
+    def tiles(self, axis: int, features: Features, row_bytes: int) -> Tiles | None:
+        """The same rows in tiles, where the other mode's assignments (``row_bytes`` an item) outgrow the cache.
+
+        Made once and kept, for one width at a time; None where they would not pay.
+        """
+        if self.n_modes != 2:
+            return None
+        key = ("tiles", axis, features)
+        if self._layouts.get(key, (None, None))[0] != row_bytes:
+            self._layouts[key] = (row_bytes, make_tiles(self.rows(axis, features), self.shape[1 - axis], row_bytes))
+        tiles: Tiles | None = self._layouts[key][1]
+        return tiles
 
     def _group(self, axis: int, features: Features) -> Rows:
         codes = self.codes[axis]

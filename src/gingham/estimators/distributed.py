@@ -69,12 +69,13 @@ def fit_distributed(
     model = clone(model)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
-        frames, n_groups = _frames(source, axes[0], client)
+        frames, workers, n_groups = _frames(source, axes[0], client)
         known = [client.submit(_facts, f, tuple(axes), label, weight) for f in frames]
         facts = client.gather(known)
         modes, items, alphabet = _modes(facts, axes, model)
         cell = make_cell(model.loss, alphabet, getattr(model, "bounds", None))
         groups = _groups([fact["n_rows"] for fact in facts], n_groups)
+        workers = [workers[group[0]] for group in groups]
         items = [np.concatenate([items[at] for at in group]) for group in groups]
         parts = [
             client.submit(
@@ -86,14 +87,15 @@ def fit_distributed(
                 alphabet,
                 *(frames[at] for at in group),
                 *(known[at] for at in group),
+                **({} if worker is None else distributed.pinned(worker, _encode)),
             )
-            for group in groups
+            for group, worker in zip(groups, workers)
         ]
         if isinstance(client, OutOfCore):
             parts = [client.keep(part, cell.features) for part in parts]
         n_tuples = float(sum(fact["n_tuples"] for fact in facts))
         data = distributed.Partitions(
-            client, parts, items, modes[1:], axes[0], n_tuples, all_threads=isinstance(client, OutOfCore)
+            client, parts, items, modes[1:], axes[0], n_tuples, isinstance(client, OutOfCore), workers
         )
         if start is None:
             start = _pilot(
@@ -116,12 +118,12 @@ def fit_distributed(
     return model
 
 
-def _frames(source: Any, first: str, client: Any) -> tuple[list[Any], int]:
-    """Futures of in-memory frames, each with its own items of the first axis, and how many groups they may form."""
+def _frames(source: Any, first: str, client: Any) -> tuple[list[Any], list[Any], int]:
+    """Futures of frames, each with its own items of the first axis; the worker of each; how many groups they form."""
     if isinstance(client, OutOfCore):
         if not isinstance(source, list | tuple) or not source:
             raise GinghamError("OutOfCore takes a list of Parquet paths (or of callables that return a frame).")
-        return list(client.frames(source)), len(source)
+        return list(client.frames(source)), [None] * len(source), len(source)
     if isinstance(source, str | PathLike):
         import dask.dataframe as dd
 
@@ -135,10 +137,12 @@ def _frames(source: Any, first: str, client: Any) -> tuple[list[Any], int]:
     # One group a thread, read where it will be used; any other worker may take over.
     threads = [worker for worker, count in client.nthreads().items() for _ in range(count)] or [None]
     frames: list[Any] = []
+    workers: list[Any] = []
     for worker, part in zip(threads, np.array_split(np.arange(len(source)), len(threads))):
         where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
         frames += client.compute([source[at] for at in part], **where)
-    return frames, len(threads)
+        workers += [worker] * len(part)
+    return frames, workers, len(threads)
 
 
 def _groups(n_rows: Sequence[int], n_groups: int) -> list[Anything]:

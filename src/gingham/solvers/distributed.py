@@ -1,25 +1,29 @@
 """Alternating projections over partitions: P0's Algorithm 1 on any dask scheduler.
 
 The tuples are partitioned by the items of the first mode. A partition's share of a sweep is a pure function of its
-tuples and of a message (the other modes' memberships, the cell coefficients, the first mode's masses): nothing but
-the message travels out, and sums travel back as a tree. So a lost worker costs the recomputation of its shares and
-nothing else, and the memberships of the first mode never leave the workers until the end.
+tuples and of the state before (the other modes' memberships, the answers, the masses); shares are added up as a tree,
+and the state after them is a function of the sum. So states and shares stay on the workers, what comes back each
+sweep is the objective, and the memberships of the first mode never leave the workers until the end. A lost worker
+costs the recomputation of what it held: its tuples, and sweeps since the state was last brought back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
+from math import prod
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
+from scipy.special import xlogy
 
-from gingham.arrays import Floats
+from gingham.arrays import Anything, Floats
 from gingham.cells import CellModel
 from gingham.data import Mode, Sample
-from gingham.kernels import project
-from gingham.kernels.threads import one_blas_thread, one_thread
+from gingham.kernels import project, projector
+from gingham.kernels.threads import one_blas_thread, one_thread, over_blocks
 from gingham.posterior import Posterior
 from gingham.problem import Objective
 from gingham.solvers.loop import Report, Solution, fixed_point
@@ -28,15 +32,37 @@ from gingham.solvers.schedule import Constant, Schedule
 from gingham.structure import Structure
 
 MOST_ADDED, TOGETHER = 8, 2**25  # values that one task adds up, and numbers that they may have together
+BROUGHT_BACK = 10  # sweeps after which the state comes back: a lost worker costs no more of them than that
 
 
-class Message(NamedTuple):
-    """What every partition needs for one sweep."""
+class State(NamedTuple):
+    """Where the descent stands; all but the memberships of the first mode, which follow from it."""
 
     others: tuple[Floats, ...]  # memberships of modes 1, 2, …
-    coef: Floats  # (m_0, K · other cells)
-    mass: Floats  # (m_0,)
-    beta: float
+    answers: Anything
+    mass: tuple[Floats, ...]  # of all modes
+    information: tuple[float, ...]  # n_i Ī_i
+    loss: float  # N·L̂
+
+    def coef(self, cell: CellModel, axis: int) -> Floats:
+        return coef_by_mode(self._sketch(cell), 0, axis)
+
+    def moved(self, cell: CellModel, axis: int, statistics: Floats, sums: Floats, entropy: float, n: int) -> State:
+        """After a mode's half step: its masses, the answers, and what they make of the objective."""
+        cells = to_cells(statistics, self._sketch(cell), 0, axis)
+        answers, mass = cell.answer(cells), sums / n
+        paid = max(0.0, entropy - n * float(xlogy(mass, mass).sum()))
+        return self._replace(
+            answers=answers,
+            mass=(*self.mass[:axis], mass, *self.mass[axis + 1 :]),
+            information=(*self.information[:axis], paid, *self.information[axis + 1 :]),
+            loss=float(cell.loss(answers, cells).sum()),
+        )
+
+    def _sketch(self, cell: CellModel) -> Posterior:
+        """What cells need of a posterior: answers, and tables of one row in place of memberships."""
+        structure = Structure.grid([Mode(f"mode{j}", np.zeros(1)) for j in range(len(self.mass))])
+        return Posterior(structure, (cell,), tuple(np.ones((1, len(m))) for m in self.mass), (self.answers,))
 
 
 class Share(NamedTuple):
@@ -56,32 +82,67 @@ class Share(NamedTuple):
         )
 
 
-def own_memberships(part: Sample, cell: CellModel, message: Message) -> tuple[Floats, Floats, float, Floats]:
+# what is computed where the tuples are
+
+
+def own_memberships(part: Sample, cell: CellModel, beta: float, state: State) -> tuple[Floats, Floats, float, Floats]:
     """The first mode's memberships of a partition, with their sums; they stay where they are computed."""
+    rows, tiles = part.rows(0, cell.features), part.tiles(0, cell.features, _row_bytes(state.others))
     with one_blas_thread():
         q, sums, entropy, (table,) = memberships(
-            [part.rows(0, cell.features)], [message.others], [message.coef], [message.beta], message.mass
+            [rows], [state.others], [state.coef(cell, 0)], [beta], state.mass[0], tiles=tiles
         )
     return q, sums, entropy, table
 
 
-def share(part: Sample, cell: CellModel, own: tuple[Floats, Floats, float, Floats], message: Message) -> Share:
+def share(part: Sample, cell: CellModel, own: tuple[Floats, Floats, float, Floats], state: State) -> Share:
     _q, sums, entropy, table = own
-    return Share(sums, entropy, table, onward(part, cell, own, message.others, 1))
+    return Share(sums, entropy, table, onward(part, cell, own, state, 1))
 
 
-def whole_share(part: Sample, cell: CellModel, message: Message) -> Share:
+def whole_share(part: Sample, cell: CellModel, beta: float, state: State) -> Share:
     """Memberships and share in one task: what two modes need of a partition in a sweep."""
-    return share(part, cell, own_memberships(part, cell, message), message)
+    return share(part, cell, own_memberships(part, cell, beta, state), state)
 
 
-def onward(part: Sample, cell: CellModel, own: tuple[Any, ...], others: tuple[Floats, ...], axis: int) -> Floats:
+def onward(part: Sample, cell: CellModel, own: tuple[Any, ...], state: State, axis: int) -> Floats:
     """A partition's projection onto the items of another mode."""
     if part.n_modes == 1:
         return np.zeros((0, 0))
-    assigns = [own[0], *others]
-    flat = project(part.rows(axis, cell.features), [q for j, q in enumerate(assigns) if j != axis])
+    assigns = [q for j, q in enumerate((own[0], *state.others)) if j != axis]
+    rows, tiles = part.rows(axis, cell.features), part.tiles(axis, cell.features, _row_bytes(assigns))
+    if tiles is None:
+        flat = project(rows, assigns)
+    else:
+        sums = projector(rows, assigns, tiles=tiles)
+        flat = np.concatenate(list(over_blocks(lambda block: sums(*block), tiles.blocks)))
     return flat.reshape(len(flat), -1)
+
+
+def _row_bytes(assigns: Sequence[Floats]) -> int:
+    """Of what one tuple gathers."""
+    return 8 * prod(q.shape[1] for q in assigns)
+
+
+# what is computed where the shares were added up
+
+
+def first_steps(cell: CellModel, beta: float, n_first: int, state: State, total: Share) -> State:
+    """The first mode's step, known from all shares, and the second mode's, from their projection onto it."""
+    state = state.moved(cell, 0, total.statistics, total.sums, total.entropy, n_first)
+    return state if len(state.mass) == 1 else later_step(cell, beta, 1, state, total.onward)
+
+
+def later_step(cell: CellModel, beta: float, axis: int, state: State, projected: Floats) -> State:
+    """The half step of a later mode."""
+    q: Floats = np.empty(state.others[axis - 1].shape)
+    with np.errstate(divide="ignore"):
+        log_mass = np.log(state.mass[axis])
+    with one_blas_thread():
+        sums, entropy = settle([projected], [state.coef(cell, axis)], [beta], log_mass, q)
+        table = q.T @ projected
+    state = state._replace(others=(*state.others[: axis - 1], q, *state.others[axis:]))
+    return state.moved(cell, axis, table, sums, entropy, len(q))
 
 
 def joined(parts: Sequence[Sample]) -> Sample:
@@ -116,6 +177,7 @@ class Partitions:
     n_tuples : float, N
     all_threads : bool
         Whether a task may use all cores; on a cluster it has one of its worker's threads.
+    workers : addresses of the workers that are to hold the partitions, or None each; others may take over
     """
 
     def __init__(
@@ -127,33 +189,49 @@ class Partitions:
         name: str,
         n_tuples: float,
         all_threads: bool = False,
+        workers: Sequence[Any] | None = None,
     ) -> None:
         self.client, self.parts, self.items = client, list(parts), list(items)
         self.modes, self.name, self.n_tuples = tuple(modes), name, n_tuples
-        self.all_threads = all_threads
+        self.all_threads, self.workers = all_threads, workers or [None] * len(self.parts)
 
-    def submit(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        """A future of the call's value."""
-        if self.all_threads:
-            return self.client.submit(call, *arguments, pure=False)
-        return self.client.submit(_alone, call, *arguments, pure=False)
+    def each(self, call: Callable[..., Any], *arguments: Any, beside: Sequence[Any] | None = None) -> list[Any]:
+        """Futures of ``call(part, cell …)`` for every partition; ``beside`` is one more argument each, the third."""
+        call = call if self.all_threads else partial(_alone, call)
+        futures = []
+        for at, (part, worker) in enumerate(zip(self.parts, self.workers)):
+            own = arguments if beside is None else (arguments[0], beside[at], *arguments[1:])
+            where = {} if worker is None else pinned(worker, call)
+            futures.append(self.client.submit(call, part, *own, pure=False, **where))
+        return futures
 
     @property
     def n_first(self) -> int:
         return sum(len(items) for items in self.items)
 
-    def add_up(self, futures: Sequence[Any], add: Callable[[Any, Any], Any], size: int) -> Any:
-        """Sum of the futures' values, as a tree on the workers, in an order that does not depend on who is first.
+    def add_up(
+        self,
+        futures: Sequence[Any],
+        add: Callable[[Any, Any], Any],
+        size: int,
+        then: Callable[[State, Any], State],
+        state: Any,
+    ) -> Any:
+        """A future of ``then(state, sum)``, the sum as a tree on the workers, in an order that is always the same.
 
         ``size`` is how many numbers a value has: small ones are added many at a time, because a task costs more.
         """
         level, fan_in = list(futures), max(2, min(MOST_ADDED, TOGETHER // max(1, size)))
-        while len(level) > 1:
+        while len(level) > fan_in:
             groups = [level[at : at + fan_in] for at in range(0, len(level), fan_in)]
-            level = [
-                self.client.submit(_sum, add, *group, pure=False) if len(group) > 1 else group[0] for group in groups
-            ]
-        return level[0].result()
+            level = [self.client.submit(_sum, add, *group, pure=False) for group in groups]
+        return self.client.submit(_sum_then, then, state, add, *level, pure=False)
+
+
+def pinned(worker: str, call: Any) -> dict[str, Any]:
+    """Where a task is to run, unless that worker is lost; a name of its own keeps its duration apart from others'."""
+    name = getattr(call, "__name__", None) or call.args[0].__name__
+    return {"workers": [worker], "allow_other_workers": True, "key": f"{name}-{uuid4().hex}"}
 
 
 def solve(
@@ -169,63 +247,45 @@ def solve(
 ) -> Solution:
     """Descend on F(Q, β) from a start's answers, masses and memberships of the other modes."""
     client, d = data.client, len(data.modes) + 1
-    mass = [start.mass[0], *start.mass[1:]]
-    others = list(start.assign[1:])
-    state: dict[str, Any] = {"answers": start.answers[0], "message": None}
-    information = [0.0] * d
-    small = replace(start, assign=(np.ones((1, start.n_clusters[0])), *start.assign[1:]))
-
-    def view() -> Posterior:
-        return replace(small, assign=(small.assign[0], *others), answers=(state["answers"],))
-
-    def update(axis: int, table: Floats, sums: Floats, entropy: float, n: int) -> float:
-        cells = to_cells(table, view(), 0, axis)
-        state["answers"] = cell.answer(cells)
-        mass[axis] = sums / n
-        positive = mass[axis][mass[axis] > 0]
-        information[axis] = max(0.0, entropy - n * float((positive * np.log(positive)).sum()))
-        return float(cell.loss(state["answers"], cells).sum())
+    size = cell.features.size * start.n_clusters[0]
+    first = State(start.assign[1:], start.answers[0], start.mass, (0.0,) * d, 0.0)
+    # Submitted as a task and not scattered: it can be made again when a worker is lost.
+    now = client.submit(_same, first, pure=False)
+    last: tuple[float, Any] | None = None  # the last sweep's β, and the state before it
+    n_sweeps = 0
 
     def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-        step = beta * factor
-        message = client.submit(
-            _same, Message(tuple(others), coef_by_mode(view(), 0, 0), mass[0], step), pure=False
-        )  # a task and not scattered data: it can be made again when a worker is lost
-        own: list[Any] = []
+        nonlocal now, last, n_sweeps
+        step, before, own = beta * factor, now, []
         if d <= 2:  # nothing asks for the first mode's memberships again in this sweep
-            shares = [data.submit(whole_share, part, cell, message) for part in data.parts]
+            shares = data.each(whole_share, cell, step, before)
         else:
-            own = [data.submit(own_memberships, part, cell, message) for part in data.parts]
-            shares = [data.submit(share, part, cell, o, message) for part, o in zip(data.parts, own)]
-        size = start.cells[0].features.size * start.n_clusters[0]
-        total = data.add_up(shares, Share.plus, size * (len(others[0]) if others else 1))
-        loss = update(0, total.statistics, total.sums, total.entropy, data.n_first)
-        state["message"] = message
-        for axis in range(1, d):
-            projected = total.onward
-            if axis > 1:
-                now = client.submit(_same, tuple(others), pure=False)
-                pieces = [data.submit(onward, p, cell, o, now, axis) for p, o in zip(data.parts, own)]
-                projected = data.add_up(pieces, _plus, size * len(others[axis - 1]))
-            q = np.empty_like(others[axis - 1])
-            with np.errstate(divide="ignore"):
-                log_mass = np.log(mass[axis])
-            sums, entropy = settle([projected], [coef_by_mode(view(), 0, axis)], [step], log_mass, q)
-            others[axis - 1] = q
-            loss = update(axis, q.T @ projected, sums, entropy, len(q))
-        return posterior, Objective((loss,), tuple(information), (beta,))
+            own = data.each(own_memberships, cell, step, before)
+            shares = data.each(share, cell, before, beside=own)
+        then: Callable[[State, Any], State] = partial(first_steps, cell, step, data.n_first)
+        after = data.add_up(shares, Share.plus, size * (len(first.others[0]) if d > 1 else 1), then, before)
+        for axis in range(2, d):
+            pieces = data.each(onward, cell, after, axis, beside=own)
+            then = partial(later_step, cell, step, axis)
+            after = data.add_up(pieces, _plus, size * len(first.others[axis - 1]), then, after)
+        loss, information = client.submit(_facts, after, pure=False).result()
+        n_sweeps += 1
+        if n_sweeps % BROUGHT_BACK == 0:
+            after = client.submit(_same, after.result(), pure=False)
+        now, last = after, (step, before)
+        return posterior, Objective((loss,), information, (beta,))
 
-    with one_blas_thread():  # its products are small, and threads that wait for each other cost more than they save
-        solution = fixed_point(sweep, start, schedule or Constant(), tol=tol, max_iter=max_iter, report=report)
-    if state["message"] is None:
+    solution = fixed_point(sweep, start, schedule or Constant(), tol=tol, max_iter=max_iter, report=report)
+    if last is None:
         return solution
-    # The memberships of the first mode are a function of the last message: made again rather than kept or moved.
-    last = [data.submit(own_memberships, part, cell, state["message"]) for part in data.parts]
-    own = client.gather([client.submit(_first, o, pure=False) for o in last])
+    # The memberships of the first mode are a function of the state before: made again rather than kept or moved.
+    own = data.each(own_memberships, cell, *last)
+    own = client.gather([client.submit(_first, o, pure=False) for o in own])
+    final: State = now.result()
     items, rows = np.concatenate(data.items), np.concatenate(own)
     order = np.argsort(items, kind="stable")
     modes = (Mode(data.name, items[order]), *data.modes)
-    posterior = Posterior(Structure.grid(modes), (cell,), (rows[order], *others), (state["answers"],))
+    posterior = Posterior(Structure.grid(modes), (cell,), (rows[order], *final.others), (final.answers,))
     return replace(solution, posterior=posterior)
 
 
@@ -235,6 +295,10 @@ def _same(value: Any) -> Any:
 
 def _first(value: Any) -> Any:
     return value[0]
+
+
+def _facts(state: State) -> tuple[float, tuple[float, ...]]:
+    return state.loss, state.information
 
 
 def _plus(a: Floats, b: Floats) -> Floats:
@@ -248,3 +312,8 @@ def _alone(call: Callable[..., Any], *arguments: Any) -> Any:
 
 def _sum(add: Callable[[Any, Any], Any], *values: Any) -> Any:
     return reduce(add, values)
+
+
+def _sum_then(then: Callable[[State, Any], State], state: State, add: Callable[[Any, Any], Any], *values: Any) -> State:
+    with one_thread():
+        return then(state, reduce(add, values))

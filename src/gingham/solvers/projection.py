@@ -14,7 +14,7 @@ from gingham.kernels import Rows, projector, row_blocks
 from gingham.kernels.memberships import gibbs_rows
 from gingham.kernels.tables import aligned
 from gingham.kernels.threads import one_blas_thread, over_blocks
-from gingham.kernels.tiles import Tiles, make_tiles
+from gingham.kernels.tiles import Tiles
 from gingham.posterior import Posterior, check_table
 from gingham.problem import Objective, Problem, information_terms
 from gingham.solvers import device
@@ -156,11 +156,9 @@ def memberships(
 def tiles_of(problem: Problem, start: Posterior, mode: int, dtype: str) -> Tiles | None:
     """How one mode's tuples are laid out for the cache, where there is one relation and that pays."""
     ((relation, position),) = problem.structure.uses(mode)
-    others = [q for j, q in enumerate(start.factor(relation)) if j != position]
-    if len(others) != 1:
-        return None
-    rows = problem.samples[relation].rows(position, problem.cells[relation].features)
-    return make_tiles(rows, len(others[0]), others[0].shape[1] * np.dtype(dtype).itemsize)
+    others = prod(q.shape[1] for j, q in enumerate(start.factor(relation)) if j != position)
+    features = problem.cells[relation].features
+    return problem.samples[relation].tiles(position, features, others * np.dtype(dtype).itemsize)
 
 
 def in_double(posterior: Posterior) -> Posterior:

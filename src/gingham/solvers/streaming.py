@@ -105,6 +105,9 @@ class Spilled:
                     np.save(folder / f"{axis}-{name}.npy", array)
         return cls(folder, sample.n_modes, features)
 
+    def tiles(self, axis: int, features: Features, row_bytes: int) -> None:
+        """None: the disk is what takes time."""
+
     def rows(self, axis: int, features: Features) -> Rows:
         def mapped(name: str) -> Any:
             path = self.folder / f"{axis}-{name}.npy"
