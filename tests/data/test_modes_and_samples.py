@@ -5,6 +5,7 @@ import pytest
 
 from gingham.data import Alphabet, Mode, Moments, OneHot, Sample
 from gingham.data.features import evaluate
+from gingham.data.modes import distinct
 from gingham.errors import GinghamError
 
 
@@ -129,3 +130,17 @@ def test_whole_numbers_get_the_codes_that_a_search_gives(dtype):
         assert mode.encode(asked).tolist() == expected
         other = asked[(asked >= 0)].astype("uint64")  # another kind of whole number
         assert mode.encode(other).tolist() == [expected[i] for i in np.flatnonzero(asked >= 0)]
+
+
+@pytest.mark.parametrize("kind", ["i1", "u1", "i2", ">i4", "i8", "u8"])
+def test_whole_number_ids_are_found_like_by_a_sort(kind):
+    rng = np.random.default_rng(0)
+    info = np.iinfo(kind)
+    for low, high in ((info.min, info.min + 40), (info.max - 40, info.max), (info.max // 2, info.max // 2 + 3)):
+        column = rng.integers(low, high, 300, dtype=np.dtype(kind).newbyteorder("="), endpoint=True).astype(kind)
+        found = distinct(column, "ids")
+        assert np.array_equal(found, np.unique(column))
+        assert found.dtype.newbyteorder("=") == column.dtype.newbyteorder("=")
+    whole = np.arange(info.min, min(info.max, info.min + 400) + 1, dtype=np.dtype(kind).newbyteorder("="))
+    assert np.array_equal(distinct(rng.permutation(whole), "ids"), whole)
+    assert len(distinct(np.zeros(0, kind), "ids")) == 0

@@ -44,6 +44,13 @@ def as_column(values: Any, name: str) -> Anything:
 
 def distinct(column: Anything, name: str) -> Anything:
     """The different ids, sorted where they can be, in order of appearance where they cannot."""
+    if column.dtype.kind in "iu" and len(column):
+        low, high = int(column.min()), int(column.max())
+        if high - low < MAX_SPAN * len(column):  # whole numbers that lie close together: marked, not sorted
+            seen = np.zeros(high - low + 1, dtype=bool)
+            least = column.dtype.type(low)  # differences may wrap around, and wrap back
+            seen[(column - least).astype(f"u{column.itemsize}")] = True
+            return np.flatnonzero(seen).astype(column.dtype) + least
     if column.dtype.kind != "O":
         return np.unique(column)
     try:

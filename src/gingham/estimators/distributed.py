@@ -16,6 +16,7 @@ from gingham.arrays import Anything
 from gingham.cells import make_cell
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
+from gingham.data.modes import distinct
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.solvers import distributed
@@ -162,7 +163,7 @@ def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None) ->
         "n_rows": len(y),
         "n_tuples": float(len(y) if w is None else np.sum(w)),
         "items": items,
-        "labels": np.unique(y)[:1001],
+        "labels": distinct(np.asarray(y), label)[:1001],
     }
 
 
