@@ -92,7 +92,9 @@ def test_dask_frames_and_parquet_start_from_a_pilot(cluster, tmp_path):
         assert model.items_[0].tolist() == sorted(set(frame["viewer"]))
 
 
-def test_a_worker_killed_in_mid_fit_changes_nothing(cluster):
+@pytest.mark.parametrize("brought_back", [2, 100])
+def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, brought_back, monkeypatch):
+    monkeypatch.setattr(distributed, "BROUGHT_BACK", brought_back)  # states made again from few sweeps, or from all
     frame = table()
     axes = ["viewer", "movie"]
     start = (
@@ -109,6 +111,7 @@ def test_a_worker_killed_in_mid_fit_changes_nothing(cluster):
             killed.append(pid)
 
     with Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
         model = gg.fit_distributed(
             MODEL, by_viewer(frame), axes=axes, label="stars", client=client, start=start, callback=kill_once
         )

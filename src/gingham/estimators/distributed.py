@@ -70,13 +70,12 @@ def fit_distributed(
     model = clone(model)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
-        frames, workers, n_groups = _frames(source, axes[0], client)
+        frames, n_groups = _frames(source, axes[0], client)
         known = [client.submit(_facts, f, tuple(axes), label, weight) for f in frames]
         facts = client.gather(known)
         modes, items, alphabet = _modes(facts, axes, model)
         cell = make_cell(model.loss, alphabet, getattr(model, "bounds", None))
         groups = _groups([fact["n_rows"] for fact in facts], n_groups)
-        workers = [workers[group[0]] for group in groups]
         items = [np.concatenate([items[at] for at in group]) for group in groups]
         parts = [
             client.submit(
@@ -88,15 +87,14 @@ def fit_distributed(
                 alphabet,
                 *(frames[at] for at in group),
                 *(known[at] for at in group),
-                **({} if worker is None else distributed.pinned(worker, _encode)),
             )
-            for group, worker in zip(groups, workers)
+            for group in groups
         ]
         if isinstance(client, OutOfCore):
             parts = [client.keep(part, cell.features) for part in parts]
         n_tuples = float(sum(fact["n_tuples"] for fact in facts))
         data = distributed.Partitions(
-            client, parts, items, modes[1:], axes[0], n_tuples, isinstance(client, OutOfCore), workers
+            client, parts, items, modes[1:], axes[0], n_tuples, all_threads=isinstance(client, OutOfCore)
         )
         if start is None:
             start = _pilot(
@@ -119,12 +117,12 @@ def fit_distributed(
     return model
 
 
-def _frames(source: Any, first: str, client: Any) -> tuple[list[Any], list[Any], int]:
-    """Futures of frames, each with its own items of the first axis; the worker of each; how many groups they form."""
+def _frames(source: Any, first: str, client: Any) -> tuple[list[Any], int]:
+    """Futures of in-memory frames, each with its own items of the first axis, and how many groups they may form."""
     if isinstance(client, OutOfCore):
         if not isinstance(source, list | tuple) or not source:
             raise GinghamError("OutOfCore takes a list of Parquet paths (or of callables that return a frame).")
-        return list(client.frames(source)), [None] * len(source), len(source)
+        return list(client.frames(source)), len(source)
     if isinstance(source, str | PathLike):
         import dask.dataframe as dd
 
@@ -135,15 +133,8 @@ def _frames(source: Any, first: str, client: Any) -> tuple[list[Any], list[Any],
         source = source.shuffle(on=first).to_delayed()
     if not isinstance(source, list | tuple) or not source:
         raise GinghamError("source must be a dask frame, the path of a Parquet folder, or a list of delayed frames.")
-    # One group a thread, read where it will be used; any other worker may take over.
-    threads = [worker for worker, count in client.nthreads().items() for _ in range(count)] or [None]
-    frames: list[Any] = []
-    workers: list[Any] = []
-    for worker, part in zip(threads, np.array_split(np.arange(len(source)), len(threads))):
-        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
-        frames += client.compute([source[at] for at in part], **where)
-        workers += [worker] * len(part)
-    return frames, workers, len(threads)
+    # Tasks are tied to no worker: one that comes back after all were lost would not be given tied ones.
+    return list(client.compute(list(source))), max(1, sum(client.nthreads().values()))
 
 
 def _groups(n_rows: Sequence[int], n_groups: int) -> list[Anything]:

@@ -177,7 +177,6 @@ class Partitions:
     n_tuples : float, N
     all_threads : bool
         Whether a task may use all cores; on a cluster it has one of its worker's threads.
-    workers : addresses of the workers that are to hold the partitions, or None each; others may take over
     """
 
     def __init__(
@@ -189,20 +188,20 @@ class Partitions:
         name: str,
         n_tuples: float,
         all_threads: bool = False,
-        workers: Sequence[Any] | None = None,
     ) -> None:
         self.client, self.parts, self.items = client, list(parts), list(items)
         self.modes, self.name, self.n_tuples = tuple(modes), name, n_tuples
-        self.all_threads, self.workers = all_threads, workers or [None] * len(self.parts)
+        self.all_threads = all_threads
 
     def each(self, call: Callable[..., Any], *arguments: Any, beside: Sequence[Any] | None = None) -> list[Any]:
         """Futures of ``call(part, cell …)`` for every partition; ``beside`` is one more argument each, the third."""
-        call = call if self.all_threads else partial(_alone, call)
+        work = call if self.all_threads else partial(_alone, call)
         futures = []
-        for at, (part, worker) in enumerate(zip(self.parts, self.workers)):
+        for at, part in enumerate(self.parts):
             own = arguments if beside is None else (arguments[0], beside[at], *arguments[1:])
-            where = {} if worker is None else pinned(worker, call)
-            futures.append(self.client.submit(call, part, *own, pure=False, **where))
+            # A name of its own: the scheduler learns how long such tasks take by their names.
+            key = f"{call.__name__}-{uuid4().hex}"
+            futures.append(self.client.submit(work, part, *own, pure=False, key=key))
         return futures
 
     @property
@@ -228,12 +227,6 @@ class Partitions:
         return self.client.submit(_sum_then, then, state, add, *level, pure=False)
 
 
-def pinned(worker: str, call: Any) -> dict[str, Any]:
-    """Where a task is to run, unless that worker is lost; a name of its own keeps its duration apart from others'."""
-    name = getattr(call, "__name__", None) or call.args[0].__name__
-    return {"workers": [worker], "allow_other_workers": True, "key": f"{name}-{uuid4().hex}"}
-
-
 def solve(
     data: Partitions,
     cell: CellModel,
@@ -252,30 +245,38 @@ def solve(
     # Submitted as a task and not scattered: it can be made again when a worker is lost.
     now = client.submit(_same, first, pure=False)
     last: tuple[float, Any] | None = None  # the last sweep's β, and the state before it
+    ahead: tuple[float, Any, list[Any]] | None = None  # shares of the next sweep, begun before its turn
     n_sweeps = 0
 
     def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-        nonlocal now, last, n_sweeps
+        nonlocal now, last, ahead, n_sweeps
         step, before, own = beta * factor, now, []
-        if d <= 2:  # nothing asks for the first mode's memberships again in this sweep
-            shares = data.each(whole_share, cell, step, before)
-        else:
+        if d > 2:
             own = data.each(own_memberships, cell, step, before)
             shares = data.each(share, cell, before, beside=own)
+        elif ahead is not None and ahead[:2] == (step, before):
+            shares = ahead[2]
+        else:  # nothing asks for the first mode's memberships again in this sweep
+            shares = data.each(whole_share, cell, step, before)
         then: Callable[[State, Any], State] = partial(first_steps, cell, step, data.n_first)
         after = data.add_up(shares, Share.plus, size * (len(first.others[0]) if d > 1 else 1), then, before)
         for axis in range(2, d):
             pieces = data.each(onward, cell, after, axis, beside=own)
             then = partial(later_step, cell, step, axis)
             after = data.add_up(pieces, _plus, size * len(first.others[axis - 1]), then, after)
-        loss, information = client.submit(_facts, after, pure=False).result()
+        facts = client.submit(_facts, after, pure=False)
         n_sweeps += 1
-        if n_sweeps % BROUGHT_BACK == 0:
+        comes_back, ahead = n_sweeps % BROUGHT_BACK == 0, None
+        if d <= 2 and not comes_back:  # workers go on while the objective travels; what is too much is dropped
+            ahead = (step, after, data.each(whole_share, cell, step, after))
+        loss, information = facts.result()
+        if comes_back:
             after = client.submit(_same, after.result(), pure=False)
         now, last = after, (step, before)
         return posterior, Objective((loss,), information, (beta,))
 
     solution = fixed_point(sweep, start, schedule or Constant(), tol=tol, max_iter=max_iter, report=report)
+    ahead = None
     if last is None:
         return solution
     # The memberships of the first mode are a function of the state before: made again rather than kept or moved.
