@@ -144,3 +144,23 @@ def test_whole_number_ids_are_found_like_by_a_sort(kind):
     whole = np.arange(info.min, min(info.max, info.min + 400) + 1, dtype=np.dtype(kind).newbyteorder("="))
     assert np.array_equal(distinct(rng.permutation(whole), "ids"), whole)
     assert len(distinct(np.zeros(0, kind), "ids")) == 0
+
+
+@pytest.mark.parametrize("ids", ["i1", "u1", "i8", "u8"])
+@pytest.mark.parametrize("asked", ["i1", "u1", "i8", "u8"])
+def test_whole_numbers_of_all_widths_are_looked_up(ids, asked):
+    mode = Mode("ids", np.array([1, 3, 7, 100], dtype=ids))
+    assert mode.encode(np.array([1, 3, 7, 100, 1], dtype=asked)).tolist() == [0, 1, 2, 3, 0]
+    assert mode.encode(np.array([1, 2, 101, 0], dtype=asked)).tolist() == [0, -1, -1, -1]
+    low = Mode("ids", np.array([-3, -1, 2], dtype="i1"))
+    assert low.encode(np.array([2, 0, 2], dtype=asked)).tolist() == [2, -1, 2]
+
+
+def test_whole_numbers_at_the_ends_of_their_types():
+    large = np.array([2**63 + 5, 2**63 + 7], dtype="u8")
+    assert Mode("ids", large).encode(large).tolist() == [0, 1]
+    small = np.arange(-128, 128).astype("i1")
+    assert Mode("ids", small).encode(np.array([-128, 127], dtype="i1")).tolist() == [0, 255]
+    assert Alphabet.of([1, 2, 5], given=True).encode(np.array([5, 1, 2], dtype="u1")).tolist() == [2, 0, 1]
+    with pytest.raises(GinghamError, match=r"Label .*3.* in row 1 is not in the alphabet"):
+        Alphabet.of([1, 2, 5], given=True).encode(np.array([5, 3, 2]))

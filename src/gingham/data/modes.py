@@ -120,6 +120,8 @@ class Mode:
         """Codes of whole numbers that lie close together: one entry of a table each, no search."""
         table = np.full(high - low + 2, -1, dtype=np.int32)  # the last entry stands for all numbers outside
         table[(self.items - self.items.dtype.type(low)).astype(np.int64)] = np.arange(self.n_items)
+        if high < 2**63 and len(column) and low <= column.min() and column.max() <= high:  # all inside, as in training
+            return table[column.astype(np.int64, copy=False) - low]
         inside = (column >= low) & (column <= high)
         at = np.where(inside, column, low).astype(self.items.dtype) - self.items.dtype.type(low)
         return table[np.where(inside, at.astype(np.int64), high - low + 1)]
@@ -165,8 +167,12 @@ class Alphabet:
 
     def encode(self, labels: Anything) -> Ints:
         labels = np.asarray(labels)
-        at = np.minimum(np.searchsorted(self.values, labels), self.size - 1)
-        wrong = self.values[at] != labels
+        if labels.dtype.kind in "iu" and self.values.dtype.kind in "iu":
+            at = Mode("label", self.values).encode(labels)
+            wrong = at < 0
+        else:
+            at = np.minimum(np.searchsorted(self.values, labels), self.size - 1)
+            wrong = self.values[at] != labels
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             shown = ", ".join(str(v) for v in self.values[:8]) + (", …" if self.size > 8 else "")
@@ -174,7 +180,7 @@ class Alphabet:
                 f"Label {labels[row]!r} in row {row} is not in the alphabet ({shown}). "
                 "Extend alphabet= or correct the row."
             )
-        return at.astype(np.int32)
+        return at.astype(np.int32, copy=False)
 
     def decode(self, codes: Ints) -> Anything:
         return self.values[codes]
