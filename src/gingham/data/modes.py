@@ -119,12 +119,13 @@ class Mode:
     def _look_up(self, column: Ints, low: int, high: int) -> Ints:
         """Codes of whole numbers that lie close together: one entry of a table each, no search."""
         table = np.full(high - low + 2, -1, dtype=np.int32)  # the last entry stands for all numbers outside
-        table[(self.items - self.items.dtype.type(low)).astype(np.int64)] = np.arange(self.n_items)
+        unsigned = f"u{self.items.itemsize}"  # differences of narrow numbers may wrap around
+        table[(self.items - self.items.dtype.type(low)).astype(unsigned)] = np.arange(self.n_items)
         if high < 2**63 and len(column) and low <= column.min() and column.max() <= high:  # all inside, as in training
             return table[column.astype(np.int64, copy=False) - low]
         inside = (column >= low) & (column <= high)
         at = np.where(inside, column, low).astype(self.items.dtype) - self.items.dtype.type(low)
-        return table[np.where(inside, at.astype(np.int64), high - low + 1)]
+        return table[np.where(inside, at.astype(unsigned).astype(np.int64), high - low + 1)]
 
     def decode(self, codes: Ints) -> Anything:
         return self.items[codes]

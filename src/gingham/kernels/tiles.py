@@ -51,13 +51,13 @@ def make_tiles(rows: Rows, n_others: int, row_bytes: int) -> Tiles | None:
     weights = np.empty(0) if rows.weights is None else rows.weights
     if len(others) < LEAST_RUN * (len(runs) - 1):
         return None
-    tile = max(1, TILE_BYTES // row_bytes)
-    n_tiles = -(-n_others // tile)
+    shift = max(1, TILE_BYTES // row_bytes).bit_length() - 1  # a tile has 2^shift items: found without division
+    n_tiles = ((n_others - 1) >> shift) + 1
     cuts = _cuts(rows.indptr, max(1, BLOCK_BYTES // (row_bytes * rows.n_features)))
     blocks = list(pairwise((cuts * rows.n_features).tolist()))
 
     def count(block: tuple[int, int]) -> Ints:
-        counts: Ints = _count(runs, others, *block, tile, n_tiles)
+        counts: Ints = _count(runs, others, *block, shift, n_tiles)
         return counts
 
     counts = np.array(list(over_blocks(count, blocks)))  # (blocks, 2, tiles): segments and tuples
@@ -74,7 +74,7 @@ def make_tiles(rows: Rows, n_others: int, row_bytes: int) -> Tiles | None:
 
     def place(at: int) -> None:
         into = (tiles.slots, tiles.begins, tiles.others, tiles.weights)
-        _place(runs, others, weights, *blocks[at], tile, *begin[at], *into)
+        _place(runs, others, weights, *blocks[at], shift, *begin[at], *into)
 
     for _ in over_blocks(place, range(len(blocks))):
         pass
@@ -90,11 +90,11 @@ def _cuts(indptr: Ints, most_items: int) -> Ints:
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def _ends(others, begin, end, tile, tuples, ends):
+def _ends(others, begin, end, shift, tuples, ends):
     """For the tuples of one slot: how many lie in each tile, and the tile in which each tile's segment ends."""
     tuples[:] = 0
     for e in range(begin, end):
-        tuples[others[e] // tile] += 1
+        tuples[others[e] >> shift] += 1
     least = min(LEAST_SEGMENT, end - begin)
     opened, last, waiting = 0, 0, 0
     for t in range(len(tuples)):
@@ -106,14 +106,14 @@ def _ends(others, begin, end, tile, tuples, ends):
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def _count(runs, others, start, stop, tile, n_tiles):
+def _count(runs, others, start, stop, shift, n_tiles):
     """Segments that end in each tile and their tuples, for the slots start:stop, shape (2, tiles)."""
     counts = np.zeros((2, n_tiles), np.int64)
     tuples, ends = np.empty(n_tiles, np.int64), np.empty(n_tiles, np.int64)
     for slot in range(start, stop):
         if runs[slot] == runs[slot + 1]:
             continue
-        _ends(others, runs[slot], runs[slot + 1], tile, tuples, ends)
+        _ends(others, runs[slot], runs[slot + 1], shift, tuples, ends)
         for t in range(n_tiles):
             counts[0, t] += ends[t] == t
             counts[1, ends[t]] += tuples[t]
@@ -121,7 +121,7 @@ def _count(runs, others, start, stop, tile, n_tiles):
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def _place(runs, others, weights, start, stop, tile, segment, position, slots, begins, to, to_weights):
+def _place(runs, others, weights, start, stop, shift, segment, position, slots, begins, to, to_weights):
     """Write the segments of the slots start:stop; ``segment`` and ``position`` say where each tile's begin.
 
     Equivalent to a stable sort of the tuples by (tile in which their segment ends, slot).
@@ -132,14 +132,14 @@ def _place(runs, others, weights, start, stop, tile, segment, position, slots, b
     for slot in range(start, stop):
         if runs[slot] == runs[slot + 1]:
             continue
-        _ends(others, runs[slot], runs[slot + 1], tile, tuples, ends)
+        _ends(others, runs[slot], runs[slot + 1], shift, tuples, ends)
         for t in range(n_tiles):
             if ends[t] == t:
                 slots[segment[t]] = slot - start
                 begins[segment[t]] = position[t]
                 segment[t] += 1
         for e in range(runs[slot], runs[slot + 1]):
-            t = ends[others[e] // tile]
+            t = ends[others[e] >> shift]
             to[position[t]] = others[e]
             if len(weights):
                 to_weights[position[t]] = weights[e]
