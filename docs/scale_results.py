@@ -66,22 +66,23 @@ def growth(found: dict[str, Any]) -> Iterator[str]:
 
 def cluster(found: dict[str, Any]) -> Iterator[str]:
     names = {"workers_1": "1 worker", "workers_2": "2 workers", "worker_killed": "2 workers, one killed in mid-fit"}
-    rows = [(title, found[key]) for key, title in names.items() if key in found]
-    if not rows:
+    sizes = [key for key in found if key.isdigit()]
+    if not sizes:
         return
     yield (
         f"**Measured** on a local dask cluster, {found['tuples']:,} tuples in 8 Parquet files, 20 sweeps, workers of "
         "one thread; one process with as many threads reads the same files:"
     )
     yield ""
-    yield "| | the fit | one process | ratio | largest difference of a membership |"
-    yield "|---|---|---|---|---|"
-    for title, row in rows:
-        alone = found["single_1" if title == "1 worker" else "single_2"]["seconds"]
-        yield (
-            f"| {title} | {row['seconds']:.1f} s | {alone:.1f} s | {row['over_single']:.2f} | "
-            f"{row['largest_difference']:.0e} |"
-        )
+    yield "| clusters | | the fit | one process | ratio | largest difference of a membership |"
+    yield "|---|---|---|---|---|---|"
+    for size in sizes:
+        for title, row in ((title, found[size][key]) for key, title in names.items() if key in found[size]):
+            alone = found[size]["single_1" if title == "1 worker" else "single_2"]["seconds"]
+            yield (
+                f"| {size} × {size} | {title} | {row['seconds']:.1f} s | {alone:.1f} s | {row['over_single']:.2f} | "
+                f"{row['largest_difference']:.0e} |"
+            )
     yield ""
 
 

@@ -47,6 +47,7 @@ def test_the_same_sums(width: int, weighted: bool, dtype: str) -> None:
     sums = projector(rows, [q], "compiled", dtype, made)
     got = np.concatenate([sums(start, stop) for start, stop in made.blocks])
     assert got.dtype == dtype
+    assert np.array_equal(project(rows, [q], backend="compiled", tiles=made), got)
     expected = project(rows, [q.astype(np.float64)], backend="reference")
     assert np.allclose(got, expected, rtol=1e-5 if dtype == "float32" else 1e-12)
 

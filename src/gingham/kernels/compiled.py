@@ -33,7 +33,7 @@ def prepared(
 ) -> Callable[[int, int, Floats], None]:
     """`project` as a function of (start, stop, out), with the assignments laid out once for all calls.
 
-    With ``tiles`` of these rows, start and stop are two neighbours of its ``cuts``.
+    With ``tiles`` of these rows, start and stop are among its ``cuts``.
     """
     labels = np.empty(0, np.int32) if rows.labels is None else rows.labels
     features = np.empty((0, 1)) if rows.features is None else rows.features

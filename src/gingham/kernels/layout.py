@@ -46,6 +46,7 @@ def project(
     start: int = 0,
     stop: int | None = None,
     backend: str = "auto",
+    tiles: Any = None,
 ) -> Floats:
     """A[x, k, r] = Σ_{tuples e of item x} w_e t_k(y_e) Π_j q_j(r_j | x_j), the product over other modes.
 
@@ -56,6 +57,8 @@ def project(
         Soft assignments of the other modes, in the order of ``rows.others``.
     start, stop : int
         Which items; all by default.
+    tiles : Tiles, optional
+        Of these rows, for the compiled backend.
 
     Returns
     -------
@@ -67,7 +70,7 @@ def project(
     Equivalent to ``np.add.at(zeros, item, w[:, None, None] * t[:, :, None] * product[:, None, :])`` with
     ``product[e] = q_1[others[0, e]] ⊗ q_2[others[1, e]] ⊗ …``. A backend fills the whole of ``out``.
     """
-    return projector(rows, assigns, backend)(start, rows.n_items if stop is None else stop)
+    return projector(rows, assigns, backend, tiles=tiles)(start, rows.n_items if stop is None else stop)
 
 
 def projector(
@@ -80,7 +83,7 @@ def projector(
     dtype : float32 or float64
         Of sums and gathered assignments; that of the assignments by default.
     tiles : Tiles, optional
-        Of these rows, for the compiled backend: ranges are then its blocks.
+        Of these rows, for the compiled backend: ranges are then made of its blocks.
     """
     assigns = tuple(assigns)
     width = prod(q.shape[1] for q in assigns)

@@ -147,17 +147,23 @@ def _place(runs, others, weights, start, stop, shift, segment, position, slots, 
 
 
 def fill_tiles(tiles: Tiles, table: Floats, stride: int, start: int, stop: int, out: Floats) -> None:
-    """`project` of the items start:stop, one block of the tiles, from a padded table."""
-    at = int(np.searchsorted(tiles.cuts, start))
-    segments = slice(tiles.first[at], tiles.first[at + 1])
-    whole = out.shape[2] == stride
-    sums = out if whole else np.empty((*out.shape[:2], stride), out.dtype)
-    _sum(
-        tiles.slots[segments], tiles.begins[segments.start : segments.stop + 1],
-        tiles.others, tiles.weights, table, stride, sums.reshape(-1),
-    )  # fmt: skip
-    if not whole:
-        out[...] = sums[:, :, : out.shape[2]]
+    """`project` of the items start:stop, one or more blocks of the tiles, from a padded table."""
+    first, last = np.searchsorted(tiles.cuts, (start, stop)).tolist()
+
+    def fill(at: int) -> None:
+        segments = slice(tiles.first[at], tiles.first[at + 1])
+        mine = out[tiles.cuts[at] - start : tiles.cuts[at + 1] - start]
+        whole = out.shape[2] == stride
+        sums = mine if whole else np.empty((*mine.shape[:2], stride), out.dtype)
+        _sum(
+            tiles.slots[segments], tiles.begins[segments.start : segments.stop + 1],
+            tiles.others, tiles.weights, table, stride, sums.reshape(-1),
+        )  # fmt: skip
+        if not whole:
+            mine[...] = sums[:, :, : out.shape[2]]
+
+    for _ in over_blocks(fill, range(first, last)):
+        pass
 
 
 @njit(cache=True, nogil=True, boundscheck=False)

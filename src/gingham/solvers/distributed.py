@@ -22,8 +22,8 @@ from scipy.special import xlogy
 from gingham.arrays import Anything, Floats
 from gingham.cells import CellModel
 from gingham.data import Mode, Sample
-from gingham.kernels import project, projector
-from gingham.kernels.threads import one_blas_thread, one_thread, over_blocks
+from gingham.kernels import project
+from gingham.kernels.threads import one_blas_thread, one_thread
 from gingham.posterior import Posterior
 from gingham.problem import Objective
 from gingham.solvers.loop import Report, Solution, fixed_point
@@ -110,12 +110,8 @@ def onward(part: Sample, cell: CellModel, own: tuple[Any, ...], state: State, ax
     if part.n_modes == 1:
         return np.zeros((0, 0))
     assigns = [q for j, q in enumerate((own[0], *state.others)) if j != axis]
-    rows, tiles = part.rows(axis, cell.features), part.tiles(axis, cell.features, _row_bytes(assigns))
-    if tiles is None:
-        flat = project(rows, assigns)
-    else:
-        sums = projector(rows, assigns, tiles=tiles)
-        flat = np.concatenate(list(over_blocks(lambda block: sums(*block), tiles.blocks)))
+    tiles = part.tiles(axis, cell.features, _row_bytes(assigns))
+    flat = project(part.rows(axis, cell.features), assigns, tiles=tiles)
     return flat.reshape(len(flat), -1)
 
 
