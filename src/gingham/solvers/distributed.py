@@ -260,7 +260,7 @@ def solve(
             pieces = data.each(onward, cell, after, axis, beside=own)
             then = partial(later_step, cell, step, axis)
             after = data.add_up(pieces, _plus, size * len(first.others[axis - 1]), then, after)
-        facts = client.submit(_facts, after, pure=False)
+        facts = client.submit(_facts, after, pure=False, priority=1)  # before the next sweep's shares
         n_sweeps += 1
         comes_back, ahead = n_sweeps % BROUGHT_BACK == 0, None
         if d <= 2 and not comes_back:  # workers go on while the objective travels; what is too much is dropped

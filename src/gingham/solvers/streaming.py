@@ -67,7 +67,7 @@ class OutOfCore:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def submit(self, call: Callable[..., Any], *arguments: Any, pure: bool = True, key: str = "") -> Later:
+    def submit(self, call: Callable[..., Any], *arguments: Any, **_scheduling: Any) -> Later:
         return Later(call, arguments)
 
     def gather(self, futures: Sequence[Later]) -> list[Any]:
