@@ -11,7 +11,7 @@ import pytest
 
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
-from gingham.kernels import BACKENDS, Rows, compiled, project, project_cost, project_table, tables
+from gingham.kernels import BACKENDS, Rows, compiled, project, project_cost, project_table, projector, tables
 from gingham.kernels.vectors import sum_rows, sum_rows_reference
 
 N_ITEMS = 23
@@ -194,3 +194,16 @@ def test_tables_are_padded_and_aligned(shape: tuple[int, int], dtype: str, monke
     assert again.ctypes.data == flat.ctypes.data or flat.size == 0  # not copied
     if shape[0] > 1:
         assert tables.padded(table[::2])[0].ctypes.data != flat.ctypes.data  # its rows do not follow one another
+
+
+def test_a_projector_may_write_into_the_same_memory() -> None:
+    rows, assigns = problem(2, True, True, "float64")
+    whole = project(rows, assigns, backend="compiled")
+    fresh, kept = (projector(rows, assigns, "compiled", reuse=reuse) for reuse in (False, True))
+    for start, stop in ((0, 9), (9, 11), (11, 23)):
+        assert np.array_equal(fresh(start, stop), whole[start:stop])
+        assert np.array_equal(kept(start, stop), whole[start:stop])
+    assert np.shares_memory(kept(0, 5), kept(5, 9))
+    first = fresh(0, 5)
+    fresh(5, 9)
+    assert np.array_equal(first, whole[:5])

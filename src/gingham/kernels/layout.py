@@ -7,6 +7,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from math import prod
+from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,7 +75,12 @@ def project(
 
 
 def projector(
-    rows: Rows, assigns: Sequence[Floats], backend: str = "auto", dtype: Any = None, tiles: Any = None
+    rows: Rows,
+    assigns: Sequence[Floats],
+    backend: str = "auto",
+    dtype: Any = None,
+    tiles: Any = None,
+    reuse: bool = False,
 ) -> Callable[[int, int], Floats]:
     """`project` as a function of (start, stop), where one set of assignments serves many ranges of items.
 
@@ -84,6 +90,9 @@ def projector(
         Of sums and gathered assignments; that of the assignments by default.
     tiles : Tiles, optional
         Of these rows, for the compiled backend: ranges are then made of its blocks.
+    reuse : bool
+        Write into the same memory every time: a result lasts until the next call on the same thread. Fresh memory
+        for every range costs as much as filling it where the allocator gives memory back at once.
     """
     assigns = tuple(assigns)
     width = prod(q.shape[1] for q in assigns)
@@ -95,8 +104,15 @@ def projector(
     else:
         fill = partial(module.project, rows, tuple(q.astype(kind, copy=False) for q in assigns))
 
+    kept = local()
+
     def run(start: int, stop: int) -> Floats:
-        out: Floats = np.empty((stop - start, rows.n_features, width), dtype=kind)
+        out: Floats | None = getattr(kept, "room", None)
+        if out is None or len(out) < stop - start:
+            out = np.empty((stop - start, rows.n_features, width), dtype=kind)
+        if reuse:
+            kept.room = out
+        out = out[: stop - start]
         fill(start, stop, out)
         return out
 

@@ -134,7 +134,7 @@ def memberships(
         log_mass = np.log(mass)
     n, m = layouts[0].n_items, len(mass)
     new = aligned((n, m), dtype)
-    projections = [projector(rows, other, backend, dtype, tiles) for rows, other in zip(layouts, others)]
+    projections = [projector(rows, other, backend, dtype, tiles, reuse=True) for rows, other in zip(layouts, others)]
 
     def run(block: tuple[int, int]) -> tuple[Floats, float, list[Floats]]:
         start, stop = block
