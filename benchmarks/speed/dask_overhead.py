@@ -1,9 +1,9 @@
 """fit_distributed on a local dask cluster of one and two workers, one of them killed in mid-fit, against one process.
 
-The same Parquet files, start and number of sweeps for all; a worker has one thread, and is compared with a single
-process of as many threads as there are workers. Both have compiled code loaded: a fit of one sweep goes before. Stages:
-what comes before the first sweep (reading, numbering, sorting) and the sweeps. With 16 clusters a sweep is so short
-that tasks and messages show; with 64 it is mostly work.
+The same Parquet files, start and largest number of sweeps for all; a worker has one thread, and is compared with a
+single process of as many threads as there are workers. Both have compiled code loaded (a fit of one sweep goes before)
+and the shortest of three runs counts. Stages: what comes before the first sweep (reading, numbering, sorting) and the
+sweeps.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ from gingham.solvers.schedule import Constant
 from gingham.starts import from_items
 
 FIGURES = {
-    "seconds over one process, 16 clusters": "16/*/over_single",
-    "64 clusters": "64/*/over_single",
+    "seconds over one process": "16/*/over_single",
     "largest difference of memberships": "*/*/largest_difference",
 }
 CLUSTERS = (16,)
 CASES = ("workers_1", "workers_2", "worker_killed")
-AXES, SWEEPS, PARTS = ["viewer", "movie"], 20, 8
+AXES, SWEEPS, PARTS, REPEATS = ["viewer", "movie"], 20, 8, 3
 MODEL = {"alphabet": range(1, 6), "beta": 0.1}
 
 
@@ -42,6 +41,11 @@ def planted(n: int, seed: int) -> pd.DataFrame:
     stars = rng.integers(1, 6, (8, 8))[viewer % 8, movie % 8]
     stars = np.where(rng.random(n) < 0.3, rng.integers(1, 6, n), stars)
     return pd.DataFrame({"viewer": viewer, "movie": movie, "stars": stars})
+
+
+def fastest(fit, *arguments) -> tuple[dict, list[np.ndarray]]:
+    """The run least disturbed by others on the machine."""
+    return min((fit(*arguments) for _ in range(REPEATS)), key=lambda found: found[0]["seconds"])
 
 
 def single(paths: list[Path], start, threads: int, sweeps: int) -> tuple[dict, list[np.ndarray]]:
@@ -58,7 +62,8 @@ def single(paths: list[Path], start, threads: int, sweeps: int) -> tuple[dict, l
     solver = Projection(Constant(), tol=0.0, max_iter=sweeps)
     solution = solver.solve(problem, from_items(start, whole.modes))
     done = time.perf_counter()
-    row = {"seconds": done - began, "before_s": ready - began, "sweep_s": (done - ready) / sweeps}
+    n_sweeps = solution.n_iter
+    row = {"seconds": done - began, "before_s": ready - began, "sweep_s": (done - ready) / n_sweeps, "sweeps": n_sweeps}
     row["cpu_s"] = time.process_time() - cpu
     return row, list(solution.posterior.assign)
 
@@ -90,7 +95,7 @@ def distributed(paths: list[Path], start, workers: int, kill: bool) -> tuple[dic
         done = time.perf_counter()
         cpu = cpu_seconds() - cpu  # of client, scheduler and workers; a killed worker's are lost
     sweep = float(np.median(np.diff(times)))
-    row = {"seconds": done - began, "before_s": times[0] - began - sweep, "sweep_s": sweep}
+    row = {"seconds": done - began, "before_s": times[0] - began - sweep, "sweep_s": sweep, "sweeps": len(times)}
     row |= {} if kill else {"cpu_s": cpu}
     return row, list(fitted.assign_)
 
@@ -119,12 +124,12 @@ def main() -> None:
             rows = results.setdefault(str(m), {})
             single(paths, start, 1, 1)
             for threads in (1, 2):
-                rows[f"single_{threads}"], truth = single(paths, start, threads, SWEEPS)
+                rows[f"single_{threads}"], truth = fastest(single, paths, start, threads, SWEEPS)
                 print(threads, rows[f"single_{threads}"], flush=True)
             for name, workers in (("workers_1", 1), ("workers_2", 2), ("worker_killed", 2)):
                 if name not in wanted:
                     continue
-                row, found = distributed(paths, start, workers, kill=name == "worker_killed")
+                row, found = fastest(distributed, paths, start, workers, name == "worker_killed")
                 alone = rows[f"single_{workers}"]
                 row["over_single"] = row["seconds"] / alone["seconds"]
                 if "cpu_s" in row:
@@ -133,7 +138,7 @@ def main() -> None:
                 row["largest_difference"] = max(float(np.abs(a - b).max()) for a, b in zip(found, truth))
                 rows[name] = row
                 print(m, name, row, flush=True)
-                settings = {"partitions": PARTS, "sweeps": SWEEPS, "items": [40_000, 8_000]}
+                settings = {"partitions": PARTS, "sweeps": SWEEPS, "repeats": REPEATS, "items": [40_000, 8_000]}
                 write(args, settings, results, ("dask", "distributed", "pandas"))
 
 
