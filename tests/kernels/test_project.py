@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from importlib.util import find_spec
 from itertools import product as cases
 
@@ -207,3 +209,32 @@ def test_a_projector_may_write_into_the_same_memory() -> None:
     first = fresh(0, 5)
     fresh(5, 9)
     assert np.array_equal(first, whole[:5])
+
+
+def test_what_goes_wrong_on_another_thread_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "free_threads", lambda: 3)
+    rows, _ = problem(2, True, False, "float64")
+    begun = threading.Event()
+
+    def run(start: int, stop: int) -> None:
+        if threading.current_thread() is threading.main_thread():
+            begun.wait(10)  # leave some to the others
+        else:
+            begun.set()
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        compiled.in_blocks(run, rows.indptr, 0, N_ITEMS, 2**40)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "SERIAL_WORK", 0)
+    monkeypatch.setattr(compiled, "free_threads", lambda: 2)
+    rows, assigns = problem(2, True, True, "float64", n_tuples=5000)
+    expected = project(rows, assigns, backend="compiled")  # the pool is made
+    child = os.fork()
+    if child == 0:  # pragma: no cover - in the child
+        os._exit(0 if np.array_equal(project(rows, assigns, backend="compiled"), expected) else 1)
+    assert os.waitpid(child, 0)[1] == 0

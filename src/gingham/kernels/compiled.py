@@ -3,11 +3,12 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
 from itertools import pairwise
 from math import prod
-from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -90,12 +91,21 @@ def in_blocks(
         for a, b in blocks:  # each block goes to the first thread that is free
             run(a, b)
 
-    helpers = [Thread(target=take) for _ in range(n_threads - 1)]
-    for helper in helpers:
-        helper.start()
+    helpers = [_pool(n_threads - 1).submit(take) for _ in range(n_threads - 1)]
     take()
     for helper in helpers:
-        helper.join()
+        if not helper.cancel():  # one that has not begun would find nothing left to do
+            helper.result()
+
+
+@cache
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for work: starting one costs as much as summing ten thousand tuples."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="gingham")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of its parent's threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 def balanced(indptr: Ints, start: int, stop: int, n_blocks: int) -> Ints:
