@@ -22,7 +22,7 @@ TILE_BYTES = 2**20  # of gathered rows: about half of a core's own cache
 BLOCK_BYTES = 2**23  # of sums: read and written in order, so they may lie farther away
 LEAST_BLOCKS = 16  # to share out among threads
 LEAST_SEGMENT = 8  # tuples; shorter ones wait for the next tile
-LEAST_RUN = 4  # mean number of tuples of an (item, label) from which tiles pay
+LEAST_RUN = 32  # mean number of tuples of an (item, label) from which tiles pay: short runs are not to be cut
 
 
 class Tiles(NamedTuple):
