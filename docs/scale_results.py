@@ -58,8 +58,8 @@ def growth(found: dict[str, Any]) -> Iterator[str]:
         yield f"Seconds on the clock, {rows[-1]['threads']} threads: " + "; ".join(walls) + "."
     first, last = (1e9 * row["sweep_cpu_s"] / row["tuples"] for row in (min(rows, key=per_tuple), rows[-1]))
     yield (
-        f"Above 1, because memberships outgrow the caches: a tuple takes {first:.0f} ns a sweep while they fit and "
-        f"{last:.0f} ns in the largest sample. Below 1, because small samples are mostly work for items."
+        f"A tuple takes {first:.0f} ns a sweep at least and {last:.0f} ns in the largest sample, whose memberships "
+        "outgrow the caches. Powers are below 1 where small samples are mostly work for items or use one core."
     )
     yield ""
 
