@@ -130,8 +130,9 @@ def test_long_float32_sums_stay_exact() -> None:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_known_runs_change_no_bit(weighted: bool) -> None:
-    rows, assigns = problem(2, True, weighted, "float64")
+@pytest.mark.parametrize("d", [1, 2])
+def test_known_runs_change_no_bit(d: int, weighted: bool) -> None:
+    rows, assigns = problem(d, True, weighted, "float64")
     key = np.repeat(np.arange(rows.n_items), np.diff(rows.indptr)) * rows.n_features + rows.labels
     runs = np.searchsorted(key, np.arange(rows.n_items * rows.n_features + 1))
     known = project(rows._replace(runs=runs), assigns, 1, 20, backend="compiled")

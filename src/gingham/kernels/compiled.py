@@ -53,6 +53,10 @@ def prepared(
                 _pair(rows.indptr, other, labels, features, weights, table, stride, base, a, b, out)
             else:
                 _runs(runs, other, weights, table, stride, base, a, b, out)
+    elif not assigns and runs is not None and rows.weights is None:  # one mode: its tuples are counted already
+        return lambda start, stop, out: np.copyto(
+            out.reshape(-1), np.diff(runs[start * out.shape[1] :][: out.size + 1])
+        )
     else:
         widths = np.array([q.shape[1] for q in assigns], dtype=np.int64)
         offsets = np.cumsum([0, *(q.size for q in assigns)], dtype=np.int64)
