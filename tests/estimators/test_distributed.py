@@ -163,3 +163,17 @@ def test_partitions_are_grouped_by_threads_and_by_size():
     assert groups([5] * 5, 2) == [[0, 1, 2], [3, 4]]
     assert groups([5] * 3, 8) == [[0], [1], [2]]
     assert len(groups([GROUP_TUPLES] * 6, 2)) == 6
+
+
+def test_numbers_are_kept_where_the_loss_needs_them(cluster):
+    frame = table()
+    model = gg.CoClusteringRegressor(n_clusters=3, loss="quadratic", beta=0.3, alphabet=range(1, 6), random_state=0)
+    start = model.set_params(max_iter=1, start="random").fit(frame[["viewer", "movie"]], frame["stars"]).posterior_
+    model.set_params(max_iter=8, tol=0.0)
+    with Client(cluster) as client:
+        found = gg.fit_distributed(
+            model, by_viewer(frame), axes=["viewer", "movie"], label="stars", client=client, start=start
+        )
+    sample = found.sample(frame[["viewer", "movie"]], frame["stars"])
+    expected = Projection(Constant(), tol=0.0, max_iter=8).solve(Problem.grid(sample, start.cells[0], 0.3), start)
+    assert found.objective_.total == pytest.approx(expected.objective.total, rel=1e-10)

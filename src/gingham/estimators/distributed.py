@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from os import PathLike
 from typing import Any
@@ -14,7 +15,7 @@ from sklearn.base import clone
 
 from gingham.arrays import Anything
 from gingham.cells import make_cell
-from gingham.data import Alphabet, Mode, Sample
+from gingham.data import Alphabet, Mode, OneHot, Sample
 from gingham.data.adapt import from_frame, id_columns
 from gingham.data.modes import distinct
 from gingham.errors import GinghamError
@@ -85,6 +86,7 @@ def fit_distributed(
                 weight,
                 modes[1:],
                 alphabet,
+                not isinstance(cell.features, OneHot),
                 *(frames[at] for at in group),
                 *(known[at] for at in group),
             )
@@ -183,9 +185,13 @@ def _encode(
     weight: str | None,
     others: list[Mode],
     alphabet: Alphabet | None,
+    numbers: bool,
     *frames_and_facts: Any,
 ) -> Sample:
-    """One Sample of some frames; their facts follow them, in the same order."""
+    """One Sample of some frames; their facts follow them, in the same order.
+
+    ``numbers`` says whether labels are needed beside their codes.
+    """
 
     def one(frame: Any, fact: dict[str, Any]) -> Sample:
         if fact["n_rows"] == 0:
@@ -194,7 +200,8 @@ def _encode(
             return Sample(modes, (empty,) * len(axes), np.zeros(0), alphabet, None if alphabet is None else empty, None)
         X, y, w = from_frame(frame, axes, label, weight)
         own = Mode(axes[0], fact["items"][0])
-        return Sample.of(id_columns(X).columns, y, w, modes=[own, *others], alphabet=alphabet)
+        sample = Sample.of(id_columns(X).columns, y, w, modes=[own, *others], alphabet=alphabet)
+        return sample if numbers else replace(sample, labels=None)
 
     n = len(frames_and_facts) // 2
     return distributed.joined([one(*pair) for pair in zip(frames_and_facts[:n], frames_and_facts[n:])])

@@ -32,7 +32,7 @@ from gingham.solvers.schedule import Constant, Schedule
 from gingham.structure import Structure
 
 MOST_ADDED, TOGETHER = 8, 2**25  # values that one task adds up, and numbers that they may have together
-BROUGHT_BACK = 10  # sweeps after which the state comes back: a lost worker costs no more of them than that
+BROUGHT_BACK = 25  # sweeps after which the state comes back: a lost worker costs no more of them than that
 
 
 class State(NamedTuple):
@@ -263,7 +263,7 @@ def solve(
         facts = client.submit(_facts, after, pure=False, priority=1)  # before the next sweep's shares
         n_sweeps += 1
         comes_back, ahead = n_sweeps % BROUGHT_BACK == 0, None
-        if d <= 2 and not comes_back:  # workers go on while the objective travels; what is too much is dropped
+        if d <= 2 and not comes_back and n_sweeps < max_iter:  # workers go on while the objective travels
             ahead = (step, after, data.each(whole_share, cell, step, after))
         loss, information = facts.result()
         if comes_back:
