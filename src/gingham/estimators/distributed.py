@@ -23,6 +23,7 @@ from gingham.posterior import Posterior
 from gingham.solvers import distributed
 from gingham.solvers.loop import Callback, Progress
 from gingham.solvers.streaming import OutOfCore
+from gingham.solvers.workers import submit
 from gingham.starts import from_items
 
 GROUP_TUPLES = 20_000_000  # of partitions that are swept as one
@@ -72,14 +73,17 @@ def fit_distributed(
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
         frames, n_groups = _frames(source, axes[0], client)
-        known = [client.submit(_facts, f, tuple(axes), label, weight) for f in frames]
+        out_of_core = isinstance(client, OutOfCore)
+        known = [submit(client, out_of_core, _facts, f, tuple(axes), label, weight) for f in frames]
         facts = client.gather(known)
         modes, items, alphabet = _modes(facts, axes, model)
         cell = make_cell(model.loss, alphabet, getattr(model, "bounds", None))
         groups = _groups([fact["n_rows"] for fact in facts], n_groups)
         items = [np.concatenate([items[at] for at in group]) for group in groups]
         parts = [
-            client.submit(
+            submit(
+                client,
+                out_of_core,
                 _encode,
                 tuple(axes),
                 label,
@@ -92,12 +96,10 @@ def fit_distributed(
             )
             for group in groups
         ]
-        if isinstance(client, OutOfCore):
+        if out_of_core:
             parts = [client.keep(part, cell.features) for part in parts]
         n_tuples = float(sum(fact["n_tuples"] for fact in facts))
-        data = distributed.Partitions(
-            client, parts, items, modes[1:], axes[0], n_tuples, all_threads=isinstance(client, OutOfCore)
-        )
+        data = distributed.Partitions(client, parts, items, modes[1:], axes[0], n_tuples, all_threads=out_of_core)
         if start is None:
             start = _pilot(
                 model, client, frames, axes, label, weight, pilot / max(1.0, sum(f["n_rows"] for f in facts))

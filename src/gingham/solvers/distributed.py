@@ -14,7 +14,6 @@ from dataclasses import replace
 from functools import partial, reduce
 from math import prod
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import numpy as np
 from scipy.special import xlogy
@@ -29,6 +28,7 @@ from gingham.problem import Objective
 from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.projection import coef_by_mode, memberships, settle, to_cells
 from gingham.solvers.schedule import Constant, Schedule
+from gingham.solvers.workers import submit
 from gingham.structure import Structure
 
 MOST_ADDED, TOGETHER = 8, 2**25  # values that one task adds up, and numbers that they may have together
@@ -191,13 +191,10 @@ class Partitions:
 
     def each(self, call: Callable[..., Any], *arguments: Any, beside: Sequence[Any] | None = None) -> list[Any]:
         """Futures of ``call(part, cell …)`` for every partition; ``beside`` is one more argument each, the third."""
-        work = call if self.all_threads else partial(_alone, call)
         futures = []
         for at, part in enumerate(self.parts):
             own = arguments if beside is None else (arguments[0], beside[at], *arguments[1:])
-            # A name of its own: the scheduler learns how long such tasks take by their names.
-            key = f"{call.__name__}-{uuid4().hex}"
-            futures.append(self.client.submit(work, part, *own, pure=False, key=key))
+            futures.append(submit(self.client, self.all_threads, call, part, *own))
         return futures
 
     @property
@@ -300,11 +297,6 @@ def _facts(state: State) -> tuple[float, tuple[float, ...]]:
 
 def _plus(a: Floats, b: Floats) -> Floats:
     return a + b
-
-
-def _alone(call: Callable[..., Any], *arguments: Any) -> Any:
-    with one_thread():
-        return call(*arguments)
 
 
 def _sum(add: Callable[[Any, Any], Any], *values: Any) -> Any:

@@ -1,0 +1,80 @@
+"""What a worker's process changes about itself while it holds a share of a fit: pauses, and what it does with memory.
+
+In a sweep every worker waits for the slowest one, so what stops one of them now and then stops all of them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import sys
+from collections.abc import Callable
+from threading import RLock
+from typing import Any
+from uuid import uuid4
+from weakref import finalize
+
+from gingham.kernels.threads import one_thread
+
+MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # as glibc's mallopt numbers them
+KEPT = 2**25  # bytes: arrays up to this size are made in memory that was used before
+TRIM = "MALLOC_TRIM_THRESHOLD_"  # dask gives it to its workers
+
+_lock = RLock()  # the collector may call from anywhere
+_held: set[int] = set()  # the parts of fits that are in this process, by their id()
+
+
+def submit(client: Any, all_threads: bool, call: Callable[..., Any], *arguments: Any) -> Any:
+    """A future of ``call(…)``, which may use all threads or keeps to one."""
+    # A name of its own: the scheduler learns how long such tasks take by their names.
+    key = f"{call.__name__}-{uuid4().hex}"
+    work = (call,) if all_threads else (alone, call)
+    return client.submit(*work, *arguments, pure=False, key=key)
+
+
+def alone(call: Callable[..., Any], part: Any, *arguments: Any) -> Any:
+    """``call(part, …)`` on one thread, as a worker expects of a task, in a process that stays steady."""
+    hold(part)
+    with one_thread():
+        result = call(part, *arguments)
+    hold(result)
+    return result
+
+
+def hold(part: Any) -> None:
+    """Keep the process steady for as long as ``part`` is in it (if it is a thing that can be watched)."""
+    with _lock:
+        if id(part) in _held:
+            return
+        try:
+            finalize(part, _let_go, id(part)).atexit = False
+        except TypeError:  # tuples and numbers cannot be watched
+            return
+        if not _held:
+            _keep(True)
+        _held.add(id(part))
+
+
+def _let_go(part: int) -> None:
+    with _lock:
+        _held.discard(part)
+        if not _held:
+            _keep(False)
+
+
+def _keep(steady: bool) -> None:
+    """Leave what is there out of garbage collections, and keep freed memory; or as it was before.
+
+    A full collection walks through all that a worker has imported, 0.1 to 0.2 s. A fixed threshold of memory that
+    is given back also fixes the size from which an array has pages of its own, 128 KiB: they are fetched anew for
+    every array, which takes as long as filling it. Left alone, glibc raises both as is done here.
+    """
+    (gc.freeze if steady else gc.unfreeze)()
+    if sys.platform == "linux" and TRIM in os.environ:
+        libc = ctypes.CDLL(None)
+        if hasattr(libc, "mallopt"):
+            libc.mallopt(MMAP_THRESHOLD, KEPT if steady else 2**17)
+            libc.mallopt(TRIM_THRESHOLD, 2 * KEPT if steady else int(os.environ[TRIM]))
+            if not steady:
+                libc.malloc_trim(0)
