@@ -20,7 +20,8 @@ from gingham.estimators.distributed import GROUP_TUPLES, _groups  # noqa: E402
 from gingham.problem import Problem  # noqa: E402
 from gingham.solvers import distributed  # noqa: E402
 from gingham.solvers.projection import Projection  # noqa: E402
-from gingham.solvers.schedule import Constant  # noqa: E402
+from gingham.solvers.schedule import Constant, Down  # noqa: E402
+from gingham.solvers.shares import joined  # noqa: E402
 
 MODEL = gg.CoClusteringRegressor(n_clusters=3, beta=0.3, alphabet=range(1, 6), max_iter=12, tol=1e-9, random_state=0)
 
@@ -92,8 +93,9 @@ def test_dask_frames_and_parquet_start_from_a_pilot(cluster, tmp_path):
         assert model.items_[0].tolist() == sorted(set(frame["viewer"]))
 
 
-@pytest.mark.parametrize("brought_back", [2, 100])
-def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, brought_back, monkeypatch):
+@pytest.mark.parametrize(("few", "brought_back"), [(4, 100), (0, 2)])
+def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, few, brought_back, monkeypatch):
+    monkeypatch.setattr(distributed, "FEW", few)
     monkeypatch.setattr(distributed, "BROUGHT_BACK", brought_back)  # states made again from few sweeps, or from all
     frame = table()
     axes = ["viewer", "movie"]
@@ -148,12 +150,12 @@ def test_partitions_are_joined_in_their_order():
         )
     ]
     empty = Sample((Mode("viewer", np.zeros(0)), others), (np.zeros(0, np.int32),) * 2, np.zeros(0), alphabet)
-    whole = distributed.joined([empty, *parts])
+    whole = joined([empty, *parts])
     assert whole.modes[0].items[whole.codes[0]].tolist() == [4, 2, 4, 9, 7]
     assert others.items[whole.codes[1]].tolist() == ["x", "y", "z", "z", "z"]
     assert whole.labels.tolist() == [1, 2, 1, 2, 2]
     assert whole.weights.tolist() == [1, 2, 1, 1, 3]
-    assert distributed.joined([empty, parts[0]]) is parts[0]
+    assert joined([empty, parts[0]]) is parts[0]
 
 
 def test_partitions_are_grouped_by_threads_and_by_size():
@@ -163,6 +165,36 @@ def test_partitions_are_grouped_by_threads_and_by_size():
     assert groups([5] * 5, 2) == [[0, 1, 2], [3, 4]]
     assert groups([5] * 3, 8) == [[0], [1], [2]]
     assert len(groups([GROUP_TUPLES] * 6, 2)) == 6
+
+
+@pytest.mark.parametrize("few", [0, 4])
+@pytest.mark.parametrize("brought_back", [3, 100])
+@pytest.mark.parametrize(("max_iter", "tol"), [(6, 0.0), (60, 1e-4), (3, 0.0), (1, 0.0)])
+def test_both_ways_follow_one_machine(few, brought_back, max_iter, tol, monkeypatch):
+    monkeypatch.setattr(distributed, "FEW", few)
+    monkeypatch.setattr(distributed, "BROUGHT_BACK", brought_back)
+    frame = table()
+    whole = Sample.of([frame["viewer"], frame["movie"]], frame["stars"], alphabet=Alphabet.of(range(1, 6), given=True))
+    model = gg.CoClusteringRegressor(**{**MODEL.get_params(), "max_iter": 1, "start": "random"})
+    start = model.fit(frame[["viewer", "movie"]], frame["stars"]).posterior_
+    schedule = Down(3.0, n_steps=4)  # shares begun ahead of a change of beta are of no use
+    chosen = [whole.codes[0] % 3 == k for k in range(3)]
+    modes = [Mode("mode0", whole.modes[0].items[k::3]) for k in range(3)]
+    parts = [
+        Sample((mode, whole.modes[1]), (part.codes[0] // 3, part.codes[1]), None, part.alphabet, part.label_codes)
+        for mode, part in zip(modes, map(whole.take, chosen))
+    ]
+    client = gg.OutOfCore()  # computes here what it is asked for, in the order of the questions
+    data = distributed.Partitions(client, parts, [m.items for m in modes], whole.modes[1:], "mode0", whole.n_rows)
+    settings = {"schedule": schedule, "tol": tol, "max_iter": max_iter}
+    found = distributed.solve(data, start.cells[0], 0.3, start, **settings)
+    expected = Projection(**settings).solve(Problem.grid(whole, start.cells[0], 0.3), start)
+    client.close()
+    assert found.n_iter == expected.n_iter
+    assert found.converged == expected.converged
+    np.testing.assert_allclose(found.trace.totals, expected.trace.totals, rtol=1e-10)
+    for a, b in zip(found.posterior.assign, expected.posterior.assign):
+        np.testing.assert_allclose(a, b, atol=1e-8)
 
 
 def test_numbers_are_kept_where_the_loss_needs_them(cluster):

@@ -104,12 +104,13 @@ def _typed(column: Anything) -> Anything:
 
 
 def _series(series: nw.Series[Any], name: str) -> Anything:
-    if series.null_count() > 0:
+    values = series.to_numpy()
+    if values.dtype.kind not in "iub" and series.null_count() > 0:  # with a null, whole numbers become others
         row = int(np.flatnonzero(series.is_null().to_numpy())[0])
         raise GinghamError(
             f"Column {name!r} has a missing id (null or NaN) in row {row}. Drop the row or name the item."
         )
-    return _typed(series.to_numpy())
+    return _typed(values)
 
 
 def from_frame(frame: Any, axes: Sequence[str], label: str, weight: str | None = None) -> tuple[Any, Anything, Any]:

@@ -53,8 +53,12 @@ class Sample:
         names: Sequence[str] | None = None,
         modes: Sequence[Mode] | None = None,
         alphabet: Alphabet | None = None,
+        numbers: bool = True,
     ) -> Sample:
-        """Number the items of each column (or use given modes) and check labels and weights."""
+        """Number the items of each column (or use given modes) and check labels and weights.
+
+        ``numbers`` says whether labels of an alphabet are kept as numbers beside their codes.
+        """
         if modes is None:
             names = names or [f"mode{j}" for j in range(len(columns))]
             modes = [Mode.of(column, name) for column, name in zip(columns, names)]
@@ -74,7 +78,7 @@ class Sample:
                 raise GinghamError(f"X has {n_rows} rows but y has {len(y)}.")
             if alphabet is not None:
                 label_codes = alphabet.encode(y)
-                labels = alphabet.numbers[label_codes]
+                labels = alphabet.numbers[label_codes] if numbers else None
             else:
                 labels = y.astype(np.float64)
         return cls(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.util import find_spec
 from os import PathLike
 from typing import Any
@@ -22,6 +21,7 @@ from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.solvers import distributed
 from gingham.solvers.loop import Callback, Progress
+from gingham.solvers.shares import joined
 from gingham.solvers.streaming import OutOfCore
 from gingham.solvers.workers import submit
 from gingham.starts import from_items
@@ -74,7 +74,8 @@ def fit_distributed(
         warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
         frames, n_groups = _frames(source, axes[0], client)
         out_of_core = isinstance(client, OutOfCore)
-        known = [submit(client, out_of_core, _facts, f, tuple(axes), label, weight) for f in frames]
+        told = model.alphabet is not None
+        known = [submit(client, out_of_core, _facts, f, tuple(axes), label, weight, told) for f in frames]
         facts = client.gather(known)
         modes, items, alphabet = _modes(facts, axes, model)
         cell = make_cell(model.loss, alphabet, getattr(model, "bounds", None))
@@ -148,8 +149,8 @@ def _groups(n_rows: Sequence[int], n_groups: int) -> list[Anything]:
     return [group for group in groups if len(group)]
 
 
-def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None) -> dict[str, Any]:
-    """The distinct ids and labels of a partition, and how many tuples it has."""
+def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None, told: bool) -> dict[str, Any]:
+    """The distinct ids of a partition, and labels where they are not told, and how many tuples it has."""
     if nw.from_native(frame, eager_only=True).shape[0] == 0:
         return {"n_rows": 0, "n_tuples": 0.0, "items": None, "labels": None}
     X, y, w = from_frame(frame, axes, label, weight)
@@ -158,7 +159,7 @@ def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None) ->
         "n_rows": len(y),
         "n_tuples": float(len(y) if w is None else np.sum(w)),
         "items": items,
-        "labels": distinct(np.asarray(y), label)[:1001],
+        "labels": np.asarray(y)[:1].copy() if told else distinct(np.asarray(y), label)[:1001],
     }
 
 
@@ -202,11 +203,10 @@ def _encode(
             return Sample(modes, (empty,) * len(axes), np.zeros(0), alphabet, None if alphabet is None else empty, None)
         X, y, w = from_frame(frame, axes, label, weight)
         own = Mode(axes[0], fact["items"][0])
-        sample = Sample.of(id_columns(X).columns, y, w, modes=[own, *others], alphabet=alphabet)
-        return sample if numbers else replace(sample, labels=None)
+        return Sample.of(id_columns(X).columns, y, w, modes=[own, *others], alphabet=alphabet, numbers=numbers)
 
     n = len(frames_and_facts) // 2
-    return distributed.joined([one(*pair) for pair in zip(frames_and_facts[:n], frames_and_facts[n:])])
+    return joined([one(*pair) for pair in zip(frames_and_facts[:n], frames_and_facts[n:])])
 
 
 def _pilot(
