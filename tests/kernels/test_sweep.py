@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from gingham.errors import GinghamError
-from gingham.kernels import Board, board_cost, make_board, size_cost, sweep
+from gingham.kernels import Board, board_cost, effort_of, group_size, make_board, size_cost, sweep
+from gingham.kernels.moves import SMALL
 
 LABELS = 4
 ABSOLUTE = np.abs(np.subtract.outer(np.arange(LABELS), np.arange(LABELS))).astype(float)
@@ -90,6 +91,35 @@ def test_compiled_and_reference_move_in_lockstep(kind: str, d: int, moving: tupl
             assert beta * board_cost(board) + price * size_cost(board, moving) <= before + 1e-8
 
 
+@pytest.mark.parametrize(("kind", "d", "moving", "whole"), CASES)
+def test_groups_that_look_together_move_in_lockstep(
+    kind: str, d: int, moving: tuple[int, ...], whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the number of threads: the board after every sweep is the same, bit by bit."""
+    from gingham.kernels import compiled
+
+    monkeypatch.setattr(compiled, "SERIAL_WORK", 0)
+    board = random_board(kind, d, moving, whole)
+    twin, on_one_thread, on_three = (copy.deepcopy(board) for _ in range(3))
+    items = np.concatenate([np.arange(board.first_item[j], board.first_item[j + 1]) for j in moving])
+    rng = np.random.default_rng(0)
+    for at_once in (2, 5, 100):
+        order = rng.permutation(items)
+        before = board_cost(board) + size_cost(board, moving)
+        chosen = sweep(board, order, backend="compiled", at_once=at_once)
+        assert np.array_equal(chosen, sweep(twin, order, backend="reference", at_once=at_once))
+        assert np.array_equal(board.labels, twin.labels)
+        assert np.array_equal(board.labels[order], chosen)
+        assert np.isclose(board_cost(board), rebuilt_cost(board))
+        assert board_cost(board) + size_cost(board, moving) <= before + 1e-8
+        for n_threads, some in ((1, on_one_thread), (3, on_three)):
+            with monkeypatch.context() as patch:
+                patch.setattr(compiled, "free_threads", lambda n=n_threads: n)
+                sweep(some, order, backend="compiled", at_once=at_once)
+            for array, other in zip(board, some):
+                assert np.array_equal(array, other)
+
+
 @pytest.mark.parametrize("kind", ["mass", "log"])
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize("by_table", [True, False])
@@ -124,6 +154,9 @@ def test_one_mode_alone_moves_in_lockstep(
             chosen = sweep(board, order, beta, price, backend="compiled")
             assert np.array_equal(chosen, sweep(twin, order, beta, price, backend="reference"))
             assert np.array_equal(chosen, sweep(general, order, beta, price, backend="compiled"))
+            chosen = sweep(board, order[::-1], beta, price, backend="compiled", at_once=4)
+            assert np.array_equal(chosen, sweep(twin, order[::-1], beta, price, backend="reference", at_once=4))
+            assert np.array_equal(chosen, sweep(general, order[::-1], beta, price, backend="compiled", at_once=4))
             for other in (twin, general):
                 assert np.array_equal(board.labels, other.labels)
                 assert np.array_equal(board.sizes, other.sizes)
@@ -170,6 +203,14 @@ def test_last_item_stays_when_emptying_does_not_pay() -> None:
     assert sweep(board, np.array([0, 1]), 1.0, 0.0).tolist() == [0, 1]
     # A price on sizes that outweighs their information empties a cluster.
     assert len(set(sweep(board, np.array([0, 1]), 0.1, 1.0).tolist())) == 1
+
+
+def test_large_boards_are_looked_at_together_whatever_the_machine() -> None:
+    board = random_board("mass", 2, (0, 1), n_rows=60)
+    effort = effort_of(board, np.array([0, 7]))
+    assert effort.tolist() == [3 * (board.indptr[1] - board.indptr[0]), 3 * (board.indptr[8] - board.indptr[7])]
+    assert group_size(effort) == 1
+    assert group_size(np.full(1000, SMALL // 1000 + 1)) == 63  # sixteen groups
 
 
 def test_unknown_names_are_refused() -> None:

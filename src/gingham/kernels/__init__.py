@@ -11,7 +11,7 @@ from gingham.kernels.layout import (
     projector,
     row_blocks,
 )
-from gingham.kernels.moves import Board, board_cost, make_board, size_cost, sweep
+from gingham.kernels.moves import Board, board_cost, effort_of, group_size, make_board, size_cost, sweep
 
 __all__ = [
     "BACKENDS",
@@ -19,6 +19,8 @@ __all__ = [
     "Board",
     "Rows",
     "board_cost",
+    "effort_of",
+    "group_size",
     "make_board",
     "on_device",
     "project",

@@ -15,20 +15,27 @@ from scipy.special import xlogy
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels.logarithm import ln
+from gingham.kernels.looking import Visit
 from gingham.kernels.moves import TABLE, TIE, Board
 
 
-def move_alone(board: Board, order: Ints, beta: float, price: float, chosen: Ints) -> None:
-    """A sweep over the board; the cluster of each visited item is written into ``chosen``."""
+def visit_alone(board: Board, order: Ints, beta: float, price: float) -> Visit:
+    """How the items of a sweep are visited on a board where one mode moves."""
     mode = int(board.mode_of[order[0]]) if len(order) else 0
     first, m = int(board.first_cluster[mode]), int(board.widths[mode])
     fine, coarse = board.fine.reshape(-1, m), board.coarse
     coarse = coarse.reshape(-1, m) if board.kind == "log" else coarse[None, first : first + m]
-    _alone(
-        order, board.indptr, board.weights, board.cells, board.coarse_cells, board.labels,
-        board.sizes[first : first + m], fine, coarse, board.kind == "log",
-        lookup(board, m), beta, price, chosen,
-    )  # fmt: skip
+    known, table = (_phi(fine), _phi(coarse)), lookup(board, m)
+    rise = np.diff(table)  # φ(x + 1) − φ(x)
+
+    def visit(items: Ints, only_look: bool, chosen: Ints) -> None:
+        _alone(
+            items, board.indptr, board.weights, board.cells, board.coarse_cells, board.labels,
+            board.sizes[first : first + m], fine, coarse, *known, board.kind == "log",
+            table, rise, beta, price, only_look, chosen,
+        )  # fmt: skip
+
+    return visit
 
 
 def lookup(board: Board, m: int) -> Floats:
@@ -51,18 +58,16 @@ def x_ln_x(size: int) -> Floats:
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def _alone(
-    order, indptr, weights, cells, coarse_cells, labels, sizes, fine, coarse, coarse_follows, table,
-    beta, price, chosen,
+    order, indptr, weights, cells, coarse_cells, labels, sizes, fine, coarse, fine_known, coarse_known,
+    coarse_follows, table, rise, beta, price, only_look, chosen,
 ):  # fmt: skip
-    """Cost Σ_coarse φ − Σ_fine φ, φ(x) = x ln x; tables (rows, clusters).
+    """Cost Σ_coarse φ − Σ_fine φ, φ(x) = x ln x; tables (rows, clusters), ``known`` their φ.
 
     Equivalent to ``argmin_c beta * (xlogy(coarse, coarse).sum() − xlogy(fine, fine).sum()) + price * sizes_cost``
     with the item's counts moved to cluster c.
     """
     # All is written out: a helper that is given arrays costs more a tuple than what it would do.
     m, looked_up = len(sizes), len(table) > 0
-    fine_known, coarse_known = _phi(fine), _phi(coarse)
-    rise = table[1:] - table[:-1]  # φ(x + 1) − φ(x)
     zero = weights[:0].sum()  # of the weights' own type
     score = np.empty(m)
     for step in range(len(order)):
@@ -121,7 +126,7 @@ def _alone(
             if score[c] < score[best] - TIE:
                 best = c
         chosen[step] = best
-        if best == here:
+        if only_look or best == here:
             continue
         for e in range(indptr[x], indptr[x + 1]):
             _move(fine, fine_known, cells[e], here, best, weights[e])

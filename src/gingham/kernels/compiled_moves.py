@@ -9,32 +9,52 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.compiled_alone import move_alone, x_ln_x
+from gingham.kernels.compiled_alone import visit_alone, x_ln_x
 from gingham.kernels.logarithm import ln
-from gingham.kernels.moves import TABLE, TIE, Board, n_features
+from gingham.kernels.looking import Visit, in_groups
+from gingham.kernels.moves import TABLE, TIE, Board, effort_of, n_features
 
 
-def sweep(board: Board, order: Ints, beta: float, price: float) -> Ints:
+def sweep(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:
     """See `gingham.kernels.moves.sweep`."""
-    chosen = np.empty(len(order), dtype=np.int64)
-    partition = (board.mode_of, board.widths, board.labels, board.sizes, board.first_cluster)
     if len(board.cells):
-        move_alone(board, order, beta, price, chosen)
+        visit = visit_alone(board, order, beta, price)
     elif board.kind in ("mass", "log"):
-        covered, table = lookup(board, order)
+        visit = _visit_entropy(board, order, beta, price)
+    else:
+        visit = _visit_statistics(board, beta, price)
+    return in_groups(visit, order, at_once, board.labels, effort_of(board, order))
+
+
+def _visit_entropy(board: Board, order: Ints, beta: float, price: float) -> Visit:
+    covered, table = lookup(board, order)
+    # Where the tuples of other items find each item's cluster in the tables; follows the moves.
+    fine_at = board.labels * board.fine_stride[board.mode_of]
+    coarse_at = board.labels * board.coarse_stride[board.mode_of] * (board.kind == "log")
+
+    def visit(items: Ints, only_look: bool, chosen: Ints) -> None:
         _entropy(
-            order, board.indptr, board.others, board.weights, board.marks, *partition,
+            items, board.indptr, board.others, board.weights, board.marks,
+            board.mode_of, board.widths, board.labels, board.sizes, board.first_cluster, fine_at, coarse_at,
             board.fine, board.fine_stride, board.mark_stride,
             board.coarse, board.coarse_stride, board.coarse_base, board.kind == "log",
-            table, covered, beta, price, chosen,
+            table, covered, beta, price, only_look, chosen,
         )  # fmt: skip
-    else:
+
+    return visit
+
+
+def _visit_statistics(board: Board, beta: float, price: float) -> Visit:
+    cells, stride = board.fine.reshape(-1, n_features(board)), board.fine_stride // n_features(board)
+
+    def visit(items: Ints, only_look: bool, chosen: Ints) -> None:
         _statistics(
-            order, board.indptr, board.others, board.weights, board.marks, board.features, *partition,
-            board.fine.reshape(-1, n_features(board)), board.fine_stride // n_features(board),
-            board.coef, board.kind == "table", beta, price, chosen,
+            items, board.indptr, board.others, board.weights, board.marks, board.features,
+            board.mode_of, board.widths, board.labels, board.sizes, board.first_cluster,
+            cells, stride, board.coef, board.kind == "table", beta, price, only_look, chosen,
         )  # fmt: skip
-    return chosen
+
+    return visit
 
 
 def lookup(board: Board, order: Ints) -> tuple[bool, Floats]:
@@ -50,7 +70,8 @@ def lookup(board: Board, order: Ints) -> tuple[bool, Floats]:
             largest = max(largest, int(board.coarse.reshape(-1, width).sum(axis=1).max(initial=0)))
     else:
         largest = int(board.fine.sum())
-    return largest < TABLE, x_ln_x(min(1 << (largest + 1).bit_length(), TABLE))
+    # A cluster is scored as if the item's counts came on top of what it has, its own cluster too: twice the bound.
+    return 2 * largest < TABLE, x_ln_x(min(1 << (2 * largest + 1).bit_length(), TABLE))
 
 
 @njit(inline="always")
@@ -63,9 +84,9 @@ def _phi(table, x):
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def _entropy(
-    order, indptr, others, weights, marks, mode_of, widths, labels, sizes, first_cluster,
+    order, indptr, others, weights, marks, mode_of, widths, labels, sizes, first_cluster, fine_at, coarse_at,
     fine, fine_stride, mark_stride, coarse, coarse_stride, coarse_base, coarse_follows,
-    table, covered, beta, price, chosen,
+    table, covered, beta, price, only_look, chosen,
 ):  # fmt: skip
     """Cost Σ_coarse φ − Σ_fine φ, φ(x) = x ln x.
 
@@ -80,11 +101,6 @@ def _entropy(
     own_fine = np.zeros(len(fine), weights.dtype)  # the item's counts, in cluster 0's place
     own_coarse = np.zeros(len(coarse), weights.dtype)
     fine_seen, coarse_seen = np.empty(longest, np.int64), np.empty(longest + 1, np.int64)
-    fine_at, coarse_at = np.empty(len(labels), np.int64), np.zeros(len(labels), np.int64)
-    for x in range(len(labels)):
-        fine_at[x] = labels[x] * fine_stride[mode_of[x]]
-        if coarse_follows:
-            coarse_at[x] = labels[x] * coarse_stride[mode_of[x]]
     score = np.empty(widths.max())
     for step in range(len(order)):
         x = order[step]
@@ -107,21 +123,13 @@ def _entropy(
                 coarse_seen[n_coarse] = g
                 n_coarse += 1
             own_coarse[g] += weights[e]
-        # take out
-        for i in range(n_fine):
-            f = fine_seen[i]
-            left = fine[f + here * stride] - own_fine[f]
-            fine[f + here * stride] = left if left > 1e-9 else 0
-        for i in range(n_coarse):
-            g = coarse_seen[i]
-            left = coarse[g + here * wide] - own_coarse[g]
-            coarse[g + here * wide] = left if left > 1e-9 else 0
-        sizes[first + here] -= 1
-        # score
         score[:m] = 0.0
+        stays = 0.0  # the score of the item's own cluster, whose counts are without the item's
         for i in range(n_coarse):
             g = coarse_seen[i]
             own = own_coarse[g]
+            left = _without(coarse[g + here * wide], own)
+            stays += _phi(table, left + own) - _phi(table, left)
             if covered and coarse_follows and stride == 1 and wide == 1:
                 totals = coarse[g : g + m]
                 raised = table[np.uint64(own) :]
@@ -135,24 +143,30 @@ def _entropy(
         for i in range(n_fine):
             f = fine_seen[i]
             own = own_fine[f]
+            left = _without(fine[f + here * stride], own)
             if covered and stride == 1:
                 cells = fine[f : f + m]
                 shifted = table[np.uint64(own) :]
+                stays -= shifted[np.uint64(left)] - table[np.uint64(left)]
                 for c in range(m):
                     before = np.uint64(cells[c])
                     score[c] -= shifted[before] - table[before]
             elif stride == 1 and len(table) == 0:
                 weights_here = fine[f : f + m]
+                before, after = float(left), float(left) + own
+                stays -= after * ln(after) - before * ln(before)
                 for c in range(m):
                     before = float(weights_here[c])
                     after = before + own
                     score[c] -= after * ln(after) - before * ln(before)
             else:
+                stays -= _phi(table, left + own) - _phi(table, left)
                 for c in range(m):
                     before = fine[f + c * stride]
                     score[c] -= _phi(table, before + own) - _phi(table, before)
+        score[here] = stays
         for c in range(m):
-            size = float(sizes[first + c])
+            size = float(sizes[first + c] - (c == here))
             score[c] = beta * score[c]
             if price != 0.0:
                 score[c] -= price * (_phi(table, size + 1.0) - _phi(table, size))
@@ -160,21 +174,34 @@ def _entropy(
         for c in range(m):
             if score[c] < score[best] - TIE:
                 best = c
-        # put back
+        chosen[step] = best
+        moves = best != here and not only_look
         for i in range(n_fine):
             f = fine_seen[i]
-            fine[f + best * stride] += own_fine[f]
+            if moves:
+                fine[f + here * stride] = _without(fine[f + here * stride], own_fine[f])
+                fine[f + best * stride] += own_fine[f]
             own_fine[f] = zero
         for i in range(n_coarse):
             g = coarse_seen[i]
-            coarse[g + best * wide] += own_coarse[g]
+            if moves:
+                coarse[g + here * wide] = _without(coarse[g + here * wide], own_coarse[g])
+                coarse[g + best * wide] += own_coarse[g]
             own_coarse[g] = zero
-        sizes[first + best] += 1
-        labels[x] = best
-        fine_at[x] = best * stride
-        if coarse_follows:
-            coarse_at[x] = best * wide
-        chosen[step] = best
+        if moves:
+            sizes[first + here] -= 1
+            sizes[first + best] += 1
+            labels[x] = best
+            fine_at[x] = best * stride
+            if coarse_follows:
+                coarse_at[x] = best * wide
+
+
+@njit(inline="always")
+def _without(count, own):
+    """What rounding leaves of nothing is nothing."""
+    left = count - own
+    return left if left > 1e-9 else count - count
 
 
 @njit(cache=True, nogil=True)
@@ -196,7 +223,7 @@ def _envelope(statistics, own, coef, is_table):
 @njit(cache=True, nogil=True, boundscheck=False)
 def _statistics(
     order, indptr, others, weights, marks, features, mode_of, widths, labels, sizes, first_cluster,
-    cells, stride, coef, is_table, beta, price, chosen,
+    cells, stride, coef, is_table, beta, price, only_look, chosen,
 ):  # fmt: skip
     """Cost Σ_cells min_θ ⟨coef(θ), S⟩; statistics ``cells`` (n_cells, K).
 
@@ -210,7 +237,7 @@ def _statistics(
     own = np.zeros(cells.shape)
     known = np.zeros(len(cells), np.bool_)
     seen = np.empty(longest, np.int64)
-    nothing = np.zeros(n_statistics)
+    nothing, left = np.zeros(n_statistics), np.zeros(n_statistics)
     empty = np.zeros(0)
     score = np.empty(widths.max())
     for step in range(len(order)):
@@ -232,26 +259,31 @@ def _statistics(
             else:
                 for k in range(n_statistics):
                     own[cell, k] += weights[e] * features[e, k]
-        for i in range(n_seen):
-            for k in range(n_statistics):
-                cells[seen[i] + here * stride[mode], k] -= own[seen[i], k]
-        sizes[first + here] -= 1
         for c in range(m):
             total = 0.0
             for i in range(n_seen):
                 at = cells[seen[i] + c * stride[mode]]
+                if c == here:
+                    for k in range(n_statistics):
+                        left[k] = at[k] - own[seen[i], k]
+                    at = left
                 total += _envelope(at, own[seen[i]], coef, is_table) - _envelope(at, nothing, coef, is_table)
-            size = float(sizes[first + c])
+            size = float(sizes[first + c] - (c == here))
             score[c] = beta * total - price * (_phi(empty, size + 1.0) - _phi(empty, size))
         best = here
         for c in range(m):
             if score[c] < score[best] - TIE:
                 best = c
+        chosen[step] = best
+        moves = best != here and not only_look
         for i in range(n_seen):
             for k in range(n_statistics):
-                cells[seen[i] + best * stride[mode], k] += own[seen[i], k]
+                if moves:
+                    cells[seen[i] + here * stride[mode], k] -= own[seen[i], k]
+                    cells[seen[i] + best * stride[mode], k] += own[seen[i], k]
                 own[seen[i], k] = 0.0
             known[seen[i]] = False
-        sizes[first + best] += 1
-        labels[x] = best
-        chosen[step] = best
+        if moves:
+            sizes[first + here] -= 1
+            sizes[first + best] += 1
+            labels[x] = best

@@ -8,23 +8,35 @@ from gingham.arrays import Anything, Ints
 from gingham.kernels.moves import TIE, Board, board_cost, size_cost
 
 
-def sweep(board: Board, order: Ints, beta: float, price: float) -> Ints:
+def sweep(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:
     """See `gingham.kernels.moves.sweep`."""
     moving = [int(mode) for mode in np.unique(board.mode_of[order])]
     chosen = np.empty(len(order), dtype=np.int64)
-    for step, x in enumerate(order):
-        here = int(board.labels[x])
-        costs = []
-        for cluster in range(int(board.widths[board.mode_of[x]])):
-            put(board, int(x), cluster)
-            costs.append(beta * board_cost(board) + price * size_cost(board, moving))
-        best = here
-        for cluster, cost in enumerate(costs):
-            if cost < costs[best] - TIE:
-                best = cluster
-        put(board, int(x), best)
-        chosen[step] = best
+    for begin in range(0, len(order), at_once):
+        group = range(begin, min(begin + at_once, len(order)))
+        for step in group:
+            chosen[step] = best_cluster(board, int(order[step]), moving, beta, price)
+        for step in group:
+            x = int(order[step])
+            if chosen[step] != board.labels[x]:
+                chosen[step] = best_cluster(board, x, moving, beta, price)
+                put(board, x, int(chosen[step]))
     return chosen
+
+
+def best_cluster(board: Board, x: int, moving: list[int], beta: float, price: float) -> int:
+    """Where the objective is lowest; the board is left as it was."""
+    here = int(board.labels[x])
+    costs = []
+    for cluster in range(int(board.widths[board.mode_of[x]])):
+        put(board, x, cluster)
+        costs.append(beta * board_cost(board) + price * size_cost(board, moving))
+    put(board, x, here)
+    best = here
+    for cluster, cost in enumerate(costs):
+        if cost < costs[best] - TIE:
+            best = cluster
+    return best
 
 
 def put(board: Board, x: int, cluster: int) -> None:
