@@ -15,6 +15,25 @@ def example(seed=0, n=40, k=3):
     return rng, arrays, rng.integers(0, k, n)
 
 
+def visits(kernel, order, arguments):
+    chosen = np.empty(len(order), np.int64)
+    kernel(order, *arguments, False, chosen)
+    return chosen.tolist()
+
+
+def looks(kernel, order, arguments):
+    """Where each node would go; whoever looks changes nothing, whatever looked before."""
+    before = [np.copy(argument) for argument in arguments]
+    chosen, again = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
+    kernel(order, *arguments, True, chosen)
+    for x in range(len(order)):
+        kernel(order[x : x + 1], *arguments, True, again[x : x + 1])
+    for argument, kept in zip(arguments, before):
+        assert np.array_equal(argument, kept)
+    assert np.array_equal(chosen, again)
+    return chosen.tolist()
+
+
 @pytest.mark.parametrize("complete", [True, False])
 def test_soft_nodes(complete):
     rng, (indptr, others, values), _ = example()
@@ -41,12 +60,13 @@ def test_hard_nodes(complete):
     results = []
     for kernel in (graph, graph_reference):
         labels, sizes = start.copy(), np.bincount(start, minlength=3).astype(float)
-        moves = kernel.hard_nodes(
-            order, indptr, others, slots, values, present, absent, complete, 0.7, 1.0, labels, sizes
-        )
-        results.append((moves, labels.tolist(), sizes.tolist()))
+        arguments = (indptr, others, slots, values, present, absent, complete, 0.7, 1.0, labels, sizes)
+        looked = looks(kernel.hard_nodes, order, arguments)
+        chosen = visits(kernel.hard_nodes, order, arguments)
+        assert labels[order].tolist() == chosen
+        results.append((looked, chosen, sizes.tolist()))
     assert results[0] == results[1]
-    assert results[0][0] > 0
+    assert results[0][1] != start[order].tolist()
 
 
 @pytest.mark.parametrize("complete", [True, False])
@@ -65,14 +85,13 @@ def test_hard_sweep(kind, complete):
         weight = block_sums(indptr, others, values, labels, 3)
         listed = block_sums(indptr, others, np.ones_like(values), labels, 3)
         pairs = np.outer(sizes, sizes) - np.diag(sizes) if complete else listed
-        moves = [
-            kernel.hard_sweep(order, indptr, others, values, complete, kind, 3.0, 1.0, labels, weight, pairs, sizes)
-            for order in orders
-        ]
-        results.append((moves, labels, weight, pairs, sizes))
-    assert results[0][0] == results[1][0]
-    assert results[0][0][0] > 0
-    for compiled, plain in zip(results[0][1:], results[1][1:]):
+        arguments = (indptr, others, values, complete, kind, 3.0, 1.0, labels, weight, pairs, sizes)
+        looked = looks(kernel.hard_sweep, orders[0], arguments)
+        chosen = [visits(kernel.hard_sweep, order, arguments) for order in orders]
+        results.append((looked, chosen, labels, weight, pairs, sizes))
+    assert results[0][:2] == results[1][:2]
+    assert results[0][1][0] != start[orders[0]].tolist()
+    for compiled, plain in zip(results[0][2:], results[1][2:]):
         np.testing.assert_allclose(compiled, plain, atol=1e-9)
 
 
@@ -85,12 +104,11 @@ def test_degree_sweep():
         labels, sizes = start.copy(), np.bincount(start, minlength=3).astype(float)
         weight = block_sums(indptr, others, values, labels, 3)
         shares = np.bincount(labels, degree, minlength=3).astype(float)
-        moves = [
-            kernel.degree_sweep(order, indptr, others, values, degree, 1.0, labels, weight, sizes, shares)
-            for order in orders
-        ]
-        results.append((moves, labels, weight, sizes, shares))
-    assert results[0][0] == results[1][0]
-    assert results[0][0][0] > 0
-    for compiled, plain in zip(results[0][1:], results[1][1:]):
+        arguments = (indptr, others, values, degree, 1.0, labels, weight, sizes, shares)
+        looked = looks(kernel.degree_sweep, orders[0], arguments)
+        chosen = [visits(kernel.degree_sweep, order, arguments) for order in orders]
+        results.append((looked, chosen, labels, weight, sizes, shares))
+    assert results[0][:2] == results[1][:2]
+    assert results[0][1][0] != start[orders[0]].tolist()
+    for compiled, plain in zip(results[0][2:], results[1][2:]):
         np.testing.assert_allclose(compiled, plain, atol=1e-9)

@@ -29,60 +29,67 @@ def soft_nodes(
 
 def hard_nodes(
     order: Ints, indptr: Ints, others: Ints, slots: Ints, values: Floats, present: Floats, absent: Floats,
-    complete: bool, beta: float, price: float, labels: Ints, sizes: Floats,
-) -> int:  # fmt: skip
+    complete: bool, beta: float, price: float, labels: Ints, sizes: Floats, only_look: bool, chosen: Ints,
+) -> None:  # fmt: skip
     """The cheapest cluster for each node at fixed answers."""
-    moves = 0
-    for x in order:
-        current = int(labels[x])
-        sizes[current] -= 1.0
-        cost = absent @ sizes if complete else np.zeros(len(sizes))
+    for step, x in enumerate(order):
+        here = int(labels[x])
+        rest = sizes - np.eye(len(sizes))[here]
+        cost = absent @ rest if complete else np.zeros(len(sizes))
         for e in range(indptr[x], indptr[x + 1]):
             cost = cost + values[e] * present[slots[e]][:, labels[others[e]]]
-        cost = beta * cost - price * (xlogy(sizes + 1.0, sizes + 1.0) - xlogy(sizes, sizes))
+        cost = beta * cost - price * (xlogy(rest + 1.0, rest + 1.0) - xlogy(rest, rest))
         best = int(np.argmin(cost))
-        if cost[best] >= cost[current] - 1e-9:
-            best = current
-        sizes[best] += 1.0
-        labels[x] = best
-        moves += best != current
-    return moves
+        chosen[step] = best if cost[best] < cost[here] - 1e-9 else here
+        if not only_look:
+            labels[x] = chosen[step]
+            sizes[:] = rest + np.eye(len(sizes))[chosen[step]]
 
 
 def hard_sweep(
     order: Ints, indptr: Ints, others: Ints, values: Floats, complete: bool, kind: int, beta: float, price: float,
-    labels: Ints, weight: Floats, pairs: Floats, sizes: Floats,
-) -> int:  # fmt: skip
+    labels: Ints, weight: Floats, pairs: Floats, sizes: Floats, only_look: bool, chosen: Ints,
+) -> None:  # fmt: skip
     """Try every cluster for every node and keep the highest objective, each time from scratch."""
     n, k = len(labels), len(sizes)
     listed, count = _dense(indptr, others, values), _dense(indptr, others, np.ones(len(others)))
     if complete:
         count = 1.0 - np.eye(n)
 
-    def objective() -> float:
+    def tables(labels: Ints) -> tuple[Floats, Floats, Floats]:
         q = np.eye(k)[labels]
-        weight[:], pairs[:], sizes[:] = q.T @ listed @ q, q.T @ count @ q, q.sum(axis=0)
+        return q.T @ listed @ q, q.T @ count @ q, q.sum(axis=0)
+
+    def objective(labels: Ints) -> float:
+        weight, pairs, sizes = tables(labels)
         return float(beta * block_fit(weight, pairs, kind).sum() / 2.0 + price * xlogy(sizes, sizes).sum())
 
-    return _best_moves(order, labels, k, objective)
+    _best_moves(order, labels, k, objective, only_look, chosen)
+    if not only_look:
+        weight[:], pairs[:], sizes[:] = tables(labels)
 
 
 def degree_sweep(
     order: Ints, indptr: Ints, others: Ints, values: Floats, degree: Floats, price: float, labels: Ints,
-    weight: Floats, sizes: Floats, shares: Floats,
-) -> int:  # fmt: skip
+    weight: Floats, sizes: Floats, shares: Floats, only_look: bool, chosen: Ints,
+) -> None:  # fmt: skip
     """The same with the objective of the degree-corrected model."""
     k = len(sizes)
     listed = _dense(indptr, others, values)
 
-    def objective() -> float:
+    def tables(labels: Ints) -> tuple[Floats, Floats, Floats]:
         q = np.eye(k)[labels]
-        weight[:], sizes[:], shares[:] = q.T @ listed @ q, q.sum(axis=0), q.T @ degree
+        return q.T @ listed @ q, q.sum(axis=0), q.T @ degree
+
+    def objective(labels: Ints) -> float:
+        weight, sizes, shares = tables(labels)
         return float(
             xlogy(weight, weight).sum() / 2.0 - xlogy(shares, shares).sum() + price * xlogy(sizes, sizes).sum()
         )
 
-    return _best_moves(order, labels, k, objective)
+    _best_moves(order, labels, k, objective, only_look, chosen)
+    if not only_look:
+        weight[:], sizes[:], shares[:] = tables(labels)
 
 
 def _dense(indptr: Ints, others: Ints, values: Floats) -> Floats:
@@ -92,18 +99,17 @@ def _dense(indptr: Ints, others: Ints, values: Floats) -> Floats:
     return matrix
 
 
-def _best_moves(order: Ints, labels: Ints, k: int, objective: Callable[[], float]) -> int:
-    moves = 0
-    for x in order:
-        current = int(labels[x])
+def _best_moves(
+    order: Ints, labels: Ints, k: int, objective: Callable[[Ints], float], only_look: bool, chosen: Ints
+) -> None:
+    for step, x in enumerate(order):
+        here = int(labels[x])
         totals = np.empty(k)
         for c in range(k):
-            labels[x] = c
-            totals[c] = objective()
+            tried = labels.copy()
+            tried[x] = c
+            totals[c] = objective(tried)
         best = int(np.argmax(totals))
-        if totals[best] <= totals[current] + 1e-9:
-            best = current
-        labels[x] = best
-        moves += best != current
-    objective()  # leaves the tables as they are now
-    return moves
+        chosen[step] = best if totals[best] > totals[here] + 1e-9 else here
+        if not only_look:
+            labels[x] = chosen[step]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +11,9 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
 from gingham.data.graphs import PairSample
+from gingham.kernels import group_size
 from gingham.kernels.graph import block_sums
+from gingham.kernels.looking import Visit, in_groups
 from gingham.solvers.neighbours import Neighbours, Pairs, hard_statistics
 
 
@@ -46,43 +47,51 @@ class HardMoves:
     def improve(self, labels: Ints, k: int, rng: np.random.Generator, n_sweeps: int) -> Ints:
         """Sweep until nothing moves, at most ``n_sweeps`` times; returns new labels."""
         labels = np.array(labels, dtype=np.int64)
-        sweep = self._fixed(labels, k) if self.pairs is None else self._following(self.pairs, labels, k)
+        listed = self.entries if self.pairs is None else self.pairs
+        if listed is None:
+            raise ValueError("moves need pairs or entries")
+        effort = (np.diff(listed.indptr) + k) * k
+        at_once = group_size(effort)
+        following = None if self.pairs is None else self._following(self.pairs, labels, k)
         for _ in range(n_sweeps):
-            if sweep(rng.permutation(len(labels))) == 0:
+            before, order = labels.copy(), rng.permutation(len(labels))
+            visit = following or self._fixed(labels, k)
+            in_groups(visit, order, at_once, labels, effort[order])
+            if np.array_equal(labels, before):
                 break
         return labels
 
-    def _following(self, pairs: Pairs, labels: Ints, k: int) -> Callable[[Ints], int]:
-        """One sweep with answers that follow, as a function of the order; labels and tables move in place."""
+    def _following(self, pairs: Pairs, labels: Ints, k: int) -> Visit:
+        """Visits with answers that follow; labels and tables move in place."""
         weight = block_sums(pairs.indptr, pairs.others, pairs.values, labels, k)
         sizes = np.bincount(labels, minlength=k).astype(np.float64)
         listed = (pairs.indptr, pairs.others, pairs.values)
         if self.kind is None:
             shares = np.bincount(labels, self.degree, minlength=k).astype(np.float64)
-            return lambda order: self.kernel.degree_sweep(
-                order, *listed, self.degree, self.price, labels, weight, sizes, shares
+            tables: tuple[Floats, ...] = (weight, sizes, shares)
+            return lambda items, only_look, chosen: self.kernel.degree_sweep(
+                items, *listed, self.degree, self.price, labels, *tables, only_look, chosen
             )
         count: Floats
         if self.sample.complete:
             count = np.outer(sizes, sizes) - np.diag(sizes)
         else:
             count = block_sums(pairs.indptr, pairs.others, np.ones(len(pairs.others)), labels, k)
-        return lambda order: self.kernel.hard_sweep(
-            order, *listed, self.sample.complete, self.kind, self.beta, self.price, labels, weight, count, sizes
+        rule, tables = (self.sample.complete, self.kind, self.beta, self.price), (weight, count, sizes)
+        return lambda items, only_look, chosen: self.kernel.hard_sweep(
+            items, *listed, *rule, labels, *tables, only_look, chosen
         )
 
-    def _fixed(self, labels: Ints, k: int) -> Callable[[Ints], int]:
-        """One sweep at the best answers of the moment, as a function of the order."""
+    def _fixed(self, labels: Ints, k: int) -> Visit:
+        """Visits at the best answers of the moment."""
         entries = self.entries
         if entries is None:
             raise ValueError("moves need pairs or entries")
-
-        def sweep(order: Ints) -> int:
-            answers = self.cell.answer(hard_statistics(self.sample, self.cell.features, labels, k))
-            present, absent = entries.costs(self.cell.coef(answers))
-            sizes = np.bincount(labels, minlength=k).astype(np.float64)
-            graph = (entries.indptr, entries.others, entries.slots, entries.values)
-            costs = (present, absent, self.sample.complete, self.beta, self.price)
-            return int(self.kernel.hard_nodes(order, *graph, *costs, labels, sizes))
-
-        return sweep
+        answers = self.cell.answer(hard_statistics(self.sample, self.cell.features, labels, k))
+        present, absent = entries.costs(self.cell.coef(answers))
+        sizes = np.bincount(labels, minlength=k).astype(np.float64)
+        graph = (entries.indptr, entries.others, entries.slots, entries.values)
+        costs = (present, absent, self.sample.complete, self.beta, self.price)
+        return lambda items, only_look, chosen: self.kernel.hard_nodes(
+            items, *graph, *costs, labels, sizes, only_look, chosen
+        )

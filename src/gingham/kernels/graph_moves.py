@@ -1,0 +1,268 @@
+"""Hard moves of nodes in numba, with block answers that follow each move or stay.
+
+``chosen`` gets the cluster of each visited node; nothing else changes where nodes ``only_look``.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from gingham.kernels.logarithm import ln
+
+QUADRATIC, BERNOULLI = 0, 1
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def hard_nodes(
+    order, indptr, others, slots, values, present, absent, complete, beta, price, labels, sizes, only_look, chosen
+):
+    """Each node in turn to the cluster of least β cost + price · Δ(n H(sizes)), answers fixed.
+
+    Equivalent to ``graph_reference.hard_nodes``.
+    """
+    n_slots, k = present.shape[0], present.shape[1]
+    if only_look:
+        sizes = sizes.copy()
+    seen = np.zeros((n_slots, k))
+    for step in range(len(order)):
+        x = order[step]
+        current = labels[x]
+        seen[:] = 0.0
+        for e in range(indptr[x], indptr[x + 1]):
+            seen[slots[e], labels[others[e]]] += values[e]
+        sizes[current] -= 1.0
+        best, least, stay = current, np.inf, 0.0
+        for c in range(k):
+            cost = 0.0
+            for s in range(n_slots):
+                for b in range(k):
+                    cost += seen[s, b] * present[s, c, b]
+            if complete:
+                for b in range(k):
+                    cost += sizes[b] * absent[c, b]
+            cost = beta * cost - price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
+            if c == current:
+                stay = cost
+            if cost < least:
+                least, best = cost, c
+        if least >= stay - 1e-9:
+            best = current
+        chosen[step] = best
+        sizes[current if only_look else best] += 1.0
+        if not only_look:
+            labels[x] = best
+
+
+@njit(inline="always", error_model="numpy")
+def _xlogx(x):
+    return x * ln(x) if x > 1e-12 else 0.0
+
+
+@njit(inline="always", error_model="numpy")
+def _fit(m, s, kind):
+    """Minus the least loss of a block with s pairs of total weight m (constants left out); larger is better."""
+    if kind == QUADRATIC:
+        return m * m / s if s >= 1e-9 else 0.0
+    return _xlogx(m) + _xlogx(s - m) - _xlogx(s) if s >= 1e-9 else 0.0
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def hard_sweep(
+    order, indptr, others, values, complete, kind, beta, price, labels, weight, pairs, sizes, only_look, chosen
+):
+    """Each node in turn to the cluster where β Σ_blocks fit + price · Σ_c size ln size is highest.
+
+    Undirected. Answers follow every move, because the fit of a block is that of its best answer.
+    ``weight[a, b]`` and ``pairs[a, b]`` are block sums over ordered pairs (so twice the sums within a
+    block), ``sizes`` the nodes of each cluster; all are updated in place. When ``complete``, every two
+    nodes form a pair, listed or not. Equivalent to ``graph_reference.hard_sweep``.
+
+    ``bare[b, c]`` is what a node without edges would change in block (c, b) by joining c, and ``gain`` begins
+    with its sums over b: a node differs from that only in the clusters it has edges to. Loops over c are the
+    inner ones, along rows, so that they run in vector registers.
+    """
+    k = len(sizes)
+    if only_look:  # other threads look as well
+        weight, pairs, sizes = weight.copy(), pairs.copy(), sizes.copy()
+    fits, bare = np.zeros((k, k)), np.zeros((k, k))
+    for a in range(k):
+        for b in range(k):
+            fits[a, b] = _fit(weight[a, b], pairs[a, b], kind)
+    for c in range(k):
+        for b in range(k):
+            bare[b, c] = _bare(weight, pairs, sizes, fits, c, b, complete, kind)
+    gain, to_weight, to_pairs = np.zeros(k), np.zeros(k), np.zeros(k)
+    touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
+    kept = np.empty((5, k))  # what taking a node out changes, as it was
+    for step in range(len(order)):
+        x = order[step]
+        current = labels[x]
+        n_touched = 0
+        for e in range(indptr[x], indptr[x + 1]):
+            b = labels[others[e]]
+            if not is_touched[b]:
+                is_touched[b] = True
+                touched[n_touched] = b
+                n_touched += 1
+            to_weight[b] += values[e]
+            to_pairs[b] += 1.0
+        for b in range(k):
+            kept[0, b], kept[1, b], kept[2, b] = weight[current, b], pairs[current, b], fits[current, b]
+            kept[3, b], kept[4, b] = bare[current, b], bare[b, current]
+        _transfer(current, -1.0, touched, n_touched, to_weight, to_pairs, complete, weight, pairs, sizes)
+        _refresh(weight, pairs, sizes, fits, bare, current, complete, kind)
+        gain[:] = 0.0
+        for b in range(k):  # from scratch: running sums would drift
+            for c in range(k):
+                gain[c] += bare[b, c]
+        for t in range(n_touched):
+            b = touched[t]
+            own = to_weight[b]
+            more = sizes[b] if complete else to_pairs[b]
+            within = _fit(weight[b, b] + 2.0 * own, pairs[b, b] + 2.0 * more, kind)
+            within = gain[b] + (0.5 * (within - fits[b, b]) - bare[b, b])
+            for c in range(k):
+                gain[c] += _fit(weight[b, c] + own, pairs[b, c] + more, kind) - fits[b, c] - bare[b, c]
+            gain[b] = within
+        for c in range(k):
+            gain[c] = beta * gain[c] + price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
+        best = current
+        for c in range(k):
+            if gain[c] > gain[best]:
+                best = c
+        if gain[best] <= gain[current] + 1e-9:
+            best = current
+        chosen[step] = best
+        if only_look or best == current:
+            for b in range(k):
+                weight[current, b] = weight[b, current] = kept[0, b]
+                pairs[current, b] = pairs[b, current] = kept[1, b]
+                fits[current, b] = fits[b, current] = kept[2, b]
+                bare[current, b] = kept[3, b]
+            for b in range(k):
+                bare[b, current] = kept[4, b]
+            sizes[current] += 1.0
+        else:
+            _transfer(best, 1.0, touched, n_touched, to_weight, to_pairs, complete, weight, pairs, sizes)
+            _refresh(weight, pairs, sizes, fits, bare, best, complete, kind)
+            labels[x] = best
+        for t in range(n_touched):
+            b = touched[t]
+            is_touched[b] = False
+            to_weight[b] = 0.0
+            to_pairs[b] = 0.0
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _transfer(cluster, sign, touched, n_touched, to_weight, to_pairs, complete, weight, pairs, sizes):
+    """Take a node out of a cluster (sign −1) or put it in (+1)."""
+    if sign < 0:
+        sizes[cluster] -= 1.0
+    for t in range(n_touched):
+        b = touched[t]
+        weight[cluster, b] += sign * to_weight[b]
+        weight[b, cluster] += sign * to_weight[b]
+        if not complete:
+            pairs[cluster, b] += sign * to_pairs[b]
+            pairs[b, cluster] += sign * to_pairs[b]
+    if complete:
+        for b in range(len(sizes)):
+            pairs[cluster, b] += sign * sizes[b]
+            pairs[b, cluster] += sign * sizes[b]
+    if sign > 0:
+        sizes[cluster] += 1.0
+
+
+@njit(inline="always", error_model="numpy")
+def _bare(weight, pairs, sizes, fits, c, b, complete, kind):
+    if not complete or sizes[b] == 0.0:
+        return 0.0
+    if b == c:
+        return 0.5 * (_fit(weight[c, c], pairs[c, c] + 2.0 * sizes[c], kind) - fits[c, c])
+    return _fit(weight[c, b], pairs[c, b] + sizes[b], kind) - fits[c, b]
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _refresh(weight, pairs, sizes, fits, bare, cluster, complete, kind):
+    """Renew what depends on one cluster."""
+    for b in range(len(sizes)):
+        fits[cluster, b] = _fit(weight[cluster, b], pairs[cluster, b], kind)
+    for b in range(len(sizes)):
+        fits[b, cluster] = fits[cluster, b]
+    if not complete:
+        return
+    size = sizes[cluster]
+    for b in range(len(sizes)):
+        # Tables are symmetric: both are read along the row.
+        joined = _fit(weight[cluster, b], pairs[cluster, b] + size, kind) - fits[cluster, b]
+        bare[cluster, b] = joined if size != 0.0 else 0.0
+    for b in range(len(sizes)):
+        bare[b, cluster] = _bare(weight, pairs, sizes, fits, cluster, b, complete, kind)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def degree_sweep(order, indptr, others, values, degree, price, labels, weight, sizes, shares, only_look, chosen):
+    """Hard moves that raise ½ Σ_ab W_ab ln W_ab − Σ_a κ_a ln κ_a + price · Σ_c size ln size.
+
+    The likelihood of a block model in which i and j are joined in proportion to degree_i · degree_j
+    (Karrer and Newman 2011), W the block sums over ordered pairs, κ (``shares``) the sums of degrees. Only
+    clusters that a node has edges to change with it. Equivalent to ``graph_reference.degree_sweep``.
+    """
+    k = len(sizes)
+    if only_look:  # other threads look as well
+        weight, sizes, shares = weight.copy(), sizes.copy(), shares.copy()
+    gain, to_weight, touched, kept = np.zeros(k), np.zeros(k), np.empty(k, np.int64), np.empty(k)
+    for step in range(len(order)):
+        x = order[step]
+        current = labels[x]
+        n_touched = 0
+        for e in range(indptr[x], indptr[x + 1]):
+            b = labels[others[e]]
+            if to_weight[b] == 0.0:
+                touched[n_touched] = b
+                n_touched += 1
+            to_weight[b] += values[e]
+        share = shares[current]
+        for t in range(n_touched):
+            kept[t] = weight[current, touched[t]]
+        for t in range(n_touched):
+            b = touched[t]
+            weight[current, b] -= to_weight[b]
+            weight[b, current] -= to_weight[b]
+        sizes[current] -= 1.0
+        shares[current] -= degree[x]
+        for c in range(k):
+            gain[c] = _xlogx(shares[c]) - _xlogx(shares[c] + degree[x])
+            gain[c] += price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
+        for t in range(n_touched):
+            b = touched[t]
+            own = to_weight[b]
+            within = gain[b] + 0.5 * (_xlogx(weight[b, b] + 2.0 * own) - _xlogx(weight[b, b]))
+            for c in range(k):
+                gain[c] += _xlogx(weight[b, c] + own) - _xlogx(weight[b, c])
+            gain[b] = within
+        best = current
+        for c in range(k):
+            if gain[c] > gain[best]:
+                best = c
+        if gain[best] <= gain[current] + 1e-9:
+            best = current
+        chosen[step] = best
+        stays = only_look or best == current
+        for t in range(n_touched):
+            b = touched[t]
+            if stays:
+                weight[current, b] = weight[b, current] = kept[t]
+            else:
+                weight[best, b] += to_weight[b]
+                weight[b, best] += to_weight[b]
+            to_weight[b] = 0.0
+        if stays:
+            sizes[current] += 1.0
+            shares[current] = share
+        else:
+            sizes[best] += 1.0
+            shares[best] += degree[x]
+            labels[x] = best
