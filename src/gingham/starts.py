@@ -16,6 +16,7 @@ from sklearn.utils.extmath import randomized_svd
 from gingham.arrays import Anything, Floats
 from gingham.data import Mode, OneHot, Sample
 from gingham.errors import GinghamError
+from gingham.kernels.threads import one_library_thread
 from gingham.posterior import Posterior, label_features
 from gingham.problem import Problem
 
@@ -43,9 +44,10 @@ def make_start(
             )
         if start == "random":
             return random(problem, n_clusters, rng)
-        if start == "singular":
-            return singular(problem, n_clusters, rng)
-        return informed(problem, n_clusters, rng, rank=RANK if start == "spectral" else 0)
+        with one_library_thread():
+            if start == "singular":
+                return singular(problem, n_clusters, rng)
+            return informed(problem, n_clusters, rng, rank=RANK if start == "spectral" else 0)
     return from_labels(problem, start, n_clusters)
 
 

@@ -20,6 +20,7 @@ from gingham.kernels.profiles import (
     own_scores,
     seed_scores,
 )
+from gingham.kernels.threads import one_library_thread
 from gingham.starts import k_means
 
 COUNT_STARTS = ("merged", "profiles", "spectral", "random")
@@ -264,7 +265,8 @@ def spectral_labels(counts: sparse.csr_array, k: int, rng: np.random.Generator) 
     rank = min(max(1, min(k - 1, 50)) + 1, min(scaled.shape) - 1)
     if rank < 2:
         return rng.integers(0, k, counts.shape[0])
-    left, values, _ = svds(scaled, k=rank, v0=rng.standard_normal(min(scaled.shape)), tol=1e-3)
-    order = np.argsort(-values)[1:]
-    points = left[:, order] * values[order] / np.sqrt(mass[0])[:, None]
-    return np.asarray(k_means(points, mass[0], k, rng))
+    with one_library_thread():
+        left, values, _ = svds(scaled, k=rank, v0=rng.standard_normal(min(scaled.shape)), tol=1e-3)
+        order = np.argsort(-values)[1:]
+        points = left[:, order] * values[order] / np.sqrt(mass[0])[:, None]
+        return np.asarray(k_means(points, mass[0], k, rng))

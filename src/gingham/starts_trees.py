@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 from gingham.arrays import Floats, Ints
 from gingham.data import Sample
 from gingham.errors import GinghamError
+from gingham.kernels.threads import one_library_thread
 from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.starts import k_means, label_responses
@@ -37,7 +38,8 @@ def tree_start(start: Any, problem: Problem, n_clusters: Sequence[int], rng: np.
         if start == "random":
             assign = [near(rng.integers(0, m, mode.n_items), m) for mode, m in zip(tree.modes, n_clusters)]
             return with_tables(problem, frozen_as_singletons(tree, assign))
-        labels = leaf_labels(problem, n_clusters, rng, start)
+        with one_library_thread():
+            labels = leaf_labels(problem, n_clusters, rng, start)
     else:
         labels = [np.asarray(given, dtype=np.int64) for given in start]
     return from_leaf_labels(problem, n_clusters, labels, rng)

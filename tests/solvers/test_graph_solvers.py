@@ -13,6 +13,7 @@ from gingham.data import Alphabet
 from gingham.data.from_graph import from_graph, with_alphabet
 from gingham.datasets import planted_graph
 from gingham.errors import GinghamError
+from gingham.kernels import compiled, moves
 from gingham.problem import Problem
 from gingham.solvers.graph import Damped, NodeWise, Sweep, gradient
 from gingham.solvers.graph_fit import GraphSearch, graph_problem
@@ -120,6 +121,51 @@ def test_the_reference_backend_moves_in_lockstep():
         fast = solver(max_iter=4, seed=3).solve(task, start)
         slow = solver(max_iter=4, seed=3, backend="reference").solve(task, start)
         np.testing.assert_allclose(fast.trace.totals, slow.trace.totals, rtol=1e-9)
+
+
+@pytest.fixture
+def look_together(monkeypatch):
+    """Call with a number of threads: from then on a quarter of the nodes look at once, on that many."""
+
+    def together(n_threads):
+        monkeypatch.setattr(moves, "SMALL", 0)
+        monkeypatch.setattr(moves, "GROUPS", 4)
+        monkeypatch.setattr(compiled, "SERIAL_WORK", 0)
+        monkeypatch.setattr(compiled, "free_threads", lambda: n_threads)
+
+    return together
+
+
+@pytest.mark.parametrize(("loss", "directed", "listed"), CASES)
+def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, listed, look_together):
+    task = problem(loss, directed, listed)
+    start = from_labels(task, [np.random.default_rng(1).integers(0, 4, 30)], [4])
+    results = []
+    for n_threads in (1, 3):
+        look_together(n_threads)
+        results.append(Sweep(seed=3).solve(task, start))
+        totals = results[-1].trace.totals
+        assert np.all(np.diff(totals) <= 1e-8 * np.abs(totals[:-1]))
+    assert np.array_equal(results[0].trace.totals, results[1].trace.totals)
+    assert np.array_equal(results[0].posterior.labels[0], results[1].posterior.labels[0])
+    plain = Sweep(seed=3, backend="reference").solve(task, start)
+    np.testing.assert_allclose(plain.trace.totals, results[0].trace.totals, rtol=1e-9)
+    assert results[0].converged
+    assert moves.group_size(np.ones(30, int)) == 8
+
+
+def test_degree_corrected_nodes_look_together_whatever_the_threads(look_together):
+    graph = planted_graph(300, 4, inside=12, outside=4, seed=0)
+    task = graph_problem(from_graph(graph.adjacency), Quadratic(), 1.0)
+    hard = finder(task, degree_correction=True).moves
+    start = np.random.default_rng(0).integers(0, 4, 300)
+    found = []
+    for n_threads in (1, 3):
+        look_together(n_threads)
+        found.append(hard.improve(start, 4, np.random.default_rng(5), 50))
+    assert np.array_equal(*found)
+    assert np.array_equal(hard.improve(found[0], 4, np.random.default_rng(6), 1), found[0])  # no move is left
+    assert adjusted_rand_score(graph.labels, found[0]) > 0.5
 
 
 def test_the_parallel_update_of_the_paper_swaps_for_ever_where_nodewise_descends():

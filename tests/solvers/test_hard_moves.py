@@ -10,6 +10,7 @@ import pytest
 from gingham.cells import Absolute, Logarithmic, Mass, Quadratic
 from gingham.data import Sample
 from gingham.errors import GinghamError
+from gingham.kernels import moves
 from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.solvers.concave import Concave
@@ -137,6 +138,25 @@ def test_same_seed_same_result() -> None:
     start = random_start(problem, 3, rng)
     first, second = (Sweep(seed=7).solve(problem, start) for _ in range(2))
     assert np.array_equal(first.trace.totals, second.trace.totals)
+
+
+@pytest.mark.parametrize("cell", [Mass(), Logarithmic(FIVE, 0.05), Absolute(FIVE)], ids=lambda c: type(c).__name__)
+def test_items_that_look_together_end_where_no_move_is_left(cell: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    sample = unlabelled(rng, 2, 400, 40) if isinstance(cell, Mass) else random_sample(rng, 2)
+    problem = Problem.grid(sample, cell, 1.0)
+    start = random_start(problem, 3, rng)
+    with monkeypatch.context() as patch:
+        patch.setattr(moves, "SMALL", 0)
+        patch.setattr(moves, "GROUPS", 2)
+        together = Sweep(seed=7).solve(problem, start)
+        plain = Sweep(seed=7, backend="reference").solve(problem, start)
+        assert moves.group_size(np.ones(80, int)) == 40
+    assert never_rises(together)
+    assert np.allclose(together.trace.totals, plain.trace.totals)
+    again = Sweep(seed=8).solve(problem, together.posterior)
+    assert again.n_iter == 1
+    assert np.array_equal(again.posterior.labels[0], together.posterior.labels[0])
 
 
 def test_interrupted_sweeps_keep_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:

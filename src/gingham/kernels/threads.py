@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import numba
@@ -43,14 +44,21 @@ def free_threads() -> int:
     return max(1, crew.n_threads // max(1, crew.busy))
 
 
-@cache
-def _controller() -> ThreadpoolController:
+@lru_cache(maxsize=1)
+def _controller(n_modules: int) -> ThreadpoolController:
+    """Knows the libraries that are loaded when it is made, so each import asks for a new one."""
     return ThreadpoolController()
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Matrix products on the calling thread alone: their sums have one order, and small ones cost no hand-over."""
-    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    limit: AbstractContextManager[Any] = _controller(len(sys.modules)).limit(limits=1, user_api="blas")
+    return limit
+
+
+def one_library_thread() -> AbstractContextManager[Any]:
+    """The same for all that libraries spread out, k-means too: a start must not hang on the number of cores."""
+    limit: AbstractContextManager[Any] = _controller(len(sys.modules)).limit(limits=1)
     return limit
 
 

@@ -14,6 +14,7 @@ from gingham.arrays import Floats, Ints
 from gingham.cells import Logarithmic
 from gingham.data import Moments
 from gingham.data.graphs import PairSample
+from gingham.kernels.threads import one_library_thread
 from gingham.problem import Problem
 from gingham.solvers.graph import graph_backend, hard_moves, pair_sample
 from gingham.solvers.merging import Blocks, Code, DegreeCorrected, ExactBernoulli, TradeOff, merge_greedily
@@ -127,10 +128,11 @@ def spectral_labels(
     sample: PairSample, k: int, rng: np.random.Generator, dimensions: int | None = None, by_degree: bool = False
 ) -> Ints:
     """k-means of nodes on the leading eigenvectors of the weights; see `embedding`."""
-    points = embedding(sample, min(dimensions or k, sample.n_nodes - 2), rng, by_degree)
-    seed = int(rng.integers(2**31 - 1))
-    distinct = len(np.unique(points.round(12), axis=0))
-    fitted = KMeans(min(k, distinct), n_init=1, max_iter=50, random_state=seed).fit(points)
+    with one_library_thread():
+        points = embedding(sample, min(dimensions or k, sample.n_nodes - 2), rng, by_degree)
+        seed = int(rng.integers(2**31 - 1))
+        distinct = len(np.unique(points.round(12), axis=0))
+        fitted = KMeans(min(k, distinct), n_init=1, max_iter=50, random_state=seed).fit(points)
     return fitted.labels_.astype(np.int64)
 
 
