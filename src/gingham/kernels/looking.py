@@ -8,6 +8,7 @@ import numpy as np
 
 from gingham.arrays import Ints
 from gingham.kernels.compiled import in_blocks
+from gingham.kernels.moves import is_restless
 
 BLOCKS_PER_THREAD = 2  # a group is short: more blocks would cost more than they even out
 LOOK_UP = 16  # multiply-adds that take as long as scoring one tuple in one cluster
@@ -24,7 +25,8 @@ def in_groups(visit: Visit, order: Ints, at_once: int, labels: Ints, effort: Int
 
     All of a group look at the board as it is before the group. Those that would move are then visited again, one
     after the other, each with what those before it left. So every move lowers the objective, and the result
-    depends on ``at_once`` but not on the number of threads.
+    depends on ``at_once`` but not on the number of threads. After a group of which many moved, the next does not
+    look together: what it would see is soon out of date, and most of it would be visited twice.
 
     Parameters
     ----------
@@ -38,13 +40,18 @@ def in_groups(visit: Visit, order: Ints, at_once: int, labels: Ints, effort: Int
         visit(order, False, chosen)
         return chosen
     ends = np.concatenate([[0], np.cumsum(effort)])
+    restless = False
     for begin in range(0, len(order), at_once):
         end = min(begin + at_once, len(order))
-        work = int(ends[end] - ends[begin]) * LOOK_UP
-        in_blocks(lambda a, b: visit(order[a:b], True, chosen[a:b]), ends, begin, end, work, BLOCKS_PER_THREAD)
-        going = begin + np.flatnonzero(chosen[begin:end] != labels[order[begin:end]])
-        if len(going):
+        before = labels[order[begin:end]]
+        if restless:
+            visit(order[begin:end], False, chosen[begin:end])
+        else:
+            work = int(ends[end] - ends[begin]) * LOOK_UP
+            in_blocks(lambda a, b: visit(order[a:b], True, chosen[a:b]), ends, begin, end, work, BLOCKS_PER_THREAD)
+            going = begin + np.flatnonzero(chosen[begin:end] != before)
             found = np.empty(len(going), dtype=np.int64)
             visit(order[going], False, found)
             chosen[going] = found
+        restless = is_restless(before, chosen[begin:end])
     return chosen

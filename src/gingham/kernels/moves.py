@@ -14,6 +14,7 @@ from gingham.errors import GinghamError
 
 TABLE = 2**20  # x ln x is looked up for counts below this
 GROUPS, SMALL = 16, 2**21  # groups of items that look together in a sweep, and effort that is not worth it
+RESTLESS = 0.25  # share of a group; looking costs half a visit on two cores, so it pays up to twice this share
 TIE = 1e-9  # a move must gain more than this: rounding must not move items to and fro
 
 
@@ -252,6 +253,11 @@ def group_size(effort: Ints) -> int:
     return 1 if int(effort.sum()) < SMALL else -(-len(effort) // GROUPS)
 
 
+def is_restless(before: Ints, after: Ints) -> bool:
+    """Whether so many of a group moved that the next should not look together."""
+    return int(np.count_nonzero(before != after)) > RESTLESS * len(before)
+
+
 def sweep(
     board: Board, order: Ints, beta: float = 1.0, price: float = 1.0, backend: str = "auto", at_once: int = 1
 ) -> Ints:
@@ -265,7 +271,8 @@ def sweep(
         Numbers of the items to visit (see `Board`), all of moving modes.
     at_once : int
         Items that look at the board together, on all cores; those that would move are then visited again, one
-        after the other. The result does not depend on the number of threads.
+        after the other. A group after a restless one does not look. The result does not depend on the number
+        of threads.
 
     Returns
     -------

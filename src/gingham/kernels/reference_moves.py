@@ -5,22 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from gingham.arrays import Anything, Ints
-from gingham.kernels.moves import TIE, Board, board_cost, size_cost
+from gingham.kernels.moves import TIE, Board, board_cost, is_restless, size_cost
 
 
 def sweep(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:
     """See `gingham.kernels.moves.sweep`."""
     moving = [int(mode) for mode in np.unique(board.mode_of[order])]
     chosen = np.empty(len(order), dtype=np.int64)
+    restless = False
     for begin in range(0, len(order), at_once):
-        group = range(begin, min(begin + at_once, len(order)))
-        for step in group:
-            chosen[step] = best_cluster(board, int(order[step]), moving, beta, price)
-        for step in group:
-            x = int(order[step])
-            if chosen[step] != board.labels[x]:
-                chosen[step] = best_cluster(board, x, moving, beta, price)
-                put(board, x, int(chosen[step]))
+        group = order[begin : begin + at_once]
+        before = board.labels[group]
+        wanted = [-1 if restless else best_cluster(board, int(x), moving, beta, price) for x in group]
+        for x, want in zip(group, wanted):
+            if want != board.labels[x]:
+                put(board, int(x), best_cluster(board, int(x), moving, beta, price))
+        chosen[begin : begin + at_once] = board.labels[group]
+        restless = is_restless(before, board.labels[group])
     return chosen
 
 
