@@ -13,7 +13,7 @@ from gingham.arrays import Anything, Floats, Ints
 from gingham.errors import GinghamError
 
 TABLE = 2**20  # x ln x is looked up for counts below this
-GROUPS, SMALL = 16, 2**21  # groups of items that look together in a sweep, and effort that is not worth it
+GROUPS, SMALL = 16, 2**22  # groups of items that look together in a sweep, and effort that is not worth it
 RESTLESS = 0.25  # share of a group; looking costs half a visit on two cores, so it pays up to twice this share
 TIE = 1e-9  # a move must gain more than this: rounding must not move items to and fro
 
