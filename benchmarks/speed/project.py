@@ -87,7 +87,7 @@ def main() -> None:
                 ours()
                 assert np.allclose(out, expected, rtol=1e-4)
                 took = {"c": np.inf, "one": np.inf, "two": np.inf}
-                for _ in range(4 if args.quick else 12):  # in turn, so that a disturbance hits all alike
+                for _ in range(4 if args.quick else 25):  # in turn, so that a disturbance hits all alike
                     took["c"] = min(took["c"], best_of(in_c, 2))
                     numba.set_num_threads(1)
                     took["one"] = min(took["one"], best_of(ours, 2))

@@ -141,10 +141,22 @@ def test_known_runs_change_no_bit(d: int, weighted: bool) -> None:
 
 def test_blocks_cover_all_rows_evenly() -> None:
     rows, _ = problem(2, True, False, "float64")
-    cuts = compiled.balanced(rows.indptr, 2, 20, 6)
+    cuts = compiled.balanced(rows.indptr, 2, 20, np.linspace(0, 1, 4))
     assert cuts[0] == 2
     assert cuts[-1] == 20
     assert (np.diff(cuts) >= 0).all()
+    third = (rows.indptr[20] - rows.indptr[2]) / 3
+    assert np.abs(np.diff(rows.indptr[cuts]) - third).max() <= np.diff(rows.indptr).max()
+
+
+@pytest.mark.parametrize("n_threads", [2, 3, 16])
+def test_blocks_become_smaller(n_threads: int) -> None:
+    sizes = np.diff(compiled.shares(n_threads, 32))
+    assert sizes.sum() == pytest.approx(1)
+    assert (np.diff(sizes[:-1]) <= 1e-12).all()
+    assert sizes[0] == pytest.approx(1 / (2 * n_threads))
+    assert 0 < sizes[-1] <= 1.5 / (32 * n_threads)
+    assert np.allclose(np.diff(compiled.shares(n_threads, 1)), 1 / n_threads)
 
 
 def test_sum_rows_equals_its_reference() -> None:
