@@ -11,6 +11,7 @@ import ctypes
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import numba
@@ -22,6 +23,7 @@ from common import arguments, best_of, write
 from gingham.kernels import Rows, compiled
 from gingham.kernels.order import grouping
 
+ROUNDS = 40  # of all cases; the shortest time of each counts
 FIGURES = {
     "one thread over C": "cases/*/one_thread_over_c",
     "times faster with two threads": "cases/*/speedup_of_two_threads",
@@ -65,7 +67,8 @@ def main() -> None:
     rows = tuples(n_tuples, *shape, n_labels, args.seed)
     rng = np.random.default_rng(args.seed)
     most = min(2, numba.config.NUMBA_NUM_THREADS)
-    results = []
+    rounds = 4 if args.quick else ROUNDS
+    results, cases = [], []
     with tempfile.TemporaryDirectory() as folder:
         library = build(Path(folder))
         for dtype in ("float32", "float64"):
@@ -75,36 +78,32 @@ def main() -> None:
                 q = rng.random((shape[1], m)).astype(dtype)
                 out = np.zeros((shape[0], n_labels, m), dtype)
                 pointers = [a.ctypes.data for a in (rows.indptr, rows.others, rows.labels, q, out)]
-
-                def in_c(loop=loop, pointers=pointers, m=m):
-                    loop(*pointers, shape[0], n_labels, m)
-
-                def ours(q=q, out=out):
-                    compiled.project(rows, (q,), 0, shape[0], out)
-
+                in_c = partial(loop, *pointers, shape[0], n_labels, m)
+                ours = partial(compiled.project, rows, (q,), 0, shape[0], out)
                 in_c()
                 expected = out.copy()
                 ours()
                 assert np.allclose(out, expected, rtol=1e-4)
-                took = {"c": np.inf, "one": np.inf, "two": np.inf}
-                for _ in range(4 if args.quick else 25):  # in turn, so that a disturbance hits all alike
-                    took["c"] = min(took["c"], best_of(in_c, 2))
-                    numba.set_num_threads(1)
-                    took["one"] = min(took["one"], best_of(ours, 2))
-                    numba.set_num_threads(most)
-                    took["two"] = min(took["two"], best_of(ours, 2))
-                results.append(
-                    {
-                        "dtype": dtype,
-                        "clusters": m,
-                        "c_ms": took["c"] * 1e3,
-                        "one_thread_ms": took["one"] * 1e3,
-                        "two_threads_ms": took["two"] * 1e3 if most == 2 else None,
-                        "one_thread_over_c": took["one"] / took["c"],
-                        "speedup_of_two_threads": took["one"] / took["two"] if most == 2 else None,
-                    }
-                )
-                print(results[-1])
+                cases.append((dtype, m, in_c, ours, {"c": np.inf, "one": np.inf, "two": np.inf}))
+        for _ in range(rounds):  # all in turn, so that a disturbance hits them alike
+            for _, _, in_c, ours, took in cases:
+                took["c"] = min(took["c"], best_of(in_c, 2))
+                for name, threads in (("one", 1), ("two", most)):
+                    numba.set_num_threads(threads)
+                    took[name] = min(took[name], best_of(ours, 2))
+    for dtype, m, _, _, took in cases:
+        results.append(
+            {
+                "dtype": dtype,
+                "clusters": m,
+                "c_ms": took["c"] * 1e3,
+                "one_thread_ms": took["one"] * 1e3,
+                "two_threads_ms": took["two"] * 1e3 if most == 2 else None,
+                "one_thread_over_c": took["one"] / took["c"],
+                "speedup_of_two_threads": took["one"] / took["two"] if most == 2 else None,
+            }
+        )
+        print(results[-1])
     ratios = [r["one_thread_over_c"] for r in results]
     speedups = [r["speedup_of_two_threads"] for r in results if r["speedup_of_two_threads"]]
     summary = {
@@ -114,7 +113,13 @@ def main() -> None:
         "speedup_of_two_threads_worst": min(speedups, default=None),
     }
     print(summary)
-    settings = {"n_tuples": n_tuples, "shape": shape, "n_labels": n_labels, "c_flags": "-O3 -march=native"}
+    settings = {
+        "n_tuples": n_tuples,
+        "shape": shape,
+        "n_labels": n_labels,
+        "c_flags": "-O3 -march=native",
+        "rounds": ROUNDS,
+    }
     write(args, settings, {"summary": summary, "cases": results})
 
 

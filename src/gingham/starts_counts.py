@@ -10,7 +10,7 @@ from scipy.sparse.linalg import svds
 
 from gingham.arrays import Anything, Floats, Ints
 from gingham.errors import GinghamError
-from gingham.kernels.compiled import in_blocks
+from gingham.kernels.blocks import in_blocks
 from gingham.kernels.profiles import (
     all_merge_losses,
     block_sums,

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.compiled import in_blocks
+from gingham.kernels.blocks import in_blocks
 from gingham.kernels.entries import Pairs
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.compiled import in_blocks
+from gingham.kernels.blocks import in_blocks
 from gingham.kernels.logarithm import ln
 
 WORK, LOG_WORK = 8, 32  # multiply-adds that take as long as an addition in a random place, as a logarithm

@@ -9,11 +9,12 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats
-from gingham.kernels.threads import over_blocks
+from gingham.kernels.blocks import spread
+from gingham.kernels.threads import free_threads
 from gingham.kernels.vectors import sum_rows
 
 CACHE_LINE = 64  # bytes
-COPY_BYTES = 2**22  # that one thread copies at a time
+COPY_BYTES = 2**19  # fewer are copied before a second thread has started
 RUN = 256  # tuples added up before their sum joins the total: keeps float32 sums exact to about 1e-6
 
 
@@ -38,13 +39,12 @@ def padded(assign: Floats, dtype: Any = None) -> tuple[Floats, int]:
         return assign.reshape(-1), stride
     table = aligned((n, stride), dtype)
 
-    def copy(start: int) -> None:
-        table[start : start + step, :m] = assign[start : start + step]
-        table[start : start + step, m:] = 0
+    def copy(start: int, stop: int) -> None:
+        table[start:stop, :m] = assign[start:stop]
+        table[start:stop, m:] = 0
 
-    step = max(1, COPY_BYTES // (stride * dtype.itemsize))
-    for _ in over_blocks(copy, range(0, n, step)):
-        pass
+    n_threads = free_threads() if table.nbytes > COPY_BYTES else 1
+    spread(copy, np.linspace(0, n, n_threads + 1).astype(np.int64), n_threads)
     return table.reshape(-1), stride
 
 
