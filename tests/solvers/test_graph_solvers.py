@@ -13,7 +13,7 @@ from gingham.data import Alphabet
 from gingham.data.from_graph import from_graph, with_alphabet
 from gingham.datasets import planted_graph
 from gingham.errors import GinghamError
-from gingham.kernels import compiled, moves
+from gingham.kernels import blocks, moves
 from gingham.problem import Problem
 from gingham.solvers.graph import Damped, NodeWise, Sweep, gradient
 from gingham.solvers.graph_fit import GraphSearch, graph_problem
@@ -130,8 +130,8 @@ def look_together(monkeypatch):
     def together(n_threads):
         monkeypatch.setattr(moves, "SMALL", 0)
         monkeypatch.setattr(moves, "GROUPS", 4)
-        monkeypatch.setattr(compiled, "SERIAL_WORK", 0)
-        monkeypatch.setattr(compiled, "free_threads", lambda: n_threads)
+        monkeypatch.setattr(blocks, "SERIAL_WORK", 0)
+        monkeypatch.setattr(blocks, "free_threads", lambda: n_threads)
 
     return together
 

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from gingham.arrays import Ints
-from gingham.kernels.compiled import in_blocks
+from gingham.kernels.blocks import in_blocks
 from gingham.kernels.moves import is_restless
 
 BLOCKS_PER_THREAD = 2  # a group is short: more blocks would cost more than they even out
