@@ -10,7 +10,7 @@ from gingham.arrays import Ints
 from gingham.kernels.blocks import in_blocks
 from gingham.kernels.moves import is_restless
 
-BLOCKS_PER_THREAD = 2  # a group is short: more blocks would cost more than they even out
+LEAST_PART = 2  # two blocks a thread: a group is short, more would cost more than they even out
 LOOK_UP = 16  # multiply-adds that take as long as scoring one tuple in one cluster
 
 
@@ -48,7 +48,7 @@ def in_groups(visit: Visit, order: Ints, at_once: int, labels: Ints, effort: Int
             visit(order[begin:end], False, chosen[begin:end])
         else:
             work = int(ends[end] - ends[begin]) * LOOK_UP
-            in_blocks(lambda a, b: visit(order[a:b], True, chosen[a:b]), ends, begin, end, work, BLOCKS_PER_THREAD)
+            in_blocks(lambda a, b: visit(order[a:b], True, chosen[a:b]), ends, begin, end, work, LEAST_PART)
             going = begin + np.flatnonzero(chosen[begin:end] != before)
             found = np.empty(len(going), dtype=np.int64)
             visit(order[going], False, found)
