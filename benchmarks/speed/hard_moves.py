@@ -34,7 +34,7 @@ FIGURES = {
     "objective, looking together over one by one": "*/groups/*/ratio",
 }
 DOCUMENTS = ("webace", "reuters21578", "20newsgroups")
-REPEATS, SWEEP_REPEATS = 3, 15
+REPEATS, SWEEP_REPEATS = 3, 60
 
 
 def documents(args, name):
@@ -152,26 +152,29 @@ def enron(args):
 
 
 def on_threads(functions, threads, repeats, timed):
-    """Shortest seconds of each number of threads, in turn, and whether they give the same bits."""
-    results = {}
-    for name, function in functions.items():
-        seconds = {n: [] for n in threads}
+    """Shortest seconds of each number of threads, in rounds over all functions, and whether they give the same bits."""
+    seconds = {name: {n: [] for n in threads} for name in functions}
+    found = {name: {} for name in functions}
+    for function in functions.values():
         function()  # compiles, and warms the caches
-        found = {}
-        for _ in range(repeats):
+    for _ in range(repeats):
+        for name, function in functions.items():
             for n in threads:
                 numba.set_num_threads(n)
                 began = time.perf_counter()
                 result = function()
                 took = time.perf_counter() - began
-                took, found[n] = result if timed else (took, result)
-                seconds[n].append(took)
-        one, most = threads[0], threads[-1]
+                took, found[name][n] = result if timed else (took, result)
+                seconds[name][n].append(took)
+    one, most = threads[0], threads[-1]
+    results = {}
+    for name in functions:
+        shortest = {n: min(seconds[name][n]) for n in threads}
         results[name] = {
-            "seconds_one_thread": min(seconds[one]),
-            "seconds_all_threads": min(seconds[most]),
-            "times_faster": min(seconds[one]) / min(seconds[most]),
-            "same_bits": all(np.array_equal(a, b) for n in threads for a, b in zip(found[one], found[n])),
+            "seconds_one_thread": shortest[one],
+            "seconds_all_threads": shortest[most],
+            "times_faster": shortest[one] / shortest[most],
+            "same_bits": all(np.array_equal(a, b) for n in threads for a, b in zip(found[name][one], found[name][n])),
         }
         print(name, results[name], flush=True)
     return results
