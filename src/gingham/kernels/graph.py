@@ -15,7 +15,7 @@ from numba import njit
 from scipy.special import xlogy
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.graph_moves import BERNOULLI, QUADRATIC, degree_sweep, hard_nodes, hard_sweep
+from gingham.kernels.graph_moves import BERNOULLI, QUADRATIC, cost_in, degree_sweep, hard_nodes, hard_sweep
 
 __all__ = [
     "BERNOULLI",
@@ -38,7 +38,7 @@ def soft_nodes(order, indptr, others, slots, values, present, absent, complete, 
     """
     n_slots, k = present.shape[0], present.shape[1]
     seen = np.zeros((n_slots, k))
-    score = np.zeros(k)
+    score, rest = np.zeros(k), np.zeros(k)
     for x in order:
         seen[:] = 0.0
         for e in range(indptr[x], indptr[x + 1]):
@@ -47,15 +47,11 @@ def soft_nodes(order, indptr, others, slots, values, present, absent, complete, 
             v = values[e]
             for b in range(k):
                 row[b] += v * q[b]
+        for b in range(k):
+            rest[b] = mass[b] - assign[x, b]
         top = -np.inf
         for c in range(k):
-            cost = 0.0
-            for s in range(n_slots):
-                for b in range(k):
-                    cost += seen[s, b] * present[s, c, b]
-            if complete:
-                for b in range(k):
-                    cost += (mass[b] - assign[x, b]) * absent[c, b]
+            cost = cost_in(c, seen, present, rest, absent, complete)
             score[c] = math.log(mass[c]) - beta * cost if mass[c] > 0.0 else -np.inf
             top = max(top, score[c])
         total = 0.0

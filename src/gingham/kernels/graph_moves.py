@@ -35,14 +35,9 @@ def hard_nodes(
         sizes[current] -= 1.0
         best, least, stay = current, np.inf, 0.0
         for c in range(k):
-            cost = 0.0
-            for s in range(n_slots):
-                for b in range(k):
-                    cost += seen[s, b] * present[s, c, b]
-            if complete:
-                for b in range(k):
-                    cost += sizes[b] * absent[c, b]
-            cost = beta * cost - price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
+            cost = beta * cost_in(c, seen, present, sizes, absent, complete) - price * (
+                _xlogx(sizes[c] + 1.0) - _xlogx(sizes[c])
+            )
             if c == current:
                 stay = cost
             if cost < least:
@@ -53,6 +48,29 @@ def hard_nodes(
         sizes[current if only_look else best] += 1.0
         if not only_look:
             labels[x] = best
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def cost_in(c, seen, present, rest, absent, complete):
+    """What a node costs in cluster c: its pairs, by slot and cluster of the other node, and those it does not have."""
+    cost = 0.0
+    for s in range(seen.shape[0]):
+        for b in range(seen.shape[1]):
+            cost += seen[s, b] * present[s, c, b]
+    if complete:
+        for b in range(seen.shape[1]):
+            cost += rest[b] * absent[c, b]
+    return cost
+
+
+@njit(inline="always")
+def _highest(gain, current):
+    """The cluster of the highest gain, the lowest of equals; the current one unless that is lower by more than 1e-9."""
+    best = current
+    for c in range(len(gain)):
+        if gain[c] > gain[best]:
+            best = c
+    return best if gain[best] > gain[current] + 1e-9 else current
 
 
 @njit(inline="always", error_model="numpy")
@@ -128,13 +146,7 @@ def hard_sweep(
             gain[b] = within
         for c in range(k):
             gain[c] = beta * gain[c] + price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
-        best = current
-        for c in range(k):
-            if gain[c] > gain[best]:
-                best = c
-        if gain[best] <= gain[current] + 1e-9:
-            best = current
-        chosen[step] = best
+        best = chosen[step] = _highest(gain, current)
         if only_look or best == current:
             for b in range(k):
                 weight[current, b] = weight[b, current] = kept[0, b]
@@ -213,14 +225,16 @@ def degree_sweep(order, indptr, others, values, degree, price, labels, weight, s
     k = len(sizes)
     if only_look:  # other threads look as well
         weight, sizes, shares = weight.copy(), sizes.copy(), shares.copy()
-    gain, to_weight, touched, kept = np.zeros(k), np.zeros(k), np.empty(k, np.int64), np.empty(k)
+    gain, to_weight, kept = np.zeros(k), np.zeros(k), np.empty(k)
+    touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
     for step in range(len(order)):
         x = order[step]
         current = labels[x]
         n_touched = 0
         for e in range(indptr[x], indptr[x + 1]):
             b = labels[others[e]]
-            if to_weight[b] == 0.0:
+            if not is_touched[b]:  # a pair of weight 0 is a pair
+                is_touched[b] = True
                 touched[n_touched] = b
                 n_touched += 1
             to_weight[b] += values[e]
@@ -243,13 +257,7 @@ def degree_sweep(order, indptr, others, values, degree, price, labels, weight, s
             for c in range(k):
                 gain[c] += _xlogx(weight[b, c] + own) - _xlogx(weight[b, c])
             gain[b] = within
-        best = current
-        for c in range(k):
-            if gain[c] > gain[best]:
-                best = c
-        if gain[best] <= gain[current] + 1e-9:
-            best = current
-        chosen[step] = best
+        best = chosen[step] = _highest(gain, current)
         stays = only_look or best == current
         for t in range(n_touched):
             b = touched[t]
@@ -258,6 +266,7 @@ def degree_sweep(order, indptr, others, values, degree, price, labels, weight, s
             else:
                 weight[best, b] += to_weight[b]
                 weight[b, best] += to_weight[b]
+            is_touched[b] = False
             to_weight[b] = 0.0
         if stays:
             sizes[current] += 1.0
