@@ -49,7 +49,7 @@ def noise(t: Table, seed: int) -> dict:
             y = t.y[rows].copy()
             flipped = len(train) + order[: round(k * step * len(test))]
             y[flipped] = 1 - y[flipped]
-            noisy = replace(both, label_codes=alphabet.encode(y), labels=y.astype(float), _layouts={})
+            noisy = replace(both, label_codes=alphabet.encode(y), labels=y.astype(float))
             logs = log_density(infer(model.beliefs_, noisy, Variational(max_iter=30)).posterior, noisy)
             found["share"].append(k * step)
             found["train and test"].append(np.exp(-logs.mean()))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -53,6 +52,8 @@ class Posterior:
     cells: tuple[CellModel, ...]
     assign: tuple[Floats, ...]
     answers: tuple[Anything, ...]
+    # Sums over the assignments, once known. Not an argument: `replace` begins with none, for others have other sums.
+    _sums: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False)
 
     # facts about the assignments
 
@@ -61,18 +62,33 @@ class Posterior:
         """m_i, the clusters provided for each mode."""
         return tuple(q.shape[1] for q in self.assign)
 
-    @cached_property
+    @property
     def mass(self) -> tuple[Floats, ...]:
         """qbar_i(c) = mean_x q_i(c|x)."""
-        return tuple(q.mean(axis=0, dtype=np.float64) for q in self.assign)
+        if "mass" not in self._sums:
+            self._sums["mass"] = tuple(q.mean(axis=0, dtype=np.float64) for q in self.assign)
+        return self._sums["mass"]
 
-    @cached_property
+    @property
     def information(self) -> tuple[float, ...]:
         """Ī_i = (1/n_i) Σ_x Σ_c q ln(q/qbar), nats, uniform over items (P0 §3.2)."""
-        return tuple(
-            max(0.0, float(xlogy(q, q).sum(dtype=np.float64) / len(q) - xlogy(m, m).sum()))
-            for q, m in zip(self.assign, self.mass)
-        )
+        if "information" not in self._sums:
+            self._sums["information"] = tuple(
+                max(0.0, float(xlogy(q, q).sum(dtype=np.float64) / len(q) - xlogy(m, m).sum()))
+                for q, m in zip(self.assign, self.mass)
+            )
+        return self._sums["information"]
+
+    @property
+    def known_sums(self) -> dict[str, tuple[Any, ...]]:
+        """Those of ``mass`` and ``information`` that are known: a solver's own differ in the last bit."""
+        return dict(self._sums)
+
+    def with_sums(self, sums: Mapping[str, tuple[Any, ...]]) -> Posterior:
+        """The same posterior, whose ``mass`` and ``information`` (those that are given) need not be summed again."""
+        same = replace(self)
+        same._sums.update(sums)
+        return same
 
     def moved(
         self, mode: int, assign: Floats, mass: Floats, neg_entropy: float, answers: tuple[Anything, ...]
@@ -81,9 +97,7 @@ class Posterior:
         swap = lambda values, new: (*values[:mode], new, *values[mode + 1 :])  # noqa: E731
         after = replace(self, assign=swap(self.assign, assign), answers=answers)
         information = max(0.0, float(neg_entropy - xlogy(mass, mass).sum()))
-        after.__dict__["mass"] = swap(self.mass, mass)
-        after.__dict__["information"] = swap(self.information, information)
-        return after
+        return after.with_sums({"mass": swap(self.mass, mass), "information": swap(self.information, information)})
 
     @property
     def effective_clusters(self) -> tuple[float, ...]:

@@ -94,7 +94,7 @@ class TreePosterior(Posterior):
             modes = tuple(Mode(f"root {root}", np.arange(len(messages[root]))) for root in self.structure.roots)
         assign = tuple(messages[root] for root in self.structure.roots)
         grid = Posterior(Structure.grid(modes), self.cells, assign, self.answers)
-        return grid, replace(sample, modes=modes, codes=layout.top, _layouts={})
+        return grid, replace(sample, modes=modes, codes=layout.top)
 
     def statistics(
         self,

@@ -98,7 +98,7 @@ def test_numeric_labels_are_covered_through_the_roots():
     posterior = small_tree(Quadratic(bounds=(0.0, 2.0)))
     posterior = replace(posterior, answers=(posterior.answers[0] * 1.0,))
     sample = some_sample(posterior)
-    numeric = replace(sample, alphabet=None, label_codes=None, _layouts={})
+    numeric = replace(sample, alphabet=None, label_codes=None)
     certificate = certify(posterior, numeric)
     assert certificate.empirical == pytest.approx(posterior.gibbs_loss(numeric), rel=1e-3)
     assert certificate.empirical < certificate.value

@@ -44,7 +44,7 @@ def test_an_item_without_tuples_goes_by_weighted_masses_and_its_properties():
     problem, posterior = some_problem()
     n = own_tuples(problem, 1)
     genres = problem.samples[1]
-    weighted = replace(genres, weights=(n / (n + 10))[genres.codes[0]], _layouts={})
+    weighted = replace(genres, weights=(n / (n + 10))[genres.codes[0]])
     p = posterior.refit(weighted, 1).answers[1]  # (3 clusters, 3 genres, 2)
     has = genres.label_codes.reshape(10, 3)[8]
     cost = -np.log(p[:, np.arange(3), has]).sum(axis=1)

@@ -201,7 +201,7 @@ def test_weight_two_is_the_entry_twice():
     twice = sample.take(np.concatenate([np.arange(sample.n_rows), [0, 3]]))
     weights = np.ones(sample.n_rows)
     weights[[0, 3]] = 2
-    weighted = replace(sample, weights=weights, _layouts={})
+    weighted = replace(sample, weights=weights)
     start = start_of(problem, rng)
     for approximation in APPROXIMATIONS:
         found = [
@@ -228,7 +228,7 @@ def test_far_labels_do_not_underflow():
     sample = problem.samples[0]
     labels = sample.labels.copy()
     labels[0] = 1e4  # its density underflows in every cell
-    far = replace(sample, labels=labels, _layouts={})
+    far = replace(sample, labels=labels)
     q = Variational(max_iter=3).solve(replace(problem, samples=(far,)), start_of(problem, rng))
     assert np.isfinite(q.objective.total)
     assert q.posterior.counts[0].sum() == pytest.approx(30)

@@ -174,6 +174,4 @@ def _paired(sample: Sample, codes: Any, n_codes: int) -> Sample:
         raise RefusedCertificate("A reference predictor needs labels on an alphabet.")
     pairs = sample.label_codes.astype(np.int64) * n_codes + codes
     letters = Alphabet(np.arange(sample.alphabet.size * n_codes), given=True)
-    return replace(
-        sample, labels=pairs.astype(np.float64), label_codes=pairs.astype(np.int32), alphabet=letters, _layouts={}
-    )
+    return replace(sample, labels=pairs.astype(np.float64), label_codes=pairs.astype(np.int32), alphabet=letters)

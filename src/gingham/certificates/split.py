@@ -252,9 +252,7 @@ def _paired(sample: Sample, guesses: Anything, table: Floats) -> tuple[Sample, F
         raise GinghamError("The tuples need labels on an alphabet.")
     pairs = sample.label_codes.astype(np.int64) * answers + guesses
     letters = Alphabet(np.arange(size * answers), given=True)
-    labelled = replace(
-        sample, labels=pairs.astype(np.float64), label_codes=pairs.astype(np.int32), alphabet=letters, _layouts={}
-    )
+    labelled = replace(sample, labels=pairs.astype(np.float64), label_codes=pairs.astype(np.int32), alphabet=letters)
     differences = table[:, None, :] - table[:, :, None]  # (label, reference, answer)
     return labelled, differences.reshape(size * answers, answers)
 

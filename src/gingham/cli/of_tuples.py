@@ -224,7 +224,7 @@ def two_modes(posterior: Posterior, sample: Sample) -> tuple[Posterior, Sample]:
     answers = np.expand_dims(posterior.answers[0], 1)
     grid = Posterior(Structure.grid(modes), posterior.cells, (posterior.assign[0], np.ones((1, 1))), (answers,))
     codes = (sample.codes[0], np.zeros(sample.n_rows, dtype=np.int32))
-    return grid, replace(sample, modes=modes, codes=codes, _layouts={})
+    return grid, replace(sample, modes=modes, codes=codes)
 
 
 def errors(model: Any, data: Rows) -> dict[str, float]:

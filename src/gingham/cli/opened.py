@@ -86,7 +86,7 @@ class Source:
     label: str | None = None
     drop: bool = False
     axes: tuple[str, ...] | None = None
-    _table: list[Any] = field(default_factory=list, repr=False)
+    _table: list[Any] = field(default_factory=list, init=False, repr=False)
 
     @property
     def table(self) -> Any:

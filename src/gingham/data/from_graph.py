@@ -83,7 +83,7 @@ def from_graph(
 def with_alphabet(sample: PairSample, alphabet: Alphabet) -> PairSample:
     """The same pairs with their labels numbered on an alphabet."""
     codes = None if sample.labels is None else alphabet.encode(sample.labels)
-    return replace(sample, alphabet=alphabet, label_codes=codes, _layouts={})
+    return replace(sample, alphabet=alphabet, label_codes=codes)
 
 
 def label_values(sample: PairSample) -> Floats:

@@ -41,7 +41,8 @@ class Sample:
     alphabet: Alphabet | None = None
     label_codes: Ints | None = None
     weights: Floats | None = None
-    _layouts: dict[tuple[Any, ...], Any] = field(default_factory=dict, repr=False)  # what has been made of the tuples
+    # What has been made of the tuples. Not an argument: `replace` begins with none, for other tuples have other ones.
+    _layouts: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(

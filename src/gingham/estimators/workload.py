@@ -153,5 +153,5 @@ def _subset(sample: PairSample, at: Ints) -> PairSample:
     found = np.where(listed[rank[place]] == key, labels[rank[place]], 0.0)
     return replace(
         sample, codes=(first.astype(np.int32), second.astype(np.int32)), labels=found, label_codes=None, alphabet=None,
-        weights=None, complete=False, _layouts={},
+        weights=None, complete=False,
     )  # fmt: skip

@@ -72,5 +72,5 @@ def reweighted(problem: Problem, weigh: Callable[[Floats, float], Floats]) -> Pr
         position = next(j for j, mode in enumerate(factor) if mode not in problem.structure.frozen)
         weights = weigh(own_tuples(problem, factor[position]), problem.betas[relation])[sample.codes[position]]
         weights = weights if sample.weights is None else weights * sample.weights
-        samples[relation] = replace(sample, weights=weights, _layouts={})
+        samples[relation] = replace(sample, weights=weights)
     return replace(problem, samples=tuple(samples))

@@ -64,17 +64,13 @@ class Solution:
 
 def posterior_state(posterior: Posterior) -> dict[str, Any]:
     """What a run changes of its posterior, whatever its kind: all but structure and cells, to the last bit."""
-    fixed = ("structure", "cells")
-    values = {field.name: getattr(posterior, field.name) for field in fields(posterior) if field.name not in fixed}
-    known = {name: vars(posterior)[name] for name in ("mass", "information") if name in vars(posterior)}
-    return {"values": values, "known": known}
+    changed = [field.name for field in fields(posterior) if field.init and field.name not in ("structure", "cells")]
+    return {"values": {name: getattr(posterior, name) for name in changed}, "known": posterior.known_sums}
 
 
 def posterior_from(start: Posterior, state: dict[str, Any]) -> Posterior:
     """The posterior that `posterior_state` described, with the structure and cells of a start."""
-    posterior = replace(start, **state["values"])
-    vars(posterior).update(state["known"])
-    return posterior
+    return replace(start, **state["values"]).with_sums(state["known"])
 
 
 def objective_state(objective: Objective) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def log_density(q: Posterior, sample: Sample, codes: Sequence[Ints] | None = Non
     found = sample.codes if codes is None else codes
     known = [np.where(code < 0, len(m) - 1, code).astype(np.int32) for code, m in zip(found, memberships)]
     modes = tuple(Mode(mode.name, np.arange(len(m))) for mode, m in zip(sample.modes, memberships))
-    sample = replace(sample, modes=modes, codes=tuple(known), _layouts={})
+    sample = replace(sample, modes=modes, codes=tuple(known))
     # A frozen column speaks for itself; an unseen one is any of them, a mixture over all.
     alone = np.full(sample.n_rows, q.frozen[1]) & (known[1] < len(memberships[1]) - 1)
     out = np.empty(sample.n_rows)
@@ -151,7 +151,7 @@ def infer(q: DirichletPosterior, sample: Sample, solver: Variational) -> Solutio
     known = Sample.of(
         [mode.decode(code) for mode, code in zip(sample.modes, sample.codes)], modes=modes
     )  # fmt: skip
-    sample = replace(sample, modes=modes, codes=known.codes, _layouts={})
+    sample = replace(sample, modes=modes, codes=known.codes)
     structure = Structure(modes, q.structure.factors, q.structure.frozen)
     gamma = tuple(np.vstack([g, a])[i] for g, a, i in zip(q.gamma, q.alpha, at))
     counts = tuple(np.vstack([c, np.zeros(c.shape[1])])[i] for c, i in zip(q.counts, at))

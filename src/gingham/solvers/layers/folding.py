@@ -63,7 +63,7 @@ def _fold_items(
     number = np.cumsum(fresh) - 1  # the new items alone, counted from 0
     modes = [Mode(m.name, np.arange(fresh.sum() if j == mode else m.n_items)) for j, m in enumerate(sample.modes)]
     codes = tuple(number[c].astype(np.int32) if j == mode else c for j, c in enumerate(mine.codes))
-    data = LayerData.of(replace(mine, modes=tuple(modes), codes=codes, _layouts={}))
+    data = LayerData.of(replace(mine, modes=tuple(modes), codes=codes))
     first = first_positions(draws.n_items)
     # Positions of the small table's items among all items, one unseen item after each mode.
     where = np.concatenate(
