@@ -107,3 +107,11 @@ def test_bad_requests_are_refused_with_a_sentence(stars) -> None:
         gg.Committee(grid, 1).fit(X, y).predict(X, rule="best")
     with pytest.raises(gg.GinghamError, match="cut points"):
         gg.Committee(grid, 1).fit(X, y).predict(X, rule="label")
+
+
+def test_a_committee_of_trees():
+    X = [(u, i) for u in range(8) for i in range(8)]
+    y = [5 if (u < 4) == (i < 4) else 1 for u, i in X]
+    model = gg.Committee(gg.TreeCoClustering(leaves=2, random_state=0), n_members=2, random_state=0).fit(X, y)
+    assert len(model.members_) == 2
+    np.testing.assert_array_equal(model.predict(X, rule="median"), y)

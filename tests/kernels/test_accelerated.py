@@ -158,3 +158,28 @@ def test_a_committee_on_the_device_is_the_same_committee():
     np.testing.assert_allclose(*predictions, atol=1e-6)
     auto = Committee(CoClusteringRegressor("auto", backend="torch"), n_members=2, random_state=0).fit(X, y)
     assert len(auto.members_) == 2  # a size to be chosen is chosen member by member
+
+
+def test_a_committee_of_hard_moves_stays_hard_where_there_is_a_device(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 12, (300, 2))
+    y = np.where((X[:, 0] < 6) == (X[:, 1] < 6), 5, 1) - (rng.random(300) < 0.2)
+    plain = CoClusteringRegressor(3, start="random", solver="sweep")
+    expected = Committee(plain, n_members=3, random_state=0).fit(X, y)
+    monkeypatch.setattr(device, "on_device", lambda backend, work: backend != "compiled")  # a GPU, and data enough
+    found = Committee(plain, n_members=3, random_state=0).fit(X, y)
+    for member, alone in zip(found.members_, expected.members_):
+        assert member.posterior_.is_hard
+        assert [list(q) for q in member.labels_] == [list(q) for q in alone.labels_]
+        assert str(member.selection_) == str(alone.selection_)
+
+
+def test_a_committee_refuses_what_its_members_refuse():
+    X, y = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y")], [1, 2, 2, 1]
+    for wrong in ({"solver": "sweep"}, {"solver": "guess"}):
+        member = CoClusteringRegressor(2, backend="torch", **wrong)
+        with pytest.raises(GinghamError) as alone:
+            member.fit(X, y)
+        with pytest.raises(GinghamError) as together:
+            Committee(member, n_members=2).fit(X, y)
+        assert str(together.value) == str(alone.value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import TransformerMixin
@@ -22,7 +22,7 @@ from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.selection.auto import choose_beta, chosen, merge_and_settle
 from gingham.solvers.certified import Certified
-from gingham.solvers.loop import Callback, best_of
+from gingham.solvers.loop import Callback, Solution, best_of
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant, make_schedule
 from gingham.solvers.sweep import Sweep
@@ -32,9 +32,23 @@ OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
 SOLVERS = ("projection", "sweep")
 
 
+class Task(NamedTuple):
+    """What a fit sets out to do: the problem, the starts (one after the other), and who improves them."""
+
+    problem: Problem
+    n_clusters: tuple[int, ...]
+    beta: float
+    tried: tuple[tuple[float, float], ...]  # other β and their held-out losses
+    reason: str  # for β
+    soft: Projection
+    finder: Projection | Sweep
+    starts: Iterator[Posterior]
+
+
 class GridFit(TransformerMixin, GrowingGrid):
     """Fitting, shared by the regressor and the classifier."""
 
+    one_grid: ClassVar[bool] = True  # whether a `Task` says all of a fit, so that several may be solved side by side
     n_clusters: Any
     loss: Any
     beta: Any
@@ -71,12 +85,23 @@ class GridFit(TransformerMixin, GrowingGrid):
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         """
+        return self._fit(*self._tuples(X, y, sample_weight), callback)
+
+    def _tuples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sample, CellModel]:
+        """The tuples to learn from, and the cells that predict their labels."""
         columns, labels, sample_weight = self._observed(X, y, sample_weight)
         alphabet = self._alphabet(labels)
         sample = Sample.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet)
-        return self._fit(sample, self._cell(alphabet), callback)
+        return sample, self._cell(alphabet)
 
     def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
+        if callback is None and self.verbose:
+            callback = stderr_progress
+        task = self._task(sample, cell)
+        return self._end(task, best_of(task.finder, task.problem, task.starts, self.n_init, callback), callback)
+
+    def _task(self, sample: Sample, cell: CellModel) -> Task:
+        """All that is decided before the first sweep."""
         if self.objective not in OBJECTIVES:
             raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
         if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
@@ -88,28 +113,28 @@ class GridFit(TransformerMixin, GrowingGrid):
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         beta, tried, reason = self._beta(sample, cell, n_clusters, solver, rng)
         problem = Problem.grid(sample, cell, beta)
-        if callback is None and self.verbose:
-            callback = stderr_progress
 
         def starts() -> Iterator[Posterior]:
             for _ in range(self.n_init):
                 yield make_start(self.start, problem, n_clusters, rng)
 
         finder = solver if self.solver == "projection" else self._moves(int(rng.integers(2**31)))
-        solution = best_of(finder, problem, starts(), self.n_init, callback)
+        return Task(problem, n_clusters, beta, tried, reason, solver, finder, starts())
+
+    def _end(self, task: Task, solution: Solution, callback: Callback | None = None) -> Self:
+        """Go on from the best of the starts where the certificate or the sizes ask for it, and keep what was found."""
         by_size = isinstance(self.n_clusters, str)  # "auto"
         if self.objective != "tradeoff" and not solution.interrupted:  # the certificate chooses
             bound = "log-wealth" if self.objective == "certificate" else self.objective
-            certified = Certified(replace(solver, schedule=Constant()), merge=by_size, bound=bound)
-            solution = best_of(certified, problem, [solution.posterior], 1, callback)
+            certified = Certified(replace(task.soft, schedule=Constant()), merge=by_size, bound=bound)
+            solution = best_of(certified, task.problem, [solution.posterior], 1, callback)
         elif by_size:
-            solution = merge_and_settle(problem, solution, finder)
+            solution = merge_and_settle(task.problem, solution, task.finder)
         self._set_solution(solution)
-        self.beta_ = beta
+        self.beta_ = task.beta
         judge = "the trade-off" if self.objective == "tradeoff" else "the certificate"
-        self.selection_ = chosen(
-            beta, tried, reason, n_clusters, solution.posterior.n_clusters, judge if by_size else None
-        )
+        found = solution.posterior.n_clusters
+        self.selection_ = chosen(task.beta, task.tried, task.reason, task.n_clusters, found, judge if by_size else None)
         return self
 
     def _moves(self, seed: int = 0) -> Sweep:

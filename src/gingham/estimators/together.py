@@ -5,44 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from sklearn.utils import check_random_state
-
-from gingham.data import Sample
-from gingham.estimators.base import expand_clusters
-from gingham.estimators.grid import GridFit
-from gingham.problem import Problem
-from gingham.selection.auto import chosen
 from gingham.solvers import device
-from gingham.solvers.schedule import make_schedule
-from gingham.starts import make_start
+from gingham.solvers.projection import Projection
 
 
 def fit_together(members: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> bool:
-    """Fit all members in one go; False, and nothing done, where that does not apply or would not pay."""
+    """Fit all members in one go; False, and nothing done, where that does not apply or would not pay.
+
+    Only sweeps of projections, one start a member, are done for all members at once; before and after them each
+    member does what it would have done alone.
+    """
     lead = members[0]
-    if not isinstance(lead, GridFit) or lead.backend not in ("auto", "torch"):
+    if not getattr(lead, "one_grid", False) or lead.backend not in ("auto", "torch"):
         return False
-    if lead.objective != "tradeoff" or lead.n_init != 1 or "auto" in (lead.n_clusters, lead.beta):
+    given = not isinstance(lead.n_clusters, str) and not isinstance(lead.beta, str)
+    if lead.objective != "tradeoff" or lead.n_init != 1 or not given:
         return False
-    columns, labels, weights = lead._observed(X, y, sample_weight)
-    alphabet = lead._alphabet(labels)
-    sample = Sample.of(columns.columns, labels, weights, names=columns.names, alphabet=alphabet)
-    beta = 1.0 if lead.beta is None else lead.beta
-    problem = Problem.grid(sample, lead._cell(alphabet), beta)
-    n_clusters = expand_clusters(lead.n_clusters, sample.shape, sample.n_tuples)
-    if not device.together(lead.backend, problem, n_clusters, len(members)):
+    sample, cell = lead._tuples(X, y, sample_weight)
+    task = lead._task(sample, cell)
+    finder = task.finder
+    if not isinstance(finder, Projection):
         return False
-    starts = []
+    if not device.together(lead.backend, task.problem, task.n_clusters, len(members)):
+        return False
+    tasks = []
     for member in members:
-        rng = np.random.default_rng(check_random_state(member.random_state).randint(2**31 - 1))
-        starts.append(make_start(member.start, problem, n_clusters, rng))
-    solutions = device.solve_together(
-        problem, starts, make_schedule(lead.schedule), lead.tol, lead.max_iter, lead.dtype
-    )
-    for member, solution in zip(members, solutions):
-        member._observed(X, y, sample_weight)
-        member._set_solution(solution)
-        member.beta_ = beta
-        member.selection_ = chosen(beta, (), f"β = {beta:.3g}, as given", n_clusters, n_clusters, None)
+        member._observed(X, y, sample_weight)  # it remembers the columns; the tuples are the same for all
+        tasks.append(member._task(sample, cell))
+    starts = [next(own.starts) for own in tasks]
+    solutions = device.solve_together(task.problem, starts, finder.schedule, finder.tol, finder.max_iter, finder.dtype)
+    for member, own, solution in zip(members, tasks, solutions):
+        member._end(own, solution)
     return True

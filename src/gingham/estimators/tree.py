@@ -115,6 +115,7 @@ class TreeCoClustering(GridFit):
         self.random_state = random_state
         self.verbose = verbose
 
+    one_grid = False
     merges_: tuple[tuple[int | None, ...], ...]
 
     # fitting
