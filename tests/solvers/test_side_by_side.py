@@ -332,7 +332,7 @@ def test_interrupted_starts_keep_the_best_so_far(use: Any, n: int) -> None:
         if progress.restart == 1:
             raise KeyboardInterrupt
 
-    with pytest.warns(InterruptedWarning, match="best blocks so far"):
+    with pytest.warns(InterruptedWarning, match="best solution so far"):
         model = gg.CoOccurrenceClustering(4, n_init=6, random_state=0).fit(table(), callback=impatient)
     assert max(progress.restart for progress in seen) == 1
     assert model.objective_.total <= [p for p in seen if p.restart == 0][-1].objective.total

@@ -41,6 +41,7 @@ class FileKeeper:
         self.places = [0]  # runs that have begun, at each depth
         self.written = time.monotonic()
         self.pause = every
+        self.stopped = False
 
     def read(self) -> int:
         """Take up the file of an earlier process; returns how many sweeps it knows."""
@@ -61,16 +62,25 @@ class FileKeeper:
         return ".".join(str(place - 1) for place in self.places)
 
     def recall(self, run: str) -> dict[str, Any] | None:
-        return self.runs.get(run)
+        return None if self.stopped else self.runs.get(run)
 
-    def keep(self, run: str, state: Callable[[], dict[str, Any]], finished: bool, now: bool = False) -> None:
-        due = now or time.monotonic() - self.written >= self.pause
+    def keep(self, run: str, state: Callable[[], dict[str, Any]], finished: bool) -> None:
+        if self.stopped:
+            return
+        due = time.monotonic() - self.written >= self.pause
         if finished or due:
             self.runs[run] = {**state(), "finished": finished}
         if finished:
             self.runs = {name: kept for name, kept in self.runs.items() if not name.startswith(f"{run}.")}
         if due:
             self.write()
+
+    def stop(self, run: str, state: Callable[[], dict[str, Any]]) -> None:
+        if not self.stopped:
+            self.runs[run] = {**state(), "finished": False}
+            self.write()
+        # What is done from here on, with what there is, a fit that goes on must not take for its own runs.
+        self.stopped = True
 
     @contextmanager
     def within(self, run: str) -> Iterator[None]:

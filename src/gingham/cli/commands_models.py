@@ -87,7 +87,7 @@ def fit(
 ) -> None:
     """Co-cluster a table of tuples and save the model."""
     from gingham.cli import data, fitting, tables
-    from gingham.cli.checkpoint import checkpoint_of, forget
+    from gingham.cli.checkpoint import checkpoint_of
     from gingham.cli.kinds import OTHERS, check_kind, check_options
     from gingham.cli.label_space import parse_bounds
     from gingham.cli.wish import Wish, parse_clusters
@@ -135,11 +135,7 @@ def fit(
             found, notes, facts = fit_joint(rows, wish, quiet or json, keeping)
         else:
             found, notes, facts = fitting.fit(rows, wish, quiet or json, keeping)
-    found.save(out, notes)
-    if getattr(found, "interrupted_", False):
-        screen.say_note("The model so far was saved; the same command with --resume goes on.")
-    else:
-        forget(kept)
+    fitting.save(found, out, notes)
     screen.show({**facts, "file": str(out)}, json, f"Co-clustering of {file}")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from gingham.cli.checked import fingerprint
-from gingham.cli.checkpoint import identity, kept_in
+from gingham.cli.checkpoint import checkpoint_of, forget, identity, kept_in
 from gingham.cli.data import Rows, split
 from gingham.cli.defaults import choose
 from gingham.cli.kinds import MODULES, other_model, takes_callback, tuple_model
@@ -44,6 +44,15 @@ class Keeping:
             if known is not None:
                 say_note(f"Going on after {known} sweeps.")
             yield
+
+
+def save(model: Any, out: Path, notes: dict[str, Any]) -> None:
+    """Write the model; its checkpoint goes when the fit has come to its end, and stays when Ctrl-C has ended it."""
+    model.save(out, notes)
+    if model.interrupted_:
+        say_note("The model so far was saved; the same command with --resume goes on.")
+    else:
+        forget(checkpoint_of(out))
 
 
 def fit(data: Rows, wish: Wish, quiet: bool = False, keeping: Keeping | None = None) -> Fitted:

@@ -39,8 +39,8 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Fit all tables together; modes with the same name are clustered once."""
-    from gingham.cli.checkpoint import checkpoint_of, forget
-    from gingham.cli.fitting import Keeping
+    from gingham.cli.checkpoint import checkpoint_of
+    from gingham.cli.fitting import Keeping, save
     from gingham.cli.of_relations import fit_joint, parse_modes, read_relations
     from gingham.cli.wish import Wish
 
@@ -53,8 +53,7 @@ def fit(
     )  # fmt: skip
     keeping = Keeping(checkpoint_of(out), resume, checkpoint_every)
     model, notes, facts = fit_joint(first, wish, quiet or json, keeping)
-    model.save(out, notes)
-    forget(checkpoint_of(out))
+    save(model, out, notes)
     screen.show({**facts, "file": str(out)}, json, "Joint co-clustering")
 
 

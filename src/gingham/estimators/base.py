@@ -21,12 +21,20 @@ from gingham.data.adapt import Columns, id_columns
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.posterior import Posterior
-from gingham.solvers.loop import Progress, Solution
+from gingham.solvers.loop import Found, Progress, Solution
 from gingham.structure import Structure
 
 
 class Persistent(BaseEstimator):
-    """An estimator that can be saved to one file and loaded again."""
+    """An estimator that can be saved to one file and loaded again.
+
+    Attributes
+    ----------
+    interrupted_ : bool
+        Whether Ctrl-C ended the last fit early, so that the model is only the best so far.
+    """
+
+    interrupted_: bool = False
 
     def save(self, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
@@ -40,7 +48,15 @@ class Persistent(BaseEstimator):
     def _record(self) -> tuple[str, dict[str, Any]]:
         """The kind of the model and all that a file keeps of it."""
         params = {name: value for name, value in self.get_params(deep=False).items() if _savable(value)}
-        return type(self).__name__, {"params": params, "fitted": self._state()}
+        cut = {"interrupted": True} if self.interrupted_ else {}
+        return type(self).__name__, {"params": params, "fitted": self._state(), **cut}
+
+    def _set_course(self, found: Found) -> None:
+        """How the fit went: for every estimator that sweeps."""
+        self.trace_ = found.trace
+        self.n_iter_ = len(found.trace.factors)
+        self.converged_ = found.converged
+        self.interrupted_ = found.interrupted
 
     def _state(self) -> dict[str, Any]:
         """Fitted attributes as plain values and arrays."""
@@ -73,6 +89,7 @@ def revive(kind: str, state: dict[str, Any]) -> Any:
         raise GinghamError(f"The file names {kind!r}, which is not a model.")
     fitted = model(**state["params"])
     fitted._restore(state["fitted"])
+    fitted.interrupted_ = bool(state.get("interrupted", False))
     return fitted
 
 
@@ -171,10 +188,7 @@ class GridModel(TupleModel):
     def _set_solution(self, solution: Solution) -> None:
         self.posterior_ = solution.posterior
         self.objective_ = solution.objective
-        self.trace_ = solution.trace
-        self.n_iter_ = solution.n_iter
-        self.converged_ = solution.converged
-        self.interrupted_ = solution.interrupted
+        self._set_course(solution)
 
     @property
     def assign_(self) -> tuple[Floats, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -112,9 +113,12 @@ class Committee(TupleModel):
         else:
             results = Parallel(n_jobs=self.n_jobs)(
                 delayed(_fit_member)(member, X, y, sample_weight, seen, held)
-                for member, (seen, held) in zip(members, folds)
+                for member, (seen, held) in zip(_until_interrupted(members), folds)
             )
+        if self.cross and len(results) < self.n_members:
+            raise KeyboardInterrupt  # every fold needs its member
         self.members_ = tuple(member for member, _ in results)
+        self.interrupted_ = any(_interrupted(member) for member in self.members_)
         self.fold_predictions_: Floats | None = None
         if self.cross:
             self.fold_predictions_ = np.empty(n_rows)
@@ -228,6 +232,18 @@ class Committee(TupleModel):
         self.n_features_in_ = state["n_features_in_"]
         if state["feature_names_in_"] is not None:
             self.feature_names_in_ = state["feature_names_in_"]
+
+
+def _interrupted(member: Any) -> bool:
+    return bool(getattr(member, "interrupted_", False))  # members may come from another library
+
+
+def _until_interrupted(members: Sequence[Any]) -> Iterator[Any]:
+    """The members one after the other; none after one that Ctrl-C has ended. In other processes it ends them all."""
+    for member in members:
+        yield member
+        if _interrupted(member):
+            return
 
 
 def _fit_member(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -13,15 +12,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.data.adapt import count_matrix
-from gingham.errors import GinghamError, InterruptedWarning
+from gingham.errors import GinghamError
 from gingham.estimators.base import Persistent, stderr_progress
 from gingham.estimators.count_facts import CountFacts, information
 from gingham.kernels.threads import one_blas_thread
 from gingham.selection.counts import choose_size
 from gingham.solvers.counts import Blocks, CountSolver, smoothed_lift
 from gingham.solvers.keeping import once
-from gingham.solvers.loop import Callback, progress
-from gingham.solvers.side_by_side import Interrupted
+from gingham.solvers.loop import Callback, lowest, progress
 from gingham.starts_counts import profile_table
 
 WEIGHTINGS = ("counts", "uniform")
@@ -136,19 +134,10 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
         n_init = self._starts(n_clusters)
         if callback is None and self.verbose:
             callback = stderr_progress
-        best: Blocks | None = None
         tell = progress(callback, n_init, self.max_iter)
-        try:
-            with one_blas_thread():
-                for blocks in solver.fits(self._weighted(counts), [n_clusters] * n_init, rng, tell):
-                    if best is None or blocks.objective.total < best.objective.total:
-                        best = blocks
-        except Interrupted:
-            if best is None:
-                raise
-            warnings.warn("Interrupted; the best blocks so far are kept.", InterruptedWarning, stacklevel=2)
-        if best is None:  # pragma: no cover - n_init is at least one
-            raise GinghamError("No start was made.")
+        with one_blas_thread():
+            found = solver.fits(self._weighted(counts), [n_clusters] * n_init, rng, tell)
+            best = lowest(found, lambda blocks: blocks.objective.total, n_init)
         return self._keep(best, counts, singletons=n_clusters[1] is None)
 
     def _sizes(self, counts: Any, solver: CountSolver, rng: np.random.Generator) -> tuple[int, int | None]:
@@ -207,8 +196,8 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
         everything = entries @ np.log(entries) + xlogy(total, total)  # no stored zeros
         everything -= xlogy(self.row_mass_, self.row_mass_).sum() + xlogy(self.column_mass_, self.column_mass_).sum()
         self.information_kept_ = float(self.information_ * total / everything) if everything > 1e-12 else 1.0
-        self.objective_, self.trace_ = blocks.objective, blocks.trace
-        self.n_iter_, self.converged_ = len(blocks.trace.factors), blocks.converged
+        self.objective_ = blocks.objective
+        self._set_course(blocks)
         return self
 
     # what scikit-learn's biclustering offers

@@ -171,9 +171,7 @@ class GraphClustering(ClusterMixin, GraphFacts, Persistent):
         solution = search.solve(problem, np.random.default_rng(seed), callback)
         self.posterior_ = solution.posterior
         self.objective_ = solution.objective
-        self.trace_ = solution.trace
-        self.n_iter_ = solution.n_iter
-        self.converged_ = solution.converged
+        self._set_course(solution)
         self.n_features_in_ = sample.n_nodes
         self.directed_ = sample.directed
         self.degree_model_ = None

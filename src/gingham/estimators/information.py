@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,10 +17,11 @@ from gingham.certificates.bounds import log_wealth_lower
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data.adapt import categorical_entries
-from gingham.errors import GinghamError, InterruptedWarning
+from gingham.errors import GinghamError
 from gingham.estimators.base import Persistent
 from gingham.solvers.features import Clusters, Entries, iob_max
-from gingham.solvers.side_by_side import Interrupted, Job, side_by_side
+from gingham.solvers.loop import lowest
+from gingham.solvers.side_by_side import Job, side_by_side
 from gingham.solvers.sweep import Sweep
 
 SHUFFLES = 5
@@ -121,20 +121,13 @@ class InformationClustering(ClusterMixin, Persistent):
                 sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
                 yield partial(iob_max, entries, k, rng.permutation(np.arange(n) % k), sweep)
 
-        best = -np.inf
-        try:
-            for found in side_by_side(starts(), self.n_init):
-                if found.feature_information.mean() > best:
-                    best = float(found.feature_information.mean())
-                    self.labels_, self.trace_, self.converged_ = found.labels, found.trace, found.converged
-                    self.feature_information_ = found.feature_information
-        except Interrupted:
-            if not np.isfinite(best):
-                raise
-            warnings.warn("Interrupted; the best clusters so far are kept.", InterruptedWarning, stacklevel=2)
-        self.observed_information_ = best
+        found = lowest(
+            side_by_side(starts(), self.n_init), lambda found: -found.feature_information.mean(), self.n_init
+        )
+        self._set_course(found)
+        self.labels_, self.feature_information_ = found.labels, found.feature_information
+        self.observed_information_ = float(found.feature_information.mean())
         self.chance_information_ = self._chance(entries, rng)
-        self.n_iter_ = len(self.trace_.factors)
         self.n_values_ = entries.n_values
         self.missing_ = len(entries.rows) < entries.shape[0] * entries.shape[1]
         return self

@@ -129,8 +129,8 @@ class JointCoClustering(Persistent):
         solution = best_of(solver, problem, starts(), self.n_init, callback)
         self.relations_ = tuple(tuple(str(name) for name in relation) for relation in relations)
         self.posterior_ = place_cold(problem, solution.posterior) if self.cold_start else solution.posterior
-        self.objective_, self.trace_ = solution.objective, solution.trace
-        self.n_iter_, self.converged_ = solution.n_iter, solution.converged
+        self.objective_ = solution.objective
+        self._set_course(solution)
         return self
 
     def _problem(self, relations: Mapping[Relation, Any]) -> Problem:

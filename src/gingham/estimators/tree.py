@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,10 +18,11 @@ from gingham.estimators.base import expand_clusters, stderr_progress
 from gingham.estimators.grid import GridFit
 from gingham.estimators.labels import finite_labels
 from gingham.estimators.tree_state import density_from_state, density_state, tree_from_state, tree_state
-from gingham.problem import Objective, Problem
-from gingham.solvers.loop import Callback, Progress
+from gingham.problem import Problem
+from gingham.solvers.loop import Callback, lowest, progress
 from gingham.solvers.messages import Messages
 from gingham.solvers.schedule import make_schedule
+from gingham.solvers.side_by_side import side_by_side
 from gingham.solvers.tree_density import Stages
 from gingham.solvers.tree_search import choose_tree, solve_tree
 from gingham.structure import Tree
@@ -163,15 +165,9 @@ class TreeCoClustering(GridFit):
         self.merges_ = self._merges(leaves)
         tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, tied)
         problem = Problem(tree, (sample,), (cell,), (self.beta,))
-        solutions = []
-        for restart in range(self.n_init):
-
-            def report(iteration: int, factor: float, objective: Objective, restart: int = restart) -> None:
-                if callback is not None:
-                    callback(Progress(restart, self.n_init, iteration, self.max_iter, factor, objective))
-
-            solutions.append(solve_tree(problem, n_clusters, solver, self.start, rng, report))
-        self._set_solution(min(solutions, key=lambda s: s.objective.total))
+        jobs = (partial(solve_tree, problem, n_clusters, solver, self.start, rng) for _ in range(self.n_init))
+        results = side_by_side(jobs, 1, progress(callback, self.n_init, self.max_iter))
+        self._set_solution(lowest(results, lambda solution: solution.objective.total, self.n_init))
         return self
 
     def _fit_density(self, sample: Sample) -> Self:
@@ -183,6 +179,7 @@ class TreeCoClustering(GridFit):
         tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, self._tied(len(leaves)))
         solver = Stages(self.beta, self.n_init, self.max_iter)
         self.density_ = solver.solve(tree, n_clusters, sample, rng)
+        self.interrupted_ = False  # Ctrl-C ends its kernel with an error
         return self
 
     @property

@@ -15,7 +15,7 @@ from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.selection.heldout import prediction_losses
 from gingham.solvers.coarsen import merge_while_it_pays, prune
-from gingham.solvers.loop import Solution
+from gingham.solvers.loop import Solution, completed
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant
 from gingham.solvers.sweep import Sweep
@@ -80,7 +80,7 @@ def choose_beta(
         return beta, (), f"β = {beta:.3g} from the loss of a constant ({constant:.3g}): too few tuples to hold any out"
     seen, rest = merged.take(~held), merged.take(held)
     problem = Problem.grid(seen, cell, suggested_beta(cell, constant))
-    posterior = solver.solve(problem, make_start(start, problem, n_clusters, rng)).posterior
+    posterior = completed(solver.solve(problem, make_start(start, problem, n_clusters, rng))).posterior
     weights: Floats = np.ones(rest.n_rows) if rest.weights is None else rest.weights
     middle = suggested_beta(cell, float(np.average(prediction_losses(posterior, rest.codes, rest), weights=weights)))
     factors = [f for f in FACTORS if _sensible(cell, f)]
@@ -88,9 +88,9 @@ def choose_beta(
     for at, factor in enumerate(factors):
         problem = problem.with_betas((factor * middle,))
         if at == 0:
-            posterior = solver.solve(problem, make_start(start, problem, n_clusters, rng)).posterior
+            posterior = completed(solver.solve(problem, make_start(start, problem, n_clusters, rng))).posterior
         else:
-            posterior = replace(solver, schedule=Constant()).solve(problem, posterior).posterior
+            posterior = completed(replace(solver, schedule=Constant()).solve(problem, posterior)).posterior
         losses.append(prediction_losses(posterior, rest.codes, rest))
         tried.append((factor * middle, float(np.average(losses[-1], weights=weights))))
     lowest = int(np.argmin([loss for _, loss in tried]))

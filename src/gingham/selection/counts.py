@@ -13,6 +13,7 @@ from scipy import sparse
 from gingham.certificates import certify_density
 from gingham.errors import GinghamError
 from gingham.solvers.counts import Blocks, CountSolver, count_sample, smoothed_lift, thinned
+from gingham.solvers.loop import completed
 from gingham.starts_counts import block_table
 
 SIZES = (2, 5, 10, 20, 40, 80, 120, 160, 240)
@@ -46,7 +47,7 @@ def choose_size(
         def length(blocks: Blocks) -> float:
             return certified_length(blocks, counts)
 
-        one = length(quick.fit(counts, (1, 1), rng))
+        one = length(completed(quick.fit(counts, (1, 1), rng)))
         return _lowest(quick, counts, _candidates(counts, sizes), rng, length, one)
     kept, held_out = thinned(counts, 0.1, rng)
     if not held_out.nnz or not kept.nnz:
@@ -78,7 +79,7 @@ def _lowest(
     rises = 0
     with closing(solver.fits(counts, [(size, size) for size in sizes], rng)) as found:
         for size, blocks in zip(sizes, found):
-            costs[size] = cost(blocks)
+            costs[size] = cost(completed(blocks))
             rises = rises + 1 if costs[size] > min(costs.values()) else 0
             if rises == 2:
                 break

@@ -19,7 +19,7 @@ from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.solvers.coarsen import information_rises, loss_rises, prune
-from gingham.solvers.loop import Report, Solution
+from gingham.solvers.loop import Report, Solution, cut_short
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant
 
@@ -63,12 +63,16 @@ class Certified:
             )
         best = solution = self._descend(problem, start, report)
         lowest = certificate(solution.posterior, sample, cell, self.bound)
-        if self.merge:
-            for posterior in self._coarser(problem, solution):
-                value = certificate(posterior, sample, cell, self.bound)
+        if self.merge and not solution.interrupted:
+            for coarser in self._coarser(problem, solution):
+                if coarser.interrupted:
+                    best = cut_short(best)
+                    break
+                value = certificate(coarser.posterior, sample, cell, self.bound)
                 if value < lowest:
-                    lowest, best = value, replace(solution, posterior=posterior)
-            best = self._descend(problem, prune(best.posterior), report)
+                    lowest, best = value, replace(solution, posterior=coarser.posterior)
+            else:
+                best = self._descend(problem, prune(best.posterior), report)
         return replace(best, posterior=prune(best.posterior), objective=problem.objective(best.posterior))
 
     def _descend(self, problem: Problem, posterior: Posterior, report: Report | None) -> Solution:
@@ -85,16 +89,17 @@ class Certified:
                 break
         return replace(solution, posterior=best)
 
-    def _coarser(self, problem: Problem, solution: Solution) -> Iterator[Posterior]:
+    def _coarser(self, problem: Problem, solution: Solution) -> Iterator[Solution]:
         """Ever coarser checkerboards: merge the cheapest pair, let items settle, repeat."""
         (cell,) = problem.cells
         settle = replace(self.inner, max_iter=5)
         posterior = prune(solution.posterior)
-        while max(posterior.n_clusters) > 1 and not solution.interrupted:
+        while max(posterior.n_clusters) > 1:
             local, posterior = linearised(problem, posterior, self.bound)
             posterior = merge_cheapest(local, posterior)
-            posterior = replace(settle.solve(local, posterior).posterior, cells=(cell,))
-            yield posterior
+            settled = settle.solve(local, posterior)
+            posterior = replace(settled.posterior, cells=(cell,))
+            yield replace(settled, posterior=posterior)
 
 
 def linearised(problem: Problem, posterior: Posterior, bound: str) -> tuple[Problem, Posterior]:

@@ -26,8 +26,11 @@ class Keeper(Protocol):
     def recall(self, run: str) -> State | None:
         """What an earlier process kept of a run; ``finished`` says whether it came to its end."""
 
-    def keep(self, run: str, state: Callable[[], State], finished: bool, now: bool = False) -> None:
-        """Offer where a run stands; the state is asked for only where it is kept (``now``: at once)."""
+    def keep(self, run: str, state: Callable[[], State], finished: bool) -> None:
+        """Offer where a run stands; the state is asked for only where it is kept."""
+
+    def stop(self, run: str, state: Callable[[], State]) -> None:
+        """Ctrl-C: write at once what is known and where this run stands; nothing more is kept or recalled."""
 
     def within(self, run: str) -> AbstractContextManager[None]:
         """Runs that begin inside belong to this one, and are forgotten when it is finished."""
@@ -65,9 +68,14 @@ class Run:
     def finished(self) -> bool:
         return self.known is not None and bool(self.known["finished"])
 
-    def keep(self, state: Callable[[], State], finished: bool = False, now: bool = False) -> None:
+    def keep(self, state: Callable[[], State], finished: bool = False) -> None:
         if self.keeper is not None:
-            self.keeper.keep(self.name, state, finished, now)
+            self.keeper.keep(self.name, state, finished)
+
+    def stop(self, state: Callable[[], State]) -> None:
+        """The run was interrupted; the state is that of the last whole sweep."""
+        if self.keeper is not None:
+            self.keeper.stop(self.name, state)
 
 
 def begin_run() -> Run:

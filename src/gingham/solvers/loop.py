@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -118,6 +118,7 @@ def fixed_point(
         converged = run.known["converged"]
         if memory is not None:
             memory.set(run.known["memory"])
+    remembered = None if memory is None else memory.get()  # after the last whole sweep: a sweep may end half done
 
     def so_far() -> dict[str, Any]:
         return {
@@ -125,26 +126,26 @@ def fixed_point(
             "factors": list(factors),
             "objectives": [objective_state(objective) for objective in objectives],
             "converged": converged,
-            "memory": None if memory is None else memory.get(),
+            "memory": remembered,
         }
 
     try:
-        for iteration in range(len(objectives), 0 if run.finished else max_iter):
+        while not (run.finished or converged) and len(objectives) < max_iter:
+            iteration = len(objectives)
             factor = schedule.factor(iteration)
-            posterior, objective = step(posterior, factor)
-            factors.append(factor)
-            objectives.append(objective)
+            after, objective = step(posterior, factor)
+            now = None if memory is None else memory.get()
+            posterior, remembered, factors, objectives = after, now, [*factors, factor], [*objectives, objective]
+            converged = iteration > schedule.n_steps and settled(objectives, tol)
             if report is not None:
                 report(iteration, factor, objective)
-            if iteration > schedule.n_steps:
-                converged = settled(objectives, tol)
-                if converged:
-                    break
-            run.keep(so_far)
+            if not converged:
+                run.keep(so_far)
     except KeyboardInterrupt:
         interrupted = True
-    if objectives and not run.finished:
-        run.keep(so_far, finished=not interrupted, now=interrupted)
+        run.stop(so_far)
+    if not (run.finished or interrupted) and objectives:
+        run.keep(so_far, finished=True)
     # Where nothing was done, the start is the best so far.
     last = objectives[-1] if objectives else Objective((float("nan"),), (float("nan"),), (0.0,))
     return Solution(posterior, last, Trace(tuple(factors), tuple(objectives)), converged, interrupted)
@@ -193,13 +194,33 @@ def best_of(
     """
     jobs = (partial(solver.solve, problem, start) for start in starts)
     n_jobs = n_restarts if getattr(solver, "one_core", False) else 1
-    best: Solution | None = None
+    results = side_by_side(jobs, n_jobs, progress(callback, n_restarts, solver.max_iter))
+    return lowest(results, lambda solution: solution.objective.total, n_restarts)
+
+
+class Found(Protocol):
+    """What a restart leaves: how it went."""
+
+    @property
+    def trace(self) -> Trace: ...
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def interrupted(self) -> bool: ...
+
+
+AnyFound = TypeVar("AnyFound", bound=Found)
+
+
+def lowest(results: Iterable[AnyFound], cost: Callable[[AnyFound], float], n_restarts: int) -> AnyFound:
+    """The restart of lowest cost; after Ctrl-C the best so far, marked as interrupted whichever restart it was in."""
+    best: AnyFound | None = None
     restart, n_iter = 0, 0  # of the last that ended
     try:
-        for solution in side_by_side(jobs, n_jobs, progress(callback, n_restarts, solver.max_iter)):
-            restart, n_iter = restart + 1, solution.n_iter
-            if best is None or solution.objective.total < best.objective.total:
-                best = solution
+        for found in results:
+            restart, n_iter = restart + 1, len(found.trace.factors)
+            if best is None or cost(found) < cost(best):
+                best = found
     except Interrupted:
         if best is None:
             raise
@@ -207,8 +228,22 @@ def best_of(
             f"Interrupted in restart {restart} of {n_restarts} after {n_iter} sweeps; "
             "the best solution so far is returned.",
             InterruptedWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
+        best = cut_short(best)
     if best is None:
         raise ValueError("no start was given")
     return best
+
+
+def cut_short(found: AnyFound) -> AnyFound:
+    """The same, marked as interrupted: Ctrl-C came in what was to follow."""
+    marked: AnyFound = replace(found, interrupted=True)  # type: ignore[type-var]
+    return marked
+
+
+def completed(found: AnyFound) -> AnyFound:
+    """A result that only helps to decide something; half of it would decide wrongly, so Ctrl-C in it ends the fit."""
+    if found.interrupted:
+        raise Interrupted
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -86,21 +87,26 @@ class Sweep:
                 "random": random.get(),
             }
 
+        last = so_far  # after the last whole sweep: what moves in place may be half moved when a sweep is interrupted
         try:
-            for iteration in range(len(objectives) - 1, 0 if run.finished else self.max_iter):
+            while not (run.finished or converged) and len(objectives) <= self.max_iter:
+                iteration = len(objectives) - 1
                 before = board.labels.copy()
+                if run.keeper is not None:
+                    last = partial(dict, so_far())
                 sweep(board, rng.permutation(items), beta, self.price, self.backend, at_once)
                 objectives.append(objective())
+                converged = bool((board.labels != before).sum() <= self.tol * len(items))
+                last = so_far
                 if report is not None:
                     report(iteration, 1.0, objectives[-1])
-                if (board.labels != before).sum() <= self.tol * len(items):
-                    converged = True
-                    break
-                run.keep(so_far)
+                if not converged:
+                    run.keep(so_far)
         except KeyboardInterrupt:
             interrupted = True
-        if not run.finished:
-            run.keep(so_far, finished=not interrupted, now=interrupted)
+            run.stop(last)
+        if not (run.finished or interrupted):
+            run.keep(so_far, finished=True)
         done = tuple(objectives[1:]) or (objectives[0],)
         return Descent(Trace((1.0,) * len(done), done), converged, interrupted)
 

@@ -17,7 +17,7 @@ from gingham.data import Sample
 from gingham.data.features import evaluate
 from gingham.errors import GinghamError
 from gingham.problem import Problem
-from gingham.solvers.loop import Report, Solution
+from gingham.solvers.loop import Report, Solution, cut_short
 from gingham.solvers.messages import Messages
 from gingham.starts_trees import tree_start, with_tables
 from gingham.structure import Tree
@@ -42,10 +42,15 @@ def solve_tree(
     best = _both_runs(problem, n_clusters, solver, start, rng, report)
     if isinstance(start, str) and start == "spectral":
         trivial = one_cluster(problem)
-        if best.objective.total > (1.0 - TRIVIAL) * trivial:
-            other = _both_runs(problem, n_clusters, solver, "agreement", rng, report)
-            best = min((best, other), key=lambda s: s.objective.total)
+        if not best.interrupted and best.objective.total > (1.0 - TRIVIAL) * trivial:
+            best = _lower(best, _both_runs(problem, n_clusters, solver, "agreement", rng, report))
     return best
+
+
+def _lower(first: Solution, second: Solution) -> Solution:
+    """The lower of two runs, interrupted where the second was."""
+    best = min((first, second), key=lambda s: s.objective.total)
+    return cut_short(best) if second.interrupted else best
 
 
 def _both_runs(
@@ -63,8 +68,9 @@ def _both_runs(
         return direct
     soft = replace(problem, cells=(Logarithmic(alphabet),), betas=(1.0,))
     smooth = solver.solve(soft, with_tables(soft, begin.assign), report)
-    second = solver.solve(problem, with_tables(problem, smooth.posterior.assign), report)
-    return min((direct, second), key=lambda s: s.objective.total)
+    if smooth.interrupted:
+        return cut_short(direct)
+    return _lower(direct, solver.solve(problem, with_tables(problem, smooth.posterior.assign), report))
 
 
 def one_cluster(problem: Problem) -> float:
@@ -112,8 +118,12 @@ def choose_tree(
 
     best = fitted(())
     top = list(range(d))
-    while len(top) > 2:
-        tried = [fitted((*best.merges, (a, b, n_inner))) for a, b in combinations(top, 2)]
+    while len(top) > 2 and not best.solution.interrupted:
+        tried = []
+        for a, b in combinations(top, 2):
+            tried.append(fitted((*best.merges, (a, b, n_inner))))
+            if tried[-1].solution.interrupted:
+                return best._replace(solution=cut_short(best.solution))
         challenger = min(tried, key=lambda choice: choice.certificate)
         if challenger.certificate >= best.certificate:
             break

@@ -12,6 +12,7 @@ import numpy as np
 
 from gingham.posterior import Posterior
 from gingham.problem import Problem
+from gingham.solvers.loop import completed
 from gingham.solvers.predictive import log_density
 from gingham.solvers.variational import Variational, begin
 
@@ -52,7 +53,7 @@ def validate_concentration(
 
     def perplexity(alpha: Concentration) -> float:
         if alpha not in tried:
-            q = short.solve(reduced, begin(reduced, start, alpha)).posterior
+            q = completed(short.solve(reduced, begin(reduced, start, alpha))).posterior
             tried[alpha] = float(np.exp(-np.average(log_density(q, held), weights=held.weights)))
         return tried[alpha]
 

@@ -1,0 +1,135 @@
+"""Ctrl-C at any sweep of any kind of model: the checkpoint stays, and the resumed fit ends as if nothing had been."""
+
+from __future__ import annotations
+
+import pkgutil
+import signal
+
+import pytest
+
+import gingham as gg
+from gingham import storage
+from gingham.cli import checkpoint
+from gingham.cli.checkpoint import checkpoint_of
+from gingham.cli.kinds import KINDS
+from model_kinds import write_tables
+
+INTERRUPTED = 130  # the exit code where there is no model yet
+AUTO = {"pairwise": ["--clusters", "auto"], "cooccurrence": ["--clusters", "auto"]}
+# What has several stages: sizes and β that are chosen, several starts, certificates, trees that are compared.
+STAGES = {
+    "coclustering": ["--clusters", "auto", "--starts", "2", "--objective", "certificate"],
+    "tree": ["--merges", "auto"],
+    "graph": ["--clusters", "auto", "--starts", "3"],
+    "information": ["--starts", "3"],
+    "joint": ["--starts", "2"],
+}
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    return write_tables(tmp_path_factory.mktemp("kinds"))
+
+
+class CtrlC:
+    """Presses Ctrl-C, once, when a fit has offered its state so many times."""
+
+    def __init__(self, monkeypatch, after: int | None) -> None:
+        self.after, self.offers = after, 0
+        keep = checkpoint.FileKeeper.keep
+
+        def offered(keeper, run, state, finished, *more):
+            self.offers += 1
+            if self.offers == self.after:
+                signal.raise_signal(signal.SIGINT)
+            keep(keeper, run, state, finished, *more)
+
+        monkeypatch.setattr(checkpoint.FileKeeper, "keep", offered)
+
+
+def offers_of(gingham, monkeypatch, fit) -> int:
+    """How often an undisturbed fit offers its state; its model stays in the file."""
+    with monkeypatch.context() as patch:
+        watched = CtrlC(patch, None)
+        assert gingham(*fit).code == 0
+    return watched.offers
+
+
+def interrupted_and_resumed(gingham, monkeypatch, fit, out, press, after: int) -> None:
+    """Fit, press Ctrl-C on the way, and go on."""
+    with monkeypatch.context() as patch:
+        press(patch, after)
+        ran = gingham(*fit)
+    kept = checkpoint_of(out)
+    assert kept.exists(), (after, ran)
+    assert storage.read(kept)[1]["runs"] is not None
+    if ran.code == 0:
+        assert "--resume goes on" in ran.err
+        assert gg.load(out).interrupted_
+    else:
+        assert ran.code == INTERRUPTED, ran.err
+        assert not out.exists()
+    ran = gingham(*fit, "--resume")
+    assert ran.code == 0, ran.err
+    assert not kept.exists()
+    assert not gg.load(out).interrupted_
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [*((kind, AUTO.get(kind, [])) for kind in KINDS), *STAGES.items()],
+    ids=[*KINDS, *(f"{kind}-stages" for kind in STAGES)],
+)
+def test_ctrl_c_between_sweeps(gingham, cases, kind, options, tmp_path, monkeypatch):
+    whole = tmp_path / "whole.gingham"
+    n = offers_of(gingham, monkeypatch, cases[kind].fit(whole, *options))
+    assert n >= 3
+    for after in sorted({1, 2, n // 2, n}):
+        out = tmp_path / f"{after}.gingham"
+        interrupted_and_resumed(gingham, monkeypatch, cases[kind].fit(out, *options), out, CtrlC, after)
+        assert out.read_bytes() == whole.read_bytes(), (after, n)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "within"),
+    [
+        ("coclustering", [], "gingham.solvers.projection.half_step"),
+        ("coclustering", ["--solver", "sweep", "--starts", "2"], "gingham.solvers.sweep.size_cost"),
+        ("graph", ["--starts", "2"], "gingham.solvers.graph.answered"),
+        ("information", [], "gingham.solvers.sweep.board_cost"),
+    ],
+    ids=["coclustering", "hard moves", "graph", "information"],
+)
+def test_ctrl_c_in_the_middle_of_a_sweep(gingham, cases, kind, options, within, tmp_path, monkeypatch):
+    whole = tmp_path / "whole.gingham"
+    assert gingham(*cases[kind].fit(whole, *options)).code == 0
+    function = pkgutil.resolve_name(within)
+
+    def pressed(patch, after):
+        calls = []
+
+        def listens(*args, **more):
+            calls.append(1)
+            if len(calls) == after:
+                signal.raise_signal(signal.SIGINT)
+            return function(*args, **more)
+
+        patch.setattr(within, listens)
+
+    for after in (2, 3):
+        out = tmp_path / f"{after}.gingham"
+        interrupted_and_resumed(gingham, monkeypatch, cases[kind].fit(out, *options), out, pressed, after)
+        assert out.read_bytes() == whole.read_bytes(), after
+
+
+def test_ctrl_c_in_joint_fit(gingham, cases, tmp_path, monkeypatch):
+    genres = cases["joint"].options[cases["joint"].options.index("-r") + 1]
+    relations = ["-r", f"user,movie=rating:{cases['joint'].file}", "-r", genres]
+
+    def fit(out):
+        return ["joint", "fit", *relations, "--clusters", "user=2,movie=2,genre=none", "-q", "--out", str(out)]
+
+    whole, out = tmp_path / "whole.gingham", tmp_path / "m.gingham"
+    assert gingham(*fit(whole)).code == 0
+    interrupted_and_resumed(gingham, monkeypatch, fit(out), out, CtrlC, 2)
+    assert out.read_bytes() == whole.read_bytes()
