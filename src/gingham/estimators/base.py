@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham import estimators, storage
 from gingham.arrays import Anything, Floats, Ints
-from gingham.cells.registry import cell_from_state, cell_state
+from gingham.cells.registry import cell_from_state, cell_state, loss_from_state
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, id_columns
 from gingham.data.sample import checked_weights
@@ -39,8 +39,21 @@ class Persistent(BaseEstimator):
 
     def _record(self) -> tuple[str, dict[str, Any]]:
         """The kind of the model and all that a file keeps of it."""
-        params = {name: value for name, value in self.get_params(deep=False).items() if _savable(value)}
-        return type(self).__name__, {"params": params, "fitted": self._state()}
+        every = self.get_params(deep=False)
+        params = {name: value for name, value in every.items() if _savable(value)}
+        record = {"params": params, "fitted": self._state()}
+        if "loss" in every and "loss" not in params:
+            record["loss"] = self._loss_state()
+        return type(self).__name__, record
+
+    def _loss_state(self) -> Any:
+        """What a file keeps of a ``loss`` that is a callable: what the cells are that it made."""
+        return cell_state(self.posterior_.cells[0])  # type: ignore[attr-defined]
+
+    def _loss_from_state(self, state: Any) -> Any:
+        """A ``loss`` that makes the cells which `_loss_state` described."""
+        loss = loss_from_state(state)
+        return loss if loss.keywords else state["loss"]
 
     def _state(self) -> dict[str, Any]:
         """Fitted attributes as plain values and arrays."""
@@ -73,6 +86,8 @@ def revive(kind: str, state: dict[str, Any]) -> Any:
         raise GinghamError(f"The file names {kind!r}, which is not a model.")
     fitted = model(**state["params"])
     fitted._restore(state["fitted"])
+    if "loss" in state:
+        fitted.set_params(loss=fitted._loss_from_state(state["loss"]))
     return fitted
 
 
