@@ -148,7 +148,7 @@ def test_a_file_with_a_loss_that_is_not_registered_says_what_to_do():
 
 @pytest.mark.parametrize("name", ["table", "pinball", "poisson"])
 def test_a_whole_file_of_an_older_version_loads_and_predicts(name):
-    """Written by the version before losses were saved by name, from the tuples above; expected.json has its predictions."""
+    """Written from the tuples above before losses were saved by name; expected.json has its predictions then."""
     folder = Path(__file__).parent / "old_models"
     model = gg.load(folder / f"{name}.gingham")
     expected = json.loads((folder / "expected.json").read_text())[name]

@@ -149,4 +149,4 @@ def _parameters(kind: type[CellModel]) -> list[str]:
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
         return isinstance(other, np.ndarray) and np.array_equal(one, other)
-    return one is other or type(one) is type(other) and bool(one == other)
+    return one is other or (type(one) is type(other) and bool(one == other))
