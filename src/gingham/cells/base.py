@@ -42,6 +42,8 @@ class CellModel(ABC):
         How many different answers a cell can give; None for a continuum.
     table : ndarray of shape (|Y|, n_answers) or None
         The losses of all answers on all labels, where they are finitely many.
+    smoothing : float
+        Share of the uniform distribution in every answer that is a distribution.
     alphabet, bounds
         The possible labels, or the smallest and largest, as far as they are known.
     needs_alphabet : bool
@@ -74,6 +76,7 @@ class CellModel(ABC):
     table: Floats | None = None
     alphabet: Alphabet | None = None
     bounds: tuple[float, float] | None = None
+    smoothing: float = 0.0
     needs_alphabet: ClassVar[bool] = True
     ordered: bool = False
     code_length: ClassVar[bool] = False

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
 from gingham.arrays import Floats
 from gingham.cells import CellModel, TableLoss
+from gingham.cells.needs import TABLE, Need, refuse_unmet
 from gingham.certificates import complexity
 from gingham.certificates.bounds import effective_loss
 from gingham.certificates.divergence import log_binomial
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.theorems import find
 from gingham.data import Sample
-from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.solvers.coarsen import information_rises, loss_rises, prune
@@ -45,6 +46,8 @@ class Certified:
         clusters is paid in the prior), so this choice costs nothing more.
     """
 
+    needs: ClassVar[tuple[Need, ...]] = (TABLE,)
+
     inner: Projection = field(default_factory=lambda: Projection(Constant()))
     merge: bool = False
     n_rounds: int = 20
@@ -56,11 +59,7 @@ class Certified:
 
     def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         (sample,), (cell,) = problem.samples, problem.cells
-        if not isinstance(cell, TableLoss):
-            raise GinghamError(
-                f"objective='certificate' needs a loss given by a table (absolute, zero-one, pinball), "
-                f"not {type(cell).__name__}."
-            )
+        refuse_unmet("objective='certificate'", self.needs, (cell,))
         best = solution = self._descend(problem, start, report)
         lowest = certificate(solution.posterior, sample, cell, self.bound)
         if self.merge:
@@ -129,7 +128,7 @@ def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: st
 def facts(posterior: Posterior, sample: Sample, cell: CellModel, kind: str) -> tuple[GibbsLaw, float, int]:
     """The law of the scaled loss, KL(Q‖P) and N: all that a bound needs."""
     law = posterior.loss_law(sample)
-    support = np.unique(cell.table) / cell.range if isinstance(cell, TableLoss) else None
+    support = None if cell.table is None else np.unique(cell.table) / cell.range
     names = [f"{i}" for i in range(posterior.structure.n_modes)]
     price = complexity.of_posterior(
         dict(zip(names, posterior.assign)), posterior.answers[0], cell.n_answers or 1, kind=kind
