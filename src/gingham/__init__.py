@@ -49,6 +49,7 @@ _PUBLIC = {
     "certify_partition": "gingham.certificates",
     "certify_predictions": "gingham.certificates",
     "certify_stream": "gingham.certificates",
+    "check_loss": "gingham.cells.contract",
     "fit_distributed": "gingham.estimators",
     "compare_partitions": "gingham.certificates",
     "from_anndata": "gingham.data.annotated",

@@ -35,12 +35,12 @@ def register_loss(kind: Kind) -> Kind:
     >>> import numpy as np
     >>> import gingham as gg
     >>> @gg.register_loss
-    ... class Tolerant(gg.TableLoss):
+    ... class Forgiving(gg.TableLoss):
     ...     def __init__(self, alphabet, width=1.0):
     ...         self.width = width
     ...         gap = np.abs(np.subtract.outer(alphabet.numbers, alphabet.numbers))
     ...         super().__init__(alphabet, np.maximum(gap - width, 0.0))
-    >>> model = gg.CoClusteringRegressor(n_clusters=2, loss="tolerant")
+    >>> model = gg.CoClusteringRegressor(n_clusters=2, loss="forgiving")
     """
     if not (isinstance(kind, type) and issubclass(kind, CellModel)):
         raise GinghamError(f"register_loss takes a subclass of CellModel, not {kind!r}.")
