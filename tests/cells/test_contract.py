@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from gingham.cells import LOSSES, Absolute, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne, make_cell, register_loss
+from gingham.cells import (
+    LOSSES,
+    Absolute,
+    Logarithmic,
+    Pinball,
+    Quadratic,
+    TableLoss,
+    ZeroOne,
+    make_cell,
+    register_loss,
+)
 from gingham.cells.contract import check_loss
 from gingham.cells.registry import cell_from_state, cell_state
 from gingham.data import Alphabet, OneHot
