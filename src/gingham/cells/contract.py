@@ -55,7 +55,8 @@ def _alternatives(cell: CellModel, numbers: Floats, rng: np.random.Generator) ->
     if cell.n_answers is not None:
         return list(np.arange(cell.n_answers))
     if cell.answers == "number":
-        return list(np.linspace(*(cell.bounds or (numbers.min(), numbers.max())), 101))
+        low, high = cell.bounds or (float(numbers.min()), float(numbers.max()))
+        return list(np.linspace(low, high, 101))
     if cell.answers == "distribution":
         free = rng.dirichlet(np.ones(len(numbers)), 100)
         return list((1 - cell.smoothing) * free + cell.smoothing / len(numbers))

@@ -275,7 +275,9 @@ def make_family(name: str, alphabet: Alphabet | None, pseudo: float = 1.0, shift
         raise GinghamError(f"family={name!r} needs a finite set of labels: give alphabet=, the possible label values.")
     options: dict[str, Any] = {"pseudo": pseudo, "shift": shift}
     taken = {key: value for key, value in options.items() if key in signature(kind).parameters}
-    return kind(alphabet, **taken) if kind.needs_alphabet else kind(**taken)
+    if kind.needs_alphabet:
+        taken["alphabet"] = alphabet
+    return kind(**taken)
 
 
 def total_statistics(family: Family, sample: Sample) -> Floats:

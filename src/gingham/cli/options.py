@@ -28,7 +28,7 @@ OtherAlphabet = Annotated[
 ]
 Loss = Annotated[
     str | None,
-    typer.Option(help="absolute, quadratic, zero-one, log, pinball or one of a --plugin; told by the labels."),
+    typer.Option(help="absolute, quadratic, zero-one, log, pinball, …; told by the labels."),
 ]
 Delta = Annotated[float, typer.Option(help="Certificates hold with probability 1 − delta.")]
 OutModel = Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")]

@@ -48,7 +48,7 @@ class Persistent(BaseEstimator):
 
     def _loss_state(self) -> Any:
         """What a file keeps of a ``loss`` that is a callable: what the cells are that it made."""
-        return cell_state(self.posterior_.cells[0])  # type: ignore[attr-defined]
+        return cell_state(self.posterior_.cells[0])
 
     def _loss_from_state(self, state: Any) -> Any:
         """A ``loss`` that makes the cells which `_loss_state` described."""

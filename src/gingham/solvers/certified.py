@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from gingham.certificates.bounds import effective_loss
 from gingham.certificates.divergence import log_binomial
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.theorems import find
-from gingham.data import Sample
+from gingham.data import Alphabet, Sample
 from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.solvers.coarsen import information_rises, loss_rises, prune
@@ -99,14 +99,14 @@ class Certified:
 def linearised(problem: Problem, posterior: Posterior, bound: str) -> tuple[Problem, Posterior]:
     """The trade-off that descends on a bound near a posterior, and the posterior in its terms."""
     (sample,), (cell,) = problem.samples, problem.cells
-    table = TableLoss(cell.alphabet, local_table(posterior, sample, cell, bound))  # type: ignore[attr-defined]
+    table = TableLoss(cast(Alphabet, cell.alphabet), local_table(posterior, sample, cell, bound))
     return replace(problem, cells=(table,), betas=(1.0,)), replace(posterior, cells=(table,))
 
 
 def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: str, step: float = 1e-4) -> Floats:
     """τ(ℓ) = (∂B/∂p(ℓ)) / (N ∂B/∂KL) of every entry of the loss table: N·E τ + KL falls as the bound B does."""
     theorem = find(bound)
-    scaled = cell.table / cell.range  # type: ignore[attr-defined]
+    scaled = cast(Floats, cell.table) / cell.range
     law, price, n = facts(posterior, sample, cell, theorem.price)
     now = theorem.function(law, price, n, DELTA)
     if theorem.name == "log-wealth":
