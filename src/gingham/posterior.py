@@ -243,7 +243,7 @@ def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) ->
 
 def label_features(features: Features, numbers: Floats) -> Floats:
     """t(y) for every label of an alphabet, shape (|Y|, K)."""
-    return np.eye(features.size) if isinstance(features, OneHot) else features.evaluate(numbers)
+    return features.of_labels(numbers)
 
 
 def check_table(n_clusters: Sequence[int], n_features: int) -> None:

@@ -14,10 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 
 from gingham.arrays import Anything, Floats
-from gingham.data import Mode, OneHot, Sample
+from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
 from gingham.kernels.threads import one_library_thread
-from gingham.posterior import Posterior, label_features
+from gingham.posterior import Posterior
 from gingham.problem import Problem
 
 STARTS = ("spectral", "singular", "means", "random")
@@ -63,11 +63,9 @@ def random(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator
         shape = tuple(n_clusters[mode] for mode in factor)
         p = None if sample.weights is None else sample.weights / sample.weights.sum()
         drawn = rng.choice(sample.n_rows, (*shape, 3), p=p)
-        if isinstance(cell.features, OneHot) and sample.label_codes is not None:
-            tuples: Floats = np.eye(cell.features.size)[sample.label_codes[drawn]]
-        else:
-            labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
-            tuples = label_features(cell.features, labels[drawn].ravel()).reshape(*drawn.shape, -1)
+        labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
+        codes = None if sample.label_codes is None else sample.label_codes[drawn].ravel()
+        tuples = cell.features.evaluate(labels[drawn].ravel(), codes).reshape(*drawn.shape, -1)
         answers.append(cell.answer(tuples.sum(axis=-2)))
     return Posterior(problem.structure, problem.cells, assign, tuple(answers))
 

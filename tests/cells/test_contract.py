@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from gingham.cells import Absolute, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne, make_cell
+from gingham.cells import (
+    LOSSES,
+    Absolute,
+    Logarithmic,
+    Pinball,
+    Quadratic,
+    TableLoss,
+    ZeroOne,
+    make_cell,
+    register_loss,
+)
+from gingham.cells.contract import check_loss
 from gingham.cells.registry import cell_from_state, cell_state
 from gingham.data import Alphabet, OneHot
 from gingham.errors import GinghamError
@@ -11,6 +22,7 @@ from gingham.posterior import label_features
 from problems import FIVE, all_cells
 
 CELLS = all_cells()
+REGISTERED = [make_cell(name, FIVE) for name in LOSSES]
 each_cell = pytest.mark.parametrize("cell", CELLS, ids=lambda c: type(c).__name__)
 
 
@@ -88,6 +100,56 @@ def test_state_round_trip(cell):
     np.testing.assert_array_equal(again.coef(again.answer(s)), cell.coef(cell.answer(s)))
     assert again.range == cell.range
     assert again.convex == cell.convex
+
+
+@pytest.mark.parametrize("cell", [*CELLS, *REGISTERED], ids=lambda c: c.name)
+def test_shipped_and_registered_losses_keep_the_contract_that_others_are_checked_by(cell):
+    check_loss(cell)
+
+
+class TooLow(Absolute):
+    """Claims a range that its losses leave."""
+
+    name = "too-low"
+
+    def __init__(self, alphabet):
+        super().__init__(alphabet)
+        self.range = 1.0
+
+
+class Worse(Absolute):
+    """Answers with the highest label, whatever the statistics."""
+
+    name = "worse"
+
+    def answer(self, statistics, fallback=None):
+        return np.full(statistics.shape[:-1], 4)
+
+
+class Bent(TableLoss):
+    """Claims to be convex."""
+
+    name = "bent"
+
+    def __init__(self, alphabet):
+        gap = np.abs(np.subtract.outer(alphabet.numbers, alphabet.numbers))
+        super().__init__(alphabet, np.sqrt(gap), convex=True)
+
+
+@pytest.mark.parametrize(("kind", "words"), [(TooLow, "leave low"), (Worse, "beats answer"), (Bent, "not convex")])
+def test_the_contract_finds_a_loss_that_breaks_it(kind, words):
+    with pytest.raises(GinghamError, match=words):
+        check_loss(kind(FIVE))
+
+
+def test_two_losses_cannot_have_one_name():
+    class Other(Absolute):
+        name = "absolute"
+
+    with pytest.raises(GinghamError, match="already"):
+        register_loss(Other)
+    with pytest.raises(GinghamError, match="subclass of CellModel"):
+        register_loss(lambda alphabet: Absolute(alphabet))
 
 
 def test_convex_is_true_of_the_losses_that_claim_it():

@@ -11,11 +11,10 @@ from gingham.cells.families import (
     Family,
     Gaussian,
     Poisson,
-    family_from_state,
-    family_state,
     make_family,
     total_statistics,
 )
+from gingham.cells.registry import cell_from_state, cell_state
 from gingham.data import Alphabet, Sample
 from gingham.data.features import evaluate
 from gingham.errors import GinghamError
@@ -97,7 +96,7 @@ def test_cdf_is_that_of_scipy(name):
 def test_a_family_survives_a_model_file(name):
     family, sample = family_and_sample(name, pseudo=3.0)
     family = family.informed(total_statistics(family, sample))
-    again = family_from_state(family_state(family), family.alphabet)
+    again = cell_from_state(cell_state(family), family.alphabet)
     statistics = total_statistics(family, sample.take(np.arange(3)))
     np.testing.assert_array_equal(again.answer(statistics), family.answer(statistics))
 

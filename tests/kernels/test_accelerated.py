@@ -82,7 +82,7 @@ def test_bfloat16_copies_stay_close():
     grid = random_problem(rng, all_cells()[1], 2, n_rows=60)
     start = random(grid, [3, 2], rng)
     (sample,) = grid.samples
-    cell = device_grid.TableCell(torch.from_numpy(grid.cells[0].table))
+    cell = grid.cells[0].placed(torch.from_numpy)
     totals = []
     for half in (False, True):
         on_device = device_grid.make_grid(

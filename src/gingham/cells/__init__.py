@@ -3,7 +3,7 @@
 from gingham.cells.base import CellModel
 from gingham.cells.losses import Absolute, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne
 from gingham.cells.mass import Mass
-from gingham.cells.registry import LOSSES, make_cell, needs_alphabet
+from gingham.cells.registry import LOSSES, loss_kind, make_cell, needs_alphabet, register_loss
 
 __all__ = [
     "LOSSES",
@@ -15,6 +15,8 @@ __all__ = [
     "Quadratic",
     "TableLoss",
     "ZeroOne",
+    "loss_kind",
     "make_cell",
     "needs_alphabet",
+    "register_loss",
 ]

@@ -1,13 +1,18 @@
-"""CellModel: features → statistics → answer, coef, envelope; range and convexity as facts."""
+"""CellModel: features → statistics → answer, coef, envelope; everything else about a loss as facts."""
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from gingham.arrays import Anything, Floats
 from gingham.data.features import Features
+from gingham.data.modes import Alphabet
 
 
 class CellModel(ABC):
@@ -15,31 +20,76 @@ class CellModel(ABC):
 
     Statistics have the features on the last axis, shape (…, K); the leading axes are cells.
     A new loss or family is one subclass that states the facts below and answers two questions:
-    the best answer for given statistics, and the coefficients of an answer.
+    the best answer for given statistics, and the coefficients of an answer. Nobody else asks which class it is.
 
     Attributes
     ----------
+    name : str
+        What the loss is called in messages, in ``loss=`` and in model files.
     features : Features
         t(y): one-hot labels or moments.
-    range : float
-        Largest possible loss of one tuple, in the loss's own unit; ``inf`` when unbounded.
+    range, low : float
+        Every loss of one tuple lies between ``low`` and ``low + range``, in the loss's own unit; ``range`` is
+        ``inf`` when the loss is unbounded.
     convex : bool
         Whether the loss is convex in the (numeric) prediction, so that Jensen's inequality carries a
         Gibbs guarantee over to the mean prediction.
+    answers : {"label", "number", "distribution"} or None
+        What an answer is, which tells a certificate how to round and price it: one of ``n_answers`` columns of
+        ``table``, a number between ``bounds``, or a distribution over the alphabet with every probability at
+        least ``smoothing``/|Y|. None where a certificate cannot round it.
     n_answers : int or None
         How many different answers a cell can give; None for a continuum.
-    moves : {"mass", "log", "table", "moments"} or None
-        How hard moves score a cell; None where they cannot.
+    table : ndarray of shape (|Y|, n_answers) or None
+        The losses of all answers on all labels, where they are finitely many.
+    smoothing : float
+        Share of the uniform distribution in every answer that is a distribution.
+    alphabet, bounds
+        The possible labels, or the smallest and largest, as far as they are known.
+    needs_alphabet : bool
+        Whether the loss is defined on a finite set of labels only.
     ordered : bool
         Whether labels count as numbers, so that near labels are alike.
+    code_length : bool
+        Whether the loss is −ln p(y), the length of a code, whose natural β is 1.
+    noise_rate : float
+        β = noise_rate / (average loss) makes exp(−β·loss) the likelihood of the noise.
+    beta_factors : (float, float)
+        Smallest and largest share of that β that is worth a try when β is chosen on held-out tuples.
+    moves : {"mass", "log", "table", "moments"} or None
+        How hard moves score a cell; None where they cannot.
+    device_arrays : tuple of str or None
+        The arrays that `answer` and `coef` need beside their arguments, where both are written for numpy and
+        torch alike (see `namespace`); None where torch does not serve the cell.
+
+    The constructor keeps each of its arguments as an attribute of the same name, as scikit-learn's estimators do:
+    they are what a model file keeps of a cell.
     """
 
+    name: str
     features: Features
     range: float
+    low: float = 0.0
     convex: bool
+    answers: ClassVar[str | None] = None
     n_answers: int | None
+    table: Floats | None = None
+    alphabet: Alphabet | None = None
+    bounds: tuple[float, float] | None = None
+    smoothing: float = 0.0
+    needs_alphabet: ClassVar[bool] = True
     ordered: bool = False
+    code_length: ClassVar[bool] = False
+    noise_rate: ClassVar[float] = 1.0
+    beta_factors: ClassVar[tuple[float, float]] = (0.0, np.inf)
     moves: str | None = None
+    device_arrays: ClassVar[tuple[str, ...] | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" not in vars(cls):
+            words = "".join(f"-{c.lower()}" if c.isupper() else c for c in cls.__name__)
+            cls.name = words.lstrip("-")
 
     @abstractmethod
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:
@@ -69,9 +119,49 @@ class CellModel(ABC):
         """min_θ ⟨coef(θ), S⟩, the least possible loss of each cell."""
         return self.loss(self.answer(statistics), statistics)
 
+    def of_gap(self, gap: Floats) -> Floats | None:
+        """The loss as a function of y − prediction, for any numbers; None where it is no such function."""
+        return None
+
+    def miss(self, labels: Floats, answers: Floats) -> Floats:
+        """A number between 0 and 1 that grows with the loss of answers on numeric labels; see `loss_of_miss`.
+
+        By default the loss itself, scaled: (⟨coef(θ), t(y)⟩ − low)/range. Labels and answers are broadcast.
+        """
+        labels, answers = np.broadcast_arrays(labels, answers)
+        losses = np.einsum("...k,...k->...", self.coef(answers), self.features.evaluate(labels.ravel()).reshape(
+            *labels.shape, self.features.size
+        ))  # fmt: skip
+        scaled: Floats = np.clip((losses - self.low) / (self.range if self.range > 0 else 1.0), 0.0, 1.0)
+        return scaled
+
+    def loss_of_miss(self, miss: Floats) -> Floats:
+        """The scaled loss, (loss − low)/range, of what `miss` returns."""
+        return miss
+
+    def beta_of_noise(self, loss: float) -> float:
+        """The β at which exp(−β·loss) is the likelihood of noise with this average loss."""
+        if self.code_length:
+            return 1.0
+        scale = max(loss, 1e-3 * (self.range if np.isfinite(self.range) else loss), 1e-12)
+        return self.noise_rate / scale
+
+    def placed(self, put: Callable[[Floats], Any]) -> Self:
+        """The same cell with its own arrays where ``put`` brings them, on a GPU say."""
+        new = copy(self)
+        for name in self.device_arrays or ():
+            setattr(new, name, put(getattr(self, name)))
+        return new
+
 
 def filled(statistics: Floats, fallback: Floats | None) -> Floats:
     """Statistics in which empty cells stand for the fallback (all cells together by default)."""
     total = statistics.reshape(-1, statistics.shape[-1]).sum(0) if fallback is None else fallback
     empty = statistics.sum(-1) <= 0
-    return np.where(empty[..., None], total, statistics)
+    result: Floats = namespace(statistics).where(empty[..., None], total, statistics)
+    return result
+
+
+def namespace(array: Any) -> Any:
+    """numpy or torch, whichever the array belongs to; torch understands numpy's ``axis`` and ``keepdims``."""
+    return sys.modules["torch"] if type(array).__module__ == "torch" else np

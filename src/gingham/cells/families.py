@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from copy import copy
-from typing import Any, Self
+from inspect import signature
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import gammaln, ndtr, pdtr
@@ -38,18 +39,21 @@ class Family(CellModel):
     ----------
     prior : ndarray of shape (K,) or None
         t(y) of the typical tuple; the average of what is being clustered until `informed` fixes it.
+    whole : bool
+        Whether labels are whole numbers, so that quantiles are.
     """
 
     convex = True  # −ln p is convex in p
     n_answers = None
-    alphabet: Alphabet | None = None
     range = np.inf
+    needs_alphabet = False
+    whole: ClassVar[bool] = False
 
-    def __init__(self, pseudo: float = 1.0) -> None:
+    def __init__(self, pseudo: float = 1.0, prior: Floats | None = None) -> None:
         if not (np.isfinite(pseudo) and pseudo >= 0):
             raise GinghamError(f"pseudo={pseudo} must be a finite number of tuples, not negative.")
         self.pseudo = float(pseudo)
-        self.prior: Floats | None = None
+        self.prior = prior
 
     def informed(self, total: Floats) -> Self:
         """The same family with the typical tuple taken from the statistics of all labels, shape (K,)."""
@@ -59,7 +63,7 @@ class Family(CellModel):
 
     def count(self, statistics: Floats) -> Floats:
         """Number of tuples behind statistics, shape (…)."""
-        counts: Floats = statistics.sum(-1) if isinstance(self.features, OneHot) else statistics[..., 0]
+        counts: Floats = self.features.count(statistics)
         return counts
 
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:
@@ -91,14 +95,19 @@ class Family(CellModel):
         """P(y ≤ label|θ), shape of the cells (…) broadcast against the labels."""
         raise NotImplementedError
 
+    def bracket(self, answers: Floats) -> tuple[float, float]:
+        """Labels between which practically all mass of every one of these answers lies."""
+        raise NotImplementedError
+
 
 class OnAlphabet(Family):
     """Labels on an alphabet: an answer is a law of them."""
 
+    needs_alphabet = True
     alphabet: Alphabet
 
-    def __init__(self, alphabet: Alphabet, pseudo: float = 1.0) -> None:
-        super().__init__(pseudo)
+    def __init__(self, alphabet: Alphabet, pseudo: float = 1.0, prior: Floats | None = None) -> None:
+        super().__init__(pseudo, prior)
         self.alphabet = alphabet
         self.features = OneHot(alphabet.size)
         self.range = float(-np.log(PROBABILITY_FLOOR))
@@ -127,12 +136,12 @@ class Categorical(OnAlphabet):
 class Bernoulli(OnAlphabet):
     """p(second label|θ) = θ on an alphabet of two; θ has shape (…)."""
 
-    def __init__(self, alphabet: Alphabet, pseudo: float = 1.0) -> None:
+    def __init__(self, alphabet: Alphabet, pseudo: float = 1.0, prior: Floats | None = None) -> None:
         if alphabet.size > 2:
             raise GinghamError(
                 f"family='bernoulli' needs two label values, not {alphabet.size}; use family='categorical'."
             )
-        super().__init__(alphabet, pseudo)
+        super().__init__(alphabet, pseudo, prior)
 
     def estimate(self, statistics: Floats) -> Floats:
         share = statistics[..., -1] / statistics.sum(-1)
@@ -150,8 +159,8 @@ class Gaussian(Family):
     features = Moments(2)
     ordered = True
 
-    def __init__(self, pseudo: float = 1.0, min_variance: float | None = None) -> None:
-        super().__init__(pseudo)
+    def __init__(self, pseudo: float = 1.0, min_variance: float | None = None, prior: Floats | None = None) -> None:
+        super().__init__(pseudo, prior)
         self.min_variance = min_variance
 
     def informed(self, total: Floats) -> Self:
@@ -181,15 +190,20 @@ class Gaussian(Family):
         result: Floats = ndtr((labels - answer[..., 0]) / np.sqrt(answer[..., 1]))
         return result
 
+    def bracket(self, answers: Floats) -> tuple[float, float]:
+        spread = 10.0 * np.sqrt(answers[..., 1])
+        return float((answers[..., 0] - spread).min()), float((answers[..., 0] + spread).max())
+
 
 class Poisson(Family):
     """y − shift is Poisson with rate θ, shape (…). P2 shifts Foodmart's counts by one, as zeros are missing."""
 
     features = Moments(1)
     ordered = True
+    whole = True
 
-    def __init__(self, pseudo: float = 1.0, shift: float = 0.0) -> None:
-        super().__init__(pseudo)
+    def __init__(self, pseudo: float = 1.0, shift: float = 0.0, prior: Floats | None = None) -> None:
+        super().__init__(pseudo, prior)
         self.shift = float(shift)
 
     def estimate(self, statistics: Floats) -> Floats:
@@ -223,51 +237,52 @@ class Poisson(Family):
         result: Floats = pdtr(np.floor(labels - self.shift), answer)
         return result
 
+    def bracket(self, answers: Floats) -> tuple[float, float]:
+        rate = float(answers.max())
+        return self.shift - 1.0, self.shift + rate + 12.0 * np.sqrt(rate) + 30.0
 
-FAMILIES: dict[str, type[Family]] = {
-    "gaussian": Gaussian,
-    "bernoulli": Bernoulli,
-    "poisson": Poisson,
-    "categorical": Categorical,
-}
+
+FAMILIES: dict[str, type[Family]] = {}
+
+
+def register_family(kind: type[Family]) -> type[Family]:
+    """Give a family its ``name``: ``family=`` and model files know it from then on. A class decorator."""
+    if not (isinstance(kind, type) and issubclass(kind, Family)):
+        raise GinghamError(f"register_family takes a subclass of Family, not {kind!r}.")
+    if FAMILIES.get(kind.name, kind).__qualname__ != kind.__qualname__:
+        raise GinghamError(f"There is a family called {kind.name!r} already; give yours another name.")
+    FAMILIES[kind.name] = kind
+    return kind
+
+
+for _kind in (Gaussian, Bernoulli, Poisson, Categorical):
+    register_family(_kind)
+
+
+def family_kind(name: str) -> type[Family]:
+    """The class of a family by its name."""
+    if name not in FAMILIES:
+        raise GinghamError(
+            f"family={name!r} is unknown; choose one of {', '.join(FAMILIES)}, or import the module that registers it."
+        )
+    return FAMILIES[name]
 
 
 def make_family(name: str, alphabet: Alphabet | None, pseudo: float = 1.0, shift: float = 0.0) -> Family:
-    """A family by its name."""
-    if name not in FAMILIES:
-        raise GinghamError(f"family={name!r} is unknown; choose one of {', '.join(FAMILIES)}.")
-    if name == "gaussian":
-        return Gaussian(pseudo)
-    if name == "poisson":
-        return Poisson(pseudo, shift)
-    if alphabet is None:
+    """A family by its name; it gets the options that its constructor takes."""
+    kind = family_kind(name)
+    if kind.needs_alphabet and alphabet is None:
         raise GinghamError(f"family={name!r} needs a finite set of labels: give alphabet=, the possible label values.")
-    return (Bernoulli if name == "bernoulli" else Categorical)(alphabet, pseudo)
-
-
-def family_state(family: Family) -> dict[str, Any]:
-    """What a model file keeps of a family, besides the alphabet."""
-    return {
-        "family": next(name for name, kind in FAMILIES.items() if type(family) is kind),
-        "pseudo": family.pseudo,
-        "prior": family.prior,
-        "shift": getattr(family, "shift", 0.0),
-        "min_variance": getattr(family, "min_variance", None),
-    }
-
-
-def family_from_state(state: dict[str, Any], alphabet: Alphabet | None) -> Family:
-    """The family that `family_state` described."""
-    family = make_family(state["family"], alphabet, state["pseudo"], state["shift"])
-    family.prior = state["prior"]
-    if isinstance(family, Gaussian):
-        family.min_variance = state["min_variance"]
-    return family
+    options: dict[str, Any] = {"pseudo": pseudo, "shift": shift}
+    taken = {key: value for key, value in options.items() if key in signature(kind).parameters}
+    if kind.needs_alphabet:
+        taken["alphabet"] = alphabet
+    return kind(**taken)
 
 
 def total_statistics(family: Family, sample: Sample) -> Floats:
     """Statistics of all tuples of a sample together, shape (K,)."""
-    if isinstance(family.features, OneHot):
+    if family.features.one_hot:
         if sample.label_codes is None:
             raise GinghamError("This family needs labels on an alphabet.")
         return np.bincount(sample.label_codes, sample.weights, minlength=family.features.size).astype(np.float64)

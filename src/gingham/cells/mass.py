@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gingham.arrays import Anything, Floats
-from gingham.cells.base import CellModel
+from gingham.cells.base import CellModel, namespace
 from gingham.data.features import Moments
 
 LEAST = 1e-300  # lift of a cell that no tuple reaches: its cost is large and finite
@@ -24,20 +24,24 @@ class Mass(CellModel):
     range = np.inf
     convex = False
     n_answers = None
+    needs_alphabet = False
     moves = "mass"
+    device_arrays = ()
 
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:
         """Lifts of all cells, shape (m_1, …, m_d); statistics have shape (m_1, …, m_d, 1)."""
-        p = statistics[..., 0] / max(float(statistics.sum()), LEAST)
-        expected: Floats = np.ones(p.shape)
+        xp = namespace(statistics)
+        p = statistics[..., 0] / xp.clip(statistics.sum(), LEAST, None)
+        expected = xp.ones_like(p)
         for axis in range(p.ndim):
             others = tuple(j for j in range(p.ndim) if j != axis)
-            expected = expected * p.sum(axis=others, keepdims=True)
-        lift = np.divide(p, expected, out=np.zeros(p.shape), where=expected > 0)
-        return np.maximum(lift, LEAST)
+            expected = expected * (p.sum(axis=others, keepdims=True) if others else p)
+        lift = xp.where(expected > 0, p / xp.where(expected > 0, expected, 1.0), 0.0)
+        return xp.clip(lift, LEAST, None)
 
     def coef(self, answer: Anything) -> Floats:
-        return -np.log(answer)[..., None]
+        result: Floats = -namespace(answer).log(answer)[..., None]
+        return result
 
     def values(self, answer: Anything) -> Floats:
         return np.asarray(answer, dtype=np.float64)

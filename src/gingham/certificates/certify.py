@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from gingham.cells import CellModel, Logarithmic, Quadratic, TableLoss
+from gingham.cells import CellModel
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.certificate import Assumption, Certificate, worst_of
 from gingham.certificates.committee import certify_held_out, committee_members, pooled
@@ -123,7 +123,7 @@ def certify(
         evidence = collect(posterior, sample, relation, population)
     drawn = ARRIVING if anytime else (INDEPENDENT,)
     assumptions = (*drawn, statement, *item_assumptions(posterior, relation, population), *_scale(evidence))
-    certificate = from_theorem(bound, evidence, delta / 2 if lower else delta, covered, assumptions, loss_name(cell))
+    certificate = from_theorem(bound, evidence, delta / 2 if lower else delta, covered, assumptions, cell.name)
     certificate = replace(certificate, anytime=anytime, delta=delta)
     if lower:
         certificate = replace(certificate, lower=_lower(theorem.name, theorem.price, evidence, delta / 2))
@@ -185,9 +185,9 @@ def posterior_of(model: Any) -> Posterior:
 
 def stated_cell(cell: CellModel, alphabet: Any) -> tuple[CellModel, Assumption]:
     """The cell model on stated labels; refuses labels that were read off the data without a word."""
-    letters: Alphabet | None = getattr(cell, "alphabet", None)
+    letters = cell.alphabet
     if letters is None:
-        bounds = getattr(cell, "bounds", None)
+        bounds = cell.bounds
         if bounds is None:
             raise RefusedCertificate(
                 f"{type(cell).__name__}: the loss is unbounded, and no theorem covers an unbounded loss. "
@@ -227,9 +227,7 @@ def sample_of(posterior: Posterior, X: Any, y: Any, weights: Any, relation: int)
         raise GinghamError(f"X has {len(columns.columns)} columns, the model {len(positions)} modes.")
     if y is None:
         raise GinghamError("A certificate needs the labels y of the tuples.")
-    return Sample.of(
-        columns.columns, y, weights, modes=positions, alphabet=getattr(posterior.cells[relation], "alphabet", None)
-    )
+    return Sample.of(columns.columns, y, weights, modes=positions, alphabet=posterior.cells[relation].alphabet)
 
 
 def covered_predictor(cell: CellModel, predictor: str) -> str:
@@ -275,10 +273,3 @@ def _scale(evidence: Evidence) -> tuple[Assumption, ...]:
             )
         )
     return tuple(facts)
-
-
-def loss_name(cell: CellModel) -> str:
-    """A readable name of the loss."""
-    names: dict[type[CellModel], str] = {Quadratic: "quadratic", Logarithmic: "log", TableLoss: "table"}
-    name = type(cell).__name__
-    return names.get(type(cell), "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-"))

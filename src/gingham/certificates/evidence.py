@@ -9,7 +9,7 @@ from math import log, prod
 import numpy as np
 
 from gingham.arrays import Floats
-from gingham.cells import CellModel, TableLoss
+from gingham.cells import CellModel
 from gingham.certificates.complexity import Complexity, of_partitions, renamings
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.rounding import Rounded, payable
@@ -116,7 +116,7 @@ def paid(
         )
     cell = posterior.cells[relation]
     # Labels need no rounding, and so no look at the cells.
-    statistics = np.zeros(0) if isinstance(cell, TableLoss) else posterior.statistics(sample, relation)
+    statistics = np.zeros(0) if cell.answers == "label" else posterior.statistics(sample, relation)
     payable_answers = payable(cell, table, statistics, symmetric)
     answers[relation] = payable_answers.answers
     covered = replace(posterior, answers=tuple(answers))
@@ -165,8 +165,7 @@ def with_unseen(posterior: Posterior, population: Sequence[int] | None) -> Poste
 
 def loss_scale(cell: CellModel) -> tuple[float, float]:
     """(low, range): every loss lies between low and low + range; a constant loss gets range 1."""
-    low = min(float(cell.table.min()), 0.0) if isinstance(cell, TableLoss) else 0.0
-    return low, float(cell.range) if cell.range > 0 else 1.0
+    return cell.low, float(cell.range) if cell.range > 0 else 1.0
 
 
 def loss_table(cell: CellModel, payable_answers: Rounded, sample: Sample) -> tuple[Floats, Floats | None]:
@@ -175,7 +174,7 @@ def loss_table(cell: CellModel, payable_answers: Rounded, sample: Sample) -> tup
         raise GinghamError("A table of losses needs labels on an alphabet.")
     losses = cell.coef(payable_answers.distinct) @ label_features(cell.features, sample.alphabet.numbers).T
     support = None
-    if isinstance(cell, TableLoss):
+    if cell.table is not None:
         support = np.unique(cell.table)
         support = support if len(support) <= MAX_SUPPORT else None
     return losses, support
@@ -191,14 +190,14 @@ def answer_label_counts(posterior: Posterior, sample: Sample, payable_answers: R
 
 
 def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:
-    """The law of the quadratic loss for labels without an alphabet, tuple by tuple.
+    """The law of the loss for labels without an alphabet, tuple by tuple.
 
-    |y − answer| is rounded up to one of 2^16 steps of the label range, so that no loss is understated.
+    The cell's `miss` (|y − answer| for squares) is rounded up to one of 2^16 steps, so that no loss is understated.
     """
     if isinstance(posterior, TreePosterior):  # a grid at its roots
         posterior, sample = posterior.at_root(sample)
     cell = posterior.cells[relation]
-    bounds = getattr(cell, "bounds", None)
+    bounds = cell.bounds
     if bounds is None or sample.labels is None:
         raise RefusedCertificate("A certificate needs numeric labels between known bounds.")
     low, high = bounds
@@ -208,7 +207,6 @@ def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> Gibbs
     if outside.any():
         row = int(np.flatnonzero(outside)[0])
         raise GinghamError(f"Label {sample.labels[row]:.6g} in row {row} lies outside bounds=({low}, {high}).")
-    width = high - low if high > low else 1.0
     answers = posterior.answers[relation].ravel()
     distinct, at = np.unique(answers, return_inverse=True)
     factors = posterior.factor(relation)
@@ -225,17 +223,17 @@ def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> Gibbs
         if sample.weights is not None:
             by_answer *= sample.weights[start:stop, None]
         listed += by_answer.sum(axis=0)
-        gap = np.abs(sample.labels[start:stop, None] - distinct[None, :]) / width
-        bins = np.ceil(gap * BINS * (1 - 1e-12)).astype(np.int64)
+        miss = cell.miss(sample.labels[start:stop, None], distinct[None, :])
+        bins = np.ceil(miss * BINS * (1 - 1e-12)).astype(np.int64)
         total += np.bincount(np.minimum(bins, BINS).ravel(), by_answer.ravel(), minlength=BINS + 1)
     # A sample may have observed tuples that it does not list, all with label 0 (absent edges).
     everything = posterior.statistics(sample, relation, Moments(0)).ravel()
     absent = np.bincount(at.ravel(), everything, minlength=len(distinct)) - listed
     if absent.sum() > 1e-6:
-        bins = np.ceil(np.abs(distinct) / width * BINS * (1 - 1e-12)).astype(np.int64)
+        bins = np.ceil(cell.miss(np.zeros(1), distinct) * BINS * (1 - 1e-12)).astype(np.int64)
         total += np.bincount(np.minimum(bins, BINS), np.maximum(absent, 0.0), minlength=BINS + 1)
     seen = total > 0
-    return GibbsLaw.of((np.arange(BINS + 1)[seen] / BINS) ** 2, total[seen])
+    return GibbsLaw.of(cell.loss_of_miss(np.arange(BINS + 1)[seen] / BINS), total[seen])
 
 
 def in_full_precision(posterior: Posterior) -> Posterior:
@@ -259,9 +257,9 @@ def is_graph(posterior: Posterior, relation: int) -> bool:
 
 def check_alphabet(cell: CellModel, sample: Sample) -> None:
     """Label codes mean the same to the sample and to the cells."""
-    letters = getattr(cell, "alphabet", None)
+    letters = cell.alphabet
     if letters is None or sample.alphabet is None:
-        if isinstance(cell, TableLoss):
+        if cell.table is not None:
             raise GinghamError("The sample has no alphabet, and the loss needs one.")
         return
     if letters.size != sample.alphabet.size or (letters.values != sample.alphabet.values).any():

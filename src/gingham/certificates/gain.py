@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from gingham.arrays import Floats
-from gingham.cells import CellModel, Logarithmic, Quadratic, TableLoss
+from gingham.cells import CellModel
 from gingham.certificates import bounds
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import (
     INDEPENDENT,
     item_assumptions,
-    loss_name,
     posterior_of,
     sample_of,
     stated_cell,
@@ -35,7 +34,7 @@ from gingham.certificates.evidence import (
     paid,
 )
 from gingham.certificates.law import GibbsLaw
-from gingham.certificates.rounding import GRIDS, PARTS
+from gingham.certificates.rounding import GRIDS, PARTS, smoothed
 from gingham.data import Alphabet, Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import RefusedCertificate
@@ -118,7 +117,7 @@ def certify_gain(
         worst=scale,
         evidence=evidence,
         parameters={**results[worst].parameters, f"empirical loss of the {title}": float(against[worst])},
-        loss=f"{loss_name(cell)} loss minus that of the {title}",
+        loss=f"{cell.name} loss minus that of the {title}",
         text=TEXT,
         latex=LATEX,
         reference="gingham, docs/theory/gain",
@@ -130,21 +129,21 @@ def constants(cell: CellModel, alphabet: Alphabet, histogram: Floats) -> tuple[F
 
     All of them where they are few labels; of a continuum the one that fits best, rounded to the finest grid.
     """
-    if isinstance(cell, TableLoss):
+    if cell.table is not None:
         return cell.table.T, log(cell.table.shape[1])
     features = label_features(cell.features, alphabet.numbers)
-    if isinstance(cell, Quadratic) and cell.bounds is not None:
+    if cell.answers == "number" and cell.bounds is not None:
         low, high = cell.bounds
         mean = float(histogram @ alphabet.numbers / histogram.sum())
         steps = GRIDS[-1] - 1
         width = high - low if high > low else 1.0
         answer = np.array([low + width * round((mean - low) / width * steps) / steps])
         return cell.coef(answer) @ features.T, log(GRIDS[-1])
-    if isinstance(cell, Logarithmic):
+    if cell.answers == "distribution":
         parts, size = PARTS[-1], alphabet.size
         counts = np.floor(histogram / histogram.sum() * parts)
         counts[np.argmax(histogram)] += parts - counts.sum()
-        answer = (1 - cell.smoothing) * counts / parts + cell.smoothing / size
+        answer = smoothed(counts, parts, cell)
         return cell.coef(answer[None, :]), log_binomial(parts + size - 1, size - 1)
     raise RefusedCertificate(f"{type(cell).__name__}: gingham knows no set of constant answers for these cells.")
 
@@ -157,14 +156,16 @@ def _reference_losses(cell: CellModel, sample: Sample, reference: Any) -> tuple[
     if predictions.shape != (sample.n_rows,):
         raise RefusedCertificate(f"reference has shape {predictions.shape}; it needs one prediction per tuple.")
     distinct, codes = np.unique(predictions, return_inverse=True)
-    if isinstance(cell, TableLoss):
+    if cell.table is not None and cell.alphabet is not None:
         return cell.table[:, cell.alphabet.encode(distinct)], codes
-    if isinstance(cell, Quadratic) and sample.alphabet is not None and cell.bounds is not None:
+    if cell.answers == "number" and sample.alphabet is not None and cell.bounds is not None:
         if len(distinct) > 4096:
             raise RefusedCertificate("Round the reference predictions to at most 4096 different values.")
         if distinct.min() < cell.bounds[0] or distinct.max() > cell.bounds[1]:
             raise RefusedCertificate("Clip the reference predictions to the range of the labels.")
-        return (sample.alphabet.numbers[:, None] - distinct[None, :].astype(np.float64)) ** 2, codes
+        numbers, guesses = sample.alphabet.numbers, distinct.astype(np.float64)
+        by_gap = cell.of_gap(numbers[:, None] - guesses[None, :])
+        return label_features(cell.features, numbers) @ cell.coef(guesses).T if by_gap is None else by_gap, codes
     raise RefusedCertificate(f"{type(cell).__name__}: a reference predictor cannot be compared with these cells.")
 
 

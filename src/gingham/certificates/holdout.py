@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gingham.arrays import Anything, Floats
-from gingham.cells import CellModel, Logarithmic, Pinball, Quadratic, TableLoss, make_cell
+from gingham.cells import CellModel, make_cell, needs_alphabet
 from gingham.certificates.betting import LATEX, REFERENCE, TEXT, betting
 from gingham.certificates.bounds import Bound
 from gingham.certificates.certificate import Assumption, Certificate
@@ -69,12 +69,16 @@ def certify_predictions(
     if len(y) != len(y_pred):
         raise GinghamError(f"y has {len(y)} rows, y_pred {len(y_pred)}.")
     if letters is None and label_bounds is not None:
-        values, scale = _on_interval(loss, y, y_pred, label_bounds)
-        low, name, known = 0.0, str(loss), f"Labels lie between {label_bounds[0]:g} and {label_bounds[1]:g}."
+        # Both ends stand for all numbers between them: the loss is a function of numbers.
+        cell = make_cell(loss, None if not needs_alphabet(loss) else Alphabet.of(label_bounds, True), label_bounds)
+        if cell.answers != "number" and cell.of_gap(np.zeros(0)) is None:
+            raise RefusedCertificate(f"loss={loss!r} needs alphabet=, the possible labels.")
+        values, (low, scale) = _of_numbers(cell, y, y_pred, label_bounds), loss_scale(cell)
+        known = f"Labels lie between {label_bounds[0]:g} and {label_bounds[1]:g}."
     else:
         cell = make_cell(loss, letters)
         values, (low, scale) = losses_of(cell, y, y_pred), loss_scale(cell)
-        name, known = str(loss) if isinstance(loss, str) else type(cell).__name__, "Labels are among those stated."
+        known = "Labels are among those stated."
     return _certificate(
         values,
         low,
@@ -84,7 +88,7 @@ def certify_predictions(
         candidates,
         method,
         predictor,
-        name,
+        cell.name,
         Assumption(known, "given"),
         None,
     )
@@ -107,7 +111,7 @@ def certify_posterior(
     if not sample.has_counts:
         raise RefusedCertificate("Some weights are not whole numbers; a certificate counts independent tuples.")
     low, scale = loss_scale(cell)
-    name = type(cell).__name__.lower()
+    name = cell.name
     if predictor == "gibbs":
         law = _gibbs_law(posterior, sample, relation, low, scale)
         return _from_law(law, low, scale, int(sample.n_tuples), delta, candidates, method, predictor, name, statement)
@@ -116,7 +120,7 @@ def certify_posterior(
     if sample.labels is None:
         raise GinghamError("A certificate needs the labels of the tuples.")
     labels: Anything = sample.labels if sample.alphabet is None else sample.alphabet.values[sample.label_codes]
-    if isinstance(cell, Logarithmic):
+    if cell.answers == "distribution":
         if predictor != "mean":
             raise RefusedCertificate("The log loss is that of the predicted distribution: predictor='mean'.")
         predictions: Anything = posterior.predict_distribution(sample.codes, relation)
@@ -134,33 +138,31 @@ def certify_posterior(
 
 def losses_of(cell: CellModel, y: Anything, y_pred: Anything) -> Floats:
     """The loss of each prediction, in the loss's own unit; predictions need not be possible answers."""
-    if isinstance(cell, Logarithmic):
-        floor = cell.smoothing / cell.alphabet.size
-        if y_pred.shape != (len(y), cell.alphabet.size) or (y_pred < floor * (1 - 1e-9)).any():
+    letters = cell.alphabet
+    if cell.answers == "distribution" and letters is not None:
+        floor = cell.smoothing / letters.size
+        if y_pred.shape != (len(y), letters.size) or (y_pred < floor * (1 - 1e-9)).any():
             raise RefusedCertificate(
-                f"The log loss needs predicted distributions of shape ({len(y)}, {cell.alphabet.size}) with every "
+                f"The {cell.name} loss needs predicted distributions of shape ({len(y)}, {letters.size}) with every "
                 f"probability at least {floor:.4g}, or the loss is unbounded."
             )
-        return -np.log(np.take_along_axis(y_pred, cell.alphabet.encode(y)[:, None], axis=1)[:, 0])
-    if type(cell) is TableLoss or (isinstance(cell, TableLoss) and not cell.convex):
-        result: Floats = cell.table[cell.alphabet.encode(y), cell.alphabet.encode(y_pred)]
+        return np.take_along_axis(cell.coef(y_pred), letters.encode(y)[:, None], axis=1)[:, 0]
+    if cell.table is not None and letters is not None and not (cell.convex and letters.numeric):
+        result: Floats = cell.table[letters.encode(y), letters.encode(y_pred)]
         return result
-    if isinstance(cell, (TableLoss, Quadratic)):
-        if cell.alphabet is None and isinstance(cell, Quadratic) and cell.bounds is not None:
-            return _on_interval("quadratic", y, y_pred, cell.bounds)[0]
-        if cell.alphabet is None:
-            raise RefusedCertificate("The loss is unbounded: state the possible labels.")
-        cell.alphabet.encode(y)
-        name = "quadratic" if isinstance(cell, Quadratic) else "pinball" if isinstance(cell, Pinball) else "absolute"
-        span = (float(cell.alphabet.numbers.min()), float(cell.alphabet.numbers.max()))
-        return _on_interval(name, y, y_pred, span, getattr(cell, "quantile", 0.5))[0]
-    raise RefusedCertificate(f"{type(cell).__name__}: gingham does not know the loss of a single prediction.")
+    if letters is not None and cell.answers is not None:
+        letters.encode(y)
+        span = (float(letters.numbers.min()), float(letters.numbers.max()))
+        return _of_numbers(cell, y, y_pred, span)
+    if cell.answers == "number" and cell.bounds is not None:
+        return _of_numbers(cell, y, y_pred, cell.bounds)
+    if cell.answers is None:
+        raise RefusedCertificate(f"{type(cell).__name__}: gingham does not know the loss of a single prediction.")
+    raise RefusedCertificate("The loss is unbounded: state the possible labels.")
 
 
-def _on_interval(
-    loss: Any, y: Anything, y_pred: Anything, span: tuple[float, float], quantile: float = 0.5
-) -> tuple[Floats, float]:
-    """Losses of numbers within an interval, and the largest possible one."""
+def _of_numbers(cell: CellModel, y: Anything, y_pred: Anything, span: tuple[float, float]) -> Floats:
+    """Losses of numeric predictions within an interval, possible answers or not."""
     low, high = span
     for what, values in (("label", y), ("prediction", y_pred)):
         outside = ~((values >= low - 1e-9) & (values <= high + 1e-9))
@@ -170,15 +172,24 @@ def _on_interval(
                 f"The {what} {values[row]} in row {row} lies outside {low:g} to {high:g}, where the loss is unbounded. "
                 "Clip predictions to the range of the labels, or widen it."
             )
-    gap = np.asarray(y, dtype=np.float64) - np.clip(y_pred, low, high)
-    width = high - low
-    if loss == "absolute":
-        return np.abs(gap), width
-    if loss == "quadratic":
-        return gap**2, width**2
-    if loss == "pinball":
-        return np.maximum(quantile * gap, (quantile - 1) * gap), width * max(quantile, 1 - quantile)
-    raise RefusedCertificate(f"loss={loss!r} needs alphabet=, the possible labels.")
+    y, guesses = np.asarray(y, dtype=np.float64), np.clip(np.asarray(y_pred, dtype=np.float64), low, high)
+    by_gap = cell.of_gap(y - guesses)
+    if by_gap is not None:
+        return by_gap
+    if cell.answers == "number":
+        losses: Floats = np.einsum("ek,ek->e", cell.coef(guesses), cell.features.evaluate(y))
+        return losses
+    if cell.table is None or cell.alphabet is None:  # pragma: no cover - every kind of answer was served
+        raise RefusedCertificate(f"{type(cell).__name__}: gingham does not know the loss of a single prediction.")
+    # A convex table says nothing between labels; a straight line from one to the next is never less than a convex loss.
+    numbers, rows = cell.alphabet.numbers, cell.table[cell.alphabet.encode(y)]
+    right = np.clip(np.searchsorted(numbers, guesses), 1, max(len(numbers) - 1, 1))
+    right = np.minimum(right, len(numbers) - 1)
+    left = np.maximum(right - 1, 0)
+    width = np.where(right > left, numbers[right] - numbers[left], 1.0)
+    share, every = (guesses - numbers[left]) / width, np.arange(len(y))
+    between: Floats = (1 - share) * rows[every, left] + share * rows[every, right]
+    return between
 
 
 def _gibbs_law(posterior: Posterior, sample: Sample, relation: int, low: float, scale: float) -> GibbsLaw:

@@ -13,7 +13,7 @@ from math import log
 import numpy as np
 
 from gingham.arrays import Anything, Floats, Ints
-from gingham.cells import CellModel, Logarithmic, Quadratic, TableLoss
+from gingham.cells import CellModel
 from gingham.certificates.complexity import cells_once, labels_by_type, labels_either_way, labels_uniform
 from gingham.certificates.divergence import kl_upper, log_binomial
 from gingham.errors import RefusedCertificate
@@ -59,8 +59,8 @@ def payable(cell: CellModel, answers: Anything, statistics: Floats, symmetric: b
     symmetric : bool
         Whether cells (a, b) and (b, a) are one and the same.
     """
-    if isinstance(cell, TableLoss):
-        size = cell.table.shape[1]
+    if cell.answers == "label" and cell.n_answers is not None:
+        size = cell.n_answers
         distinct, index = _pooled(answers, 0)
         return Rounded(
             answers,
@@ -71,9 +71,9 @@ def payable(cell: CellModel, answers: Anything, statistics: Floats, symmetric: b
             size,
             False,
         )
-    if isinstance(cell, Quadratic):
+    if cell.answers == "number":
         return _best(cell, statistics, [_on_grid(cell, answers, size, symmetric) for size in GRIDS])
-    if isinstance(cell, Logarithmic):
+    if cell.answers == "distribution":
         return _best(cell, statistics, [_in_parts(cell, answers, parts, symmetric) for parts in PARTS])
     raise RefusedCertificate(
         f"{type(cell).__name__} cells answer from a continuum that gingham cannot round, so that no prior pays "
@@ -81,11 +81,11 @@ def payable(cell: CellModel, answers: Anything, statistics: Floats, symmetric: b
     )
 
 
-def _on_grid(cell: Quadratic, answers: Floats, size: int, symmetric: bool) -> Rounded:
+def _on_grid(cell: CellModel, answers: Floats, size: int, symmetric: bool) -> Rounded:
     """Numbers to the nearest of ``size`` evenly spaced ones between the bounds."""
     if cell.bounds is None:
         raise RefusedCertificate(
-            "The quadratic loss is unbounded here, and no theorem covers an unbounded loss. "
+            f"The {cell.name} loss is unbounded here, and no theorem covers an unbounded loss. "
             "Give alphabet= (the possible labels) or bounds=(smallest, largest) to the model."
         )
     low, high = cell.bounds
@@ -97,11 +97,11 @@ def _on_grid(cell: Quadratic, answers: Floats, size: int, symmetric: bool) -> Ro
     return Rounded(fresh, distinct, index, price, labels_uniform(at.size, size), size, True)
 
 
-def _in_parts(cell: Logarithmic, answers: Floats, parts: int, symmetric: bool) -> Rounded:
+def _in_parts(cell: CellModel, answers: Floats, parts: int, symmetric: bool) -> Rounded:
     """Distributions to multiples of 1/parts by largest remainders, then smoothed as the cell smooths."""
-    size = cell.alphabet.size
+    size = answers.shape[-1]
     counts = _cut(answers, cell.smoothing, parts)
-    fresh = (1 - cell.smoothing) * counts / parts + cell.smoothing / size
+    fresh = smoothed(counts, parts, cell)
     distinct, index = _pooled(fresh, 1)
     ways = float(np.exp(log_binomial(parts + size - 1, size - 1)))
     cells = cells_once(index) if symmetric else index
@@ -110,12 +110,19 @@ def _in_parts(cell: Logarithmic, answers: Floats, parts: int, symmetric: bool) -
     )
 
 
+def smoothed(counts: Floats, parts: int, cell: CellModel) -> Floats:
+    """Distributions counts/parts with the cell's share of the uniform one mixed in."""
+    result: Floats = (1 - cell.smoothing) * counts / parts + cell.smoothing / counts.shape[-1]
+    return result
+
+
 def _best(cell: CellModel, statistics: Floats, options: list[Rounded]) -> Rounded:
     """Any rule may choose; this one takes the lowest kl bound with the answers' price alone."""
-    total = float(statistics[..., 0].sum() if isinstance(cell, Quadratic) else statistics.sum())
+    total = float(cell.features.count(statistics).sum())
 
     def promise(option: Rounded) -> float:
-        loss = float(cell.loss(option.answers, statistics).sum()) / (total * cell.range) if cell.range > 0 else 0.0
+        loss = float(cell.loss(option.answers, statistics).sum()) - total * cell.low
+        loss = loss / (total * cell.range) if cell.range > 0 else 0.0
         return float(kl_upper(min(max(loss, 0.0), 1.0), sum(option.price.values()) / total))
 
     best = min(options, key=promise)

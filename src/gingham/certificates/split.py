@@ -22,14 +22,13 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from gingham.arrays import Anything, Floats
-from gingham.cells import TableLoss
+from gingham.cells.needs import TABLE, refuse_unmet
 from gingham.certificates import bounds
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import (
     INDEPENDENT,
     covered_predictor,
     item_assumptions,
-    loss_name,
     posterior_of,
     sample_of,
     stated_cell,
@@ -120,7 +119,8 @@ def certify_prior(
     """The split-prior certificate for a prior learned elsewhere, minimised over posteriors on this sample."""
     prior = in_full_precision(prior)
     cell = prior.cells[0]
-    if not isinstance(cell, TableLoss) or sample.alphabet is None or sample.label_codes is None:
+    refuse_unmet("The split prior (method='holdout' is for others)", (TABLE,), prior.cells[:1], RefusedCertificate)
+    if cell.alphabet is None or cell.table is None or sample.alphabet is None or sample.label_codes is None:
         raise RefusedCertificate("The split prior is for losses on an alphabet; use method='holdout' for others.")
     if type(prior) is not Posterior or prior.structure.repeats or prior.structure.frozen:
         raise RefusedCertificate("The split prior is for plain grids; use method='holdout' for other structures.")
@@ -157,7 +157,7 @@ def certify_prior(
         worst=low + scale,
         evidence=evidence,
         parameters=bound.parameters,
-        loss=loss_name(cell),
+        loss=cell.name,
         text="Log-wealth with a prior learned on the first part of the data; the bound uses the second part only."
         + (" The loss is bounded as (difference to a reference predictor) + (the reference's own loss)." * excess),
         latex=r"L(Q) \le \mathrm{LW}_{\delta/10}[\ell_h - \ell_r] + \mathrm{LW}_{9\delta/10}[\ell_r]"

@@ -125,6 +125,16 @@ ALIASES = {
 }
 
 
+def register_theorem(theorem: Theorem) -> Theorem:
+    """Make a bound known: ``certify(bound=…)``, `Certificate.compare` and ``objective=`` find it by its name."""
+    if theorem.name in ALIASES or THEOREMS.get(theorem.name, theorem) != theorem:
+        raise GinghamError(f"There is a bound called {theorem.name!r} already; give yours another name.")
+    if theorem.price not in ("exact", "papers"):
+        raise GinghamError(f"price={theorem.price!r} is unknown; choose exact or papers.")
+    THEOREMS[theorem.name] = theorem
+    return theorem
+
+
 def find(name: str) -> Theorem:
     """The theorem of that name."""
     theorem = THEOREMS.get(ALIASES.get(name, name))

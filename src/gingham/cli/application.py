@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
 import gingham
 from gingham.cli import screen
+from gingham.errors import GinghamError
 
 app = typer.Typer(
     name="gingham",
@@ -27,5 +30,15 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _main(
     version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(help="Python module to import first, here or installed: one that registers a loss, say."),
+    ] = None,
 ) -> None:
-    pass
+    if plugin and "" not in sys.path:
+        sys.path.insert(0, "")  # modules of the folder one stands in, as `python -m` finds them
+    for name in plugin or ():
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise GinghamError(f"--plugin {name}: {error}. Name a module as in `import {name}`.") from None

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gingham.arrays import Anything, Floats, Ints
+from gingham.cells import LOSSES, loss_kind, needs_alphabet
 from gingham.data import Mode
 from gingham.errors import GinghamError
 
-LOSSES = ("absolute", "quadratic", "zero-one", "log")
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
 SHRINK = 5.0
 PILOT_SHARE = 0.1
@@ -39,29 +39,32 @@ def choose(
 ) -> Choice:
     """Fill in what the caller left open; ``bounds`` are the smallest and largest possible label, where stated."""
     if loss is not None and loss not in LOSSES:
-        raise GinghamError(f"--loss {loss!r} is unknown; choose one of {', '.join(LOSSES)}.")
+        raise GinghamError(
+            f"--loss {loss!r} is unknown; choose one of {', '.join(LOSSES)}, or name the module that registers it: "
+            f"gingham --plugin MODULE fit …"
+        )
     names = labels.dtype.kind not in "biuf"
     given = None if alphabet is None else parse_alphabet(alphabet, names)
     n_values = len(np.unique(labels.astype(str) if names else labels))
-    if names and loss in ("absolute", "quadratic"):
+    if names and loss is not None and loss_kind(loss).ordered:
         raise GinghamError(f"--loss {loss} needs numeric labels, and the label column holds text. Use zero-one or log.")
     if names and n_values > 1000:
         raise GinghamError(f"The label column holds {n_values} different texts; a class label has at most 1000.")
     if bounds is not None:
-        if names or given is not None or loss not in (None, "quadratic"):
+        if names or given is not None or (loss is not None and needs_alphabet(loss)):
             raise GinghamError("--bounds states the range of numbers under quadratic loss; others have --alphabet.")
         if labels.min() < bounds[0] or labels.max() > bounds[1]:
             raise GinghamError(
                 f"--bounds {bounds[0]:g},{bounds[1]:g}: the labels go from {labels.min():g} to {labels.max():g}."
             )
-        loss = "quadratic"
+        loss = "quadratic" if loss is None else loss
     if loss is None:
         loss = "zero-one" if names else "absolute" if n_values <= FEW or given is not None else "quadratic"
-    if bounds is None and loss == "quadratic" and given is None and n_values > FEW:
+    if bounds is None and not needs_alphabet(loss) and given is None and n_values > FEW:
         bounds = (float(labels.min()), float(labels.max()))
     if beta is None:
         beta = pilot_beta(columns, labels, loss, rng)
-    return Choice(names or loss in ("zero-one", "log"), loss, beta, given, bounds)
+    return Choice(names or not loss_kind(loss).ordered, loss, beta, given, bounds)
 
 
 def parse_alphabet(listed: str, names: bool) -> Anything:
@@ -93,13 +96,14 @@ def pilot_beta(columns: Sequence[Anything], labels: Anything, loss: str, rng: np
     Under a Laplace or Gaussian noise of that size these are the natural exchange rates between loss and
     information: 1/scale, lowered a little because a checkerboard does better than means, and 1/(2 σ²).
     """
-    if loss == "log":
+    kind = loss_kind(loss)
+    if kind.code_length:
         return 1.0
     codes = [Mode.of(column, str(j)).encode(column) for j, column in enumerate(columns)]
     held = rng.random(len(labels)) < PILOT_SHARE
     if held.all() or not held.any():
         held = np.arange(len(labels)) % 2 == 0
-    if loss == "zero-one":
+    if not kind.ordered:
         _, label_codes = np.unique(
             labels.astype(str) if labels.dtype.kind not in "biuf" else labels, return_inverse=True
         )
@@ -109,7 +113,7 @@ def pilot_beta(columns: Sequence[Anything], labels: Anything, loss: str, rng: np
         error = float(np.mean(np.argmax(scores, axis=0) != label_codes[held]))
         return 1.0 / max(error, 0.02)
     residual = labels[held].astype(float) - _additive(codes, labels.astype(float), held)
-    if loss == "quadratic":
+    if not kind.needs_alphabet:
         scale = float(np.mean(residual**2))
         return 0.5 / scale if scale > 0 else 1.0
     scale = float(np.abs(residual).mean())

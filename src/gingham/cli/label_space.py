@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from gingham.arrays import Anything
+from gingham.cells import LOSSES, loss_kind
 from gingham.cli.defaults import parse_alphabet
 from gingham.cli.opened import Asked
 from gingham.data import Alphabet
@@ -32,9 +33,10 @@ class LabelSpace:
         if named or is_classifier(model):
             return "zero-one"
         loss = getattr(model, "loss", "absolute")
-        if loss == "zero-one" or loss == "log":
+        kind = loss_kind("absolute" if isinstance(loss, str) and loss not in LOSSES else loss)
+        if not getattr(kind, "ordered", True):
             return "zero-one"
-        return "quadratic" if loss == "quadratic" else "absolute"
+        return "absolute" if getattr(kind, "needs_alphabet", True) else str(kind.name)
 
 
 def alphabet_of(model: Any) -> Alphabet | None:

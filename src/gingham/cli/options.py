@@ -26,7 +26,10 @@ OtherLabel = Annotated[str | None, typer.Option("--label", help="Label column, i
 OtherAlphabet = Annotated[
     str | None, typer.Option("--alphabet", help="All possible labels, if not stated when fitting.")
 ]
-Loss = Annotated[str | None, typer.Option(help="absolute, quadratic, zero-one or log; told by the labels.")]
+Loss = Annotated[
+    str | None,
+    typer.Option(help="absolute, quadratic, zero-one, log, pinball, …; told by the labels."),
+]
 Delta = Annotated[float, typer.Option(help="Certificates hold with probability 1 − delta.")]
 OutModel = Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")]
 OutTable = Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")]

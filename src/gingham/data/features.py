@@ -2,44 +2,86 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import Anything, Floats, Ints
+from gingham.errors import GinghamError
 
 
-@dataclass(frozen=True)
-class OneHot:
-    """t(y) = one-hot(y) over an alphabet of ``size`` labels: the statistics are label histograms."""
+class Features(ABC):
+    """t(y), K numbers of a label; statistics are their sums over tuples.
 
+    Attributes
+    ----------
+    one_hot : bool
+        Whether t(y) is one-hot, so that kernels can use label codes instead of K numbers a tuple.
+    size : int
+        K.
+    """
+
+    one_hot: ClassVar[bool]
     size: int
 
+    @abstractmethod
+    def of_labels(self, numbers: Floats) -> Floats:
+        """t(y) for every label of an alphabet with these numbers, shape (|Y|, K)."""
+
+    @abstractmethod
+    def evaluate(self, labels: Floats | None, label_codes: Ints | None = None) -> Floats:
+        """t(y_e) for every tuple, dense, shape (…, K)."""
+
+    @abstractmethod
+    def count(self, statistics: Anything) -> Anything:
+        """Number of tuples behind statistics (…, K), shape (…)."""
+
 
 @dataclass(frozen=True)
-class Moments:
+class OneHot(Features):
+    """t(y) = one-hot(y) over an alphabet of ``size`` labels: the statistics are label histograms."""
+
+    one_hot: ClassVar[bool] = True
+    size: int
+
+    def of_labels(self, numbers: Floats) -> Floats:
+        return np.eye(self.size)
+
+    def evaluate(self, labels: Floats | None, label_codes: Ints | None = None) -> Floats:
+        if label_codes is None:
+            raise GinghamError("This cell model needs labels on an alphabet.")
+        return np.eye(self.size)[label_codes]
+
+    def count(self, statistics: Anything) -> Anything:
+        return statistics.sum(-1)
+
+
+@dataclass(frozen=True)
+class Moments(Features):
     """t(y) = (1, y, …, y^degree): the statistics are power sums; degree 0 counts only."""
 
+    one_hot: ClassVar[bool] = False
     degree: int
+    size: int = field(init=False, repr=False)
 
-    @property
-    def size(self) -> int:
-        return self.degree + 1
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", self.degree + 1)
 
-    def evaluate(self, labels: Floats) -> Floats:
+    def of_labels(self, numbers: Floats) -> Floats:
+        return self.evaluate(numbers)
+
+    def evaluate(self, labels: Floats | None, label_codes: Ints | None = None) -> Floats:
         """Powers of the labels, shape (N, degree + 1)."""
+        if labels is None:
+            raise GinghamError("This cell model needs numeric labels.")
         return np.vander(np.asarray(labels, dtype=np.float64), self.size, increasing=True)
 
-
-Features = OneHot | Moments
+    def count(self, statistics: Anything) -> Anything:
+        return statistics[..., 0]
 
 
 def evaluate(features: Features, labels: Floats | None, label_codes: Ints | None) -> Floats:
     """t(y_e) for every tuple, dense, shape (N, K); for tests and small data."""
-    if isinstance(features, OneHot):
-        if label_codes is None:
-            raise ValueError("one-hot features need labels on an alphabet")
-        return np.eye(features.size)[label_codes]
-    if labels is None:
-        raise ValueError("moments need labels")
-    return features.evaluate(labels)
+    return features.evaluate(labels, label_codes)

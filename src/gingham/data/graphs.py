@@ -11,9 +11,8 @@ from string import ascii_lowercase
 import numpy as np
 
 from gingham.arrays import Anything, Floats
-from gingham.data.features import Features, OneHot
+from gingham.data.features import Features
 from gingham.data.sample import Sample
-from gingham.errors import GinghamError
 
 LETTERS = ascii_lowercase  # names of positions in einsum
 
@@ -60,11 +59,8 @@ class PairSample(Sample):
 
     def absent_features(self, features: Features) -> Floats:
         """t(0), the statistics of one absent pair, shape (K,)."""
-        if isinstance(features, OneHot):
-            if self.alphabet is None:
-                raise GinghamError("This cell model needs labels on an alphabet.")
-            return np.eye(features.size)[self.alphabet.encode(np.zeros(1))[0]]
-        return features.evaluate(np.zeros(1))[0]
+        zero = np.zeros(1)
+        return features.evaluate(zero, None if self.alphabet is None else self.alphabet.encode(zero))[0]
 
     def completed(self, table: Floats, assigns: Sequence[Floats], features: Features) -> Floats:
         """Cell statistics of all observed pairs from those of the listed ones, shape (m, …, m, K).
@@ -77,7 +73,7 @@ class PairSample(Sample):
             table = np.mean([table.transpose(order) for order in orders], axis=0)
         if not self.complete:
             return table
-        seen = table.sum(axis=-1) if isinstance(features, OneHot) else table[..., 0]
+        seen = features.count(table)
         absent = np.maximum(all_pairs(assigns[0], d, self.directed) - seen, 0.0)
         return table + absent[..., None] * self.absent_features(features)
 

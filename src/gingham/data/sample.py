@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gingham.arrays import Anything, Floats, Ints
-from gingham.data.features import Features, OneHot
+from gingham.data.features import Features
 from gingham.data.modes import Alphabet, Mode
 from gingham.errors import GinghamError
 from gingham.kernels import Rows
@@ -179,7 +179,7 @@ class Sample:
         codes = self.codes[axis]
         n_items = self.shape[axis]
         label_codes = None
-        if isinstance(features, OneHot):
+        if features.one_hot:
             if self.label_codes is None:
                 raise GinghamError("This cell model needs labels on an alphabet.")
             label_codes = self.label_codes
@@ -187,13 +187,13 @@ class Sample:
         per_item = 1 if label_codes is None else features.size
         within = np.empty(0, np.int32) if label_codes is None else label_codes
         columns: list[Anything] = [self.codes[j] for j in range(self.n_modes) if j != axis]
-        if not isinstance(features, OneHot):
+        if not features.one_hot:
             columns.append(np.ones(self.n_rows) if self.labels is None else self.labels)
         if self.weights is not None:
             columns.append(self.weights)
         begin, found = grouping(codes, within, n_items, per_item, columns)
         weights = None if self.weights is None else found.pop()
-        dense = None if isinstance(features, OneHot) else np.ascontiguousarray(features.evaluate(found.pop()))
+        dense = None if features.one_hot else np.ascontiguousarray(features.evaluate(found.pop()))
         others = found[0] if len(found) == 1 else np.array(found, dtype=np.int32)
         marks = None
         if label_codes is not None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham import estimators, storage
 from gingham.arrays import Anything, Floats, Ints
-from gingham.cells.registry import cell_from_state, cell_state
+from gingham.cells.registry import cell_from_state, cell_state, loss_from_state
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, id_columns
 from gingham.data.sample import checked_weights
@@ -47,9 +47,14 @@ class Persistent(BaseEstimator):
 
     def _record(self) -> tuple[str, dict[str, Any]]:
         """The kind of the model and all that a file keeps of it."""
-        params = {name: value for name, value in self.get_params(deep=False).items() if _savable(value)}
-        cut = {"interrupted": True} if self.interrupted_ else {}
-        return type(self).__name__, {"params": params, "fitted": self._state(), **cut}
+        every = self.get_params(deep=False)
+        params = {name: value for name, value in every.items() if _savable(value)}
+        record = {"params": params, "fitted": self._state()}
+        if "loss" in every and "loss" not in params:
+            record["loss"] = self._loss_state()
+        if self.interrupted_:
+            record["interrupted"] = True
+        return type(self).__name__, record
 
     def _set_course(self, found: Found) -> None:
         """How the fit went: for every estimator that sweeps."""
@@ -57,6 +62,15 @@ class Persistent(BaseEstimator):
         self.n_iter_ = len(found.trace.factors)
         self.converged_ = found.converged
         self.interrupted_ = found.interrupted
+
+    def _loss_state(self) -> Any:
+        """What a file keeps of a ``loss`` that is a callable: what the cells are that it made."""
+        return cell_state(self.posterior_.cells[0])
+
+    def _loss_from_state(self, state: Any) -> Any:
+        """A ``loss`` that makes the cells which `_loss_state` described."""
+        loss = loss_from_state(state)
+        return loss if loss.keywords else state["loss"]
 
     def _state(self) -> dict[str, Any]:
         """Fitted attributes as plain values and arrays."""
@@ -90,6 +104,8 @@ def revive(kind: str, state: dict[str, Any]) -> Any:
     fitted = model(**state["params"])
     fitted._restore(state["fitted"])
     fitted.interrupted_ = bool(state.get("interrupted", False))
+    if "loss" in state:
+        fitted.set_params(loss=fitted._loss_from_state(state["loss"]))
     return fitted
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 
 from gingham.arrays import Anything
-from gingham.cells.families import Family, make_family, total_statistics
+from gingham.cells.families import Family, family_kind, make_family, total_statistics
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
 from gingham.estimators.base import expand_clusters, posterior_state, stderr_progress
@@ -250,7 +250,7 @@ class BayesianCoClustering(MixedMemberships):
         return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
     def _alphabet(self, y: Anything) -> Alphabet | None:
-        if self.family in ("gaussian", "poisson"):
+        if not family_kind(self.family).needs_alphabet:
             return None
         return Alphabet.of(np.unique(y) if self.alphabet is None else self.alphabet, self.alphabet is not None)
 

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from gingham.arrays import Anything
 from gingham.cells import make_cell
-from gingham.data import Alphabet, Mode, OneHot, Sample
+from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
 from gingham.data.modes import distinct
 from gingham.errors import GinghamError
@@ -91,7 +91,7 @@ def fit_distributed(
                 weight,
                 modes[1:],
                 alphabet,
-                not isinstance(cell.features, OneHot),
+                not cell.features.one_hot,
                 *(frames[at] for at in group),
                 *(known[at] for at in group),
             )

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import Anything, Floats
-from gingham.cells import CellModel, Logarithmic, make_cell
+from gingham.cells import CellModel, make_cell
 from gingham.certificates.theorems import THEOREMS
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
@@ -150,7 +150,7 @@ class GridFit(TransformerMixin, GrowingGrid):
         """The β to use, those tried, and why."""
         wanted = self.beta
         if wanted is None:  # the description length has no β to choose
-            code = self.solver == "sweep" and isinstance(cell, Logarithmic)
+            code = self.solver == "sweep" and cell.code_length
             wanted = "auto" if isinstance(self.n_clusters, str) and not code else 1.0
         if not isinstance(wanted, str):
             return wanted, (), f"β = {wanted:.3g}, as given"

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import Anything, Floats, Ints
 from gingham.cells import make_cell, needs_alphabet
+from gingham.cells.registry import cell_state
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.data import Alphabet, Mode, Sample
@@ -281,6 +282,13 @@ class JointCoClustering(Persistent):
     def items_(self) -> dict[str, Anything]:
         """Ids by mode name, in the order of the rows of ``assign_``."""
         return self._by_mode([mode.items for mode in self.posterior_.structure.modes])
+
+    def _loss_state(self) -> Any:
+        return [cell_state(cell) for cell in self.posterior_.cells]
+
+    def _loss_from_state(self, state: Any) -> Any:
+        own = super()._loss_from_state
+        return {tuple(relation): own(one) for relation, one in zip(self.relations_, state)}
 
     def _state(self) -> dict[str, Any]:
         return {

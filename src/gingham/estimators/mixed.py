@@ -63,7 +63,7 @@ class MixedMemberships(DensityMixin, GridModel):
         ``return_std`` adds the standard deviation of that mean under the posterior of the memberships.
         """
         codes = self._codes(X)
-        alphabet = self.beliefs_.cells[0].alphabet  # type: ignore[attr-defined]
+        alphabet = self.beliefs_.cells[0].alphabet
         if alphabet is not None and not alphabet.numeric:
             return alphabet.values[self.beliefs_.predict_distribution(codes).argmax(axis=1)]
         mean, std = predictive.mean_and_std(self.beliefs_, codes)

@@ -233,6 +233,11 @@ def device_name() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
+def to_device(array: Any) -> Any:
+    """An array where work would go to."""
+    return torch.as_tensor(array).to(device_name())
+
+
 def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out: Floats) -> None:
     """`project` of the other backends, through the device: for checks and single calls."""
     tuples = _moved(rows, assigns, start, stop, out.dtype)

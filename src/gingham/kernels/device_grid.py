@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -13,81 +12,12 @@ from gingham.arrays import Anything
 from gingham.kernels.accelerated import Layout, buffer_for, device_name, gather, layout, project_block, tall_product
 
 
-@dataclass(frozen=True, eq=False)
-class TableCell:
-    """A loss table (|Y|, answers): statistics are label histograms."""
+class Cell(Protocol):
+    """What the device needs of a cell model, whose own arrays lie there already (`CellModel.placed`)."""
 
-    table: Any
+    def answer(self, statistics: Any) -> Any: ...
 
-    def answer(self, statistics: Any) -> Any:
-        total = statistics.reshape(-1, statistics.shape[-1]).sum(0)
-        empty = statistics.sum(-1, keepdim=True) <= 0
-        return (torch.where(empty, total, statistics) @ self.table.to(statistics.dtype)).argmin(-1)
-
-    def coef(self, answer: Any) -> Any:
-        return self.table.T[answer]
-
-
-@dataclass(frozen=True)
-class QuadraticCell:
-    """Squared error: statistics are (count, sum, sum of squares)."""
-
-    def answer(self, statistics: Any) -> Any:
-        total = statistics.reshape(-1, 3).sum(0)
-        count = statistics[..., 0]
-        return torch.where(count > 0, statistics[..., 1] / count.clamp(min=1e-30), total[1] / total[0].clamp(min=1e-30))
-
-    def coef(self, answer: Any) -> Any:
-        return torch.stack([answer**2, -2.0 * answer, torch.ones_like(answer)], dim=-1)
-
-
-@dataclass(frozen=True)
-class LogCell:
-    """Log loss with every probability at least ``floor``: statistics are label histograms."""
-
-    floor: float
-
-    def answer(self, statistics: Any) -> Any:
-        total = statistics.reshape(-1, statistics.shape[-1]).sum(0)
-        filled = torch.where(statistics.sum(-1, keepdim=True) <= 0, total, statistics)
-        p = filled / filled.sum(-1, keepdim=True)
-        ordered, _ = torch.sort(p, dim=-1)
-        below = torch.arange(p.shape[-1], device=p.device, dtype=p.dtype)
-        kept = p.sum(-1, keepdim=True) - torch.cumsum(ordered, -1) + ordered
-        scale = kept / (1.0 - below * self.floor)
-        first = (ordered >= self.floor * scale).int().argmax(-1, keepdim=True)
-        return torch.clamp(p / torch.gather(scale, -1, first), min=self.floor)
-
-    def coef(self, answer: Any) -> Any:
-        return -torch.log(answer)
-
-
-@dataclass(frozen=True)
-class MassCell:
-    """Densities: statistics are counts (…, 1), answers are lifts p(c_1, …, c_d)/Π p(c_i) over the last d axes.
-
-    ``n_modes`` is the number of those axes; any before them are members side by side.
-    """
-
-    n_modes: int = 2
-
-    def answer(self, statistics: Any) -> Any:
-        p = statistics[..., 0]
-        axes = tuple(range(p.ndim - self.n_modes, p.ndim))
-        p = p / p.sum(axes, keepdim=True).clamp(min=LEAST)
-        expected = torch.ones_like(p)
-        for axis in axes:
-            others = tuple(j for j in axes if j != axis)
-            expected = expected * (p.sum(others, keepdim=True) if others else p)
-        lift = torch.where(expected > 0, p / expected.clamp(min=LEAST), torch.zeros_like(p))
-        return lift.clamp(min=LEAST)
-
-    def coef(self, answer: Any) -> Any:
-        return -torch.log(answer)[..., None]
-
-
-Cell = TableCell | QuadraticCell | LogCell | MassCell
-LEAST = 1e-300  # of a lift, so that its logarithm is finite
+    def coef(self, answer: Any) -> Any: ...
 
 
 class Grid:
@@ -208,7 +138,7 @@ class Members:
             table += tall_product(q[:, block.first : block.last], sums)
         self.mass[axis], self.entropy[axis] = mass / q.shape[1], entropy
         cells = torch.movedim(table.reshape(n_members, m, n_features, rest), (1, 2), (1 + axis, -1)).double()
-        self.answers = self.cell.answer(cells)
+        self.answers = torch.vmap(self.cell.answer)(cells)  # empty cells look at their own member alone
         return (self.cell.coef(self.answers).double() * cells).sum((1, 2, 3))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gingham.arrays import Floats
-from gingham.cells import CellModel, Logarithmic, Quadratic, ZeroOne
+from gingham.cells import CellModel
 from gingham.data import Sample
 from gingham.posterior import Posterior
 from gingham.problem import Problem
@@ -59,13 +59,7 @@ def suggested_beta(cell: CellModel, loss: float) -> float:
     1/b for absolute errors (Laplace), 1/(2σ²) for squares (Gauss), ln of the odds for wrong labels, 1 for the
     log loss, which is a likelihood already.
     """
-    if isinstance(cell, Logarithmic):
-        return 1.0
-    if isinstance(cell, ZeroOne):
-        wrong = float(np.clip(loss, 0.01, 0.95 * (1 - 1 / cell.alphabet.size)))
-        return float(np.log((1 - wrong) * (cell.alphabet.size - 1) / wrong)) if cell.alphabet.size > 1 else 1.0
-    scale = max(loss, 1e-3 * (cell.range if np.isfinite(cell.range) else loss), 1e-12)
-    return 1.0 / (2.0 * scale) if isinstance(cell, Quadratic) else 1.0 / scale
+    return cell.beta_of_noise(loss)
 
 
 def choose_beta(
@@ -106,10 +100,9 @@ def choose_beta(
 
 
 def _sensible(cell: CellModel, factor: float) -> bool:
-    """Which β are worth a try: the log loss is a likelihood; with less than .7 squares merge too much."""
-    if isinstance(cell, Logarithmic):
-        return factor <= 1.0
-    return factor >= 0.7 if isinstance(cell, Quadratic) else True
+    """Which β are worth a try."""
+    least, most = cell.beta_factors
+    return least <= factor <= most
 
 
 def _clearly(excess: Floats, weights: Floats) -> bool:

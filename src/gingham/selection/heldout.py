@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from gingham.arrays import Floats, Ints
-from gingham.cells import TableLoss
 from gingham.data import Sample
 from gingham.data.features import evaluate
 from gingham.posterior import Posterior
@@ -29,10 +28,13 @@ def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample)
 def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> Floats:
     """Loss of the deterministic prediction on each tuple, (N,): median, mean or commonest label as the loss asks."""
     cell, labels = posterior.cells[0], np.asarray(sample.labels)
-    if isinstance(cell, TableLoss):
+    if cell.table is not None:
         # The answer that would lose least if labels followed the predicted distribution.
         answer = np.argmin(posterior.predict_distribution(codes) @ cell.table, axis=1)
         return cell.table[sample.label_codes, answer]
+    if cell.answers == "number" and cell.of_gap(np.zeros(0)) is None:
+        losses: Floats = np.einsum("ek,ek->e", cell.coef(posterior.predict(codes)), cell.features.evaluate(labels))
+        return losses
     if cell.ordered:
         squares: Floats = (labels - posterior.predict(codes)) ** 2
         return squares

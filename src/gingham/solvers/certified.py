@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import ClassVar, cast
 
 import numpy as np
 
 from gingham.arrays import Floats
 from gingham.cells import CellModel, TableLoss
+from gingham.cells.needs import TABLE, Need, refuse_unmet
 from gingham.certificates import complexity
 from gingham.certificates.bounds import effective_loss
 from gingham.certificates.divergence import log_binomial
 from gingham.certificates.law import GibbsLaw
 from gingham.certificates.theorems import find
-from gingham.data import Sample
-from gingham.errors import GinghamError
+from gingham.data import Alphabet, Sample
 from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.solvers.coarsen import information_rises, loss_rises, prune
@@ -45,6 +46,8 @@ class Certified:
         clusters is paid in the prior), so this choice costs nothing more.
     """
 
+    needs: ClassVar[tuple[Need, ...]] = (TABLE,)
+
     inner: Projection = field(default_factory=lambda: Projection(Constant()))
     merge: bool = False
     n_rounds: int = 20
@@ -56,11 +59,7 @@ class Certified:
 
     def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
         (sample,), (cell,) = problem.samples, problem.cells
-        if not isinstance(cell, TableLoss):
-            raise GinghamError(
-                f"objective='certificate' needs a loss given by a table (absolute, zero-one, pinball), "
-                f"not {type(cell).__name__}."
-            )
+        refuse_unmet("objective='certificate'", self.needs, (cell,))
         best = solution = self._descend(problem, start, report)
         lowest = certificate(solution.posterior, sample, cell, self.bound)
         if self.merge and not solution.interrupted:
@@ -105,14 +104,14 @@ class Certified:
 def linearised(problem: Problem, posterior: Posterior, bound: str) -> tuple[Problem, Posterior]:
     """The trade-off that descends on a bound near a posterior, and the posterior in its terms."""
     (sample,), (cell,) = problem.samples, problem.cells
-    table = TableLoss(cell.alphabet, local_table(posterior, sample, cell, bound))  # type: ignore[attr-defined]
+    table = TableLoss(cast(Alphabet, cell.alphabet), local_table(posterior, sample, cell, bound))
     return replace(problem, cells=(table,), betas=(1.0,)), replace(posterior, cells=(table,))
 
 
 def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: str, step: float = 1e-4) -> Floats:
     """τ(ℓ) = (∂B/∂p(ℓ)) / (N ∂B/∂KL) of every entry of the loss table: N·E τ + KL falls as the bound B does."""
     theorem = find(bound)
-    scaled = cell.table / cell.range  # type: ignore[attr-defined]
+    scaled = cast(Floats, cell.table) / cell.range
     law, price, n = facts(posterior, sample, cell, theorem.price)
     now = theorem.function(law, price, n, DELTA)
     if theorem.name == "log-wealth":
@@ -134,7 +133,7 @@ def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: st
 def facts(posterior: Posterior, sample: Sample, cell: CellModel, kind: str) -> tuple[GibbsLaw, float, int]:
     """The law of the scaled loss, KL(Q‖P) and N: all that a bound needs."""
     law = posterior.loss_law(sample)
-    support = np.unique(cell.table) / cell.range if isinstance(cell, TableLoss) else None
+    support = None if cell.table is None else np.unique(cell.table) / cell.range
     names = [f"{i}" for i in range(posterior.structure.n_modes)]
     price = complexity.of_posterior(
         dict(zip(names, posterior.assign)), posterior.answers[0], cell.n_answers or 1, kind=kind

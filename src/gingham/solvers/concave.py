@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from gingham.cells.mass import Mass
-from gingham.errors import GinghamError
+from gingham.cells.needs import DENSITIES, Need, refuse_unmet
 from gingham.posterior import Posterior
 from gingham.problem import Problem
 from gingham.solvers.loop import Report, Solution
@@ -26,6 +26,8 @@ class Concave:
     from 5β.
     """
 
+    needs: ClassVar[tuple[Need, ...]] = (DENSITIES,)
+
     schedule: Schedule = field(default_factory=Down)
     tol: float = 1e-7
     max_iter: int = 200
@@ -33,8 +35,7 @@ class Concave:
     firmness: float = 0.9
 
     def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
-        if not all(isinstance(cell, Mass) for cell in problem.cells):
-            raise GinghamError("The concave-convex solver is for densities (mass cells); use projection for labels.")
+        refuse_unmet("The concave-convex solver", self.needs, problem.cells)
         if start.is_hard:
             soft = [self.firmness * q + (1 - self.firmness) / q.shape[1] for q in start.assign]
             frozen = problem.structure.frozen

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from gingham.cells import CellModel, Logarithmic, Mass, Quadratic, TableLoss
-from gingham.data import OneHot
+from gingham.cells.needs import ON_DEVICE, refuse_unmet, unmet
 from gingham.errors import GinghamError
 from gingham.kernels.layout import on_device
 from gingham.posterior import Posterior
 from gingham.problem import Objective, Problem
 from gingham.solvers.loop import Solution, Trace, fixed_point, settled
 from gingham.solvers.schedule import Schedule
+
+NEEDS = (ON_DEVICE,)
 
 
 def chosen(backend: str, problem: Problem, start: Posterior) -> bool:
@@ -34,8 +35,7 @@ def together(backend: str, problem: Problem, n_clusters: Sequence[int], n_member
 
 def fits(problem: Problem) -> bool:
     """One grid of at least one mode, every mode once and none frozen, with cells the device knows."""
-    known = TableLoss | Quadratic | Logarithmic | Mass
-    return len(problem.samples) == 1 and not problem.structure.frozen and isinstance(problem.cells[0], known)
+    return len(problem.samples) == 1 and not problem.structure.frozen and unmet(NEEDS, problem.cells) is None
 
 
 def solve(
@@ -48,10 +48,10 @@ def solve(
     dtype: str | None = None,
 ) -> Solution:
     """`Projection.solve` on the device; by default float32 on a GPU, float64 without one."""
+    refuse_unmet("backend='torch'", NEEDS, problem.cells)
     if not fits(problem):
         raise GinghamError(
-            "backend='torch' serves one grid, nothing frozen, with table, quadratic or log loss or densities, not "
-            f"several relations or {type(problem.cells[0]).__name__} cells: use backend='compiled'."
+            "backend='torch' serves one grid, nothing frozen, not several relations: use backend='compiled'."
         )
     from gingham.kernels import device_grid
 
@@ -124,16 +124,17 @@ def _on_device(problem: Problem) -> tuple[dict[str, Any], Any, str]:
     from gingham.kernels import accelerated
 
     (sample,), (cell,) = problem.samples, problem.cells
-    one_hot = isinstance(cell.features, OneHot)
+    one_hot = cell.features.one_hot
     labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
     tuples = {
         "codes": sample.codes,
         "labels": sample.label_codes if one_hot else None,
-        "features": None if isinstance(cell.features, OneHot) else cell.features.evaluate(labels),
+        "features": None if one_hot else cell.features.evaluate(labels),
         "weights": sample.weights,
         "shape": sample.shape,
     }
-    return tuples, _device_cell(cell, sample.n_modes), "float32" if accelerated.device_name() == "cuda" else "float64"
+    placed = cell.placed(accelerated.to_device)
+    return tuples, placed, "float32" if accelerated.device_name() == "cuda" else "float64"
 
 
 def _objective(terms: Sequence[float], problem: Problem) -> Objective:
@@ -146,18 +147,3 @@ def _posterior(start: Posterior, assigns: Sequence[Any], answers: Any) -> Poster
     rows = [q.double().cpu().numpy() for q in assigns]
     assign = tuple(q / q.sum(axis=1, keepdims=True) for q in rows)
     return Posterior(start.structure, start.cells, assign, (answers.cpu().numpy(),))
-
-
-def _device_cell(cell: CellModel, n_modes: int) -> Any:
-    """The torch twin of a cell model."""
-    import torch
-
-    from gingham.kernels import accelerated, device_grid
-
-    if isinstance(cell, TableLoss):
-        return device_grid.TableCell(torch.as_tensor(cell.table).to(accelerated.device_name()))
-    if isinstance(cell, Mass):
-        return device_grid.MassCell(n_modes)
-    if isinstance(cell, Logarithmic):
-        return device_grid.LogCell(cell.smoothing / cell.alphabet.size)
-    return device_grid.QuadraticCell()

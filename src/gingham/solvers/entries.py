@@ -15,7 +15,6 @@ import numpy as np
 from gingham.arrays import Anything, Floats, Ints
 from gingham.cells.families import Family
 from gingham.data import Sample
-from gingham.data.features import OneHot
 from gingham.kernels import BLOCK_BYTES, Rows, project
 from gingham.kernels.entries import Pairs, contract, expand, inner
 
@@ -51,7 +50,7 @@ class Evidence:
 
 def layout(family: Family, sample: Sample, n_cells: int) -> list[Part]:
     """The entries of a two-mode sample, split by labels so that no table of densities exceeds the budget."""
-    if isinstance(family.features, OneHot) and sample.label_codes is not None:
+    if family.features.one_hot and sample.label_codes is not None:
         values, codes = np.arange(family.features.size), sample.label_codes.astype(np.int64)
     else:
         labels = np.zeros(sample.n_rows) if sample.labels is None else sample.labels
@@ -71,8 +70,8 @@ def _part(family: Family, sample: Sample, values: Anything, labels: Ints, chosen
     keys, pair_of = np.unique(labels * n_columns + columns, return_inverse=True)
     pair_of = pair_of.astype(np.int32)
     pair_labels, items = keys // n_columns, (keys % n_columns).astype(np.int32)
-    one_hot = isinstance(family.features, OneHot)
-    features = np.eye(family.features.size)[values] if one_hot else family.features.evaluate(values)  # type: ignore[union-attr]
+    one_hot = family.features.one_hot  # ``values`` are label codes then
+    features = family.features.evaluate(values, values)
     row_order, pair_order = np.argsort(rows, kind="stable"), np.argsort(pair_of, kind="stable")
     position = np.empty(len(chosen), dtype=np.int64)
     position[row_order] = np.arange(len(chosen))

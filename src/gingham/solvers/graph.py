@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 
 from gingham.arrays import Floats
-from gingham.cells import Logarithmic, Quadratic
-from gingham.data import OneHot
 from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
 from gingham.errors import GinghamError
 from gingham.kernels import BACKENDS, on_device, project_cost, row_blocks
@@ -136,7 +134,7 @@ def hard_moves(problem: Problem, sample: PairSample, kernel: Any) -> HardMoves:
     """The way of moving nodes that fits the problem's loss."""
     cell = problem.cells[0]
     two = sample.alphabet is not None and np.array_equal(sample.alphabet.numbers, [0.0, 1.0])
-    kind = QUADRATIC if isinstance(cell, Quadratic) else BERNOULLI if isinstance(cell, Logarithmic) and two else None
+    kind = QUADRATIC if cell.moves == "moments" else BERNOULLI if cell.moves == "log" and two else None
     if sample.directed or kind is None or sample.weights is not None:
         return HardMoves(kernel, sample, cell, problem.betas[0], entries=neighbours(sample, cell.features))
     return HardMoves(kernel, sample, cell, problem.betas[0], pairs=weighted_pairs(sample), kind=kind)
@@ -178,7 +176,7 @@ def gradient(posterior: Posterior, sample: PairSample, backend: str = "auto") ->
         absent = coef @ sample.absent_features(cell.features)
         total += _absent_gradient(assign, absent, d, sample.directed)
         coef = coef.copy()  # a listed pair is one that is not absent: its cost less that of an absent one
-        if isinstance(cell.features, OneHot):
+        if cell.features.one_hot:
             coef -= absent[..., None]
         else:
             coef[..., 0] -= absent

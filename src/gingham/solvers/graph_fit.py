@@ -36,7 +36,7 @@ def graph_problem(sample: PairSample, cell: Any, beta: float) -> Problem:
 
 def default_beta(sample: PairSample, cell: Any) -> float:
     """1 for log loss; 1/(2 variance) of the constant prediction for quadratic; 1/mean loss of it otherwise."""
-    if isinstance(cell, Logarithmic):
+    if cell.code_length:
         return 1.0
     one = Posterior(
         Structure((sample.modes[0],), ((0,) * sample.n_modes,)), (cell,), (np.ones((sample.n_nodes, 1)),), ()
@@ -45,7 +45,7 @@ def default_beta(sample: PairSample, cell: Any) -> float:
     loss = float(cell.envelope(table).sum() / sample.n_tuples)
     if loss <= 0:
         raise GinghamError("All observed pairs have the same weight: there is nothing to cluster.")
-    return 0.5 / loss if isinstance(cell, Quadratic) else 1.0 / loss
+    return float(cell.noise_rate / loss)
 
 
 @dataclass(frozen=True)

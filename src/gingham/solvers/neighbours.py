@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gingham.arrays import Floats, Ints
-from gingham.data import Features, OneHot
+from gingham.data import Features
 from gingham.data.graphs import PairSample
 
 FEW_LABELS = 8  # with at most so many different labels, a slot stands for a label; else for a power of it
@@ -48,7 +48,7 @@ def neighbours(sample: PairSample, features: Features) -> Neighbours:
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     slots, values, basis, rows = _slots(sample, features, labels, weights)
     zero = sample.absent_features(features) if sample.complete else None
-    if zero is not None and (isinstance(features, OneHot) or len(basis) != features.size):
+    if zero is not None and (features.one_hot or len(basis) != features.size):
         basis = basis - zero
     elif zero is not None:
         basis = basis * (zero == 0)  # powers of a label: only t_0 = 1 is not zero at 0
@@ -75,16 +75,21 @@ def _slots(
 ) -> tuple[Ints, Floats, Floats, Ints]:
     """Slot, value and row of each entry, and t of each slot."""
     every = np.arange(sample.n_rows)
-    if isinstance(features, OneHot) and sample.label_codes is not None:
-        return sample.label_codes, weights, np.eye(features.size), every
-    if isinstance(features, OneHot):
-        raise ValueError("one-hot features need labels on an alphabet")
+    if features.one_hot:
+        return alphabet_codes(sample), weights, np.eye(features.size), every
     distinct, codes = np.unique(labels, return_inverse=True)
     if len(distinct) <= FEW_LABELS:
         return codes.ravel(), weights, features.evaluate(distinct), every
     powers = features.evaluate(labels)
     slots = np.repeat(np.arange(features.size), sample.n_rows)
     return slots, (powers * weights[:, None]).T.ravel(), np.eye(features.size), np.tile(every, features.size)
+
+
+def alphabet_codes(sample: PairSample) -> Ints:
+    """Label codes, which one-hot features need."""
+    if sample.label_codes is None:
+        raise ValueError("one-hot features need labels on an alphabet")
+    return sample.label_codes
 
 
 class Pairs(NamedTuple):
@@ -120,13 +125,11 @@ def hard_statistics(sample: PairSample, features: Features, labels: Ints, k: int
     shape = (k,) * sample.n_modes
     cell = np.ravel_multi_index(tuple(labels[code] for code in sample.codes), shape).astype(np.int64)
     weights = sample.weights
-    if isinstance(features, OneHot) and sample.label_codes is not None:
+    if features.one_hot:
         flat = np.bincount(
-            cell * features.size + sample.label_codes, weights, minlength=k**sample.n_modes * features.size
+            cell * features.size + alphabet_codes(sample), weights, minlength=k**sample.n_modes * features.size
         )
         table = flat.reshape(*shape, features.size).astype(np.float64)
-    elif isinstance(features, OneHot):
-        raise ValueError("one-hot features need labels on an alphabet")
     else:
         powers = features.evaluate(np.ones(sample.n_rows) if sample.labels is None else sample.labels)
         weighted = powers if weights is None else powers * weights[:, None]

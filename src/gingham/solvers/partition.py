@@ -11,7 +11,6 @@ from scipy.sparse.linalg import ArpackNoConvergence, eigsh, svds
 from sklearn.cluster import KMeans
 
 from gingham.arrays import Floats, Ints
-from gingham.cells import Logarithmic
 from gingham.data import Moments
 from gingham.data.graphs import PairSample
 from gingham.kernels.threads import one_library_thread
@@ -114,7 +113,7 @@ def finder(problem: Problem, backend: str = "auto", degree_correction: bool = Fa
         return Finder(sample, moves, DegreeCorrected(float(pairs.values.sum() / 2.0)), edges)
     moves = hard_moves(problem, sample, kernel)
     two = sample.alphabet is not None and np.array_equal(sample.alphabet.numbers, [0.0, 1.0])
-    code: Code = ExactBernoulli() if isinstance(cell, Logarithmic) and two else TradeOff(cell, beta)
+    code: Code = ExactBernoulli() if cell.code_length and two else TradeOff(cell, beta)
     return Finder(sample, moves, code, statistics)
 
 

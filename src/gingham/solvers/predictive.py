@@ -10,7 +10,7 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel, Logarithmic, Quadratic
-from gingham.cells.families import Family, Gaussian, Poisson
+from gingham.cells.families import Family
 from gingham.cells.losses import floored
 from gingham.data import Mode, Sample
 from gingham.kernels import row_blocks
@@ -98,14 +98,14 @@ def interval(q: DirichletPosterior, codes: Sequence[Ints], level: float) -> tupl
 def _quantile(q: DirichletPosterior, codes: Sequence[Ints], p: float) -> Floats:
     """The p-quantile of each tuple's mixture over cells, by bisection."""
     family, answers = cast(Family, q.cells[0]), q.answers[0]
-    low, high = _bracket(family, answers)
+    low, high = family.bracket(answers)
     rows, columns = (_with_mass(q, mode) for mode in range(2))
     flat = answers.reshape(rows.shape[1] * columns.shape[1], *answers.shape[2:])
     out = np.empty(len(codes[0]))
     for start, stop in row_blocks(len(out), 4 * len(flat)):
         weights = rows[codes[0][start:stop], :, None] * columns[codes[1][start:stop], None, :]
         out[start:stop] = _bisect(family, flat, weights.reshape(stop - start, -1), low, high, p)
-    return np.ceil(out - 1e-9) if isinstance(family, Poisson) else out
+    return np.ceil(out - 1e-9) if family.whole else out
 
 
 def _bisect(family: Family, answers: Floats, weights: Floats, low: float, high: float, p: float) -> Floats:
@@ -115,15 +115,6 @@ def _bisect(family: Family, answers: Floats, weights: Floats, low: float, high: 
         reached = (weights * family.cdf(answers, middle[:, None])).sum(1) >= p
         below, above = np.where(reached, below, middle), np.where(reached, middle, above)
     return above
-
-
-def _bracket(family: Family, answers: Floats) -> tuple[float, float]:
-    """Labels between which practically all mass of every cell lies."""
-    if isinstance(family, Gaussian):
-        spread = 10.0 * np.sqrt(answers[..., 1])
-        return float((answers[..., 0] - spread).min()), float((answers[..., 0] + spread).max())
-    rate, shift = float(answers.max()), float(getattr(family, "shift", 0.0))
-    return shift - 1.0, shift + rate + 12.0 * np.sqrt(rate) + 30.0
 
 
 def checkerboard(q: DirichletPosterior, bounds: tuple[float, float] | None) -> Posterior:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gingham.arrays import Floats
+from gingham.cells.needs import HARD_MOVES, Need, refuse_unmet
 from gingham.errors import GinghamError
 from gingham.kernels import Board, board_cost, effort_of, group_size, make_board, size_cost, sweep
 from gingham.posterior import Posterior, check_table, label_features
@@ -39,6 +40,7 @@ class Sweep:
     """
 
     one_core: ClassVar[bool] = True  # small boards are; starts go side by side
+    needs: ClassVar[tuple[Need, ...]] = (HARD_MOVES,)
 
     price: float = 1.0
     tol: float = 0.0
@@ -125,12 +127,8 @@ def board_of(problem: Problem, start: Posterior) -> tuple[Board, list[int]]:
     if len(problem.samples) != 1 or problem.structure.repeats:
         raise GinghamError("Hard moves work on one relation in which every mode stands once; use another solver.")
     sample, cell = problem.samples[0], problem.cells[0]
-    kind = cell.moves
-    if kind is None:
-        raise GinghamError(
-            f"{type(cell).__name__} cells do not say what a cell costs at best; "
-            "hard moves need mass, log, table or quadratic cells."
-        )
+    refuse_unmet("A solver by hard moves", Sweep.needs, (cell,))
+    kind = str(cell.moves)
     check_table(start.n_clusters, cell.features.size)
     factor = problem.structure.factors[0]
     moving = [position for position, mode in enumerate(factor) if mode not in problem.structure.frozen]
@@ -148,7 +146,7 @@ def board_of(problem: Problem, start: Posterior) -> tuple[Board, list[int]]:
         marks=sample.label_codes if kind in ("log", "table") else None,
         features=features,
         n_features=cell.features.size,
-        coef=getattr(cell, "table", None),
+        coef=cell.table,
     )
     return board, moving
 

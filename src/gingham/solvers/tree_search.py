@@ -64,7 +64,7 @@ def _both_runs(
     begin = tree_start(start, problem, n_clusters, rng)
     direct = solver.solve(problem, begin, report)
     alphabet = problem.samples[0].alphabet
-    if alphabet is None or isinstance(problem.cells[0], Logarithmic) or direct.interrupted:
+    if alphabet is None or problem.cells[0].code_length or direct.interrupted:
         return direct
     soft = replace(problem, cells=(Logarithmic(alphabet),), betas=(1.0,))
     smooth = solver.solve(soft, with_tables(soft, begin.assign), report)

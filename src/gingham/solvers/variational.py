@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 from scipy.special import digamma, softmax, xlogy
 
 from gingham.arrays import Floats
 from gingham.cells.families import Family
+from gingham.cells.needs import FAMILIES, Need, refuse_unmet
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.kernels import on_device, project, project_cost, project_table
@@ -73,6 +74,8 @@ class Variational:
     schedule : Schedule
         Its factor is the temperature t of P2 §4.1.1; it must begin finite (t = ∞ is a saddle).
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (FAMILIES,)
 
     approximation: str = "per_entry"
     learn_concentration: bool = False
@@ -249,10 +252,8 @@ def _checked(problem: Problem) -> tuple[Sample, Family]:
     """The one sample and its family; anything else is refused."""
     if problem.structure.factors != ((0, 1),) or 0 in problem.structure.frozen:
         raise GinghamError("Bayesian co-clustering needs a table of two modes, of which the columns may be frozen.")
-    family = problem.cells[0]
-    if not isinstance(family, Family):
-        raise GinghamError("Bayesian co-clustering needs cells of an exponential family (families.Family).")
-    return problem.samples[0], family
+    refuse_unmet("Bayesian co-clustering", Variational.needs, problem.cells[:1])
+    return problem.samples[0], cast(Family, problem.cells[0])
 
 
 def _log_base(family: Family, sample: Sample) -> float:

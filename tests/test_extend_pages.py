@@ -1,0 +1,58 @@
+"""The pages on extending gingham, executed literally: their blocks in order, each page in one fresh process."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "docs" / "extend"
+
+
+def python_blocks(name: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", (PAGES / name).read_text(encoding="utf-8"), re.S | re.M)
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run(
+        [sys.executable, *command], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("name", [page.name for page in sorted(PAGES.glob("*.md")) if python_blocks(page.name)])
+def test_the_page_runs_in_a_fresh_process(tmp_path, name):
+    (tmp_path / "page.py").write_text("\n".join(python_blocks(name)), encoding="utf-8")
+    done = run(tmp_path, "page.py")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_pages_that_must_be_executable_are():
+    assert all(python_blocks(name) for name in ("loss.md", "family.md", "bound.md"))
+
+
+def test_the_commands_of_the_page_on_losses_run_with_its_module(tmp_path):
+    """The file that the page says to write, and the commands it gives, on a small table."""
+    page = (PAGES / "loss.md").read_text(encoding="utf-8")
+    (tmp_path / "tolerant.py").write_text(python_blocks("loss.md")[0], encoding="utf-8")
+    rows = [(i, j, 1 + (i + j) % 2 * 3) for i in range(12) for j in range(12)]
+    lines = ["user,movie,rating", *(f"u{i},m{j},{y}" for i, j, y in rows)]
+    (tmp_path / "ratings.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (commands,) = re.findall(r"^```bash\n(.*?)^```$", page, re.S | re.M)
+    for line in commands.strip().splitlines():
+        program, *arguments = line.split()
+        assert program == "gingham"
+        done = run(tmp_path, "-m", "gingham", *arguments)
+        assert done.returncode == 0, done.stderr
+    # Without the module the name is unknown, to a fit and to the file alike.
+    refused = run(tmp_path, "-m", "gingham", *commands.splitlines()[0].split()[3:])
+    assert refused.returncode == 2
+    assert "--plugin" in refused.stderr
+    refused = run(tmp_path, "-m", "gingham", "certify", "m.gingham", "ratings.csv")
+    assert refused.returncode == 2
+    assert "--plugin" in refused.stderr
