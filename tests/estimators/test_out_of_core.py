@@ -61,9 +61,9 @@ def test_a_pilot_starts_the_fit_and_callables_are_parts_too(parts):
 
 def test_missing_files_and_folders_get_a_sentence(tmp_path):
     with gg.OutOfCore() as disk:
-        with pytest.raises(gg.GinghamError, match="no Parquet file"):
+        with pytest.raises(gg.GinghamError, match="There is no file"):
             gg.fit_distributed(MODEL, [tmp_path / "absent.parquet"], axes=["a", "b"], label="y", client=disk)
-        with pytest.raises(gg.GinghamError, match="list of Parquet paths"):
+        with pytest.raises(gg.GinghamError, match="list of Parquet or CSV paths"):
             gg.fit_distributed(MODEL, "folder", axes=["a", "b"], label="y", client=disk)
     with pytest.raises(gg.GinghamError, match="scratch folder"):
         gg.OutOfCore(tmp_path / "absent")
