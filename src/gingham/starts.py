@@ -71,12 +71,27 @@ def random(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator
 
 
 def informed(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator, rank: int = 0) -> Posterior:
-    """k-means on shrunken item means and, with a rank, on singular vectors of what the means leave over."""
+    """k-means on shrunken item means and, with a rank, on singular vectors of what the means leave over.
+
+    Where the means tell so little that all cells answer the same, they are not used alone.
+    """
     embeddings = item_embeddings(problem, rank, rng)
     labels = []
     for mode, (points, weights) in enumerate(embeddings):
         labels.append(k_means(points, weights, n_clusters[mode], rng))
-    return from_labels(problem, labels, n_clusters, FIRMNESS)
+    start = from_labels(problem, labels, n_clusters, FIRMNESS)
+    if rank == 0 and len(n_clusters) > 1 and max(n_clusters) > 1 and _alike(start):
+        return informed(problem, n_clusters, rng, RANK)
+    return start
+
+
+def _alike(posterior: Posterior) -> bool:
+    """Whether all cells answer the same: no item then gains by moving, and every solver stays there."""
+    for answers, factor in zip(posterior.answers, posterior.structure.factors):
+        cells = answers.reshape(prod(answers.shape[: len(factor)]), -1)
+        if not (cells == cells[0]).all():
+            return False
+    return True
 
 
 def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
