@@ -73,25 +73,26 @@ def random(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator
 def informed(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator, rank: int = 0) -> Posterior:
     """k-means on shrunken item means and, with a rank, on singular vectors of what the means leave over.
 
-    Where the means tell so little that all cells answer the same, they are not used alone.
+    Where the means of no mode tell items apart they are not used alone: cells would all answer nearly the same, which
+    is where a fit ends at once, in one cluster.
     """
+    if rank == 0 and len(n_clusters) > 1 and not means_tell(problem):
+        rank = RANK
     embeddings = item_embeddings(problem, rank, rng)
     labels = []
     for mode, (points, weights) in enumerate(embeddings):
         labels.append(k_means(points, weights, n_clusters[mode], rng))
-    start = from_labels(problem, labels, n_clusters, FIRMNESS)
-    if rank == 0 and len(n_clusters) > 1 and max(n_clusters) > 1 and _alike(start):
-        return informed(problem, n_clusters, rng, RANK)
-    return start
+    return from_labels(problem, labels, n_clusters, FIRMNESS)
 
 
-def _alike(posterior: Posterior) -> bool:
-    """Whether all cells answer the same: no item then gains by moving, and every solver stays there."""
-    for answers, factor in zip(posterior.answers, posterior.structure.factors):
-        cells = answers.reshape(prod(answers.shape[: len(factor)]), -1)
-        if not (cells == cells[0]).all():
-            return False
-    return True
+def means_tell(problem: Problem) -> bool:
+    """Whether the means of some mode's items differ by more than chance would make them."""
+    for relation, factor in enumerate(problem.structure.factors):
+        for position in range(len(factor)):
+            of = item_sums(problem, relation, position)
+            if (of.shrunken.var(axis=0) > of.noise * (1.0 + 3.0 * np.sqrt(2.0 / len(of.counts)))).any():
+                return True
+    return False
 
 
 def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
@@ -190,6 +191,12 @@ class ItemSums:
     spread: Floats  # (r,) Σ response² over all tuples
 
     @property
+    def noise(self) -> Floats:
+        """Variance of shrunken means that chance alone would give, (r,)."""
+        variance = self.spread / max(self.counts.sum(), 1e-300)
+        return variance * float(np.mean(self.counts / (self.counts + SHRINK) ** 2))
+
+    @property
     def shrunken(self) -> Floats:
         """Σ response/(count + SHRINK), shape (n, r)."""
         return self.responses / (self.counts + SHRINK)[:, None]
@@ -221,10 +228,13 @@ def item_sums(problem: Problem, relation: int, position: int) -> ItemSums:
     centre = total @ values / n
     # Where labels are on an alphabet their squares follow from the histogram.
     if isinstance(problem.cells[relation].features, OneHot):
-        spread = total @ (values - centre) ** 2
+        spread, rounding = total @ (values - centre) ** 2, 1e-24 * (total @ values**2)
     else:
-        spread = np.maximum(np.array([sums.squares()]) - n * centre**2, 0.0)
-    return ItemSums(counts, table @ values - counts[:, None] * centre, centre, spread)
+        squares = np.array([sums.squares()])
+        spread, rounding = squares - n * centre**2, 1e-14 * squares
+    # Labels that are all the same leave rounding over, which says nothing and differs with the order of sums.
+    responses = np.where(spread > rounding, table @ values - counts[:, None] * centre, 0.0)
+    return ItemSums(counts, responses, centre, np.where(spread > rounding, spread, 0.0))
 
 
 def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> list[tuple[Floats, Floats]]:
@@ -244,9 +254,7 @@ def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> li
 
 def _means(of: ItemSums) -> Floats:
     """Shrunken means of the items, (n_items, r), of spread 1 where they differ by more than chance."""
-    variance = of.spread / max(of.counts.sum(), 1e-300)
-    means = np.where(variance > 0, of.shrunken, 0.0)
-    return _scaled(means, variance * np.mean(of.counts / (of.counts + SHRINK) ** 2), variance)
+    return _scaled(of.shrunken, of.noise, of.spread / max(of.counts.sum(), 1e-300))
 
 
 def _spectral(
@@ -258,7 +266,8 @@ def _spectral(
     # A matrix of pure noise with these entries has singular values up to σ√p(√n + √n').
     edge = np.sqrt(matrix.square() / np.prod(matrix.shape)) * np.sum(np.sqrt(matrix.shape))
     points = left * values / np.sqrt(sums[position].counts + SHRINK)[:, None]
-    points = np.where(values > 1e-9 * edge, points, 0.0)  # of what is zero there are no vectors, only rounding
+    # Of what is zero there are no vectors, only rounding.
+    points = np.where(values > 1e-10 * np.sqrt(sum(sums[0].spread)), points, 0.0)
     return _scaled(points, points.var(axis=0) * (edge / np.maximum(values, 1e-9 * edge + 1e-300)) ** 2)
 
 

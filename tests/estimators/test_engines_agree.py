@@ -83,6 +83,21 @@ def test_so_do_other_modes_losses_weights_and_several_starts(
     assert_same(found, expected)
 
 
+@pytest.mark.parametrize("name", ["spectral", "means"])
+@pytest.mark.parametrize("labels", ["same", "no noise", "equal means"])
+def test_rounding_decides_nothing_where_labels_say_little(name: str, labels: str, tmp_path: Any) -> None:
+    table = planted()
+    viewer, movie = table["viewer"], table["movie"]
+    table["stars"] = {"same": 0 * viewer + 3, "no noise": 1 + viewer % 2, "equal means": 1 + (viewer + movie) % 5}[
+        labels
+    ]
+    model = estimator(name)
+    with gg.OutOfCore() as disk:
+        parts = parts_of(table, tmp_path, 5)
+        found = gg.fit_distributed(model, parts, axes=AXES[:2], label="stars", client=disk)
+    assert_same(found, model.fit(table[AXES[:2]], table["stars"]))
+
+
 def test_classes_that_are_names_agree_too(tmp_path: Any) -> None:
     table = planted()
     table["stars"] = np.array(list("abcdef"))[table["stars"]]
