@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from gingham import GraphClustering, starts, starts_counts
+from gingham import CoClusteringRegressor, GraphClustering, starts, starts_counts
 from gingham.cells import Absolute
 from gingham.datasets import planted_graph
 from gingham.problem import Problem
@@ -41,3 +41,14 @@ def test_starts_are_made_on_one_library_thread(start: str, monkeypatch: pytest.M
             problem = Problem.grid(random_sample(np.random.default_rng(0), 2), Absolute(FIVE), 1.0)
             make_start(start, problem, (2, 2), np.random.default_rng(0))
     assert seen == {1}
+
+
+def test_means_that_say_nothing_do_not_end_in_one_cluster() -> None:
+    """Where all rows and columns have the same mean all cells have one median, and nothing would ever move."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, 100, (20_000, 2))
+    stars = 1 + (ids[:, 0] + ids[:, 1]) % 5
+    stars = np.where(rng.random(len(ids)) < 0.3, rng.integers(1, 6, len(ids)), stars)
+    model = CoClusteringRegressor(5, beta=0.3, alphabet=range(1, 6), start="means", schedule="constant", random_state=0)
+    one_cluster = 0.3 * np.abs(stars - np.median(stars)).sum()
+    assert model.fit(ids, stars).objective_.total < 0.7 * one_cluster

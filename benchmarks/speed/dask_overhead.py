@@ -34,7 +34,7 @@ FIGURES = {
 CLUSTERS = (16,)
 CASES = ("workers_1", "workers_2", "worker_killed")
 AXES, SWEEPS, PARTS, REPEATS = ["viewer", "movie"], 20, 8, 5
-MODEL = {"alphabet": range(1, 6), "beta": 0.1}
+MODEL = {"alphabet": range(1, 6), "beta": 0.1, "schedule": "constant"}
 
 
 Run = tuple[dict, list[np.ndarray]]  # what was measured, and the memberships found
@@ -130,7 +130,7 @@ def main() -> None:
         del frame
         results["tuples"] = n
         for m in CLUSTERS:
-            # Settled, as the default start of fit_distributed is: from an unstable one, rounding alone would grow.
+            # Settled: from an unstable start, rounding alone would grow.
             pilot = gg.CoClusteringRegressor(m, max_iter=50, random_state=0, **{**MODEL, "beta": 1.0})
             start = pilot.fit(few[AXES], few["stars"]).posterior_
             rows = results.setdefault(str(m), {})

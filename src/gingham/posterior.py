@@ -14,8 +14,9 @@ from gingham.arrays import Anything, Floats, Ints
 from gingham.cells import CellModel
 from gingham.data import Features, OneHot, Sample
 from gingham.errors import GinghamError
-from gingham.kernels import BLOCK_BYTES, project_table, row_blocks
+from gingham.kernels import BLOCK_BYTES, row_blocks
 from gingham.structure import Structure
+from gingham.sums import SumsOfSample
 
 TABLE_BYTES = 2**32  # largest table of cell statistics
 RULES = ("mean", "median", "mode")
@@ -139,12 +140,9 @@ class Posterior:
     ) -> Floats:
         """S[c_1, …, c_d, k] = Σ_e w_e t_k(y_e) Π_j q_j(c_j|x_j): what each cell sees of a sample."""
         features = self.cells[relation].features if features is None else features
-        first, *others = self.factor(relation)
-        check_table(tuple(q.shape[1] for q in (first, *others)), features.size)
-        rows = sample.rows(0, features)
-        flat = project_table(rows, others, first, "compiled" if backend == "auto" else backend)
-        table = flat.reshape(first.shape[1], features.size, *(q.shape[1] for q in others))
-        return sample.completed(np.moveaxis(table, 1, -1), (first, *others), features)
+        assigns = self.factor(relation)
+        check_table(tuple(q.shape[1] for q in assigns), features.size)
+        return SumsOfSample(sample, features).table(assigns, "compiled" if backend == "auto" else backend)
 
     def gibbs_loss(self, sample: Sample, relation: int = 0) -> float:
         """L̂(Q): expected loss on a tuple of the sample when the partition is drawn from Q."""

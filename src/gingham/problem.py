@@ -12,6 +12,7 @@ from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.posterior import Posterior
 from gingham.structure import Structure
+from gingham.sums import Sums, SumsOfSample
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,12 @@ class Problem:
     @classmethod
     def grid(cls, sample: Sample, cell: CellModel, beta: float) -> Problem:
         return cls(Structure.grid(sample.modes), (sample,), (cell,), (beta,))
+
+    def sums(self, relation: int) -> Sums:
+        """Sums over the tuples of a relation, which are all that a start asks of them."""
+        sample = self.samples[relation]
+        numbers = None if sample.alphabet is None else sample.alphabet.numbers
+        return SumsOfSample(sample, self.cells[relation].features, numbers)
 
     def with_betas(self, betas: Sequence[float]) -> Problem:
         return replace(self, betas=tuple(betas))

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.extmath import randomized_svd
 
 from gingham.arrays import Anything, Floats
-from gingham.data import Mode, Sample
+from gingham.data import Mode, OneHot
 from gingham.errors import GinghamError
 from gingham.kernels.threads import one_library_thread
-from gingham.posterior import Posterior
+from gingham.posterior import Posterior, check_table
 from gingham.problem import Problem
 
 STARTS = ("spectral", "singular", "means", "random")
@@ -59,24 +58,41 @@ def random(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator
     """
     assign = tuple(rng.dirichlet(np.ones(m), mode.n_items) for mode, m in zip(problem.structure.modes, n_clusters))
     answers = []
-    for sample, cell, factor in zip(problem.samples, problem.cells, problem.structure.factors):
+    for relation, (cell, factor) in enumerate(zip(problem.cells, problem.structure.factors)):
         shape = tuple(n_clusters[mode] for mode in factor)
-        p = None if sample.weights is None else sample.weights / sample.weights.sum()
-        drawn = rng.choice(sample.n_rows, (*shape, 3), p=p)
-        labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
-        codes = None if sample.label_codes is None else sample.label_codes[drawn].ravel()
-        tuples = cell.features.evaluate(labels[drawn].ravel(), codes).reshape(*drawn.shape, -1)
-        answers.append(cell.answer(tuples.sum(axis=-2)))
+        sums = problem.sums(relation)
+        # All tuples in a row, by item and label, each as wide as its weight: the order in which they came is no matter.
+        ends = np.cumsum(item_sums(problem, relation, 0).counts)
+        at = rng.random(prod(shape) * 3) * ends[-1]
+        items = np.minimum(np.searchsorted(ends, at, side="right"), np.searchsorted(ends, ends[-1]))
+        begins = np.concatenate([[0.0], ends])[items]
+        answers.append(cell.answer(sums.drawn(items, at - begins).reshape(*shape, 3, -1).sum(axis=-2)))
     return Posterior(problem.structure, problem.cells, assign, tuple(answers))
 
 
 def informed(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator, rank: int = 0) -> Posterior:
-    """k-means on shrunken item means and, with a rank, on singular vectors of what the means leave over."""
+    """k-means on shrunken item means and, with a rank, on singular vectors of what the means leave over.
+
+    Where the means of no mode tell items apart they are not used alone: cells would all answer nearly the same, which
+    is where a fit ends at once, in one cluster.
+    """
+    if rank == 0 and len(n_clusters) > 1 and not means_tell(problem):
+        rank = RANK
     embeddings = item_embeddings(problem, rank, rng)
     labels = []
     for mode, (points, weights) in enumerate(embeddings):
         labels.append(k_means(points, weights, n_clusters[mode], rng))
     return from_labels(problem, labels, n_clusters, FIRMNESS)
+
+
+def means_tell(problem: Problem) -> bool:
+    """Whether the means of some mode's items differ by more than chance would make them."""
+    for relation, factor in enumerate(problem.structure.factors):
+        for position in range(len(factor)):
+            of = item_sums(problem, relation, position)
+            if (of.shrunken.var(axis=0) > of.noise * (1.0 + 3.0 * np.sqrt(2.0 / len(of.counts)))).any():
+                return True
+    return False
 
 
 def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
@@ -88,24 +104,14 @@ def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generat
     """
     if problem.structure.factors != ((0, 1),):
         raise GinghamError("start='singular' needs one table of two modes; use start='spectral'.")
-    sample = problem.samples[0]
-    rows, columns = sample.codes
-    roots = [np.sqrt(sample.counts(axis) + SHRINK) for axis in range(2)]
-    scale = 1.0 / (roots[0][rows] * roots[1][columns])
-    if sample.weights is not None:
-        scale = scale * sample.weights
-    blocks = [
-        sparse.coo_array((response * scale, (rows, columns)), shape=sample.shape).tocsr()
-        for response in label_responses(problem, 0).T
-    ]
+    found = [item_sums(problem, 0, position) for position in range(2)]
+    roots = [np.sqrt(of.counts + SHRINK) for of in found]
     labels = []
-    for axis in range(2):
-        matrix: Any = sparse.hstack([block if axis == 0 else block.T for block in blocks])
-        left, values, _ = randomized_svd(
-            matrix, min(RANK, *matrix.shape), random_state=int(rng.integers(2**31 - 1))
-        )  # fmt: skip
-        points = left * values / roots[axis][:, None]
-        labels.append(k_means(points, sample.counts(axis) + 1.0, n_clusters[axis], rng, n_init=3))
+    for position in range(2):
+        matrix = Contrasts(problem, 0, position, found, scales=[1.0 / root for root in roots])
+        left, values = matrix.leading(RANK, rng, spare=10, rounds=7)
+        points = left * values / roots[position][:, None]
+        labels.append(k_means(points, found[position].counts + 1.0, n_clusters[position], rng, n_init=3))
     return from_labels(problem, labels, n_clusters, LOOSE_FIRMNESS)
 
 
@@ -168,87 +174,186 @@ def with_best_answers(problem: Problem, assign: Sequence[Floats]) -> Posterior:
     """The posterior with these memberships whose cells answer best on the problem's samples."""
     placeholder = tuple(np.zeros(0) for _ in problem.cells)
     posterior = Posterior(problem.structure, problem.cells, tuple(assign), placeholder)
-    for relation, sample in enumerate(problem.samples):
-        posterior = posterior.refit(sample, relation)
-    return posterior
+    answers = []
+    for relation, cell in enumerate(problem.cells):
+        check_table([q.shape[1] for q in posterior.factor(relation)], cell.features.size)
+        answers.append(cell.answer(problem.sums(relation).table(posterior.factor(relation))))
+    return replace(posterior, answers=tuple(answers))
+
+
+@dataclass(frozen=True)
+class ItemSums:
+    """What the items of one position were seen with."""
+
+    counts: Floats  # (n,) weight of the tuples of each item
+    responses: Floats  # (n, r) sums of what is averaged, centred
+    centre: Floats  # (r,) the mean that was taken out
+    spread: Floats  # (r,) Σ response² over all tuples
+
+    @property
+    def noise(self) -> Floats:
+        """Variance of shrunken means that chance alone would give, (r,)."""
+        variance = self.spread / max(self.counts.sum(), 1e-300)
+        return variance * float(np.mean(self.counts / (self.counts + SHRINK) ** 2))
+
+    @property
+    def shrunken(self) -> Floats:
+        """Σ response/(count + SHRINK), shape (n, r)."""
+        return self.responses / (self.counts + SHRINK)[:, None]
+
+
+def label_parts(problem: Problem, relation: int) -> tuple[Floats, Floats]:
+    """As combinations of t(y): what is averaged per item, (K, r), and the count of a tuple, (K,).
+
+    Averaged are labels, or their one-hot codes where they are names.
+    """
+    cell, sums = problem.cells[relation], problem.sums(relation)
+    size = cell.features.size
+    if isinstance(cell.features, OneHot):
+        values = sums.numbers[:, None] if cell.ordered and sums.numbers is not None else np.eye(size)
+        return values, np.ones(size)
+    return np.eye(size)[:, 1:2] if size > 1 else np.zeros((1, 1)), np.eye(size)[0]
+
+
+def item_sums(problem: Problem, relation: int, position: int) -> ItemSums:
+    sums = problem.sums(relation)
+    size = problem.cells[relation].features.size
+    factor = problem.structure.factors[relation]
+    ones = [np.ones((problem.structure.modes[mode].n_items, 1)) for j, mode in enumerate(factor) if j != position]
+    table = sums.project(position, ones, np.eye(size))  # (n, K)
+    values, count = label_parts(problem, relation)
+    counts = table @ count
+    total = table.sum(axis=0)
+    n = max(float(total @ count), 1e-300)
+    centre = total @ values / n
+    # Where labels are on an alphabet their squares follow from the histogram.
+    if isinstance(problem.cells[relation].features, OneHot):
+        spread, rounding = total @ (values - centre) ** 2, 1e-24 * (total @ values**2)
+    else:
+        squares = np.array([sums.squares()])
+        spread, rounding = squares - n * centre**2, 1e-14 * squares
+    # Labels that are all the same leave rounding over, which says nothing and differs with the order of sums.
+    responses = np.where(spread > rounding, table @ values - counts[:, None] * centre, 0.0)
+    return ItemSums(counts, responses, centre, np.where(spread > rounding, spread, 0.0))
 
 
 def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> list[tuple[Floats, Floats]]:
     """For each mode, points (n_items, dim) in which similar items are near, and weights (n_items,)."""
     found: list[tuple[list[Floats], Floats]] = [([], np.zeros(mode.n_items)) for mode in problem.structure.modes]
-    for relation, (sample, factor) in enumerate(zip(problem.samples, problem.structure.factors)):
-        responses = label_responses(problem, relation)
+    for relation, factor in enumerate(problem.structure.factors):
+        sums = [item_sums(problem, relation, position) for position in range(len(factor))]
         for position, mode in enumerate(factor):
             columns, weights = found[mode]
-            weights += sample.counts(position)
-            columns.extend(1.5 * _means(sample, position, response)[:, None] for response in responses.T)
-            if rank:
-                columns.append(_spectral(sample, position, responses, rank, rng))
+            weights += sums[position].counts
+            columns.append(1.5 * _means(sums[position]))
+            if rank and len(factor) > 1:
+                columns.append(_spectral(problem, relation, position, sums, rank, rng))
     # A mode that stands in no relation has nothing to go by.
     return [(np.hstack(columns) if columns else weights[:, None], weights + 1.0) for columns, weights in found]
 
 
-def label_responses(problem: Problem, relation: int) -> Floats:
-    """What is averaged per item, centred, (N, r): the labels, or their one-hot codes when they are names."""
-    sample, cell = problem.samples[relation], problem.cells[relation]
-    if sample.labels is None:
-        return np.zeros((sample.n_rows, 1))
-    if cell.ordered or sample.label_codes is None:
-        responses = sample.labels[:, None]
-    else:
-        responses = np.eye(sample.alphabet.size if sample.alphabet else 1)[sample.label_codes]
-    return responses - np.average(responses, axis=0, weights=sample.weights)
+def _means(of: ItemSums) -> Floats:
+    """Shrunken means of the items, (n_items, r), of spread 1 where they differ by more than chance."""
+    return _scaled(of.shrunken, of.noise, of.spread / max(of.counts.sum(), 1e-300))
 
 
-def _shrunken(sample: Sample, position: int, response: Floats) -> Floats:
-    """Σ response/(count + SHRINK) of each item, shape (n_items,)."""
-    weighted = response if sample.weights is None else response * sample.weights
-    sums = np.bincount(sample.codes[position], weighted, minlength=sample.shape[position])
-    return sums / (sample.counts(position) + SHRINK)
-
-
-def _means(sample: Sample, position: int, response: Floats) -> Floats:
-    """Shrunken means of the items, (n_items,), of spread 1 where they differ by more than chance."""
-    counts = sample.counts(position)
-    means = _shrunken(sample, position, response)
-    noise = np.average(response**2, weights=sample.weights) * np.mean(counts / (counts + SHRINK) ** 2)
-    return _scaled(means[:, None], noise)[:, 0]
-
-
-def _spectral(sample: Sample, position: int, responses: Floats, rank: int, rng: np.random.Generator) -> Floats:
+def _spectral(
+    problem: Problem, relation: int, position: int, sums: Sequence[ItemSums], rank: int, rng: np.random.Generator
+) -> Floats:
     """Left singular vectors (n_items, ≤ rank) of the residuals, items against the items of the other modes."""
-    weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
-    n_items = sample.shape[position]
-    blocks = []
-    for other in range(sample.n_modes):
-        if other == position:
-            continue
-        for response in responses.T:
-            left = _shrunken(sample, position, response)[sample.codes[position]]
-            right = _shrunken(sample, other, response)[sample.codes[other]]
-            blocks.append(
-                sparse.coo_array(
-                    (weights * (response - left - right), (sample.codes[position], sample.codes[other])),
-                    shape=(n_items, sample.shape[other]),
-                ).tocsr()
-            )
-    if not blocks:
-        return np.zeros((n_items, 0))
-    matrix = sparse.hstack(blocks).tocsr()
-    rank = min(rank, *matrix.shape)
-    basis = rng.standard_normal((matrix.shape[1], rank))
-    for _ in range(4):  # a start needs no exact vectors
-        basis, _ = np.linalg.qr(matrix.T @ (matrix @ basis))
-    left, values, _ = np.linalg.svd(matrix @ basis, full_matrices=False)
+    matrix = Contrasts(problem, relation, position, sums, offsets=[of.shrunken for of in sums])
+    left, values = matrix.leading(rank, rng)
     # A matrix of pure noise with these entries has singular values up to σ√p(√n + √n').
-    edge = np.sqrt(matrix.power(2).sum() / np.prod(matrix.shape)) * np.sum(np.sqrt(matrix.shape))
-    points = left * values / np.sqrt(sample.counts(position) + SHRINK)[:, None]
+    edge = np.sqrt(matrix.square() / np.prod(matrix.shape)) * np.sum(np.sqrt(matrix.shape))
+    points = left * values / np.sqrt(sums[position].counts + SHRINK)[:, None]
+    # Of what is zero there are no vectors, only rounding.
+    points = np.where(values > 1e-10 * np.sqrt(sum(sums[0].spread)), points, 0.0)
     return _scaled(points, points.var(axis=0) * (edge / np.maximum(values, 1e-9 * edge + 1e-300)) ** 2)
 
 
-def _scaled(points: Floats, noise: Any) -> Floats:
-    """Columns of spread √(share of their variance that noise does not explain), never quite zero."""
+class Contrasts:
+    """A matrix that is never held: what tuples say of the items of one position against those of the others.
+
+    Entry (x, x_j) of the block of another position j and of a response is Σ_e w_e s_x s_j (response_e − a_x − a_j) over
+    the tuples of both items, with centred responses and, for each position, ``offsets`` a (n, r) and ``scales`` s (n,).
+    Its products are sums over tuples.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        relation: int,
+        position: int,
+        of: Sequence[ItemSums],
+        offsets: Sequence[Floats] | None = None,
+        scales: Sequence[Floats] | None = None,
+    ) -> None:
+        self.sums, self.position, self.of = problem.sums(relation), position, of
+        self.others = [j for j in range(len(of)) if j != position]
+        values, self.count = label_parts(problem, relation)
+        self.values = values - self.count[:, None] * of[0].centre
+        n_responses = values.shape[1]
+        self.offsets = offsets or [np.zeros((len(items.counts), n_responses)) for items in of]
+        self.scales = scales or [np.ones(len(items.counts)) for items in of]
+        self.blocks = [(j, r) for j in self.others for r in range(n_responses)]
+        self.shape = (len(of[position].counts), sum(len(of[j].counts) for j, _ in self.blocks))
+
+    def leading(self, rank: int, rng: np.random.Generator, spare: int = 0, rounds: int = 4) -> tuple[Floats, Floats]:
+        """Left singular vectors, (n, ≤ rank), and singular values, by subspace iteration from random vectors.
+
+        A start needs no exact vectors, but the same ones wherever the tuples are; signs do not matter to k-means.
+        """
+        basis = rng.standard_normal((self.shape[1], min(rank + spare, *self.shape)))
+        for _ in range(rounds):
+            basis, _ = np.linalg.qr(self.transposed_times(self.times(basis)))
+        left, values, _ = np.linalg.svd(self.times(basis), full_matrices=False)
+        return left[:, :rank], values[:rank]
+
+    def times(self, vectors: Floats) -> Floats:
+        """The matrix times vectors (columns, m)."""
+        cuts = np.cumsum([len(self.of[j].counts) for j, _ in self.blocks])[:-1]
+        products = [self._block(self.position, j, r, v) for (j, r), v in zip(self.blocks, np.split(vectors, cuts))]
+        return np.sum(products, axis=0)
+
+    def transposed_times(self, vectors: Floats) -> Floats:
+        """The transposed matrix times vectors (n_items, m)."""
+        return np.vstack([self._block(j, self.position, r, vectors) for j, r in self.blocks])
+
+    def square(self) -> float:
+        """Σ_e w_e (response_e − a_x − a_j)² over all blocks: the sum of squared entries where no pair is met twice."""
+        total = 0.0
+        x, a = self.of[self.position], self.offsets[self.position]
+        for j, r in self.blocks:
+            y, b = self.of[j], self.offsets[j]
+            both = self._project(self.position, j, b[:, r : r + 1], self.count[None, :])[:, 0]
+            total += x.spread[r] - 2.0 * (a[:, r] @ x.responses[:, r] + b[:, r] @ y.responses[:, r])
+            total += a[:, r] ** 2 @ x.counts + b[:, r] ** 2 @ y.counts + 2.0 * a[:, r] @ both
+        return max(total, 0.0)
+
+    def _block(self, to: int, other: int, r: int, vectors: Floats) -> Floats:
+        """The block of two positions and a response, items of ``to`` in its rows, times vectors."""
+        m = vectors.shape[1]
+        vectors = vectors * self.scales[other][:, None]
+        both = np.hstack([vectors, vectors * self.offsets[other][:, r : r + 1]])
+        each, none = np.eye(m), np.zeros((m, m))
+        said = np.hstack([np.hstack([v * each, -n * each]) for v, n in zip(self.values[:, r], self.count)])
+        met = np.hstack([np.hstack([n * each, none]) for n in self.count])
+        found = self._project(to, other, both, np.vstack([said, met]))
+        return (found[:, :m] - self.offsets[to][:, r : r + 1] * found[:, m:]) * self.scales[to][:, None]
+
+    def _project(self, to: int, other: int, vectors: Floats, coef: Floats) -> Floats:
+        """Sums of another position's vectors over the tuples of each item; further positions do not matter."""
+        ones = (np.ones((len(items.counts), 1)) for items in self.of)
+        return self.sums.project(to, [vectors if j == other else o for j, o in enumerate(ones) if j != to], coef)
+
+
+def _scaled(points: Floats, noise: Any, unit: Any = 0.0) -> Floats:
+    """Columns of spread √(share of their variance that noise does not explain), never quite zero.
+
+    A column whose variance is rounding of numbers of size √``unit`` says nothing, and is zero.
+    """
     variance = points.var(axis=0)
+    points, variance = np.where(variance > 1e-20 * unit, points, 0.0), np.where(variance > 1e-20 * unit, variance, 0.0)
     share = 1.0 - noise / np.maximum(variance, 1e-300)
     return points * np.sqrt(np.clip(share, 0.02, 1.0) / np.where(variance > 0, variance, 1.0))
 

@@ -16,7 +16,7 @@ from gingham.errors import GinghamError
 from gingham.kernels.threads import one_library_thread
 from gingham.posterior import Posterior
 from gingham.problem import Problem
-from gingham.starts import k_means, label_responses
+from gingham.starts import k_means
 from gingham.structure import Tree
 from gingham.trees import TreePosterior, unique_rows
 
@@ -97,6 +97,18 @@ def leaf_labels(problem: Problem, n_clusters: Sequence[int], rng: np.random.Gene
         points = embed(sparse.hstack(blocks).tocsr(), n_clusters[mode], rng, hollow=True)
         labels.append(k_means(points, np.ones(len(points)), n_clusters[mode], rng, n_init=5))
     return labels
+
+
+def label_responses(problem: Problem, relation: int) -> Floats:
+    """What is averaged per item, centred, (N, r): the labels, or their one-hot codes when they are names."""
+    sample, cell = problem.samples[relation], problem.cells[relation]
+    if sample.labels is None:
+        return np.zeros((sample.n_rows, 1))
+    if cell.ordered or sample.label_codes is None:
+        responses = sample.labels[:, None]
+    else:
+        responses = np.eye(sample.alphabet.size if sample.alphabet else 1)[sample.label_codes]
+    return responses - np.average(responses, axis=0, weights=sample.weights)
 
 
 def from_leaf_labels(

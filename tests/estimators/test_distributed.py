@@ -23,7 +23,9 @@ from gingham.solvers.projection import Projection  # noqa: E402
 from gingham.solvers.schedule import Constant, Down  # noqa: E402
 from gingham.solvers.shares import joined  # noqa: E402
 
-MODEL = gg.CoClusteringRegressor(n_clusters=3, beta=0.3, alphabet=range(1, 6), max_iter=12, tol=1e-9, random_state=0)
+MODEL = gg.CoClusteringRegressor(
+    n_clusters=3, beta=0.3, alphabet=range(1, 6), schedule="constant", max_iter=12, tol=1e-9, random_state=0
+)
 
 
 def table(d=2, n_rows=1500):
@@ -79,13 +81,14 @@ def test_partitions_equal_one_machine(cluster, d):
     assert model.objective_.total == pytest.approx(expected.objective.total, rel=1e-10)
 
 
-def test_dask_frames_and_parquet_start_from_a_pilot(cluster, tmp_path):
+def test_dask_frames_and_parquet_take_their_sizes_from_a_pilot(cluster, tmp_path):
     frame = table()
+    many = gg.CoClusteringRegressor(**{**MODEL.get_params(), "n_clusters": "auto"})
     scattered = dd.from_pandas(frame, npartitions=3)
     scattered.to_parquet(tmp_path / "ratings")
     with Client(cluster) as client:
         models = [
-            gg.fit_distributed(MODEL, source, axes=["viewer", "movie"], label="stars", client=client)
+            gg.fit_distributed(many, source, axes=["viewer", "movie"], label="stars", client=client)
             for source in (scattered, str(tmp_path / "ratings"))
         ]
     for model in models:
@@ -199,7 +202,9 @@ def test_both_ways_follow_one_machine(few, brought_back, max_iter, tol, monkeypa
 
 def test_numbers_are_kept_where_the_loss_needs_them(cluster):
     frame = table()
-    model = gg.CoClusteringRegressor(n_clusters=3, loss="quadratic", beta=0.3, alphabet=range(1, 6), random_state=0)
+    model = gg.CoClusteringRegressor(
+        n_clusters=3, loss="quadratic", beta=0.3, alphabet=range(1, 6), schedule="constant", random_state=0
+    )
     start = model.set_params(max_iter=1, start="random").fit(frame[["viewer", "movie"]], frame["stars"]).posterior_
     model.set_params(max_iter=8, tol=0.0)
     with Client(cluster) as client:

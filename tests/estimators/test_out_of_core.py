@@ -9,7 +9,9 @@ from gingham.problem import Problem
 from gingham.solvers.projection import Projection
 from gingham.solvers.schedule import Constant
 
-MODEL = gg.CoClusteringRegressor(n_clusters=3, beta=0.3, alphabet=range(1, 6), max_iter=12, tol=1e-9, random_state=0)
+MODEL = gg.CoClusteringRegressor(
+    n_clusters=3, beta=0.3, alphabet=range(1, 6), schedule="constant", max_iter=12, tol=1e-9, random_state=0
+)
 
 
 @pytest.fixture
@@ -45,11 +47,12 @@ def test_the_fit_on_disk_equals_the_fit_in_memory(parts, loss):
         np.testing.assert_allclose(a, b, atol=1e-8)
 
 
-def test_a_pilot_starts_the_fit_and_callables_are_parts_too(parts):
+def test_a_pilot_chooses_sizes_and_callables_are_parts_too(parts):
     frame, paths = parts
+    model = gg.CoClusteringRegressor(**{**MODEL.get_params(), "n_clusters": "auto"})
     with gg.OutOfCore() as disk:
         model = gg.fit_distributed(
-            MODEL,
+            model,
             [lambda path=path: pl.read_parquet(path) for path in paths],
             axes=["viewer", "movie"],
             label="stars",
@@ -61,9 +64,9 @@ def test_a_pilot_starts_the_fit_and_callables_are_parts_too(parts):
 
 def test_missing_files_and_folders_get_a_sentence(tmp_path):
     with gg.OutOfCore() as disk:
-        with pytest.raises(gg.GinghamError, match="no Parquet file"):
+        with pytest.raises(gg.GinghamError, match="There is no file"):
             gg.fit_distributed(MODEL, [tmp_path / "absent.parquet"], axes=["a", "b"], label="y", client=disk)
-        with pytest.raises(gg.GinghamError, match="list of Parquet paths"):
+        with pytest.raises(gg.GinghamError, match="list of Parquet or CSV paths"):
             gg.fit_distributed(MODEL, "folder", axes=["a", "b"], label="y", client=disk)
     with pytest.raises(gg.GinghamError, match="scratch folder"):
         gg.OutOfCore(tmp_path / "absent")

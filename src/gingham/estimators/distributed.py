@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
-from os import PathLike
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_random_state
 
 from gingham.arrays import Anything
 from gingham.cells import make_cell
@@ -18,13 +20,15 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
 from gingham.data.modes import distinct
 from gingham.errors import GinghamError
+from gingham.estimators.base import expand_clusters
 from gingham.posterior import Posterior
 from gingham.solvers import distributed
-from gingham.solvers.loop import Callback, Progress
+from gingham.solvers.loop import Callback, best_of
+from gingham.solvers.schedule import Constant, make_schedule
 from gingham.solvers.shares import joined
 from gingham.solvers.streaming import OutOfCore
 from gingham.solvers.workers import submit
-from gingham.starts import from_items
+from gingham.starts import make_start
 
 GROUP_TUPLES = 20_000_000  # of partitions that are swept as one
 
@@ -37,7 +41,7 @@ def fit_distributed(
     label: str,
     weight: str | None = None,
     client: Any = None,
-    start: Posterior | None = None,
+    start: Any = None,
     pilot: int = 200_000,
     callback: Callback | None = None,
 ) -> Any:
@@ -47,21 +51,25 @@ def fit_distributed(
     ----------
     model : unfitted estimator
         Its parameters are used; the fitted clone is returned.
-    source : dask frame, path of a Parquet folder, or list of delayed frames
-        A frame or folder is shuffled so that a partition owns its items of the first axis. Delayed parts must
+    source : dask frame, path or paths of Parquet or CSV files, or list of delayed frames
+        A frame, folder or files are shuffled so that a partition owns its items of the first axis. Delayed parts must
         already be partitioned so; parts that share an item are refused.
     axes, label, weight : column names
     client : distributed.Client or OutOfCore, optional
-        The current dask client by default. With an ``OutOfCore`` the partitions are a list of Parquet paths, sorted
-        once to disk and streamed on this machine.
-    start : Posterior, optional
-        By default a pilot: the same model fitted here on about ``pilot`` tuples drawn from all partitions.
+        The current dask client by default. With an ``OutOfCore`` the partitions are a list of Parquet or CSV paths,
+        sorted once to disk and streamed on this machine.
+    start : start, optional
+        In place of the model's own: a name, label arrays (one per axis, in the order of the sorted ids) or a Posterior.
+    pilot : int
+        With ``n_clusters="auto"`` and a named start, sizes and start are those of the same model fitted here on
+        about so many tuples drawn from all partitions.
     callback : callable, optional
         Called with a ``Progress`` after every sweep.
 
     Returns
     -------
-    The fitted clone; ``posterior_`` covers all items. It equals the single-machine fit from the same start.
+    The fitted clone; ``posterior_`` covers all items. Where sizes are given it equals ``fit`` in memory, with the
+    same start, seed and schedule, up to rounding.
     """
     if client is None:
         if find_spec("distributed") is None:
@@ -70,6 +78,11 @@ def fit_distributed(
 
         client = get_client()
     model = clone(model)
+    if model.solver != "projection" or model.objective != "tradeoff":
+        raise GinghamError(
+            "Partitions are fitted with solver='projection' and objective='tradeoff' only; this model asks for "
+            f"solver={model.solver!r} and objective={model.objective!r}."
+        )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
         frames, n_groups = _frames(source, axes[0], client)
@@ -101,20 +114,20 @@ def fit_distributed(
             parts = [client.keep(part, cell.features) for part in parts]
         n_tuples = float(sum(fact["n_tuples"] for fact in facts))
         data = distributed.Partitions(client, parts, items, modes[1:], axes[0], n_tuples, all_threads=out_of_core)
-        if start is None:
-            start = _pilot(
-                model, client, frames, axes, label, weight, pilot / max(1.0, sum(f["n_rows"] for f in facts))
-            )
-        start = from_items(start, modes)
+        beta = 1.0 if model.beta is None or isinstance(model.beta, str) else float(model.beta)
+        start, schedule, n_init = model.start if start is None else start, make_schedule(model.schedule), model.n_init
+        sizes = expand_clusters(model.n_clusters, [mode.n_items for mode in modes], n_tuples)
+        if isinstance(start, str) and isinstance(model.n_clusters, str):
+            # Clusters are not merged on partitions, so a smaller fit chooses how many; β has come down there already.
+            share = pilot / max(1.0, sum(f["n_rows"] for f in facts))
+            start, schedule, n_init = _pilot(model, client, frames, axes, label, weight, share), Constant(), 1
         frames.clear()  # what has been encoded need not stay; it is read again if a worker is lost
         known.clear()
-
-        def report(iteration: int, factor: float, objective: Any) -> None:
-            if callback is not None:
-                callback(Progress(0, 1, iteration, model.max_iter, factor, objective))
-
-        beta = 1.0 if model.beta is None or isinstance(model.beta, str) else float(model.beta)
-        solution = distributed.solve(data, cell, beta, start, tol=model.tol, max_iter=model.max_iter, report=report)
+        rng = np.random.default_rng(check_random_state(model.random_state).randint(2**31 - 1))
+        problem = distributed.problem_of(data, cell, beta, alphabet)
+        starts = (make_start(start, problem, sizes, rng) for _ in range(n_init))
+        solver = distributed.ScatteredProjection(data, schedule, model.tol, model.max_iter)
+        solution = best_of(solver, problem, starts, n_init, callback)
     model._set_solution(solution)
     model.beta_ = beta
     model.n_features_in_ = len(axes)
@@ -126,20 +139,37 @@ def _frames(source: Any, first: str, client: Any) -> tuple[list[Any], int]:
     """Futures of in-memory frames, each with its own items of the first axis, and how many groups they may form."""
     if isinstance(client, OutOfCore):
         if not isinstance(source, list | tuple) or not source:
-            raise GinghamError("OutOfCore takes a list of Parquet paths (or of callables that return a frame).")
+            raise GinghamError("OutOfCore takes a list of Parquet or CSV paths (or of callables that return a frame).")
         return list(client.frames(source)), len(source)
-    if isinstance(source, str | PathLike):
-        import dask.dataframe as dd
-
-        source = dd.read_parquet(source)
+    paths = [source] if isinstance(source, str | PathLike) else source
+    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | PathLike) for path in paths):
+        source = _read_paths([fspath(path) for path in paths])
     if hasattr(source, "to_delayed"):
         if first not in source.columns:
             raise GinghamError(f"There is no column {first!r}; the table has {', '.join(map(repr, source.columns))}.")
         source = source.shuffle(on=first).to_delayed()
     if not isinstance(source, list | tuple) or not source:
-        raise GinghamError("source must be a dask frame, the path of a Parquet folder, or a list of delayed frames.")
+        raise GinghamError("source must be a dask frame, paths of Parquet or CSV files, or a list of delayed frames.")
     # Tasks are tied to no worker: one that comes back after all were lost would not be given tied ones.
     return list(client.compute(list(source))), max(1, sum(client.nthreads().values()))
+
+
+def _read_paths(paths: list[str]) -> Any:
+    """A dask frame of Parquet files (or folders of them), or of CSV files."""
+    import dask.dataframe as dd
+
+    for path in paths:
+        if "://" not in path and "*" not in path and not Path(path).exists():
+            raise GinghamError(f"There is no file or folder {path!r}.")
+    kinds = {Path(path).suffix.lower() or ".parquet" for path in paths}
+    if kinds == {".csv"}:
+        return dd.read_csv(paths)
+    if kinds <= {".parquet", ".pq"}:
+        return dd.read_parquet(paths)
+    raise GinghamError(
+        f"Files of one table are all Parquet or all CSV; these end in {', '.join(sorted(kinds))}. "
+        "Read others with dask and give the frame."
+    )
 
 
 def _groups(n_rows: Sequence[int], n_groups: int) -> list[Anything]:

@@ -11,18 +11,18 @@ brought back.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial, reduce
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gingham.arrays import Floats
+from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
-from gingham.data import Mode
+from gingham.data import Alphabet, Features, Mode
 from gingham.kernels.threads import one_thread
 from gingham.posterior import Posterior
-from gingham.problem import Objective
+from gingham.problem import Objective, Problem
 from gingham.solvers.loop import Report, Solution, fixed_point
 from gingham.solvers.schedule import Constant, Schedule
 from gingham.solvers.shares import (
@@ -39,6 +39,7 @@ from gingham.solvers.shares import (
 )
 from gingham.solvers.workers import submit
 from gingham.structure import Structure
+from gingham.sums import Sums, SumsOfSample
 
 MOST_ADDED, TOGETHER = 8, 2**25  # values that one task adds up, and numbers that they may have together
 FEW = 4  # partitions of which every worker adds up all shares for itself
@@ -87,6 +88,11 @@ class Partitions:
     def n_first(self) -> int:
         return sum(len(items) for items in self.items)
 
+    @cached_property
+    def first_mode(self) -> Mode:
+        """All items of the first mode, in the order that they have in memory."""
+        return Mode.of(np.concatenate(self.items), self.name)
+
     def add_up(
         self,
         futures: Sequence[Any],
@@ -104,6 +110,72 @@ class Partitions:
             groups = [level[at : at + fan_in] for at in range(0, len(level), fan_in)]
             level = [self.client.submit(_sum, add, *group, pure=False) for group in groups]
         return self.client.submit(_sum_then, then, state, add, *level, pure=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredSums:
+    """Sums over the tuples of all partitions, added in their order: what a start asks of a relation."""
+
+    data: Partitions
+    cell: CellModel
+    numbers: Floats | None
+
+    @property
+    def features(self) -> Features:
+        return self.cell.features
+
+    @cached_property
+    def own(self) -> list[Ints]:
+        """Codes of the first mode's items of each partition among those of all."""
+        return [self.data.first_mode.encode(items) for items in self.data.items]
+
+    def project(self, axis: int, assigns: Sequence[Floats], coef: Floats) -> Floats:
+        if axis == 0:
+            found: Floats = np.zeros((self.data.n_first, len(coef)))
+            for codes, part in zip(self.own, self._each("project", [() for _ in self.own], axis, assigns, coef)):
+                found[codes] = part
+            return found
+        first, *others = assigns
+        return reduce(_plus, self._each("project", [(first[codes],) for codes in self.own], axis, others, coef))
+
+    def table(self, assigns: Sequence[Floats]) -> Floats:
+        first, *others = assigns
+        return reduce(_plus, self._each("table", [(first[codes],) for codes in self.own], others))
+
+    def squares(self) -> float:
+        return float(sum(self._each("squares", [() for _ in self.own])))
+
+    def drawn(self, items: Ints, places: Floats) -> Floats:
+        found: Floats = np.empty((len(items), self.features.size))
+        at: Ints = np.empty(self.data.n_first, dtype=np.int64)  # of each item, in its partition
+        for codes in self.own:
+            at[codes] = np.arange(len(codes))
+        here = [np.flatnonzero(np.isin(items, codes)) for codes in self.own]
+        for rows, part in zip(here, self._each("drawn", [(at[items[rows]], places[rows]) for rows in here])):
+            found[rows] = part
+        return found
+
+    def _each(self, name: str, own: Sequence[tuple[Any, ...]], *arguments: Any) -> list[Any]:
+        """The sums of that name of every partition; ``own`` are its arguments that belong to the partition."""
+        futures = self.data.each(_sums_of_part, self.cell, name, *arguments, beside=own)
+        return list(self.data.client.gather(futures))
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredProblem(Problem):
+    """A grid whose tuples are in partitions; it has no samples, only their sums."""
+
+    scattered: ScatteredSums
+
+    def sums(self, relation: int) -> Sums:
+        return self.scattered
+
+
+def problem_of(data: Partitions, cell: CellModel, beta: float, alphabet: Alphabet | None) -> ScatteredProblem:
+    """What starts need to know of partitioned tuples."""
+    sums = ScatteredSums(data, cell, None if alphabet is None else alphabet.numbers)
+    structure = Structure.grid((data.first_mode, *data.modes))
+    return ScatteredProblem(structure, (), (cell,), (beta,), sums)
 
 
 class OneState:
@@ -223,6 +295,20 @@ class Stand(NamedTuple):
     shares: Sequence[Any] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class ScatteredProjection:
+    """`solve` as a solver: alternating projections over the partitions of a problem."""
+
+    data: Partitions
+    schedule: Schedule
+    tol: float
+    max_iter: int
+
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+        settings: dict[str, Any] = {"schedule": self.schedule, "tol": self.tol, "max_iter": self.max_iter}
+        return solve(self.data, problem.cells[0], problem.betas[0], start, **settings, report=report)
+
+
 def solve(
     data: Partitions,
     cell: CellModel,
@@ -250,11 +336,22 @@ def solve(
         return solution
     own = data.client.gather([data.client.submit(_first, o, pure=False) for o in ends[0]])
     final: State = ends[1].result()
-    items, rows = np.concatenate(data.items), np.concatenate(own)
-    order = np.argsort(items, kind="stable")
-    modes = (Mode(data.name, items[order]), *data.modes)
-    posterior = Posterior(Structure.grid(modes), (cell,), (rows[order], *final.others), (final.answers,))
+    rows = np.empty((data.n_first, len(final.mass[0])))
+    rows[data.first_mode.encode(np.concatenate(data.items))] = np.concatenate(own)
+    modes = (data.first_mode, *data.modes)
+    posterior = Posterior(Structure.grid(modes), (cell,), (rows, *final.others), (final.answers,))
     return replace(solution, posterior=posterior)
+
+
+def _sums_of_part(part: Any, cell: CellModel, own: tuple[Any, ...], name: str, *arguments: Any) -> Any:
+    """One of the sums of a partition; where it takes memberships, those of its own items come first."""
+    sums = SumsOfSample(part, cell.features)
+    if name == "table":
+        return sums.table((*own, *arguments[0]))
+    if name == "project":
+        axis, assigns, coef = arguments
+        return sums.project(axis, (*own, *assigns), coef)
+    return sums.squares() if name == "squares" else sums.drawn(*own)
 
 
 def _same(value: Any) -> Any:

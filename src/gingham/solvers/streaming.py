@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gingham.arrays import Floats
 from gingham.data import Features, Sample
 from gingham.errors import GinghamError
 from gingham.kernels import Rows
@@ -74,10 +75,10 @@ class OutOfCore:
         return [future.result() for future in futures]
 
     def frames(self, source: Sequence[Any]) -> list[Later]:
-        """Tables that are read whenever they are needed, from Parquet paths or callables."""
+        """Tables that are read whenever they are needed, from paths or callables."""
         for part in source:
             if not callable(part) and not Path(part).is_file():
-                raise GinghamError(f"There is no Parquet file {os.fspath(part)!r}.")
+                raise GinghamError(f"There is no file {os.fspath(part)!r}.")
         return [Later(part if callable(part) else _read, () if callable(part) else (part,), True) for part in source]
 
     def keep(self, part: Later, features: Features) -> Spilled:
@@ -108,6 +109,10 @@ class Spilled:
     def tiles(self, axis: int, features: Features, row_bytes: int) -> None:
         """None: the disk is what takes time."""
 
+    def completed(self, table: Floats, assigns: Sequence[Floats], features: Features) -> Floats:
+        """The table: all observed tuples are listed."""
+        return table
+
     def rows(self, axis: int, features: Features) -> Rows:
         def mapped(name: str) -> Any:
             path = self.folder / f"{axis}-{name}.npy"
@@ -118,11 +123,13 @@ class Spilled:
 
 
 def _read(path: Any) -> Any:
+    """The table of a CSV file, or of a Parquet file whatever its name."""
     import narwhals as nw
 
+    read = nw.read_csv if Path(path).suffix.lower() == ".csv" else nw.read_parquet
     for backend in ("polars", "pyarrow", "pandas"):
         try:
-            return nw.read_parquet(str(path), backend=backend).to_native()
+            return read(str(path), backend=backend).to_native()
         except ImportError:
             continue
-    raise GinghamError("Reading Parquet needs polars, pyarrow or pandas: pip install gingham[cli].")
+    raise GinghamError("Reading files needs polars, pyarrow or pandas: pip install gingham[cli].")
