@@ -28,8 +28,9 @@ def fit_together(members: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> 
     columns, labels, weights = lead._observed(X, y, sample_weight)
     alphabet = lead._alphabet(labels)
     sample = Sample.of(columns.columns, labels, weights, names=columns.names, alphabet=alphabet)
-    beta = 1.0 if lead.beta is None else lead.beta
-    problem = Problem.grid(sample, lead._cell(alphabet), beta)
+    cell = lead._cell(alphabet)
+    beta, _, reason = lead._beta_of(sample, cell)
+    problem = Problem.grid(sample, cell, beta)
     n_clusters = expand_clusters(lead.n_clusters, sample.shape, sample.n_tuples)
     if not device.together(lead.backend, problem, n_clusters, len(members)):
         return False
@@ -44,5 +45,5 @@ def fit_together(members: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> 
         member._observed(X, y, sample_weight)
         member._set_solution(solution)
         member.beta_ = beta
-        member.selection_ = chosen(beta, (), f"β = {beta:.3g}, as given", n_clusters, n_clusters, None)
+        member.selection_ = chosen(beta, (), reason, n_clusters, n_clusters, None)
     return True
