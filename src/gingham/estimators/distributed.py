@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from gingham.arrays import Anything
-from gingham.cells import make_cell
+from gingham.cells import CellModel
 from gingham.data import Alphabet, Mode, OneHot, Sample
 from gingham.data.adapt import from_frame, id_columns
 from gingham.data.modes import distinct
@@ -55,7 +55,8 @@ def fit_distributed(
         The current dask client by default. With an ``OutOfCore`` the partitions are a list of Parquet paths, sorted
         once to disk and streamed on this machine.
     start : Posterior, optional
-        By default a pilot: the same model fitted here on about ``pilot`` tuples drawn from all partitions.
+        By default a pilot: the same model fitted here on about ``pilot`` tuples drawn from all partitions. β and
+        sizes that are not given are those the pilot chooses; with a start, these tuples choose β alone.
     callback : callable, optional
         Called with a ``Progress`` after every sweep.
 
@@ -77,8 +78,7 @@ def fit_distributed(
         told = model.alphabet is not None
         known = [submit(client, out_of_core, _facts, f, tuple(axes), label, weight, told) for f in frames]
         facts = client.gather(known)
-        modes, items, alphabet = _modes(facts, axes, model)
-        cell = make_cell(model.loss, alphabet, getattr(model, "bounds", None))
+        modes, items, alphabet, cell = _modes(facts, axes, model)
         groups = _groups([fact["n_rows"] for fact in facts], n_groups)
         items = [np.concatenate([items[at] for at in group]) for group in groups]
         parts = [
@@ -101,10 +101,15 @@ def fit_distributed(
             parts = [client.keep(part, cell.features) for part in parts]
         n_tuples = float(sum(fact["n_tuples"] for fact in facts))
         data = distributed.Partitions(client, parts, items, modes[1:], axes[0], n_tuples, all_threads=out_of_core)
+        share = pilot / max(1.0, sum(f["n_rows"] for f in facts))
+        beta = model.beta
         if start is None:
-            start = _pilot(
-                model, client, frames, axes, label, weight, pilot / max(1.0, sum(f["n_rows"] for f in facts))
-            )
+            fitted = clone(model).fit(*_drawn(model, client, frames, axes, label, weight, share))
+            start, beta = fitted.posterior_, fitted.beta_
+        elif beta is None or isinstance(beta, str):
+            X, y, w = _drawn(model, client, frames, axes, label, weight, share)
+            drawn = Sample.of(id_columns(X).columns, np.asarray(y), w, names=list(axes), alphabet=alphabet)
+            beta = model._beta_of(drawn, cell)[0]
         start = from_items(start, modes)
         frames.clear()  # what has been encoded need not stay; it is read again if a worker is lost
         known.clear()
@@ -113,10 +118,11 @@ def fit_distributed(
             if callback is not None:
                 callback(Progress(0, 1, iteration, model.max_iter, factor, objective))
 
-        beta = 1.0 if model.beta is None or isinstance(model.beta, str) else float(model.beta)
-        solution = distributed.solve(data, cell, beta, start, tol=model.tol, max_iter=model.max_iter, report=report)
+        solution = distributed.solve(
+            data, cell, float(beta), start, tol=model.tol, max_iter=model.max_iter, report=report
+        )
     model._set_solution(solution)
-    model.beta_ = beta
+    model.beta_ = float(beta)
     model.n_features_in_ = len(axes)
     model.feature_names_in_ = np.array(axes, dtype=object)
     return model
@@ -165,8 +171,8 @@ def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None, to
 
 def _modes(
     facts: Sequence[dict[str, Any]], axes: Sequence[str], model: Any
-) -> tuple[list[Mode], list[Anything], Alphabet | None]:
-    """The modes of all partitions together, the first mode's items of each, and the alphabet."""
+) -> tuple[list[Mode], list[Anything], Alphabet | None, CellModel]:
+    """The modes of all partitions together, the first mode's items of each, the alphabet and the cell model."""
     filled = [fact for fact in facts if fact["n_rows"]]
     if not filled:
         raise GinghamError("The partitions hold no tuples.")
@@ -179,7 +185,8 @@ def _modes(
         )
     modes = [Mode.of(np.concatenate([f["items"][j] for f in filled]), name) for j, name in enumerate(axes)]
     labels = np.unique(np.concatenate([fact["labels"] for fact in filled]))
-    return modes, own, model._alphabet(labels)
+    alphabet = model._alphabet(labels)
+    return modes, own, alphabet, model._cell(alphabet, labels)
 
 
 def _encode(
@@ -209,15 +216,14 @@ def _encode(
     return joined([one(*pair) for pair in zip(frames_and_facts[:n], frames_and_facts[n:])])
 
 
-def _pilot(
+def _drawn(
     model: Any, client: Any, frames: Sequence[Any], axes: Sequence[str], label: str, weight: str | None, share: float
-) -> Posterior:
-    """The same model fitted here on a share of the tuples of every partition."""
+) -> tuple[Any, Any, Any]:
+    """X, y and weights of a share of the tuples of every partition, here."""
     seed = model.random_state if isinstance(model.random_state, int) else 0
     drawn = client.gather([client.submit(_draw, f, min(1.0, share), seed + i) for i, f in enumerate(frames)])
     table = nw.concat([nw.from_native(frame, eager_only=True) for frame in drawn]).to_native()
-    X, y, w = from_frame(table, axes, label, weight)
-    return clone(model).fit(X, y, w).posterior_
+    return from_frame(table, axes, label, weight)
 
 
 def _draw(frame: Any, share: float, seed: int) -> Any:

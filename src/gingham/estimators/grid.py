@@ -54,7 +54,8 @@ class GridFit(TransformerMixin, GrowingGrid):
     def _alphabet(self, y: Anything) -> Alphabet | None:
         raise NotImplementedError  # pragma: no cover
 
-    def _cell(self, alphabet: Alphabet | None) -> CellModel:
+    def _cell(self, alphabet: Alphabet | None, y: Anything) -> CellModel:
+        """The cell model of the loss; the labels say which where none was named."""
         return make_cell(self.loss, alphabet)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callback | None = None) -> Self:
@@ -74,7 +75,7 @@ class GridFit(TransformerMixin, GrowingGrid):
         columns, labels, sample_weight = self._observed(X, y, sample_weight)
         alphabet = self._alphabet(labels)
         sample = Sample.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet)
-        return self._fit(sample, self._cell(alphabet), callback)
+        return self._fit(sample, self._cell(alphabet, labels), callback)
 
     def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
         if self.objective not in OBJECTIVES:

@@ -28,7 +28,7 @@ def fit_together(members: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> 
     columns, labels, weights = lead._observed(X, y, sample_weight)
     alphabet = lead._alphabet(labels)
     sample = Sample.of(columns.columns, labels, weights, names=columns.names, alphabet=alphabet)
-    cell = lead._cell(alphabet)
+    cell = lead._cell(alphabet, labels)
     beta, _, reason = lead._beta_of(sample, cell)
     problem = Problem.grid(sample, cell, beta)
     n_clusters = expand_clusters(lead.n_clusters, sample.shape, sample.n_tuples)
