@@ -81,7 +81,8 @@ def choose_beta(
         beta = suggested_beta(cell, constant)
         return beta, (), f"β = {beta:.3g} from the loss of a constant ({constant:.3g}): too few tuples to hold any out"
     seen, rest = merged.take(~held), merged.take(held)
-    problem = Problem.grid(seen, cell, suggested_beta(cell, constant))
+    # Around the noise of item means: at the β of a constant's loss, two classes all but vanish in one cluster.
+    problem = Problem.grid(seen, cell, beta_of_item_means(seen, cell)[0])
     posterior = solver.solve(problem, make_start(start, problem, n_clusters, rng)).posterior
     weights: Floats = np.ones(rest.n_rows) if rest.weights is None else rest.weights
     middle = suggested_beta(cell, float(np.average(prediction_losses(posterior, rest.codes, rest), weights=weights)))
