@@ -46,7 +46,12 @@ def check_kind(kind: str) -> None:
 
 def tuple_model(wish: Wish, choice: Choice) -> Any:
     """An unfitted estimator of labelled tuples with all that was said; the rest is its own to choose."""
-    said = {"alphabet": choice.alphabet, "bounds": choice.bounds, "loss": choice.loss, "beta": wish.beta}
+    said: dict[str, Any] = {
+        "alphabet": choice.alphabet,
+        "bounds": choice.bounds,
+        "loss": choice.loss,
+        "beta": wish.beta,
+    }
     if wish.model == "tree":
         merges = {"merges": parse_merges(wish.merges), "structure": "auto" if wish.merges == "auto" else None}
         return _made(estimators.TreeCoClustering, wish, {**said, **merges, "leaves": wish.clusters})
@@ -54,7 +59,8 @@ def tuple_model(wish: Wish, choice: Choice) -> Any:
     if wish.model == "layered":
         if choice.classify:
             raise GinghamError("--model layered predicts numbers, and the label column holds text.")
-        return _made(estimators.LayeredCoClusteringRegressor, wish, said)
+        # Bounds are for its certificate, which speaks of predictions: the notes of the model keep them.
+        return _made(estimators.LayeredCoClusteringRegressor, wish, {**said, "bounds": None})
     if wish.model == "bayesian":
         return _made(estimators.BayesianCoClustering, wish, said)
     kind = estimators.CoClusteringClassifier if choice.classify else estimators.CoClusteringRegressor

@@ -39,7 +39,11 @@ def fit_joint(first: Rows, wish: Wish, quiet: bool, keeping: Keeping, share: flo
     alphabet = None
     if wish.alphabet is not None:
         alphabet = {wish.axes: parse_alphabet(wish.alphabet, first.y.dtype.kind not in "biuf")}
-    said = {"n_clusters": sizes_of(wish, list(relations)), "max_iter": wish.max_iter, "n_init": wish.n_init}
+    said: dict[str, Any] = {
+        "n_clusters": sizes_of(wish, list(relations)),
+        "max_iter": wish.max_iter,
+        "n_init": wish.n_init,
+    }
     model = JointCoClustering(
         alphabet=alphabet, cold_start=wish.cold_start, random_state=wish.seed,
         loss=None if wish.loss is None else {wish.axes: wish.loss},

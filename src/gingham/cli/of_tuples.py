@@ -163,9 +163,15 @@ class OfTuples(Opened):
         model, seen = self.model, self.seen
         space = label_space.of(model, seen.y, self.notes, asked)
         found: dict[str, Any] = {}
-        if label_space.has_posterior(model) and (space.bounds is None or label_space.bounds_of(model) is not None):
+        judged: Any = model
+        bounded = space.bounds is None or label_space.bounds_of(model) is not None
+        posterior = vars(model).get("posterior_")
+        if not bounded and posterior is not None and isinstance(posterior.cells[0], Quadratic):
+            # Stated after the fit, which did not need them: the answers of squared errors are the same with bounds.
+            judged, bounded = replace(posterior, cells=(Quadratic(None, space.bounds),)), True
+        if label_space.has_posterior(model) and bounded:
             found["training rows"] = certify(
-                model, seen.X, seen.y, bound=asked.bound, delta=asked.delta, predictor=asked.predictor,
+                judged, seen.X, seen.y, bound=asked.bound, delta=asked.delta, predictor=asked.predictor,
                 sample_weight=seen.weight, alphabet=space.alphabet,
             )  # fmt: skip
         if self.unseen is not None:

@@ -157,7 +157,7 @@ def _error_of_item_means(sample: Sample, cell: CellModel, seen: Anything, held: 
         shares = np.zeros((int(held.sum()), n_labels))
         for label in range(min(n_labels, MOST_CLASSES)):
             shares[:, label] = _item_means(
-                sample, (sample.label_codes == label).astype(np.float64), weights, seen, held
+                sample, np.equal(sample.label_codes, label).astype(np.float64), weights, seen, held
             )
         answers = cell.answer(np.maximum(shares, 1e-12))
         losses = cell.coef(answers)[np.arange(len(shares)), np.asarray(sample.label_codes)[held]]
