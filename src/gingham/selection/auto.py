@@ -153,14 +153,12 @@ def _error_of_item_means(sample: Sample, cell: CellModel, seen: Anything, held: 
         miss = labels[held] - _item_means(sample, labels, weights, seen, held)
         losses = miss**2 if isinstance(cell, Quadratic) else np.abs(miss)
     else:
-        n_labels = cell.features.size
+        n_labels, codes = cell.features.size, np.asarray(sample.label_codes)
         shares = np.zeros((int(held.sum()), n_labels))
         for label in range(min(n_labels, MOST_CLASSES)):
-            shares[:, label] = _item_means(
-                sample, np.equal(sample.label_codes, label).astype(np.float64), weights, seen, held
-            )
+            shares[:, label] = _item_means(sample, np.equal(codes, label).astype(np.float64), weights, seen, held)
         answers = cell.answer(np.maximum(shares, 1e-12))
-        losses = cell.coef(answers)[np.arange(len(shares)), np.asarray(sample.label_codes)[held]]
+        losses = cell.coef(answers)[np.arange(len(shares)), codes[held]]
     return float(np.average(losses, weights=weights[held]))
 
 
