@@ -64,7 +64,7 @@ def ratings(args, folder: Path) -> list[dict]:
     if not args.surprise:
         return []
     data = load(args.data, "ml100k.npz")
-    model = gg.CoClusteringRegressor((13, 6), alphabet=range(1, 6), random_state=args.seed)
+    model = gg.CoClusteringRegressor((13, 6), beta=1.0, alphabet=range(1, 6), random_state=args.seed)
     peers = ("Surprise CoClustering 13×6", "Surprise CoClustering 3×3 (defaults)")
     ours = []
     theirs: dict = {name: [] for name in peers}

@@ -47,7 +47,8 @@ import time; start = time.perf_counter()
 import sys, numpy as np, gingham as gg
 d = np.load(sys.argv[1])
 X = np.column_stack([d["train_u"], d["train_i"]])
-gg.CoClusteringRegressor(n_clusters=(13, 6), alphabet=range(1, 6), start="means", random_state=0).fit(X, d["train_r"])
+model = gg.CoClusteringRegressor(n_clusters=(13, 6), beta=1.0, alphabet=range(1, 6), start="means", random_state=0)
+model.fit(X, d["train_r"])
 print(time.perf_counter() - start)
 """
 
@@ -67,7 +68,7 @@ def main() -> None:
     base, test = d["u1_base_idx"], d["u1_test_idx"]
     part = lambda index: np.column_stack([d["rows"][index], d["cols"][index]])  # noqa: E731
     X, y = part(base), d["vals"][base]
-    model = gg.CoClusteringRegressor(n_clusters=(13, 6), alphabet=range(1, 6), start="means", random_state=0)
+    model = gg.CoClusteringRegressor(n_clusters=(13, 6), beta=1.0, alphabet=range(1, 6), start="means", random_state=0)
     model.fit(X, y)
     results = {
         "gingham": {

@@ -211,6 +211,12 @@ def test_measured_labels_want_stated_bounds(gingham, tmp_path, cases):
     ran = gingham("certify", out, path)
     assert ran.code == 2
     assert "--bounds" in ran.err
+    ran = gingham("certify", out, path, "--bounds", "0,6")  # stated afterwards
+    assert ran.code == 0
+    assert "From the training rows" in ran.out
+    assert gingham("certify", out, path, "--bounds", "2,4").code == 2
+    assert gingham(*options, "--model", "layered", "--bounds", "0,6").code == 0
+    assert gingham("certify", out, path).code == 0
     assert gingham(*options, "--bounds", "0,6").code == 0
     assert gingham("certify", out, path).code == 0
     ran = gingham("certify", out, path, "--bounds", "0,9")

@@ -214,3 +214,30 @@ def test_numbers_are_kept_where_the_loss_needs_them(cluster):
     sample = found.sample(frame[["viewer", "movie"]], frame["stars"])
     expected = Projection(Constant(), tol=0.0, max_iter=8).solve(Problem.grid(sample, start.cells[0], 0.3), start)
     assert found.objective_.total == pytest.approx(expected.objective.total, rel=1e-10)
+
+
+@pytest.mark.parametrize("settings", [{"beta": "auto"}, {}, {"n_clusters": 3}], ids=["auto", "nothing set", "size"])
+def test_a_cluster_chooses_beta_as_memory_does(cluster, settings):
+    # It used to read "auto" as 1.
+    frame = table()
+    axes = ["viewer", "movie"]
+    unfitted = gg.CoClusteringRegressor(alphabet=range(1, 6), max_iter=20, random_state=0, **settings)
+    here = gg.CoClusteringRegressor(**unfitted.get_params()).fit(frame[axes], frame["stars"])
+    with Client(cluster) as client:
+        options = {"axes": axes, "label": "stars", "client": client}
+        there = gg.fit_distributed(unfitted, by_viewer(frame), **options)
+        started = gg.fit_distributed(unfitted, by_viewer(frame), **options, start=here.posterior_)
+    assert here.beta_ != 1.0
+    assert there.beta_ == pytest.approx(here.beta_, rel=1e-12)
+    assert started.beta_ == pytest.approx(here.beta_, rel=1e-12)
+    assert there.n_clusters_ == here.n_clusters_
+
+
+def test_a_cluster_reads_the_loss_off_the_labels(cluster):
+    frame = table().assign(stars=np.random.default_rng(0).normal(size=1500))
+    with Client(cluster) as client:
+        model = gg.fit_distributed(
+            gg.CoClusteringRegressor(2, max_iter=3, random_state=0), by_viewer(frame), axes=["viewer", "movie"],
+            label="stars", client=client,
+        )  # fmt: skip
+    assert type(model.posterior_.cells[0]).__name__ == "Quadratic"

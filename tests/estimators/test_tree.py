@@ -18,7 +18,7 @@ def planted():
 
 @pytest.fixture(scope="module")
 def fitted(planted):
-    model = gg.TreeCoClustering(4, MERGES, alphabet=range(4), random_state=0)
+    model = gg.TreeCoClustering(4, MERGES, loss="zero-one", alphabet=range(4), random_state=0)
     return model.fit(planted.X[:5000], planted.y[:5000])
 
 

@@ -16,7 +16,6 @@ from gingham.cli.kinds import tuple_model
 from gingham.cli.screen import side
 from gingham.cli.wish import Wish
 from gingham.errors import GinghamError
-from gingham.estimators.base import expand_clusters
 from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
 
 ON_TUPLES = ("coclustering", "tree")
@@ -48,21 +47,9 @@ def parse_betas(listed: str | None) -> list[float] | None:
 
 def path(data: Rows, wish: Wish, betas: list[float] | None, cv: int, delta: float, jobs: int, quiet: bool) -> BetaPath:
     """The path of the model that ``gingham fit`` would fit; certificates where the labels were stated."""
-    columns = [data.X[name].to_numpy() for name in wish.axes]
-    choice = choose(columns, data.y, wish.loss, wish.beta, wish.alphabet, np.random.default_rng(wish.seed))
-    sizes = [len(np.unique(column)) for column in columns]
-    auto: Any = "auto" if wish.model == "coclustering" else 4
-    settings: dict[str, Any] = {
-        "n_clusters": expand_clusters(auto if wish.clusters is None else wish.clusters, sizes, len(data)),
-        "loss": choice.loss,
-        "beta": choice.beta,
-        "alphabet": choice.alphabet,
-        "random_state": wish.seed,
-        "max_iter": wish.max_iter,
-    }
     if data.weight is not None:
         raise GinghamError("gingham path does not take weights; write each row as often as it counts.")
-    model = tuple_model(wish.model, settings, choice, data.y, wish.merges)
+    model = tuple_model(wish, choose(data.y, wish.loss, wish.alphabet))
     certified = 0.0 if wish.alphabet is None else delta
     with progress(quiet) as report:
         return beta_path(

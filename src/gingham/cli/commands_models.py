@@ -60,7 +60,9 @@ def fit(
     weight: Annotated[str | None, typer.Option(help="Column with counts.")] = None,
     clusters: Annotated[str | None, typer.Option(help="Clusters per axis: 13,6. Chosen by size if absent.")] = None,
     loss: Loss = None,
-    beta: Annotated[float | None, typer.Option(help="Trade-off per unit of loss; from a pilot if absent.")] = None,
+    beta: Annotated[
+        float | None, typer.Option(help="Trade-off per unit of loss; from held-out rows if absent.")
+    ] = None,
     alphabet: Annotated[
         str | None, typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates want it stated.")
     ] = None,
@@ -68,12 +70,17 @@ def fit(
     relation: Annotated[
         list[str] | None, typer.Option("--relation", "-r", help="Of a joint model: a further table, AXES=LABEL:FILE.")
     ] = None,
-    objective: Annotated[str, typer.Option(help="tradeoff, or certificate to minimise the certificate.")] = "tradeoff",
+    objective: Annotated[
+        str | None, typer.Option(help="tradeoff (the default), or certificate to minimise the certificate.")
+    ] = None,
     solver: Annotated[
-        str, typer.Option(help="projection (soft), or sweep: hard moves; with --loss log, a description length.")
-    ] = "projection",
-    starts: Annotated[int, typer.Option(help="Starts; the best is kept.", min=1)] = 1,
-    max_iter: Annotated[int, typer.Option(help="Most sweeps of one start.", min=1)] = 200,
+        str | None,
+        typer.Option(
+            help="projection (soft, the default), or sweep: hard moves; with --loss log, a description length."
+        ),
+    ] = None,
+    starts: Annotated[int | None, typer.Option(help="Starts; the best is kept. By kind if absent.", min=1)] = None,
+    max_iter: Annotated[int | None, typer.Option(help="Most sweeps of one start. By kind if absent.", min=1)] = None,
     holdout: Annotated[
         float | None, typer.Option(help="Share set aside to measure the error, 0 for none; .1 of labelled rows.")
     ] = None,

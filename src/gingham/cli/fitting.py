@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from gingham.cli.checked import fingerprint
@@ -18,7 +17,7 @@ from gingham.cli.checkpoint import checkpoint_of, forget, identity, kept_in
 from gingham.cli.data import Rows, split
 from gingham.cli.defaults import choose
 from gingham.cli.kinds import MODULES, other_model, takes_callback, tuple_model
-from gingham.cli.of_tuples import errors
+from gingham.cli.of_tuples import errors, loss_name
 from gingham.cli.screen import say_note, sweeps
 from gingham.cli.wish import Wish
 
@@ -61,21 +60,7 @@ def fit(data: Rows, wish: Wish, quiet: bool = False, keeping: Keeping | None = N
     share = HOLDOUT if wish.holdout is None else wish.holdout
     learn, held = split(len(data), share, wish.seed)
     training = data.take(learn)
-    columns = [training.X[name].to_numpy() for name in wish.axes]
-    rng = np.random.default_rng(wish.seed)
-    choice = choose(columns, training.y, wish.loss, wish.beta, wish.alphabet, rng, wish.bounds)
-    settings: dict[str, Any] = {
-        "n_clusters": "auto" if wish.clusters is None else wish.clusters,
-        "loss": choice.loss,
-        "beta": choice.beta,
-        "alphabet": choice.alphabet,
-        "objective": wish.objective,
-        "solver": wish.solver,
-        "n_init": wish.n_init,
-        "max_iter": wish.max_iter,
-        "random_state": wish.seed,
-    }
-    model = tuple_model(wish.model, settings, choice, training.y, wish.merges, wish.bounds)
+    model = tuple_model(wish, choose(training.y, wish.loss, wish.alphabet, wish.bounds))
     key = identity(data.fingerprint, asdict(wish))
     with (keeping or Keeping()).of(key), sweeps("co-clustering", quiet) as callback:
         more = {"callback": callback} if takes_callback(model) else {}
@@ -91,7 +76,7 @@ def fit(data: Rows, wish: Wish, quiet: bool = False, keeping: Keeping | None = N
     }
     facts = {"rows": len(training), **model_facts(model, wish.model)}
     if "posterior_" in vars(model) and wish.model != "bayesian":
-        facts["loss"], facts["beta"] = choice.loss, choice.beta
+        facts["loss"], facts["beta"] = loss_name(model), model.beta_
     if held.any():
         facts["held_out_rows"] = int(held.sum())
         facts.update({f"held_out_{name}": value for name, value in errors(model, data.take(held)).items()})

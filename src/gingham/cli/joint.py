@@ -30,7 +30,7 @@ def fit(
     out: OutModel = Path("model.gingham"),
     alphabet: Annotated[str | None, typer.Option(help="All possible labels of the first table, 1..5.")] = None,
     cold_start: Annotated[bool, typer.Option("--cold-start", help="Place items with few tuples anew.")] = False,
-    max_iter: Annotated[int, typer.Option(help="Most sweeps.", min=1)] = 200,
+    max_iter: Annotated[int | None, typer.Option(help="Most sweeps.", min=1)] = None,
     holdout: Annotated[float, typer.Option(help="Share of the first table's rows set aside.")] = 0.0,
     seed: Seed = 0,
     resume: Resume = False,

@@ -5,11 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-import numpy as np
-
 from gingham import estimators
-from gingham.arrays import Anything
-from gingham.cli.defaults import FEW, Choice, parse_alphabet
+from gingham.cli.defaults import Choice, parse_alphabet
 from gingham.cli.wish import Wish
 from gingham.errors import GinghamError
 
@@ -25,7 +22,6 @@ OTHERS = {
 # where each of these is read, fitted, opened
 MODULES = {"graph": "of_graphs", "cooccurrence": "of_counts", "information": "of_features", "pairwise": "of_views"}
 KINDS = (*TUPLES, *OTHERS, "joint")
-MEMBERS = 20
 # options of gingham fit that mean nothing to a kind
 _TRADE_OFF = ("loss", "beta", "objective", "solver", "merges")
 UNUSED = {
@@ -48,43 +44,40 @@ def check_kind(kind: str) -> None:
         raise GinghamError(f"--model {kind!r} is unknown; choose one of {', '.join(KINDS)}.")
 
 
-def tuple_model(
-    kind: str,
-    settings: dict[str, Any],
-    choice: Choice,
-    labels: Anything,
-    merges: str | None = None,
-    bounds: tuple[float, float] | None = None,
-) -> Any:
-    """An unfitted estimator of labelled tuples; ``settings`` are those of CoClusteringRegressor."""
-    if kind in ("coclustering", "committee"):
+def tuple_model(wish: Wish, choice: Choice) -> Any:
+    """An unfitted estimator of labelled tuples with all that was said; the rest is its own to choose."""
+    said: dict[str, Any] = {
+        "alphabet": choice.alphabet,
+        "bounds": choice.bounds,
+        "loss": choice.loss,
+        "beta": wish.beta,
+    }
+    if wish.model == "tree":
+        merges = {"merges": parse_merges(wish.merges), "structure": "auto" if wish.merges == "auto" else None}
+        return _made(estimators.TreeCoClustering, wish, {**said, **merges, "leaves": wish.clusters})
+    said = {**said, "n_clusters": wish.clusters, "objective": wish.objective, "solver": wish.solver}
+    if wish.model == "layered":
         if choice.classify:
-            inner: Any = estimators.CoClusteringClassifier(**settings)
-        else:
-            inner = estimators.CoClusteringRegressor(bounds=choice.bounds, **settings)
-        if kind == "coclustering":
-            return inner
-        return estimators.Committee(inner, n_members=MEMBERS, random_state=settings["random_state"])
-    seed, clusters = settings["random_state"], settings["n_clusters"]
-    if kind == "layered":
-        if choice.classify and labels.dtype.kind not in "biuf":
             raise GinghamError("--model layered predicts numbers, and the label column holds text.")
-        return estimators.LayeredCoClusteringRegressor(n_clusters=clusters, alphabet=choice.alphabet, random_state=seed)
-    if kind == "bayesian":
-        family = _family(labels)
-        return estimators.BayesianCoClustering(
-            n_clusters=clusters, family=family, alphabet=choice.alphabet, bounds=bounds, random_state=seed
-        )
-    return estimators.TreeCoClustering(
-        leaves=4 if clusters == "auto" else clusters,
-        merges=parse_merges(merges),
-        structure="auto" if merges == "auto" else "pairs",
-        loss=choice.loss,
-        beta=choice.beta,
-        alphabet=choice.alphabet,
-        bounds=choice.bounds,
-        random_state=seed,
-    )
+        # Bounds are for its certificate, which speaks of predictions: the notes of the model keep them.
+        return _made(estimators.LayeredCoClusteringRegressor, wish, {**said, "bounds": None})
+    if wish.model == "bayesian":
+        return _made(estimators.BayesianCoClustering, wish, said)
+    kind = estimators.CoClusteringClassifier if choice.classify else estimators.CoClusteringRegressor
+    inner = _made(kind, wish, said)
+    return estimators.Committee(inner, random_state=wish.seed) if wish.model == "committee" else inner
+
+
+def _made(kind: Any, wish: Wish, said: dict[str, Any]) -> Any:
+    """An estimator with what was said; an option that it does not know is refused, not forgotten."""
+    said = {**said, "n_init": wish.n_init, "max_iter": wish.max_iter}
+    said = {name: value for name, value in said.items() if value is not None}
+    known = inspect.signature(kind).parameters
+    for name in said:
+        if name not in known:
+            option = {"n_init": "starts", "max_iter": "max-iter"}.get(name, name)
+            raise GinghamError(f"--model {wish.model} has no use for --{option}: leave it out.")
+    return kind(**said, random_state=wish.seed)
 
 
 def parse_merges(listed: str | None) -> tuple[tuple[int, ...], ...] | None:
@@ -97,15 +90,6 @@ def parse_merges(listed: str | None) -> tuple[tuple[int, ...], ...] | None:
         raise GinghamError(f"--merges {listed!r} must be whole numbers: --merges '0,1,6;2,3,6', or auto.") from None
 
 
-def _family(labels: Anything) -> str:
-    if labels.dtype.kind not in "biuf":
-        return "categorical"
-    values = np.unique(labels)
-    if set(values.tolist()) <= {0, 1}:
-        return "bernoulli"
-    return "categorical" if len(values) <= FEW and np.all(values == np.floor(values)) else "gaussian"
-
-
 def check_options(wish: Wish) -> None:
     """Refuse options that a kind has no use for, rather than forget them."""
     plain = Wish((), None)
@@ -115,21 +99,15 @@ def check_options(wish: Wish) -> None:
 
 
 def other_model(wish: Wish) -> Any:
-    """An unfitted estimator of graphs, counts, features or views."""
+    """An unfitted estimator of graphs, counts, features or views with all that was said."""
     kind, clusters = wish.model, wish.clusters
-    model = getattr(estimators, OTHERS[kind])
-    wanted: dict[str, Any] = {"random_state": wish.seed, "bounds": wish.bounds, "beta": wish.beta, "loss": wish.loss}
-    if wish.n_init > 1:
-        wanted["n_init"] = wish.n_init
+    said: dict[str, Any] = {"bounds": wish.bounds, "beta": wish.beta, "loss": wish.loss}
     if clusters is not None:
         size = "n_components" if kind == "pairwise" else "n_clusters"
-        wanted[size] = clusters if kind == "cooccurrence" else clusters[0]
+        said[size] = clusters if kind == "cooccurrence" else clusters[0]
     if wish.alphabet is not None:
-        wanted["alphabet"] = parse_alphabet(wish.alphabet, False)
-    if kind == "cooccurrence" and wish.beta is not None and np.isfinite(wish.beta):
-        wanted["solver"] = "concave"
-    known = inspect.signature(model).parameters
-    return model(**{name: value for name, value in wanted.items() if name in known and value is not None})
+        said["alphabet"] = parse_alphabet(wish.alphabet, False)
+    return _made(getattr(estimators, OTHERS[kind]), wish, said)
 
 
 def takes_callback(model: Any) -> bool:

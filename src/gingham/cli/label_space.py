@@ -14,6 +14,7 @@ from gingham.cli.defaults import parse_alphabet
 from gingham.cli.opened import Asked
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
+from gingham.estimators.labels import default_loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,8 @@ class LabelSpace:
         if named or is_classifier(model):
             return "zero-one"
         loss = getattr(model, "loss", "absolute")
+        if isinstance(loss, str) and loss == "auto":
+            return default_loss(self.values if self.values is not None else np.zeros(0), True, self.bounds)
         kind = loss_kind("absolute" if isinstance(loss, str) and loss not in LOSSES else loss)
         if not getattr(kind, "ordered", True):
             return "zero-one"

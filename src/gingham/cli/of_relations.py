@@ -39,10 +39,16 @@ def fit_joint(first: Rows, wish: Wish, quiet: bool, keeping: Keeping, share: flo
     alphabet = None
     if wish.alphabet is not None:
         alphabet = {wish.axes: parse_alphabet(wish.alphabet, first.y.dtype.kind not in "biuf")}
+    said: dict[str, Any] = {
+        "n_clusters": sizes_of(wish, list(relations)),
+        "max_iter": wish.max_iter,
+        "n_init": wish.n_init,
+    }
     model = JointCoClustering(
-        sizes_of(wish, list(relations)), alphabet=alphabet, cold_start=wish.cold_start, max_iter=wish.max_iter,
-        n_init=wish.n_init, random_state=wish.seed, loss=None if wish.loss is None else {wish.axes: wish.loss},
+        alphabet=alphabet, cold_start=wish.cold_start, random_state=wish.seed,
+        loss=None if wish.loss is None else {wish.axes: wish.loss},
         beta=None if wish.beta is None else {wish.axes: wish.beta},
+        **{name: value for name, value in said.items() if value is not None},
     )  # fmt: skip
     key = identity(" ".join(data.fingerprint for data in relations.values()), asdict(wish))
     with keeping.of(key), sweeps("co-clustering", quiet) as callback:
@@ -84,18 +90,22 @@ def read_relations(specs: Sequence[str]) -> dict[Relation, tuple[str, Rows]]:
     return found
 
 
-def sizes_of(wish: Wish, relations: Sequence[Relation]) -> dict[str, Any]:
-    """Clusters of every mode: as named, or by number for the axes of the first table; properties stay apart."""
-    modes = list(dict.fromkeys(name for relation in relations for name in relation))
-    given = parse_modes(wish.sizes) if wish.sizes is not None and "=" in wish.sizes else {}
-    if wish.sizes is not None and not given:
+def sizes_of(wish: Wish, relations: Sequence[Relation]) -> dict[str, Any] | None:
+    """Clusters of the modes as named, or by number for the axes of the first table; None where nothing was said."""
+    from gingham.estimators.joint import default_sizes
+
+    if wish.sizes is None:
+        return None
+    modes = default_sizes(relations)
+    given = parse_modes(wish.sizes) if "=" in wish.sizes else {}
+    if not given:
         from gingham.cli.wish import parse_clusters
 
         given = dict(zip(wish.axes, parse_clusters(wish.sizes, len(wish.axes)) or ("auto",) * len(wish.axes)))
     unknown = [name for name in given if name not in modes]
     if unknown:
         raise GinghamError(f"--clusters names the mode {unknown[0]!r}; the tables have {', '.join(modes)}.")
-    return {name: given.get(name, "auto" if name in wish.axes else None) for name in modes}
+    return {**modes, **given}
 
 
 def parse_modes(listed: str) -> dict[str, Any]:
@@ -179,7 +189,8 @@ class OfRelation(Opened):
         if len(self.relation) < 2:
             raise GinghamError("A relation of one mode has no checkerboard; name another with --axes.")
         sample = model.sample(self.relation, seen.X, seen.y, seen.weight)
-        frozen = [mode for mode in modes_of(model, self.relation) if self.model.n_clusters.get(mode.name, 1) is None]
+        structure = model.posterior_.structure
+        frozen = [structure.modes[at] for at in structure.frozen]
         names = [
             [str(i) for i in mode.items] if mode in frozen else None for mode in modes_of(model, self.relation)[:2]
         ]

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 
 from gingham.arrays import Anything, Floats, Ints
 from gingham.cells import Quadratic
+from gingham.cells.registry import cell_state
 from gingham.cli import label_space
 from gingham.cli.data import Rows, parts, rows
 from gingham.cli.opened import Asked, Drawing, Opened, Source
@@ -78,9 +79,9 @@ class OfTuples(Opened):
         if isinstance(model, LayeredCoClusteringRegressor):
             return {**found, "layers": len(model.layers_), "noise σ": round(float(np.sqrt(model.noise_)), 4)}
         if isinstance(model, BayesianCoClustering):
-            return {**found, "family": model.family, "evidence bound": round(model.elbo_, 1), "sweeps": model.n_iter_}
+            return {**found, "family": model.family_, "evidence bound": round(model.elbo_, 1), "sweeps": model.n_iter_}
         beta = round(float(getattr(model, "beta_", model.beta)), 4)
-        return {**found, "loss": str(model.loss), "β": beta, "sweeps": model.n_iter_}
+        return {**found, "loss": loss_name(model), "β": beta, "sweeps": model.n_iter_}
 
     def errors(self) -> dict[str, float]:
         return {} if self.unseen is None else errors(self.model, self.unseen)
@@ -162,9 +163,15 @@ class OfTuples(Opened):
         model, seen = self.model, self.seen
         space = label_space.of(model, seen.y, self.notes, asked)
         found: dict[str, Any] = {}
-        if label_space.has_posterior(model) and (space.bounds is None or label_space.bounds_of(model) is not None):
+        judged: Any = model
+        bounded = space.bounds is None or label_space.bounds_of(model) is not None
+        posterior = vars(model).get("posterior_")
+        if not bounded and posterior is not None and isinstance(posterior.cells[0], Quadratic):
+            # Stated after the fit, which did not need them: the answers of squared errors are the same with bounds.
+            judged, bounded = replace(posterior, cells=(Quadratic(None, space.bounds),)), True
+        if label_space.has_posterior(model) and bounded:
             found["training rows"] = certify(
-                model, seen.X, seen.y, bound=asked.bound, delta=asked.delta, predictor=asked.predictor,
+                judged, seen.X, seen.y, bound=asked.bound, delta=asked.delta, predictor=asked.predictor,
                 sample_weight=seen.weight, alphabet=space.alphabet,
             )  # fmt: skip
         if self.unseen is not None:
@@ -213,6 +220,12 @@ class OfTuples(Opened):
         if self.unseen is not None:
             facts.update({f"held_out_{name}": value for name, value in errors(small, self.unseen).items()})
         return small, facts
+
+
+def loss_name(model: Any) -> str:
+    """The loss that a checkerboard or a tree was fitted with, by its name where it has one."""
+    name = cell_state(model.posterior_.cells[0])["loss"] if model.loss == "auto" else model.loss
+    return str(name)
 
 
 def two_modes(posterior: Posterior, sample: Sample) -> tuple[Posterior, Sample]:

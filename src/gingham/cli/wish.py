@@ -25,10 +25,10 @@ class Wish:
     beta: float | None = None
     alphabet: str | None = None
     bounds: tuple[float, float] | None = None
-    objective: str = "tradeoff"
-    solver: str = "projection"
-    n_init: int = 1
-    max_iter: int = 200
+    objective: str | None = None
+    solver: str | None = None
+    n_init: int | None = None
+    max_iter: int | None = None
     holdout: float | None = None
     seed: int = 0
     relations: tuple[str, ...] = ()

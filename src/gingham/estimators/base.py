@@ -49,7 +49,7 @@ class Persistent(BaseEstimator):
         """The kind of the model and all that a file keeps of it."""
         every = self.get_params(deep=False)
         params = {name: value for name, value in every.items() if _savable(value)}
-        record = {"params": params, "fitted": self._state()}
+        record: dict[str, Any] = {"params": params, "fitted": self._state()}
         if "loss" in every and "loss" not in params:
             record["loss"] = self._loss_state()
         if self.interrupted_:

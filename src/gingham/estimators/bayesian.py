@@ -14,7 +14,7 @@ from gingham.cells.families import Family, family_kind, make_family, total_stati
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
 from gingham.estimators.base import expand_clusters, posterior_state, stderr_progress
-from gingham.estimators.labels import finite_labels, numeric_labels
+from gingham.estimators.labels import FEW, finite_labels, numeric_labels
 from gingham.estimators.mixed import MixedMemberships
 from gingham.posterior import Posterior
 from gingham.problem import Problem
@@ -40,7 +40,9 @@ class BayesianCoClustering(MixedMemberships):
     n_clusters : int, (int, int), (int, None) or "auto"
         Clusters of rows and of columns. None for the columns keeps every column apart:
         Bayesian naive Bayes.
-    family : {"gaussian", "bernoulli", "poisson", "categorical"}
+    family : {"auto", "gaussian", "bernoulli", "poisson", "categorical"}
+        "auto" is Bernoulli for labels 0 and 1, categorical for names and for at most 64 different whole numbers,
+        and Gaussian otherwise.
     approximation : {"per_entry", "shared"}
         "per_entry" gives every entry its own distribution over clusters (the tighter bound and better
         predictions); "shared" gives one to all entries of an item (P2's own, several times faster).
@@ -77,6 +79,8 @@ class BayesianCoClustering(MixedMemberships):
         α of rows and of columns.
     parameters_ : array of shape (n_row_clusters, n_column_clusters, …)
         θ: a probability, a rate, (mean, variance), or a distribution over the labels.
+    family_ : str
+        The family that was used.
     elbo_ : float
         The evidence bound; ``elbo_terms_`` has its terms by name.
     validation_ : dict
@@ -101,7 +105,7 @@ class BayesianCoClustering(MixedMemberships):
     def __init__(
         self,
         n_clusters: Any = "auto",
-        family: str = "gaussian",
+        family: str = "auto",
         approximation: str = "per_entry",
         concentration: Any = "validate",
         concentrations: Any = (0.1, 0.5, 1.0, 2.0),
@@ -170,7 +174,7 @@ class BayesianCoClustering(MixedMemberships):
             )
         alphabet = self._alphabet(labels)
         sample = Sample.of(columns.columns, labels, weights, names=columns.names, alphabet=alphabet)
-        family = make_family(self.family, alphabet, self.pseudo, self.shift)
+        family = make_family(self._family(labels), alphabet, self.pseudo, self.shift)
         if sample.labels is not None:
             family.check(sample.labels)
         family = family.informed(total_statistics(family, sample))
@@ -215,6 +219,7 @@ class BayesianCoClustering(MixedMemberships):
 
     def _believe(self, beliefs: DirichletPosterior) -> None:
         self.beliefs_ = beliefs
+        self.family_ = beliefs.cells[0].name
         self.posterior_ = predictive.checkerboard(beliefs, self.bounds)
 
     def _solver(self) -> Variational:
@@ -249,8 +254,19 @@ class BayesianCoClustering(MixedMemberships):
         labels = column_or_1d(y, warn=True)
         return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
+    def _family(self, y: Anything) -> str:
+        """The family by its name; the labels say which where none was named."""
+        if self.family != "auto":
+            return self.family
+        values = np.unique(y)
+        if y.dtype.kind not in "biuf":
+            return "categorical"
+        if set(values.tolist()) <= {0, 1}:
+            return "bernoulli"
+        return "categorical" if len(values) <= FEW and np.all(values == np.floor(values)) else "gaussian"
+
     def _alphabet(self, y: Anything) -> Alphabet | None:
-        if not family_kind(self.family).needs_alphabet:
+        if not family_kind(self._family(y)).needs_alphabet:
             return None
         return Alphabet.of(np.unique(y) if self.alphabet is None else self.alphabet, self.alphabet is not None)
 

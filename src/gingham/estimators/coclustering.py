@@ -14,7 +14,7 @@ from gingham.cells import CellModel, make_cell, needs_alphabet
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
 from gingham.estimators.grid import GridFit
-from gingham.estimators.labels import finite_labels, numeric_labels
+from gingham.estimators.labels import FEW, default_loss, finite_labels, named_auto, numeric_labels
 
 MAX_LABELS = 1000
 
@@ -30,13 +30,16 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     n_clusters : int, sequence of int or "auto"
         Clusters of each mode; unused ones die out, so too many do little harm. "auto" starts with many and
         merges them while the trade-off falls.
-    loss : {"absolute", "quadratic", "zero-one", "log", "pinball"}, table or callable
+    loss : {"auto", "absolute", "quadratic", "zero-one", "log", "pinball"}, table or callable
+        "auto" is the absolute loss for labels on a scale (``alphabet`` given, or at most 64 different values) and
+        the quadratic one for measurements (``bounds`` given, or more values).
         A table has a row per true label and a column per answer; a callable takes the alphabet and
         returns a CellModel, e.g. ``functools.partial(Pinball, quantile=0.9)``.
     beta : float or "auto", optional
         Trade-off per unit of the loss as it stands (stars, say); larger fits closer. "auto" holds out a tenth
         of the tuples and takes the smallest of a few values, around the noise they show, that is not clearly
-        worse than the best. By default "auto" together with ``n_clusters="auto"``, and 1 where sizes are given.
+        worse than the best. By default "auto" together with ``n_clusters="auto"``, and from the held-out loss of item
+        means, which takes one pass over the data, where sizes are given.
     alphabet : sequence of numbers, optional
         The possible labels. State them when a certificate is wanted; read off the data otherwise.
     bounds : (float, float), optional
@@ -86,7 +89,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     def __init__(
         self,
         n_clusters: Any = "auto",
-        loss: Any = "absolute",
+        loss: Any = "auto",
         beta: Any = None,
         alphabet: Any = None,
         bounds: tuple[float, float] | None = None,
@@ -126,8 +129,8 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         if self.alphabet is not None:
             return Alphabet.of(self.alphabet, given=True)
         values = np.unique(y)
-        if not needs_alphabet(self.loss):
-            return Alphabet.of(values, given=False) if len(values) <= 64 and self.bounds is None else None
+        if not needs_alphabet(self._loss(y)):
+            return Alphabet.of(values, given=False) if len(values) <= FEW and self.bounds is None else None
         if len(values) > MAX_LABELS:
             raise GinghamError(
                 f"loss={self.loss!r} works on a finite set of labels, and y has {len(values)} different values: "
@@ -135,8 +138,11 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
             )
         return Alphabet.of(values, given=False)
 
-    def _cell(self, alphabet: Alphabet | None) -> CellModel:
-        return make_cell(self.loss, alphabet, self.bounds)
+    def _loss(self, y: Anything) -> Any:
+        return default_loss(y, self.alphabet is not None, self.bounds) if named_auto(self.loss) else self.loss
+
+    def _cell(self, alphabet: Alphabet | None, y: Anything) -> CellModel:
+        return make_cell(self._loss(y), alphabet, self.bounds)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -15,13 +15,12 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from gingham.arrays import Anything
-from gingham.cells import make_cell
+from gingham.cells import CellModel
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
 from gingham.data.modes import distinct
 from gingham.errors import GinghamError
 from gingham.estimators.base import expand_clusters
-from gingham.posterior import Posterior
 from gingham.solvers import distributed
 from gingham.solvers.loop import Callback, best_of
 from gingham.solvers.schedule import Constant, make_schedule
@@ -61,8 +60,8 @@ def fit_distributed(
     start : start, optional
         In place of the model's own: a name, label arrays (one per axis, in the order of the sorted ids) or a Posterior.
     pilot : int
-        With ``n_clusters="auto"`` and a named start, sizes and start are those of the same model fitted here on
-        about so many tuples drawn from all partitions.
+        With ``n_clusters="auto"`` and a named start, sizes, start and β are those of the same model fitted here on
+        about so many tuples drawn from all partitions; where β alone is left open, these tuples choose it.
     callback : callable, optional
         Called with a ``Progress`` after every sweep.
 
@@ -90,8 +89,7 @@ def fit_distributed(
         told = model.alphabet is not None
         known = [submit(client, out_of_core, _facts, f, tuple(axes), label, weight, told) for f in frames]
         facts = client.gather(known)
-        modes, items, alphabet = _modes(facts, axes, model)
-        cell = make_cell(model.loss, alphabet, getattr(model, "bounds", None))
+        modes, items, alphabet, cell = _modes(facts, axes, model)
         groups = _groups([fact["n_rows"] for fact in facts], n_groups)
         items = [np.concatenate([items[at] for at in group]) for group in groups]
         parts = [
@@ -114,22 +112,29 @@ def fit_distributed(
             parts = [client.keep(part, cell.features) for part in parts]
         n_tuples = float(sum(fact["n_tuples"] for fact in facts))
         data = distributed.Partitions(client, parts, items, modes[1:], axes[0], n_tuples, all_threads=out_of_core)
-        beta = 1.0 if model.beta is None or isinstance(model.beta, str) else float(model.beta)
         start, schedule, n_init = model.start if start is None else start, make_schedule(model.schedule), model.n_init
         sizes = expand_clusters(model.n_clusters, [mode.n_items for mode in modes], n_tuples)
+        share = pilot / max(1.0, sum(f["n_rows"] for f in facts))
+        beta = model.beta
         if isinstance(start, str) and isinstance(model.n_clusters, str):
             # Clusters are not merged on partitions, so a smaller fit chooses how many; β has come down there already.
-            share = pilot / max(1.0, sum(f["n_rows"] for f in facts))
-            start, schedule, n_init = _pilot(model, client, frames, axes, label, weight, share), Constant(), 1
+            fitted = clone(model).fit(*_drawn(model, client, frames, axes, label, weight, share))
+            if fitted.interrupted_:  # half a pilot must not choose
+                raise KeyboardInterrupt
+            start, beta, schedule, n_init = fitted.posterior_, fitted.beta_, Constant(), 1
+        elif beta is None or isinstance(beta, str):
+            X, y, w = _drawn(model, client, frames, axes, label, weight, share)
+            drawn = Sample.of(id_columns(X).columns, np.asarray(y), w, names=list(axes), alphabet=alphabet)
+            beta = model._beta_of(drawn, cell)[0]
         frames.clear()  # what has been encoded need not stay; it is read again if a worker is lost
         known.clear()
         rng = np.random.default_rng(check_random_state(model.random_state).randint(2**31 - 1))
-        problem = distributed.problem_of(data, cell, beta, alphabet)
+        problem = distributed.problem_of(data, cell, float(beta), alphabet)
         starts = (make_start(start, problem, sizes, rng) for _ in range(n_init))
         solver = distributed.ScatteredProjection(data, schedule, model.tol, model.max_iter)
         solution = best_of(solver, problem, starts, n_init, callback)
     model._set_solution(solution)
-    model.beta_ = beta
+    model.beta_ = float(beta)
     model.n_features_in_ = len(axes)
     model.feature_names_in_ = np.array(axes, dtype=object)
     return model
@@ -195,8 +200,8 @@ def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None, to
 
 def _modes(
     facts: Sequence[dict[str, Any]], axes: Sequence[str], model: Any
-) -> tuple[list[Mode], list[Anything], Alphabet | None]:
-    """The modes of all partitions together, the first mode's items of each, and the alphabet."""
+) -> tuple[list[Mode], list[Anything], Alphabet | None, CellModel]:
+    """The modes of all partitions together, the first mode's items of each, the alphabet and the cell model."""
     filled = [fact for fact in facts if fact["n_rows"]]
     if not filled:
         raise GinghamError("The partitions hold no tuples.")
@@ -209,7 +214,8 @@ def _modes(
         )
     modes = [Mode.of(np.concatenate([f["items"][j] for f in filled]), name) for j, name in enumerate(axes)]
     labels = np.unique(np.concatenate([fact["labels"] for fact in filled]))
-    return modes, own, model._alphabet(labels)
+    alphabet = model._alphabet(labels)
+    return modes, own, alphabet, model._cell(alphabet, labels)
 
 
 def _encode(
@@ -239,15 +245,14 @@ def _encode(
     return joined([one(*pair) for pair in zip(frames_and_facts[:n], frames_and_facts[n:])])
 
 
-def _pilot(
+def _drawn(
     model: Any, client: Any, frames: Sequence[Any], axes: Sequence[str], label: str, weight: str | None, share: float
-) -> Posterior:
-    """The same model fitted here on a share of the tuples of every partition."""
+) -> tuple[Any, Any, Any]:
+    """X, y and weights of a share of the tuples of every partition, here."""
     seed = model.random_state if isinstance(model.random_state, int) else 0
     drawn = client.gather([client.submit(_draw, f, min(1.0, share), seed + i) for i, f in enumerate(frames)])
     table = nw.concat([nw.from_native(frame, eager_only=True) for frame in drawn]).to_native()
-    X, y, w = from_frame(table, axes, label, weight)
-    return clone(model).fit(X, y, w).posterior_
+    return from_frame(table, axes, label, weight)
 
 
 def _draw(frame: Any, share: float, seed: int) -> Any:

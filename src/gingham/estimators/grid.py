@@ -20,7 +20,7 @@ from gingham.estimators.base import expand_clusters, stderr_progress
 from gingham.estimators.growing import GrowingGrid
 from gingham.posterior import Posterior
 from gingham.problem import Problem
-from gingham.selection.auto import choose_beta, chosen, merge_and_settle
+from gingham.selection.auto import beta_of_item_means, choose_beta, chosen, merge_and_settle
 from gingham.solvers.certified import Certified
 from gingham.solvers.loop import Callback, Solution, best_of
 from gingham.solvers.projection import Projection
@@ -68,7 +68,8 @@ class GridFit(TransformerMixin, GrowingGrid):
     def _alphabet(self, y: Anything) -> Alphabet | None:
         raise NotImplementedError  # pragma: no cover
 
-    def _cell(self, alphabet: Alphabet | None) -> CellModel:
+    def _cell(self, alphabet: Alphabet | None, y: Anything) -> CellModel:
+        """The cell model of the loss; the labels say which where none was named."""
         return make_cell(self.loss, alphabet)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, callback: Callback | None = None) -> Self:
@@ -92,7 +93,7 @@ class GridFit(TransformerMixin, GrowingGrid):
         columns, labels, sample_weight = self._observed(X, y, sample_weight)
         alphabet = self._alphabet(labels)
         sample = Sample.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet)
-        return sample, self._cell(alphabet)
+        return sample, self._cell(alphabet, labels)
 
     def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
         if callback is None and self.verbose:
@@ -108,9 +109,9 @@ class GridFit(TransformerMixin, GrowingGrid):
             raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
         if self.solver not in SOLVERS:
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
-        solver = Projection(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, self.dtype)
+        solver = self._projection()
         n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = self._generator()
         beta, tried, reason = self._beta(sample, cell, n_clusters, solver, rng)
         problem = Problem.grid(sample, cell, beta)
 
@@ -149,14 +150,29 @@ class GridFit(TransformerMixin, GrowingGrid):
     ) -> tuple[float, tuple[tuple[float, float], ...], str]:
         """The β to use, those tried, and why."""
         wanted = self.beta
-        if wanted is None:  # the description length has no β to choose
+        if wanted is None:
+            # A size that was chosen goes with a β compared on held-out tuples; the description length has none.
             code = self.solver == "sweep" and cell.code_length
-            wanted = "auto" if isinstance(self.n_clusters, str) and not code else 1.0
+            if code or not isinstance(self.n_clusters, str):
+                beta, why = beta_of_item_means(sample, cell)
+                return beta, (), why
+            wanted = "auto"
         if not isinstance(wanted, str):
             return wanted, (), f"β = {wanted:.3g}, as given"
         if wanted != "auto":
             raise GinghamError(f"beta={self.beta!r} is unknown; give a number or 'auto'.")
         return choose_beta(sample, cell, n_clusters, self.start, solver, rng)
+
+    def _beta_of(self, sample: Sample, cell: CellModel) -> tuple[float, tuple[tuple[float, float], ...], str]:
+        """The β that a fit of this sample would use, those tried, and why."""
+        n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
+        return self._beta(sample, cell, n_clusters, self._projection(), self._generator())
+
+    def _projection(self) -> Projection:
+        return Projection(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, self.dtype)
+
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
     def predict_distribution(self, X: Any) -> Floats:
         """Law of the answer when the partition is drawn from Q, shape (N, |Y|), columns as ``alphabet_``."""

@@ -19,8 +19,10 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.estimators.base import Persistent, expand_clusters, posterior_from_state, posterior_state, stderr_progress
+from gingham.estimators.labels import default_loss, named_auto
 from gingham.posterior import Posterior
 from gingham.problem import Problem
+from gingham.selection.auto import beta_of_item_means
 from gingham.solvers.cold import place_cold
 from gingham.solvers.joint import Joint
 from gingham.solvers.loop import Callback, best_of
@@ -29,6 +31,13 @@ from gingham.starts_joint import joint_start
 from gingham.structure import Structure
 
 Relation = tuple[str, ...]
+PROPERTY_BETA = 0.5  # of relations of properties, where none is given
+
+
+def default_sizes(relations: Sequence[Relation]) -> dict[str, Any]:
+    """Clusters of every mode where nothing is said: those of the first relation by size, properties stay apart."""
+    names = dict.fromkeys(name for relation in relations for name in relation)
+    return {name: "auto" if name in relations[0] else None for name in names}
 
 
 class JointCoClustering(Persistent):
@@ -39,12 +48,14 @@ class JointCoClustering(Persistent):
 
     Parameters
     ----------
-    n_clusters : mapping from mode name to int or None
-        None: every item is a cluster of its own (properties).
+    n_clusters : mapping from mode name to int, "auto" or None, or "auto"
+        None: every item is a cluster of its own (properties). "auto" for a mode chooses by the size of the data;
+        "auto" for all does so for the modes of the first relation and keeps the items of all others apart.
     loss, beta, alphabet, weight : value, or mapping from relation to value
         Per relation: the loss, its trade-off per unit of loss, the possible labels, and a factor by
         which its tuples count. By default relations with a mode of singletons (properties) have the log
-        loss and β = 0.5, the others the absolute loss and β = 1.
+        loss and β = 0.5, the others the loss that :class:`CoClusteringRegressor` takes (zero-one for names) and
+        β from the held-out loss of item means.
     cold_start : bool
         At the end, place items that have fewer than ten tuples outside relations of properties anew: by
         these tuples and, the more the fewer they are, by their properties (see `gingham.solvers.cold`).
@@ -75,7 +86,7 @@ class JointCoClustering(Persistent):
 
     def __init__(
         self,
-        n_clusters: Mapping[str, int | None],
+        n_clusters: Mapping[str, Any] | str = "auto",
         loss: Any = None,
         beta: Any = None,
         alphabet: Any = None,
@@ -145,7 +156,10 @@ class JointCoClustering(Persistent):
             if len(columns[relation]) != len(relation):
                 raise GinghamError(f"Relation {relation} names {len(relation)} modes; X has {len(columns[relation])}.")
             names += [name for name in dict.fromkeys(relation) if name not in names]
-        unknown = [name for name in names if name not in self.n_clusters]
+        sizes = default_sizes(list(relations)) if named_auto(self.n_clusters) else self.n_clusters
+        if not isinstance(sizes, Mapping):
+            raise GinghamError(f"n_clusters={sizes!r} must be 'auto', or a mapping from every mode to its clusters.")
+        unknown = [name for name in names if name not in sizes]
         if unknown:
             raise GinghamError(
                 f"n_clusters= says nothing of mode {unknown[0]!r}; give a number, or None for singletons."
@@ -155,14 +169,15 @@ class JointCoClustering(Persistent):
             for name, part in zip(relation, parts):
                 ids[name].append(np.asarray(part))
         modes = {name: Mode.of(np.concatenate(parts), name) for name, parts in ids.items()}
-        frozen = tuple(at for at, name in enumerate(names) if self.n_clusters[name] is None)
+        frozen = tuple(at for at, name in enumerate(names) if sizes[name] is None)
         factors = tuple(tuple(names.index(name) for name in relation) for relation in relations)
         samples, cells, betas = [], [], []
         for relation, data in relations.items():
-            properties = any(self.n_clusters[name] is None for name in relation)
-            loss = self._of(self.loss, relation, "log" if properties else "absolute")
+            properties = any(sizes[name] is None for name in relation)
             letters = self._of(self.alphabet, relation, None)
             labels = np.asarray(data[1])
+            usual = "log" if properties else default_loss(labels, letters is not None)
+            loss = self._of(self.loss, relation, usual)
             alphabet = None
             if letters is not None or needs_alphabet(loss):
                 alphabet = Alphabet.of(np.unique(labels) if letters is None else letters, letters is not None)
@@ -171,7 +186,8 @@ class JointCoClustering(Persistent):
             samples.append(Sample.of(columns[relation], labels, weights, modes=places, alphabet=alphabet))
             cells.append(make_cell(loss, alphabet))
             beta = self._of(self.beta, relation, None)
-            beta = (0.5 if properties else 1.0) if beta is None else beta
+            if beta is None:
+                beta = PROPERTY_BETA if properties else beta_of_item_means(samples[-1], cells[-1])[0]
             betas.append(float(beta) * float(self._of(self.weight, relation, 1.0)))
         structure = Structure(tuple(modes[name] for name in names), factors, frozen)
         return Problem(structure, tuple(samples), tuple(cells), tuple(betas))
@@ -184,11 +200,13 @@ class JointCoClustering(Persistent):
         return default if setting is None else setting
 
     def _sizes(self, structure: Structure, samples: Sequence[Sample]) -> tuple[int, ...]:
+        frozen = {structure.modes[at].name for at in structure.frozen}
         n_tuples = sum(sample.n_tuples for sample in samples)
         sizes = []
         for mode in structure.modes:
-            wanted = self.n_clusters[mode.name]
-            sizes.append(mode.n_items if wanted is None else expand_clusters(wanted, (mode.n_items,), n_tuples)[0])
+            wanted = "auto" if isinstance(self.n_clusters, str) else self.n_clusters[mode.name]
+            single = mode.name in frozen
+            sizes.append(mode.n_items if single else expand_clusters(wanted, (mode.n_items,), n_tuples)[0])
         return tuple(sizes)
 
     # using

@@ -10,6 +10,25 @@ from sklearn.utils import column_or_1d
 from gingham.arrays import Anything
 from gingham.errors import GinghamError
 
+FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
+
+
+def default_loss(labels: Anything, stated: bool = False, bounds: Any = None) -> str:
+    """The loss where none is named: names are right or wrong, a scale has absolute errors, a measurement squares.
+
+    ``stated`` says that the possible labels were listed, ``bounds`` that a range of measurements was.
+    """
+    if labels.dtype.kind not in "biuf":
+        return "zero-one"
+    if bounds is not None:
+        return "quadratic"
+    return "absolute" if stated or len(np.unique(labels)) <= FEW else "quadratic"
+
+
+def named_auto(setting: Any) -> bool:
+    """Whether a setting is left to the data; arrays and callables are settings too."""
+    return isinstance(setting, str) and setting == "auto"
+
 
 def finite_labels(labels: Anything) -> Anything:
     """The labels, unless one is NaN or infinite."""

@@ -11,14 +11,15 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import Anything, Floats, Ints
-from gingham.cells import CellModel
+from gingham.cells import CellModel, make_cell
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.estimators.base import expand_clusters, stderr_progress
 from gingham.estimators.grid import GridFit
-from gingham.estimators.labels import finite_labels
+from gingham.estimators.labels import default_loss, finite_labels, named_auto
 from gingham.estimators.tree_state import density_from_state, density_state, tree_from_state, tree_state
 from gingham.problem import Problem
+from gingham.selection.auto import beta_of_item_means
 from gingham.solvers.loop import Callback, lowest, progress
 from gingham.solvers.messages import Messages
 from gingham.solvers.schedule import make_schedule
@@ -29,6 +30,7 @@ from gingham.structure import Tree
 from gingham.trees import TreePosterior
 
 STRUCTURES = ("pairs", "auto")
+DENSITY_BETA = 2.0  # of a density, where none is given
 
 
 class TreeCoClustering(GridFit):
@@ -52,9 +54,11 @@ class TreeCoClustering(GridFit):
         Clusters of merges that are not given; the largest number of leaf clusters by default.
     tied : "all" or groups of nodes, optional
         Nodes that share one clustering: the positions of a sequence, say. "all" ties all leaves.
-    loss : {"zero-one", "absolute", "quadratic", "log", "pinball", "density"}, table or callable
-    beta : float
-        Trade-off per unit of the loss (per nat for the density).
+    loss : {"auto", "zero-one", "absolute", "quadratic", "log", "pinball", "density"}, table or callable
+        "auto" is zero-one loss for names, and for numbers what :class:`CoClusteringRegressor` takes.
+    beta : float, optional
+        Trade-off per unit of the loss (per nat for the density). By default from the held-out loss of item means;
+        2 for the density.
     start : {"spectral", "agreement", "random"}, leaf labels or TreePosterior
         "agreement" finds parities; "spectral" turns to it when it finds nothing.
     alphabet, bounds, schedule, n_init, max_iter, tol, backend, random_state, verbose
@@ -86,8 +90,8 @@ class TreeCoClustering(GridFit):
         structure: str = "pairs",
         n_inner: int | None = None,
         tied: Any = None,
-        loss: Any = "zero-one",
-        beta: float = 2.0,
+        loss: Any = "auto",
+        beta: float | None = None,
         alphabet: Any = None,
         bounds: tuple[float, float] | None = None,
         start: Any = "spectral",
@@ -143,7 +147,7 @@ class TreeCoClustering(GridFit):
         alphabet = self._alphabet(labels)
         modes = self._leaf_modes(columns)
         sample = Sample.of(columns.columns, labels, sample_weight, modes=modes, alphabet=alphabet)
-        return self._fit(sample, self._cell(alphabet), callback)
+        return self._fit(sample, self._cell(alphabet, labels), callback)
 
     def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
         if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
@@ -152,19 +156,20 @@ class TreeCoClustering(GridFit):
         solver = Messages(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         leaves = expand_clusters(self.leaves, sample.shape, sample.n_tuples)
         tied = self._tied(len(leaves))
+        self.beta_ = beta_of_item_means(sample, cell)[0] if self.beta is None else self.beta
         if callback is None and self.verbose:
             callback = stderr_progress
         if self.merges is None and self.structure == "auto":
             if cell.n_answers is None:
                 raise GinghamError("structure='auto' chooses by certificate: use a loss with finitely many answers.")
             inner = max(leaves) if self.n_inner is None else self.n_inner
-            choice = choose_tree(sample, cell, self.beta, leaves, inner, solver, rng, tied=tied)
+            choice = choose_tree(sample, cell, self.beta_, leaves, inner, solver, rng, tied=tied)
             self.merges_ = choice.merges
             self._set_solution(choice.solution)
             return self
         self.merges_ = self._merges(leaves)
         tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, tied)
-        problem = Problem(tree, (sample,), (cell,), (self.beta,))
+        problem = Problem(tree, (sample,), (cell,), (self.beta_,))
         jobs = (partial(solve_tree, problem, n_clusters, solver, self.start, rng) for _ in range(self.n_init))
         results = side_by_side(jobs, 1, progress(callback, self.n_init, self.max_iter))
         self._set_solution(lowest(results, lambda solution: solution.objective.total, self.n_init))
@@ -177,7 +182,8 @@ class TreeCoClustering(GridFit):
             raise GinghamError("structure='auto' chooses by the certificate of a loss; give merges= for a density.")
         self.merges_ = self._merges(leaves)
         tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, self._tied(len(leaves)))
-        solver = Stages(self.beta, self.n_init, self.max_iter)
+        self.beta_ = DENSITY_BETA if self.beta is None else self.beta
+        solver = Stages(self.beta_, self.n_init, self.max_iter)
         self.density_ = solver.solve(tree, n_clusters, sample, rng)
         self.interrupted_ = False  # Ctrl-C ends its kernel with an error
         return self
@@ -230,6 +236,12 @@ class TreeCoClustering(GridFit):
     def _labels(self, y: Any) -> Anything:
         labels = column_or_1d(y, warn=True)
         return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
+
+    def _cell(self, alphabet: Alphabet | None, y: Anything) -> CellModel:
+        named = not named_auto(self.loss)
+        return make_cell(
+            self.loss if named else default_loss(y, self.alphabet is not None, self.bounds), alphabet, self.bounds
+        )
 
     def _alphabet(self, y: Anything) -> Alphabet | None:
         if self.alphabet is not None:

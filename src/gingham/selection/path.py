@@ -160,7 +160,8 @@ def beta_path(
     ----------
     model : estimator with ``beta`` and ``start``, e.g. CoClusteringRegressor
     betas : sequence of float, optional
-        Twelve values between 3 and .1 times ``model.beta`` (1 where that is "auto") by default.
+        Twelve values between 3 and .1 times ``model.beta`` by default; where that is not a number, times the β that a
+        fit of the model chooses.
     cv : int
         Folds; 0 for none. Folds run in parallel processes with ``n_jobs``.
     delta : float
@@ -169,7 +170,7 @@ def beta_path(
         Called with a PathProgress as the work goes on.
     """
     if betas is None:
-        scale = model.beta if isinstance(model.beta, (int, float)) else 1.0
+        scale = model.beta if isinstance(model.beta, (int, float)) else clone(model).fit(X, y).beta_
         betas = [scale * float(b) for b in np.geomspace(3.0, 0.1, 12)]
     ordered = sorted({float(b) for b in betas}, reverse=True)
     if not ordered or ordered[-1] < 0:
