@@ -16,8 +16,12 @@ from gingham.kernels import project_cost, project_table
 class Sums(Protocol):
     """Sums over the tuples of a relation, wherever the tuples are; t(y) are the features of its cells."""
 
-    features: Features
-    numbers: Floats | None  # label values where labels are on an alphabet
+    @property
+    def features(self) -> Features: ...
+
+    @property
+    def numbers(self) -> Floats | None:
+        """Label values where labels are on an alphabet."""
 
     def project(self, axis: int, assigns: Sequence[Floats], coef: Floats) -> Floats:
         """Σ_{tuples e of item x} w_e Σ_kr coef[i, k·r] t_k(y_e) Π_j assigns_j[x_j, r_j], shape (n_items, len(coef)).
