@@ -43,14 +43,15 @@ def test_memory_is_left_alone_where_no_threshold_was_set(asked, monkeypatch):
     assert asked == []
 
 
-def test_a_task_has_one_thread_and_its_result_is_held(asked, monkeypatch):
-    monkeypatch.setenv(workers.TRIM, "65536")
+def test_a_task_has_one_thread_and_its_result_is_held(monkeypatch):
+    kept = []
+    monkeypatch.setattr(workers, "_keep", kept.append)
 
     def made(_part):
         return pd.DataFrame({"threads": [numba.get_num_threads()]})
 
     result = workers.alone(made, (1, 2))  # a tuple cannot be watched, and need not be
     assert result["threads"].tolist() == [1]
-    assert len(asked) == 2
+    assert kept == [True]
     del result
-    assert asked[-1] == "trim"
+    assert kept == [True, False]
