@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from gingham.arrays import Anything, Floats
-from gingham.data import Mode, OneHot
+from gingham.data import Mode
 from gingham.errors import GinghamError
 from gingham.kernels.threads import one_library_thread
 from gingham.posterior import Posterior, check_table
@@ -209,7 +209,7 @@ def label_parts(problem: Problem, relation: int) -> tuple[Floats, Floats]:
     """
     cell, sums = problem.cells[relation], problem.sums(relation)
     size = cell.features.size
-    if isinstance(cell.features, OneHot):
+    if cell.features.one_hot:
         values = sums.numbers[:, None] if cell.ordered and sums.numbers is not None else np.eye(size)
         return values, np.ones(size)
     return np.eye(size)[:, 1:2] if size > 1 else np.zeros((1, 1)), np.eye(size)[0]
@@ -227,7 +227,7 @@ def item_sums(problem: Problem, relation: int, position: int) -> ItemSums:
     n = max(float(total @ count), 1e-300)
     centre = total @ values / n
     # Where labels are on an alphabet their squares follow from the histogram.
-    if isinstance(problem.cells[relation].features, OneHot):
+    if problem.cells[relation].features.one_hot:
         spread, rounding = total @ (values - centre) ** 2, 1e-24 * (total @ values**2)
     else:
         squares = np.array([sums.squares()])

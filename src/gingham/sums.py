@@ -9,15 +9,19 @@ from typing import Any, Protocol
 import numpy as np
 
 from gingham.arrays import Floats, Ints
-from gingham.data import Features, OneHot
+from gingham.data import Features
 from gingham.kernels import project_cost, project_table
 
 
 class Sums(Protocol):
     """Sums over the tuples of a relation, wherever the tuples are; t(y) are the features of its cells."""
 
-    features: Features
-    numbers: Floats | None  # label values where labels are on an alphabet
+    @property
+    def features(self) -> Features: ...
+
+    @property
+    def numbers(self) -> Floats | None:
+        """Label values where labels are on an alphabet."""
 
     def project(self, axis: int, assigns: Sequence[Floats], coef: Floats) -> Floats:
         """Σ_{tuples e of item x} w_e Σ_kr coef[i, k·r] t_k(y_e) Π_j assigns_j[x_j, r_j], shape (n_items, len(coef)).
@@ -57,7 +61,7 @@ class SumsOfSample:
 
     def squares(self) -> float:
         rows = self.sample.rows(0, self.features)
-        if isinstance(self.features, OneHot) or self.features.size < 2:
+        if self.features.one_hot or self.features.size < 2:
             return 0.0
         squares = rows.features[:, 1] ** 2
         return float(squares.sum() if rows.weights is None else squares @ rows.weights)

@@ -91,7 +91,7 @@ def test_merge_finds_the_planted_size_and_simplify_goes_on(fitted) -> None:
 
 def test_prune_drops_empty_clusters_and_keeps_predictions(fitted) -> None:
     _, X, y = fitted
-    model = gg.CoClusteringRegressor((12, 12), beta=0.15, alphabet=range(1, 6), random_state=0).fit(X, y)
+    model = gg.CoClusteringRegressor((12, 12), beta=0.1, alphabet=range(1, 6), random_state=0).fit(X, y)
     pruned = gg.prune(model, 1e-3)
     assert sum(pruned.n_clusters_) < 24
     np.testing.assert_allclose(pruned.predict(X), model.predict(X), atol=1e-4)

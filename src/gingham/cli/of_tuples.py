@@ -11,7 +11,7 @@ import polars as pl
 from sklearn.base import is_classifier
 
 from gingham.arrays import Anything, Floats, Ints
-from gingham.cells import Quadratic
+from gingham.cells import Quadratic, make_cell
 from gingham.cells.registry import cell_state
 from gingham.cli import label_space
 from gingham.cli.data import Rows, parts, rows
@@ -166,9 +166,10 @@ class OfTuples(Opened):
         judged: Any = model
         bounded = space.bounds is None or label_space.bounds_of(model) is not None
         posterior = vars(model).get("posterior_")
-        if not bounded and posterior is not None and isinstance(posterior.cells[0], Quadratic):
-            # Stated after the fit, which did not need them: the answers of squared errors are the same with bounds.
-            judged, bounded = replace(posterior, cells=(Quadratic(None, space.bounds),)), True
+        if not bounded and posterior is not None and posterior.cells[0].answers == "number":
+            # Stated after the fit, which did not need them: the answers are the same with bounds.
+            cell = make_cell(posterior.cells[0].name, None, space.bounds)
+            judged, bounded = replace(posterior, cells=(cell,)), True
         if label_space.has_posterior(model) and bounded:
             found["training rows"] = certify(
                 judged, seen.X, seen.y, bound=asked.bound, delta=asked.delta, predictor=asked.predictor,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -64,10 +64,10 @@ class Moments(Features):
 
     one_hot: ClassVar[bool] = False
     degree: int
-    size: int = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "size", self.degree + 1)
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.degree + 1
 
     def of_labels(self, numbers: Floats) -> Floats:
         return self.evaluate(numbers)
