@@ -17,7 +17,7 @@ from typing import Any
 from unittest import mock
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["gingham.cli.app", "gingham.cli.fitting", "gingham.cli.of_relations"])
+SERVER.set_forkserver_preload(["gingham.cli.app", "gingham.cli.fit", "gingham.cli.of_relations"])
 
 
 def command(arguments: list[str]) -> None:

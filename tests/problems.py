@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from gingham.cells import Absolute, CellModel, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne
+from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
-from gingham.problem import Problem
 
 FIVE = Alphabet.of([1, 2, 3, 4, 5], given=True)
 

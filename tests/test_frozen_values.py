@@ -12,9 +12,9 @@ import numpy as np
 
 import gingham
 from gingham.cells import Quadratic
-from gingham.problem import Problem
-from gingham.solvers.projection import Projection
-from gingham.starts import random
+from gingham.core.problem import Problem
+from gingham.fitting.projection import Projection
+from gingham.fitting.starts import random
 from problems import random_problem, random_sample
 
 

@@ -19,7 +19,7 @@ from test_variational import brute_bound, densities, random_problem, start_of
 
 from common import arguments, write
 from gingham.cells.families import FAMILIES
-from gingham.solvers.variational import APPROXIMATIONS, Variational
+from gingham.models.bayesian.fit import APPROXIMATIONS, Variational
 
 FIGURES = {
     "largest relative fall of the bound": "*/largest relative fall",

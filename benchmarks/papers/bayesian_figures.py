@@ -21,8 +21,8 @@ from bayesian_data import Table, table
 from common import arguments, previous, write
 from gingham import BayesianCoClustering
 from gingham.data import Alphabet, Sample
-from gingham.solvers.predictive import infer, log_density
-from gingham.solvers.variational import Variational
+from gingham.models.bayesian.fit import Variational
+from gingham.models.bayesian.predictive import infer, log_density
 
 FIGURES = {"rises of held-out perplexity in ten steps": "*/steps of 1 %/test, held out: rises"}
 SETS = ("ml_binary", "foodmart_binary", "jester_binary")

@@ -33,7 +33,7 @@ from gingham.certificates import (
 )
 from gingham.certificates.evidence import Evidence, collect
 from gingham.certificates.split import certify_prior
-from gingham.posterior import Posterior
+from gingham.core.posterior import Posterior
 
 STATED = Assumption("Labels are among those stated.", "given")
 

@@ -15,10 +15,10 @@ from gingham.certificates import bounds, certify, equation15, papers
 from gingham.certificates.clusters import certify_clusters
 from gingham.certificates.complexity import partition_papers
 from gingham.certificates.divergence import kl
-from gingham.certificates.law import GibbsLaw
-from gingham.posterior import Posterior
-from gingham.structure import Tree
-from gingham.trees import TreePosterior
+from gingham.certificates.gibbs_law import GibbsLaw
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Tree
+from gingham.core.tree_posterior import TreePosterior
 
 
 def numbers(problem: Planted, n_samples: int, seed: int) -> Tally:

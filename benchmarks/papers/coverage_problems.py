@@ -16,10 +16,10 @@ from scipy.stats import beta, binom
 
 from gingham.cells import Absolute
 from gingham.certificates.divergence import kl
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.graphs import PairSample
-from gingham.posterior import Posterior
-from gingham.structure import Structure
 
 DELTA = 0.05
 MANY = 128  # hypotheses among which "best of many" chooses

@@ -19,7 +19,7 @@ from scipy.special import logsumexp, softmax
 from gingham.certificates import bounds
 from gingham.certificates.complexity import labels_by_type, partition_exact
 from gingham.certificates.divergence import kl
-from gingham.certificates.law import GibbsLaw
+from gingham.certificates.gibbs_law import GibbsLaw
 
 UPPER: dict[str, Callable[..., bounds.Bound]] = {
     "log-wealth": bounds.log_wealth,

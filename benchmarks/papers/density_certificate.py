@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, previous, write
 from gingham import CoOccurrenceClustering
 from gingham.certificates import certify_density
-from gingham.solvers.counts import CountSolver, count_sample
+from gingham.models.counts.fit import CountSolver, count_sample
 
 FIGURES = {
     "failures": "coverage/*/failures",

@@ -22,9 +22,9 @@ import common
 import gingham as gg
 from gingham.certificates import certify, equation15
 from gingham.datasets import load_king, similarities
-from gingham.solvers.duplicates import without_duplicates
-from gingham.solvers.graph_fit import graph_problem
-from gingham.solvers.iclust import mean_similarity, similarity
+from gingham.models.graph.duplicates import without_duplicates
+from gingham.models.graph.fit import graph_problem
+from gingham.models.graph.iclust import mean_similarity, similarity
 
 FIGURES = {
     "loss of the mean": "verdict/loss_of_the_mean",

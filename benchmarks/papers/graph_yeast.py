@@ -23,9 +23,9 @@ from graph_folds import cross_validated, folds
 import common
 import gingham as gg
 from gingham.certificates import certify, certify_gain, equation15
-from gingham.solvers.duplicates import without_duplicates
-from gingham.solvers.graph_fit import graph_problem
-from gingham.solvers.partition import spectral_labels
+from gingham.models.graph.duplicates import without_duplicates
+from gingham.models.graph.fit import graph_problem
+from gingham.models.graph.partition import spectral_labels
 
 FIGURES = {
     "loss of the constant": "clusters/0/train",

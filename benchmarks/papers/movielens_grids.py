@@ -18,13 +18,13 @@ from common import arguments, load, previous, write
 from gingham.cells import Absolute
 from gingham.certificates import complexity
 from gingham.certificates.bounds import log_wealth, theorem7
-from gingham.certificates.law import GibbsLaw
+from gingham.certificates.gibbs_law import GibbsLaw
+from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
-from gingham.problem import Problem
-from gingham.solvers.loop import best_of
-from gingham.solvers.projection import Projection
-from gingham.solvers.schedule import Constant, Down
-from gingham.starts import make_start
+from gingham.fitting.loop import best_of
+from gingham.fitting.projection import Projection
+from gingham.fitting.schedule import Constant, Down
+from gingham.fitting.starts import make_start
 
 FIGURES = {
     "test MAE of Gibbs": "summary/*/chosen_inside_training/test_gibbs",

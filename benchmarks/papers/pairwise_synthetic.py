@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, write
-from gingham.solvers.multiview import mean_correlations
+from gingham.models.views.fit import mean_correlations
 
 FIGURES = {
     "fresh correlation of the first component": "*/fresh correlation/0",

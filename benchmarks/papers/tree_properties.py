@@ -20,9 +20,9 @@ from test_messages import random_case
 import gingham as gg
 from common import arguments, previous, write
 from gingham.datasets.trees import make_tree
-from gingham.solvers.joint import Joint
-from gingham.solvers.messages import Messages
-from gingham.solvers.schedule import Constant
+from gingham.fitting.schedule import Constant
+from gingham.models.joint.fit import Joint
+from gingham.models.tree.messages import Messages
 
 FIGURES = {
     "largest relative rise of an objective": "*/largest_relative_rise",

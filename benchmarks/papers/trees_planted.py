@@ -17,9 +17,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, previous, write
+from gingham.core.problem import Problem
 from gingham.datasets.trees import make_tree
-from gingham.problem import Problem
-from gingham.solvers.messages import Messages
+from gingham.models.tree.messages import Messages
 
 FIGURES = {
     "test loss (tree)": "*/mean/tree_test_gibbs_loss",

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, clock, load, previous, write
-from gingham.selection.path import _held_out
+from gingham.selection.beta_path import _held_out
 
 FIGURES = {
     "certificate of whole stars by holdout": "*/holdout20/label MAE/certificate",

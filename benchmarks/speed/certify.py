@@ -12,9 +12,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import common
 from gingham.cells import Absolute
 from gingham.certificates import certify
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
-from gingham.posterior import Posterior
-from gingham.structure import Structure
 
 FIGURES = {"seconds a certificate": "*/certify_wall_s", "seconds of all bounds": "*/all_bounds_wall_s"}
 

@@ -22,10 +22,10 @@ import pandas as pd
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import gingham as gg
 from common import arguments, previous, write
-from gingham.problem import Problem
-from gingham.solvers.projection import Projection
-from gingham.solvers.schedule import Constant
-from gingham.starts import from_items
+from gingham.core.problem import Problem
+from gingham.fitting.projection import Projection
+from gingham.fitting.schedule import Constant
+from gingham.fitting.starts import from_items
 
 FIGURES = {
     "seconds over one process": "16/*/over_single",

@@ -17,7 +17,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).parent))
 from gpu_sweep import gpu_arguments, median_ms, planted, rows_of, start, torch
 
-from gingham.kernels import accelerated, device_grid, device_layers, layers_reference, layout, reference
+from gingham.kernels import grid_torch as device_grid
+from gingham.kernels import project as layout
+from gingham.kernels import project_reference as reference
+from gingham.kernels import project_torch as accelerated
+from gingham.models.layers import kernels_reference as layers_reference
+from gingham.models.layers import kernels_torch as device_layers
 
 FIGURES = {
     "milliseconds a sweep of the chains": "chains/*/sweep_ms",

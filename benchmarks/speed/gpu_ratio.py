@@ -17,12 +17,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import RESULTS, arguments, write
 from gingham.cells import Absolute
+from gingham.core.problem import Problem
 from gingham.data import Alphabet, Mode, Sample
+from gingham.fitting.projection import half_step, tiles_of
+from gingham.fitting.starts import random
 from gingham.kernels.threads import one_blas_thread
-from gingham.problem import Problem
-from gingham.solvers.layers import Chain, LayerData, Shape
-from gingham.solvers.projection import half_step, tiles_of
-from gingham.starts import random
+from gingham.models.layers import Chain, LayerData, Shape
 
 FIGURES = {"CPU seconds over GPU seconds": "*/cpu_over_gpu"}
 ONLY_FULL = "the GPU's times in the results are of ten million tuples"

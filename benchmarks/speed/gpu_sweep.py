@@ -24,7 +24,11 @@ except ImportError:
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments
-from gingham.kernels import Rows, accelerated, device_grid, gather, reference
+from gingham.kernels import grid_torch as device_grid
+from gingham.kernels import project_reference as reference
+from gingham.kernels import project_torch as accelerated
+from gingham.kernels import triton_kernels as gather
+from gingham.kernels.project import Rows
 
 FIGURES = {
     "milliseconds a sweep": "sweeps/*/sweep_ms",

@@ -39,10 +39,10 @@ import json, resource, sys, time
 import numpy as np
 from gingham.cells import Absolute
 from gingham.data import Alphabet, Mode, Sample
-from gingham.problem import Problem
-from gingham.solvers.projection import Projection
-from gingham.solvers.schedule import Constant
-from gingham.starts import random
+from gingham.core.problem import Problem
+from gingham.fitting.projection import Projection
+from gingham.fitting.schedule import Constant
+from gingham.fitting.starts import random
 n, shape, m, sweeps = json.loads(sys.argv[1])
 rng = np.random.default_rng(0)
 codes = [np.empty(n, np.int32) for _ in shape]

@@ -23,10 +23,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, data_file, load, previous, write
 from gingham import CoClusteringClassifier, CoOccurrenceClustering, GraphClustering, InformationClustering
 from gingham.data.from_graph import from_graph
-from gingham.kernels import effort_of, group_size, make_board, moves, sweep
-from gingham.solvers.graph_fit import graph_problem, search_problem
-from gingham.solvers.partition import finder
-from gingham.starts_counts import start_labels
+from gingham.kernels import sweep as moves
+from gingham.kernels.sweep import effort_of, group_size, make_board, sweep
+from gingham.models.counts.starts import start_labels
+from gingham.models.graph.fit import graph_problem, search_problem
+from gingham.models.graph.partition import finder
 
 FIGURES = {
     "times faster on all threads, one sweep": "*/sweeps/*/times_faster",

@@ -20,8 +20,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import arguments, best_of, write
-from gingham.kernels import Rows, compiled
-from gingham.kernels.order import grouping
+from gingham.kernels import project_compiled as compiled
+from gingham.kernels.group_by_item import grouping
+from gingham.kernels.project import Rows
 
 ROUNDS = 40  # of all cases; the shortest time of each counts
 FIGURES = {

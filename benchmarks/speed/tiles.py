@@ -19,11 +19,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from project import build
 
 from common import arguments, best_of, write
-from gingham.kernels import Rows, projector, row_blocks
-from gingham.kernels.order import grouping
+from gingham.fitting.projection import STEP_BYTES
+from gingham.kernels.group_by_item import grouping
+from gingham.kernels.project import Rows, projector, row_blocks
 from gingham.kernels.threads import over_blocks
 from gingham.kernels.tiles import make_tiles
-from gingham.solvers.projection import STEP_BYTES
 
 FIGURES = {
     "one thread over C": "cases/*/tiles_over_c",

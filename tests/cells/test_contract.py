@@ -16,9 +16,9 @@ from gingham.cells import (
 )
 from gingham.cells.contract import check_loss
 from gingham.cells.registry import cell_from_state, cell_state
+from gingham.core.posterior import label_features
 from gingham.data import Alphabet, OneHot
 from gingham.errors import GinghamError
-from gingham.posterior import label_features
 from problems import FIVE, all_cells
 
 CELLS = all_cells()

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gingham.certificates import bounds
 from gingham.certificates.divergence import kl_upper, ln_xi
-from gingham.certificates.law import GibbsLaw, mixture
+from gingham.certificates.gibbs_law import GibbsLaw, mixture
 from gingham.errors import GinghamError, RefusedCertificate
 
 STARS = np.arange(5) / 4

@@ -18,9 +18,9 @@ from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
 from gingham.certificates import certify, certify_labels
 from gingham.certificates import complexity as cx
 from gingham.certificates.evidence import collect
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
-from gingham.posterior import Posterior
-from gingham.structure import Structure
 
 STARS = Alphabet.of((1, 2, 3, 4, 5), given=True)
 

@@ -10,10 +10,10 @@ from gingham.cells import Quadratic, ZeroOne
 from gingham.certificates.certify import certify
 from gingham.certificates.evidence import collect
 from gingham.certificates.tree import sequence_price, tree_clusterings
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure, Tree
+from gingham.core.tree_posterior import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
-from gingham.posterior import Posterior
-from gingham.structure import Structure, Tree
-from gingham.trees import TreePosterior
 
 ALPHABET = Alphabet.of([0, 1, 2], given=True)
 

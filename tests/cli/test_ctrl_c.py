@@ -93,10 +93,10 @@ def test_ctrl_c_between_sweeps(gingham, cases, kind, options, tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("kind", "options", "within"),
     [
-        ("coclustering", [], "gingham.solvers.projection.half_step"),
-        ("coclustering", ["--solver", "sweep", "--starts", "2"], "gingham.solvers.sweep.size_cost"),
-        ("graph", ["--starts", "2"], "gingham.solvers.graph.answered"),
-        ("information", [], "gingham.solvers.sweep.board_cost"),
+        ("coclustering", [], "gingham.fitting.projection.half_step"),
+        ("coclustering", ["--solver", "sweep", "--starts", "2"], "gingham.fitting.sweep.size_cost"),
+        ("graph", ["--starts", "2"], "gingham.models.graph.solvers.answered"),
+        ("information", [], "gingham.fitting.sweep.board_cost"),
     ],
     ids=["coclustering", "hard moves", "graph", "information"],
 )

@@ -33,7 +33,7 @@ def test_checkpoint_goes_with_the_end(ratings, expected, tmp_path):
 
 
 def test_interrupted_in_a_sweep_and_resumed(gingham, ratings, expected, tmp_path, monkeypatch):
-    from gingham.solvers import projection
+    from gingham.fitting import projection
 
     out = tmp_path / "m.gingham"
     calls = []
@@ -57,7 +57,7 @@ def test_interrupted_in_a_sweep_and_resumed(gingham, ratings, expected, tmp_path
 
 
 def test_other_options_are_refused(gingham, ratings, tmp_path, monkeypatch):
-    from gingham.solvers import keeping
+    from gingham.fitting import checkpoint as keeping
 
     out = tmp_path / "m.gingham"
     monkeypatch.setattr("gingham.cli.app.os.access", lambda *_: True)

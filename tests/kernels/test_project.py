@@ -13,8 +13,10 @@ import pytest
 
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
-from gingham.kernels import BACKENDS, Rows, blocks, project, project_cost, project_table, projector, tables
-from gingham.kernels.vectors import sum_rows, sum_rows_reference
+from gingham.kernels import padded as tables
+from gingham.kernels import row_blocks as blocks
+from gingham.kernels.project import BACKENDS, Rows, project, project_cost, project_table, projector
+from gingham.kernels.row_sum_simd import sum_rows, sum_rows_reference
 
 N_ITEMS = 23
 FAST = [name for name in BACKENDS if name not in ("auto", "reference") and (name != "torch" or find_spec("torch"))]

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from gingham.errors import GinghamError
-from gingham.kernels import Board, board_cost, effort_of, group_size, make_board, size_cost, sweep
-from gingham.kernels.moves import SMALL
+from gingham.kernels.sweep import SMALL, Board, board_cost, effort_of, group_size, make_board, size_cost, sweep
 
 LABELS = 4
 ABSOLUTE = np.abs(np.subtract.outer(np.arange(LABELS), np.arange(LABELS))).astype(float)
@@ -96,7 +95,7 @@ def test_groups_that_look_together_move_in_lockstep(
     kind: str, d: int, moving: tuple[int, ...], whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the number of threads: the board after every sweep is the same, bit by bit."""
-    from gingham.kernels import blocks
+    from gingham.kernels import row_blocks as blocks
 
     monkeypatch.setattr(blocks, "SERIAL_WORK", 0)
     board = random_board(kind, d, moving, whole)
@@ -127,7 +126,7 @@ def test_one_mode_alone_moves_in_lockstep(
     kind: str, whole: bool, by_table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No item has two tuples in one cell: the kernel that writes only when an item moves."""
-    from gingham.kernels import compiled_alone
+    from gingham.kernels import sweep_single_mode as compiled_alone
 
     if not by_table:
         monkeypatch.setattr(compiled_alone, "TABLE", 1)
@@ -188,7 +187,7 @@ def test_mass_cost_is_the_negative_information() -> None:
 
 
 def test_counts_beyond_the_table_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gingham.kernels import compiled_moves
+    from gingham.kernels import sweep_compiled as compiled_moves
 
     monkeypatch.setattr(compiled_moves, "TABLE", 8)
     board = random_board("mass", 2, (0, 1))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from gingham.arrays import Floats
-from gingham.kernels import Rows, project, projector, tiles
-from gingham.kernels.order import grouping
+from gingham.kernels import tiles
+from gingham.kernels.group_by_item import grouping
+from gingham.kernels.project import Rows, project, projector
 
 N_ITEMS, N_OTHERS, K = 40, 300, 3
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import gingham as gg
-from gingham.problem import Problem
+from gingham.core.problem import Problem
+from gingham.fitting.coarsen import information_rises, ladder, loss_rises
 from gingham.selection.auto import suggested_beta
 from gingham.selection.coarser import problem_of, steps
-from gingham.solvers.coarsen import information_rises, ladder, loss_rises
 
 
 def planted(k=(3, 4), n=(80, 70), n_tuples=4000, flip=0.25, seed=0):

@@ -15,7 +15,7 @@ import numpy as np
 
 from gingham.arrays import Anything, Floats
 from gingham.certificates.divergence import ball_maximum, kl_lower, kl_upper, ln_shtarkov, ln_xi, whole
-from gingham.certificates.law import GibbsLaw
+from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.errors import GinghamError, RefusedCertificate
 
 # ν of the log-wealth bound, fixed before any data are seen.

@@ -9,8 +9,8 @@ from typing import Any
 
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.theorems import THEOREMS, Theorem, find
+from gingham.core.posterior import Posterior
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.posterior import Posterior
 
 STATUSES = ("checked", "given", "violated")
 

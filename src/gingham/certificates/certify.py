@@ -12,10 +12,10 @@ from gingham.certificates.certificate import Assumption, Certificate, worst_of
 from gingham.certificates.committee import certify_held_out, committee_members, pooled
 from gingham.certificates.evidence import Evidence, collect
 from gingham.certificates.theorems import find
+from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.posterior import Posterior
 
 INDEPENDENT = Assumption(
     "The tuples were drawn independently of each other from the population that new tuples will come from "

@@ -8,7 +8,7 @@ from gingham.arrays import Floats
 from gingham.certificates import bounds
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.divergence import relative_entropy
-from gingham.certificates.law import GibbsLaw
+from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.errors import GinghamError
 
 BOUNDS = {

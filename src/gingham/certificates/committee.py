@@ -10,10 +10,10 @@ from gingham.cells import CellModel
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.complexity import Complexity
 from gingham.certificates.evidence import Evidence
+from gingham.certificates.gibbs_law import mixture
 from gingham.certificates.holdout import certify_predictions
-from gingham.certificates.law import mixture
+from gingham.core.posterior import Posterior
 from gingham.errors import RefusedCertificate
-from gingham.posterior import Posterior
 
 
 def committee_members(model: Any) -> list[Posterior]:

@@ -25,12 +25,12 @@ from gingham.certificates.code_length import check_counts, code_length_certifica
 from gingham.certificates.complexity import Complexity, of_partitions
 from gingham.certificates.divergence import ball_maxima, ln_shtarkov, whole
 from gingham.certificates.tree_density import certify_tree_density
+from gingham.core.posterior import Posterior, contract
+from gingham.core.structure import Structure
+from gingham.core.tree_density import TreeDensity
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.posterior import Posterior, contract
-from gingham.structure import Structure
-from gingham.tree_density import TreeDensity
 
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried
 

@@ -11,16 +11,16 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.cells import CellModel
 from gingham.certificates.complexity import Complexity, of_partitions, renamings
-from gingham.certificates.law import GibbsLaw
-from gingham.certificates.rounding import Rounded, payable
+from gingham.certificates.gibbs_law import GibbsLaw
+from gingham.certificates.quantise_answers import Rounded, payable
 from gingham.certificates.tree import tree_clusterings
+from gingham.core.posterior import Posterior, label_features
+from gingham.core.structure import Tree
+from gingham.core.tree_posterior import TreePosterior
 from gingham.data import Moments, OneHot, Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels import row_blocks
-from gingham.posterior import Posterior, label_features
-from gingham.structure import Tree
-from gingham.trees import TreePosterior
+from gingham.kernels.project import row_blocks
 
 MAX_SUPPORT = 1000  # possible losses up to which type-KL and split-kl are offered
 BINS = 2**16  # of |y − answer| for labels without an alphabet; losses are rounded up, so never understated

@@ -13,14 +13,14 @@ from gingham.arrays import Anything
 from gingham.cells import Quadratic, make_cell
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
-from gingham.certificates.gain import certify_gain
+from gingham.certificates.excess_loss import certify_gain
 from gingham.certificates.papers import Statement, quantised
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
 from gingham.data import Alphabet
 from gingham.data.from_graph import from_graph, with_alphabet
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.posterior import Posterior
-from gingham.structure import Structure
 
 
 def equation15(posterior: Posterior, sample: PairSample, delta: float = 0.05) -> Statement:

@@ -14,13 +14,13 @@ from gingham.certificates.bounds import Bound
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.complexity import FREE, Complexity
 from gingham.certificates.evidence import Evidence, check_alphabet, continuous_law, in_full_precision, loss_scale
-from gingham.certificates.law import GibbsLaw
+from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.certificates.theorems import find
+from gingham.core.posterior import Posterior
 from gingham.data import Alphabet
 from gingham.data.graphs import PairSample
 from gingham.data.sample import Sample, checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.posterior import Posterior
 
 UNSEEN = Assumption(
     "The predictor, and every choice that led to it, was made without these tuples; the candidates among which they "

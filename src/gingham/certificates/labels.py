@@ -12,11 +12,11 @@ from gingham.arrays import Anything, Floats
 from gingham.cells import make_cell
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.posterior import Posterior
-from gingham.structure import Structure
 
 
 def certify_labels(

@@ -35,14 +35,14 @@ from gingham.certificates.certify import (
 )
 from gingham.certificates.complexity import Complexity, against
 from gingham.certificates.evidence import Evidence, check_sample, in_full_precision, loss_scale
+from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.certificates.holdout import certify_posterior
-from gingham.certificates.law import GibbsLaw
+from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, OneHot, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels import project
-from gingham.posterior import Posterior
+from gingham.kernels.project import project
 
 METHODS = ("holdout", "prior", "excess")
 LOOSENESS = 0.02  # share of the masses in the prior memberships

@@ -12,9 +12,9 @@ from sklearn.base import clone
 from gingham.arrays import Floats, Ints
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
+from gingham.core.posterior import Posterior
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.posterior import Posterior
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gingham.certificates import bounds
 from gingham.certificates.bounds import Bound
-from gingham.certificates.law import GibbsLaw
+from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.errors import GinghamError
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from math import comb, log
 
 from gingham.arrays import Floats
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Tree
 from gingham.errors import RefusedCertificate
-from gingham.posterior import Posterior
-from gingham.structure import Tree
 
 
 def tree_clusterings(posterior: Posterior) -> dict[str, Floats]:

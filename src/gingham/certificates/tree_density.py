@@ -10,8 +10,8 @@ from gingham.certificates.certificate import Certificate
 from gingham.certificates.code_length import check_counts, code_length_certificate
 from gingham.certificates.complexity import of_partitions
 from gingham.certificates.divergence import ball_maximum, ln_shtarkov, whole
+from gingham.core.tree_density import TreeDensity, clusters_of
 from gingham.data import Sample
-from gingham.tree_density import TreeDensity, clusters_of
 
 
 def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.05) -> Certificate:

@@ -8,11 +8,8 @@ from typing import Any
 
 import typer
 
-from gingham.cli import (
-    commands_models,  # noqa: F401 - commands add themselves
-    commands_results,  # noqa: F401
-    screen,
-)
+from gingham.cli import commands_models, commands_results  # noqa: F401 - commands add themselves
+from gingham.cli import console as screen
 from gingham.cli.application import app
 from gingham.cli.joint import joint
 from gingham.errors import GinghamError

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import gingham
-from gingham.cli import screen
+from gingham.cli import console as screen
 from gingham.errors import GinghamError
 
 app = typer.Typer(

@@ -13,7 +13,7 @@ from typing import Any
 import gingham
 from gingham import storage
 from gingham.errors import GinghamError
-from gingham.solvers.keeping import KEEPER
+from gingham.fitting.checkpoint import KEEPER
 
 KIND = "Checkpoint"
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from gingham.cli import screen
+from gingham.cli import console as screen
 from gingham.cli.application import app
 from gingham.cli.options import (
     Axes,
@@ -93,11 +93,12 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Co-cluster a table of tuples and save the model."""
-    from gingham.cli import data, fitting, tables
+    from gingham.cli import data, tables
+    from gingham.cli import fit as fitting
     from gingham.cli.checkpoint import checkpoint_of
+    from gingham.cli.fit_options import Wish, parse_clusters
     from gingham.cli.kinds import OTHERS, check_kind, check_options
     from gingham.cli.label_space import parse_bounds
-    from gingham.cli.wish import Wish, parse_clusters
 
     writable(out)
     check_kind(model)
@@ -177,10 +178,10 @@ def path(
     quiet: Quiet = False,
 ) -> None:
     """Fit a range of β, each from the one before, with cross-validated loss and certificate."""
-    from gingham.cli import betas as paths
     from gingham.cli import data, tables
+    from gingham.cli import path as paths
+    from gingham.cli.fit_options import Wish, parse_clusters
     from gingham.cli.kinds import check_kind
-    from gingham.cli.wish import Wish, parse_clusters
 
     check_kind(model)
     paths.check_path(model)
@@ -229,8 +230,8 @@ def predict(
 ) -> None:
     """Predict the labels of the tuples in a table (weights of pairs, densities, clusters of objects: by kind)."""
     from gingham.cli import tables
-    from gingham.cli.opened import module_of
-    from gingham.estimators.base import load as load_model
+    from gingham.cli.session import module_of
+    from gingham.models.base import load as load_model
 
     table = tables.read_table(file, format)
     fitted = load_model(model)
@@ -258,8 +259,8 @@ def simplify(
     json: Json = False,
 ) -> None:
     """Merge the clusters of a model into fewer ones: to a size, to a loss, or as long as merging pays."""
-    from gingham.cli.opened import Source, open_model
-    from gingham.cli.wish import parse_clusters
+    from gingham.cli.fit_options import parse_clusters
+    from gingham.cli.session import Source, open_model
 
     writable(out)
     opened = open_model(model, Source(file, format, None, drop_missing))
@@ -278,6 +279,6 @@ def clusters(
     """List every item with its most probable cluster and the share of its membership."""
     from gingham.cli import tables
     from gingham.cli.clusters import clusters_table
-    from gingham.estimators.base import load as load_model
+    from gingham.models.base import load as load_model
 
     tables.write_table(clusters_table(load_model(model)), out, format)

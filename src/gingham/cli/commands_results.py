@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gingham.cli import screen
+from gingham.cli import console as screen
 from gingham.cli.application import app
 from gingham.cli.options import (
     Axes,
@@ -62,14 +62,14 @@ def certify(
     Rows that the fit set aside are recognised and give a second certificate, of the prediction itself. Views and
     features are certified on objects and features that the fit has not seen.
     """
-    from gingham.cli.defaults import parse_alphabet
+    from gingham.cli.label_kind import parse_alphabet
     from gingham.cli.label_space import parse_bounds
-    from gingham.cli.opened import Asked, Source, open_model
-    from gingham.cli.reporting import as_json
+    from gingham.cli.report import as_json
+    from gingham.cli.session import Asked, Source, open_model
 
     options: dict[str, Any] = {"bound": bound, "delta": delta, "predictor": predictor}
     if labels is not None:
-        from gingham.cli.own_labels import certify_own_labels
+        from gingham.cli.certify_labels import certify_own_labels
 
         if label is None or alphabet is None:
             raise GinghamError("Say which column holds the labels (--label) and what they can be (--alphabet 1..5).")
@@ -123,8 +123,8 @@ def report(
 ) -> None:
     """Write one self-contained page: checkerboard, clusters, cells, errors, certificates, map, search."""
     from gingham.cli.label_space import parse_bounds
-    from gingham.cli.opened import Asked, Source
-    from gingham.cli.reporting import make_report
+    from gingham.cli.report import make_report
+    from gingham.cli.session import Asked, Source
 
     writable(out)
     relation = None if axes is None else column_names(axes, "--axes")
@@ -141,7 +141,7 @@ def datasets(
     json: Json = False,
 ) -> None:
     """List the public data sets, or fetch one and write it as a table of tuples."""
-    from gingham.cli.public import export, known
+    from gingham.cli.datasets import export, known
 
     if name is None:
         rows = known()

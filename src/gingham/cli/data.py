@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from gingham.arrays import Anything, Floats
-from gingham.cli.screen import say_note
+from gingham.cli.console import say_note
 from gingham.cli.tables import drop_missing, like_items, need_columns
 from gingham.data import Mode
 from gingham.errors import GinghamError

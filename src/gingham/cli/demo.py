@@ -14,10 +14,10 @@ from gingham.arrays import Anything, Floats
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.certificates.holdout import certify_predictions
-from gingham.cli import screen
+from gingham.cli import console as screen
 from gingham.cli.demo_data import load_images, tuples
 from gingham.cli.demo_picture import draw
-from gingham.estimators.coclustering import CoClusteringRegressor
+from gingham.models.grid.estimator import CoClusteringRegressor
 from gingham.report import summarize, write
 
 HIDDEN = 0.6  # share of the pixels that are hidden

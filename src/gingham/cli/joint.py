@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gingham.cli import screen
+from gingham.cli import console as screen
 from gingham.cli.options import CheckpointEvery, Json, OutModel, Quiet, Resume, Seed, writable
 from gingham.errors import GinghamError
 
@@ -40,9 +40,9 @@ def fit(
 ) -> None:
     """Fit all tables together; modes with the same name are clustered once."""
     from gingham.cli.checkpoint import checkpoint_of
-    from gingham.cli.fitting import Keeping, save
+    from gingham.cli.fit import Keeping, save
+    from gingham.cli.fit_options import Wish
     from gingham.cli.of_relations import fit_joint, parse_modes, read_relations
-    from gingham.cli.wish import Wish
 
     writable(out)
     parse_modes(clusters)
@@ -67,7 +67,7 @@ def predict(
 ) -> None:
     """Predict the labels of one relation; items it has not seen go by their other relations."""
     from gingham.cli import of_relations, tables
-    from gingham.estimators.base import load
+    from gingham.models.base import load
 
     names = None if axes is None else tuple(name.strip() for name in axes.split(","))
     table = tables.read_table(file)
@@ -83,8 +83,8 @@ def certify(
 ) -> None:
     """Certificates of the given relations, which share delta."""
     from gingham.cli.of_relations import read_relations
-    from gingham.estimators.base import load
-    from gingham.estimators.joint import JointCoClustering
+    from gingham.models.base import load
+    from gingham.models.joint.estimator import JointCoClustering
 
     fitted = load(model)
     if not isinstance(fitted, JointCoClustering):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from gingham import estimators
-from gingham.cli.defaults import Choice, parse_alphabet
-from gingham.cli.wish import Wish
+from gingham import models as estimators
+from gingham.cli.fit_options import Wish
+from gingham.cli.label_kind import Choice, parse_alphabet
 from gingham.errors import GinghamError
 
 # on labelled tuples, with one column of ids per axis

@@ -10,11 +10,11 @@ from sklearn.base import is_classifier
 
 from gingham.arrays import Anything
 from gingham.cells import LOSSES, loss_kind
-from gingham.cli.defaults import parse_alphabet
-from gingham.cli.opened import Asked
+from gingham.cli.label_kind import parse_alphabet
+from gingham.cli.session import Asked
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
-from gingham.estimators.labels import default_loss
+from gingham.models.label_checks import default_loss
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,16 +11,16 @@ from scipy import sparse
 
 from gingham.arrays import Anything, Floats, Ints
 from gingham.cells import Mass
-from gingham.cli.checked import fingerprint, id_pairs, numbered
-from gingham.cli.opened import Asked, Drawing, Opened, Source
+from gingham.cli.columns import fingerprint, id_pairs, numbered
+from gingham.cli.fit_options import Wish
+from gingham.cli.session import Asked, Drawing, Opened, Source
 from gingham.cli.tables import need_columns
-from gingham.cli.wish import Wish
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
-from gingham.posterior import Posterior
-from gingham.report.words import COUNTS
-from gingham.solvers.counts import count_sample, smoothed_lift, thinned
-from gingham.structure import Structure
+from gingham.models.counts.fit import count_sample, smoothed_lift, thinned
+from gingham.report.vocabulary import COUNTS
 
 EXAMPLE = "word,document"
 

@@ -10,14 +10,14 @@ import polars as pl
 
 from gingham.arrays import Anything, Floats, Ints
 from gingham.cells import ZeroOne
-from gingham.cli.checked import id_pairs, numbered
-from gingham.cli.opened import Asked, Drawing, Opened, Source
+from gingham.cli.columns import id_pairs, numbered
+from gingham.cli.fit_options import Wish
+from gingham.cli.session import Asked, Drawing, Opened, Source
 from gingham.cli.tables import need_columns
-from gingham.cli.wish import Wish
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
-from gingham.posterior import Posterior
-from gingham.structure import Structure
 
 EXAMPLE = "patient,symptom"
 MOST_FEATURES = 1000  # that a page shows: those the clusters tell most about

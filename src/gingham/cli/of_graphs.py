@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 
 from gingham.cells import Quadratic
-from gingham.cli.checked import id_pairs
-from gingham.cli.opened import Asked, Drawing, Opened, Source
+from gingham.cli.columns import id_pairs
+from gingham.cli.fit_options import Wish
+from gingham.cli.session import Asked, Drawing, Opened, Source
 from gingham.cli.tables import like_items, need_columns
-from gingham.cli.wish import Wish
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError
 

@@ -12,13 +12,13 @@ import polars as pl
 
 from gingham.cli import label_space
 from gingham.cli.checkpoint import identity
+from gingham.cli.console import sweeps
 from gingham.cli.data import Rows, parts, rows, split
-from gingham.cli.defaults import parse_alphabet
-from gingham.cli.fitting import HOLDOUT, Fitted, Keeping
-from gingham.cli.opened import Asked, Drawing, Opened, Source
-from gingham.cli.screen import sweeps
+from gingham.cli.fit import HOLDOUT, Fitted, Keeping
+from gingham.cli.fit_options import Wish
+from gingham.cli.label_kind import parse_alphabet
+from gingham.cli.session import Asked, Drawing, Opened, Source
 from gingham.cli.tables import like_items, read_table
-from gingham.cli.wish import Wish
 from gingham.errors import GinghamError
 
 Relation = tuple[str, ...]
@@ -26,7 +26,7 @@ Relation = tuple[str, ...]
 
 def fit_joint(first: Rows, wish: Wish, quiet: bool, keeping: Keeping, share: float | None = None) -> Fitted:
     """All tables together; rows of the first may be set aside."""
-    from gingham.estimators.joint import JointCoClustering
+    from gingham.models.joint.estimator import JointCoClustering
 
     began = time.perf_counter()
     share = (HOLDOUT if wish.holdout is None else wish.holdout) if share is None else share
@@ -92,14 +92,14 @@ def read_relations(specs: Sequence[str]) -> dict[Relation, tuple[str, Rows]]:
 
 def sizes_of(wish: Wish, relations: Sequence[Relation]) -> dict[str, Any] | None:
     """Clusters of the modes as named, or by number for the axes of the first table; None where nothing was said."""
-    from gingham.estimators.joint import default_sizes
+    from gingham.models.joint.estimator import default_sizes
 
     if wish.sizes is None:
         return None
     modes = default_sizes(relations)
     given = parse_modes(wish.sizes) if "=" in wish.sizes else {}
     if not given:
-        from gingham.cli.wish import parse_clusters
+        from gingham.cli.fit_options import parse_clusters
 
         given = dict(zip(wish.axes, parse_clusters(wish.sizes, len(wish.axes)) or ("auto",) * len(wish.axes)))
     unknown = [name for name in given if name not in modes]

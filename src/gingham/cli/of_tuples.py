@@ -15,17 +15,17 @@ from gingham.cells import Quadratic, make_cell
 from gingham.cells.registry import cell_state
 from gingham.cli import label_space
 from gingham.cli.data import Rows, parts, rows
-from gingham.cli.opened import Asked, Drawing, Opened, Source
+from gingham.cli.session import Asked, Drawing, Opened, Source
 from gingham.cli.tables import like_items, need_columns
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
-from gingham.estimators.base import GridModel
-from gingham.estimators.bayesian import BayesianCoClustering
-from gingham.estimators.coclustering import CoClusteringClassifier, CoClusteringRegressor
-from gingham.estimators.committee import Committee
-from gingham.estimators.layered import LayeredCoClusteringRegressor
-from gingham.posterior import Posterior
-from gingham.structure import Structure
+from gingham.models.base import GridModel
+from gingham.models.bayesian.estimator import BayesianCoClustering
+from gingham.models.committee.estimator import Committee
+from gingham.models.grid.estimator import CoClusteringClassifier, CoClusteringRegressor
+from gingham.models.layers.estimator import LayeredCoClusteringRegressor
 
 
 def columns_of(model: Any) -> tuple[list[str], list[Mode]]:

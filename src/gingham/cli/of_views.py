@@ -10,16 +10,16 @@ import polars as pl
 
 from gingham.arrays import Floats, Ints
 from gingham.cells import Quadratic
-from gingham.cli.checked import fingerprint
+from gingham.cli.columns import fingerprint
 from gingham.cli.data import split
-from gingham.cli.opened import Asked, Drawing, Opened, Source
+from gingham.cli.fit_options import Wish
+from gingham.cli.session import Asked, Drawing, Opened, Source
 from gingham.cli.tables import need_columns
-from gingham.cli.wish import Wish
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
-from gingham.posterior import Posterior
-from gingham.report.words import SCORES
-from gingham.structure import Structure
+from gingham.report.vocabulary import SCORES
 
 MOST_FEATURES = 300  # of a view that a page shows: those with the largest weights
 MOST_VALUES = 5_000_000  # of all views together, with fewer features where there are many objects

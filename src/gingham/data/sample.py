@@ -12,8 +12,8 @@ from gingham.arrays import Anything, Floats, Ints
 from gingham.data.features import Features
 from gingham.data.modes import Alphabet, Mode
 from gingham.errors import GinghamError
-from gingham.kernels import Rows
-from gingham.kernels.order import grouping
+from gingham.kernels.group_by_item import grouping
+from gingham.kernels.project import Rows
 from gingham.kernels.tiles import Tiles, make_tiles
 
 

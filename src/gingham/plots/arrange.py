@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gingham.arrays import Floats, Ints
+from gingham.core.posterior import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.posterior import Posterior
 
 
 @dataclass(frozen=True, eq=False)

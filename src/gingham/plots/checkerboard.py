@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gingham.core.posterior import Posterior
+from gingham.core.tree_posterior import TreePosterior
 from gingham.data import Sample
 from gingham.plots.arrange import arrange, picture
 from gingham.plots.style import INK, UNSEEN, axes_or_new, cloth
-from gingham.posterior import Posterior
-from gingham.trees import TreePosterior
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes

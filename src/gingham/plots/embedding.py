@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gingham.core.posterior import Posterior
 from gingham.plots.arrange import embedding
 from gingham.plots.style import axes_or_new
-from gingham.posterior import Posterior
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics.cluster import contingency_matrix
 
+from gingham.core.posterior import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.plots.style import ACCENT, COOL, axes_or_new, cloth
-from gingham.posterior import Posterior
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Tree
 from gingham.errors import GinghamError
 from gingham.plots.style import INK, axes_or_new
-from gingham.posterior import Posterior
-from gingham.structure import Tree
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes

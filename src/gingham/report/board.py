@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from gingham.arrays import Floats, Ints
+from gingham.core.posterior import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.plots.arrange import arrange, picture
-from gingham.posterior import Posterior
 
 MAX_PIXELS = 2000  # pixels a side; more items than that share pixels
 

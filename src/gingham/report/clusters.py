@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from gingham.arrays import Floats
+from gingham.core.posterior import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.features import Moments
 from gingham.data.graphs import PairSample
 from gingham.plots.arrange import arrange, cell_table
-from gingham.posterior import Posterior
 from gingham.report.items import Shown, rounded
 
 MEMBERS = 12

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from gingham.arrays import Floats
+from gingham.core.posterior import Posterior
+from gingham.core.tree_posterior import TreePosterior
 from gingham.data import Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError
-from gingham.kernels import row_blocks
+from gingham.kernels.project import row_blocks
 from gingham.plots.arrange import cell_table, embedding
-from gingham.posterior import Posterior
 from gingham.report.board import board
 from gingham.report.clusters import cells, clusters
 from gingham.report.items import Predictor, Shown, items, shown_items
-from gingham.report.words import EDGES, NAMES, PAIRS, RATINGS, Words
-from gingham.trees import TreePosterior
+from gingham.report.vocabulary import EDGES, NAMES, PAIRS, RATINGS, Words
 
 MAX_ITEMS = 4000  # items of a mode that the page knows by name
 MAX_POINTS = 1500  # points of a mode on the map

@@ -1,7 +1,7 @@
 """Choosing: a path of β, the number of clusters, coarser checkerboards from one fit."""
 
 from gingham.selection.auto import Selection
+from gingham.selection.beta_path import BetaPath, PathPoint, PathProgress, beta_path
 from gingham.selection.coarser import merge, prune, simplify
-from gingham.selection.path import BetaPath, PathPoint, PathProgress, beta_path
 
 __all__ = ["BetaPath", "PathPoint", "PathProgress", "Selection", "beta_path", "merge", "prune", "simplify"]

@@ -10,16 +10,16 @@ import numpy as np
 
 from gingham.arrays import Anything, Floats
 from gingham.cells import CellModel
+from gingham.core.posterior import Posterior
+from gingham.core.problem import Problem
 from gingham.data import Sample
-from gingham.posterior import Posterior
-from gingham.problem import Problem
+from gingham.fitting.coarsen import merge_while_it_pays, prune
+from gingham.fitting.loop import Solution, completed
+from gingham.fitting.projection import Projection
+from gingham.fitting.schedule import Constant
+from gingham.fitting.starts import make_start
+from gingham.fitting.sweep import Sweep
 from gingham.selection.heldout import prediction_losses
-from gingham.solvers.coarsen import merge_while_it_pays, prune
-from gingham.solvers.loop import Solution, completed
-from gingham.solvers.projection import Projection
-from gingham.solvers.schedule import Constant
-from gingham.solvers.sweep import Sweep
-from gingham.starts import make_start
 
 FACTORS = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35)  # of the β that the noise suggests, from the largest down
 SHARE = 0.1  # of the tuples that are held out to choose β

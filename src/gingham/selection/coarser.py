@@ -10,19 +10,19 @@ import numpy as np
 
 from gingham.cells import Mass
 from gingham.certificates import certify
+from gingham.core.posterior import Posterior
+from gingham.core.problem import Problem
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError
-from gingham.posterior import Posterior
-from gingham.problem import Problem
-from gingham.solvers import coarsen
-from gingham.solvers.coarsen import Rung
-from gingham.solvers.degrees import DegreeModel
-from gingham.solvers.graph import answered
-from gingham.solvers.graph_fit import graph_problem, search_problem
-from gingham.solvers.merging import merge_greedily
-from gingham.solvers.partition import compact, finder
-from gingham.starts import from_labels
-from gingham.starts_counts import merge as merge_counts
+from gingham.fitting import coarsen
+from gingham.fitting.coarsen import Rung
+from gingham.fitting.starts import from_labels
+from gingham.models.counts.starts import merge as merge_counts
+from gingham.models.graph.degrees import DegreeModel
+from gingham.models.graph.fit import graph_problem, search_problem
+from gingham.models.graph.merging import merge_greedily
+from gingham.models.graph.partition import compact, finder
+from gingham.models.graph.solvers import answered
 
 
 def prune(model: Any, least: float = 0.5) -> Any:

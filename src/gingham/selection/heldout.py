@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from gingham.arrays import Floats, Ints
+from gingham.core.posterior import Posterior
 from gingham.data import Sample
 from gingham.data.features import evaluate
-from gingham.posterior import Posterior
 
 
 def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> tuple[float, float]:

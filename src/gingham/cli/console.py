@@ -1,0 +1,138 @@
+"""What a person sees: a progress bar, notes, errors and summary tables (all on standard error but the tables)."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from gingham.fitting.loop import Callback
+from gingham.fitting.loop import Progress as Sweep
+
+
+def console() -> Console:
+    """Standard output, looked up at the time of writing."""
+    return Console(highlight=False)
+
+
+def side() -> Console:
+    """Standard error: progress, notes and errors never mix with results."""
+    return Console(stderr=True, highlight=False)
+
+
+def say_error(sentence: str) -> None:
+    side().print(f"[bold red]Error:[/] {escape(sentence)}", soft_wrap=True)
+
+
+def say_note(sentence: str) -> None:
+    side().print(f"[yellow]Note:[/] {escape(sentence)}", soft_wrap=True)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Warnings become one-line notes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        said: set[str] = set()
+
+        def once(message: Warning | str, *rest: object, **more: object) -> None:
+            if str(message) not in said:
+                said.add(str(message))
+                say_note(str(message))
+
+        warnings.showwarning = once
+        yield
+
+
+@contextmanager
+def sweeps(title: str, quiet: bool = False) -> Iterator[Callback]:
+    """A bar over the sweeps of a fit; its callback goes to ``fit(callback=…)``."""
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=side(),
+        disable=quiet,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task(escape(title), total=None, state="")
+
+        def report(sweep: Sweep) -> None:
+            done = sweep.restart * sweep.max_iter + sweep.iteration + 1
+            state = f"objective {sweep.objective.total:,.1f}"
+            bar.update(task, total=sweep.n_restarts * sweep.max_iter, completed=done, state=state)
+
+        yield report
+
+
+def show(facts: Mapping[str, Any], as_json: bool, title: str) -> None:
+    """A summary as a two-column table, or as one JSON object for scripts."""
+    if as_json:
+        print_json(facts)
+        return
+    table = Table(title=title, show_header=False, title_justify="left", title_style="bold")
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts.items():
+        table.add_row(escape(name.replace("_", " ")), escape(text(value)))
+    console().print(table)
+
+
+def heading(title: str) -> None:
+    console().rule(escape(title), align="left")
+
+
+def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A table with a header."""
+    table = Table(*[escape(name) for name in header], title=escape(title), title_justify="left", title_style="bold")
+    for row in rows:
+        table.add_row(*[escape(text(value)) for value in row])
+    console().print(table)
+
+
+def print_json(facts: Mapping[str, Any]) -> None:
+    """One JSON object on standard output."""
+    console().print(json.dumps(plain(facts), ensure_ascii=False, indent=2), soft_wrap=True, markup=False)
+
+
+def text(value: Any) -> str:
+    """A value for people: four digits, thousands marked."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {text(v)}" for name, v in value.items())
+    if isinstance(value, (list, tuple)):
+        return " × ".join(text(v) for v in value)
+    return str(value)
+
+
+def plain(value: Any) -> Any:
+    """A value for JSON; NaN and infinities become null."""
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): plain(v) for name, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    return value

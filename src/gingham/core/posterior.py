@@ -1,0 +1,255 @@
+"""Q: soft assignments of items to clusters and the answers of the cells, with what follows from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import xlogy
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.cells import CellModel
+from gingham.core.structure import Structure
+from gingham.core.sums import SumsOfSample
+from gingham.data import Features, OneHot, Sample
+from gingham.errors import GinghamError
+from gingham.kernels.project import BLOCK_BYTES, row_blocks
+
+TABLE_BYTES = 2**32  # largest table of cell statistics
+RULES = ("mean", "median", "mode")
+
+
+class LossLaw(NamedTuple):
+    """The law of the Gibbs loss: the predictor draws a partition from Q, the data draws a tuple.
+
+    ``values`` in the loss's own unit, ``weights`` sum to one.
+    """
+
+    values: Floats
+    weights: Floats
+
+    @property
+    def mean(self) -> float:
+        return float(self.values @ self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """A distribution over checkerboards.
+
+    Attributes
+    ----------
+    structure : Structure
+    cells : tuple of CellModel, one per relation
+    assign : tuple of arrays of shape (n_items, n_clusters), one per mode
+        q(c|x); rows sum to one.
+    answers : tuple of arrays of shape (m_1, …, m_d) or (m_1, …, m_d, |Y|), one per relation
+    """
+
+    structure: Structure
+    cells: tuple[CellModel, ...]
+    assign: tuple[Floats, ...]
+    answers: tuple[Anything, ...]
+    # Sums over the assignments, once known. Not an argument: `replace` begins with none, for others have other sums.
+    _sums: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False)
+
+    # facts about the assignments
+
+    @property
+    def n_clusters(self) -> tuple[int, ...]:
+        """m_i, the clusters provided for each mode."""
+        return tuple(q.shape[1] for q in self.assign)
+
+    @property
+    def mass(self) -> tuple[Floats, ...]:
+        """qbar_i(c) = mean_x q_i(c|x)."""
+        if "mass" not in self._sums:
+            self._sums["mass"] = tuple(q.mean(axis=0, dtype=np.float64) for q in self.assign)
+        return self._sums["mass"]
+
+    @property
+    def information(self) -> tuple[float, ...]:
+        """Ī_i = (1/n_i) Σ_x Σ_c q ln(q/qbar), nats, uniform over items (P0 §3.2)."""
+        if "information" not in self._sums:
+            self._sums["information"] = tuple(
+                max(0.0, float(xlogy(q, q).sum(dtype=np.float64) / len(q) - xlogy(m, m).sum()))
+                for q, m in zip(self.assign, self.mass)
+            )
+        return self._sums["information"]
+
+    @property
+    def known_sums(self) -> dict[str, tuple[Any, ...]]:
+        """Those of ``mass`` and ``information`` that are known: a solver's own differ in the last bit."""
+        return dict(self._sums)
+
+    def with_sums(self, sums: Mapping[str, tuple[Any, ...]]) -> Posterior:
+        """The same posterior, whose ``mass`` and ``information`` (those that are given) need not be summed again."""
+        same = replace(self)
+        same._sums.update(sums)
+        return same
+
+    def moved(
+        self, mode: int, assign: Floats, mass: Floats, neg_entropy: float, answers: tuple[Anything, ...]
+    ) -> Posterior:
+        """The posterior after one mode's step; ``mass`` and Σ q ln q/n of that mode are known and kept."""
+        swap = lambda values, new: (*values[:mode], new, *values[mode + 1 :])  # noqa: E731
+        after = replace(self, assign=swap(self.assign, assign), answers=answers)
+        information = max(0.0, float(neg_entropy - xlogy(mass, mass).sum()))
+        return after.with_sums({"mass": swap(self.mass, mass), "information": swap(self.information, information)})
+
+    @property
+    def effective_clusters(self) -> tuple[float, ...]:
+        """exp Ī_i: how many clusters the information would fill evenly."""
+        return tuple(float(np.exp(i)) for i in self.information)
+
+    @property
+    def labels(self) -> tuple[Ints, ...]:
+        """The most probable cluster of each item, one array per mode."""
+        return tuple(q.argmax(axis=1) for q in self.assign)
+
+    @property
+    def is_hard(self) -> bool:
+        return all(bool(np.all((q == 0) | (q == 1))) for q in self.assign)
+
+    def harden(self, sample: Sample | None = None, relation: int = 0) -> Posterior:
+        """Every item entirely in its most probable cluster; answers refitted when a sample is given."""
+        hard = replace(self, assign=tuple(np.eye(m)[c] for m, c in zip(self.n_clusters, self.labels)))
+        return hard if sample is None else hard.refit(sample, relation)
+
+    def refit(self, sample: Sample, relation: int = 0) -> Posterior:
+        """The same assignments with the best answers for a sample."""
+        answers = list(self.answers)
+        answers[relation] = self.cells[relation].answer(self.statistics(sample, relation))
+        return replace(self, answers=tuple(answers))
+
+    # sums over a sample
+
+    def factor(self, relation: int = 0) -> tuple[Floats, ...]:
+        """The assignments at the positions of a relation."""
+        return tuple(self.assign[mode] for mode in self.structure.factors[relation])
+
+    def statistics(
+        self,
+        sample: Sample,
+        relation: int = 0,
+        features: Features | None = None,
+        backend: str = "auto",
+    ) -> Floats:
+        """S[c_1, …, c_d, k] = Σ_e w_e t_k(y_e) Π_j q_j(c_j|x_j): what each cell sees of a sample."""
+        features = self.cells[relation].features if features is None else features
+        assigns = self.factor(relation)
+        check_table(tuple(q.shape[1] for q in assigns), features.size)
+        return SumsOfSample(sample, features).table(assigns, "compiled" if backend == "auto" else backend)
+
+    def gibbs_loss(self, sample: Sample, relation: int = 0) -> float:
+        """L̂(Q): expected loss on a tuple of the sample when the partition is drawn from Q."""
+        total = self.cells[relation].loss(self.answers[relation], self.statistics(sample, relation))
+        return float(total.sum() / sample.n_tuples)
+
+    def loss_law(self, sample: Sample, relation: int = 0) -> LossLaw:
+        """Values of the Gibbs loss and their weights, from label histograms of the cells."""
+        if sample.alphabet is None:
+            raise GinghamError(
+                "The law of the loss needs labels on an alphabet; give alphabet= (the possible label values)."
+            )
+        cell = self.cells[relation]
+        size = sample.alphabet.size
+        histogram = self.statistics(sample, relation, OneHot(size))
+        # Equal answers cost the same, so cells that share an answer are pooled.
+        answers = self.answers[relation]
+        tail = answers.shape[histogram.ndim - 1 :]
+        distinct, inverse = np.unique(answers.reshape(-1, *tail), axis=0, return_inverse=True)
+        pooled = np.zeros((len(distinct), size))
+        np.add.at(pooled, inverse.ravel(), histogram.reshape(-1, size))
+        losses = cell.coef(distinct) @ label_features(cell.features, sample.alphabet.numbers).T
+        values, at = np.unique(losses, return_inverse=True)
+        weights = np.bincount(at.ravel(), pooled.ravel(), minlength=len(values))
+        return LossLaw(values, weights / weights.sum())
+
+    # predictions
+
+    def predict_distribution(self, codes: Sequence[Ints], relation: int = 0) -> Floats:
+        """Law of the Gibbs answer over the alphabet for each tuple, shape (N, |Y|).
+
+        Unseen items (code −1) are drawn from the mode's mass.
+        """
+        table = self.cells[relation].distribution(self.answers[relation])
+        if table is None:
+            raise GinghamError(
+                f"{type(self.cells[relation]).__name__} cells answer with a number, not with a distribution "
+                "over labels: use predict, or a loss on an alphabet (absolute, zero-one, log)."
+            )
+        return self._contract(codes, table, relation)
+
+    def predict(self, codes: Sequence[Ints], rule: str = "mean", relation: int = 0) -> Floats:
+        """One number per tuple: mean of the answers, or the median or commonest label."""
+        if rule not in RULES:
+            raise GinghamError(f"rule={rule!r} is unknown; choose one of {', '.join(RULES)}.")
+        cell = self.cells[relation]
+        if rule == "mean":
+            return self._contract(codes, cell.values(self.answers[relation])[..., None], relation)[:, 0]
+        distribution = self.predict_distribution(codes, relation)
+        labels = cell.values(np.arange(distribution.shape[1])) if cell.n_answers else None
+        numbers = getattr(cell, "alphabet").numbers if labels is None else labels  # noqa: B009
+        if rule == "mode":
+            return np.asarray(numbers[distribution.argmax(axis=1)])
+        half = 0.5 * (1 - 1e-12)  # rounding must not push an exact half over to the next label
+        return np.asarray(numbers[(np.cumsum(distribution, axis=1) < half).sum(axis=1)])
+
+    def factors(self, relation: int = 0) -> tuple[Any, ...]:
+        """The tri-factorisation behind the mean prediction (P0 eqs. 43-48), in one layout.
+
+        Two positions: (Q1, F, Q2) with A ≈ Q1 F Q2ᵀ; Q has shape (n_items, n_clusters), rows sum to one, and F
+        holds the cells' answers as numbers. Otherwise Tucker's (F, (Q1, …, Qd)) with
+        A ≈ F ×₁ Q1 ×₂ … ×_d Qd. ``predict`` evaluates single entries of A without forming it.
+        """
+        core = self.cells[relation].values(self.answers[relation])
+        sides = self.factor(relation)
+        return (sides[0], core, sides[1]) if len(sides) == 2 else (core, sides)
+
+    def _contract(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
+        """Σ_c Π_j q_j(c_j|x_j) table[c_1, …, c_d, :] for each tuple."""
+        factors = [np.vstack([q, mass]) for q, mass in zip(self.factor(relation), self._factor_mass(relation))]
+        return contract(codes, factors, table)
+
+    def _factor_mass(self, relation: int) -> tuple[Floats, ...]:
+        return tuple(self.mass[mode] for mode in self.structure.factors[relation])
+
+
+def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) -> Floats:
+    """Σ_c Π_j factors_j[codes_j, c_j] table[c_1, …, c_d, :] for each tuple, shape (N, K)."""
+    n, width = len(codes[0]), table.shape[-1]
+    rest = prod(table.shape[1:])
+    first = factors[0]
+    flat = table.reshape(len(table), rest).astype(np.float64, copy=False)
+    # Contract the first mode once an item where items are fewer than tuples.
+    per_item = len(first) <= n and len(first) * rest * 8 <= BLOCK_BYTES
+    shared = first @ flat if per_item else None
+    out = np.empty((n, width))
+    for start, stop in row_blocks(n, rest):
+        block = [code[start:stop] for code in codes]
+        part = shared[block[0]] if shared is not None else first[block[0]] @ flat
+        for j in range(1, len(factors)):
+            part = part.reshape(stop - start, table.shape[j], -1)
+            part = np.einsum("em,emr->er", factors[j][block[j]], part)
+        out[start:stop] = part
+    return out
+
+
+def label_features(features: Features, numbers: Floats) -> Floats:
+    """t(y) for every label of an alphabet, shape (|Y|, K)."""
+    return features.of_labels(numbers)
+
+
+def check_table(n_clusters: Sequence[int], n_features: int) -> None:
+    """Refuse a table of cell statistics that cannot be held."""
+    size = 8 * n_features * prod(n_clusters)
+    if size > TABLE_BYTES:
+        shape = "×".join(str(m) for m in n_clusters)
+        raise GinghamError(
+            f"A {shape} grid has {prod(n_clusters):,} cells; their statistics need {size / 2**30:,.1f} GiB "
+            f"(limit {TABLE_BYTES / 2**30:.0f}). Use fewer clusters per mode, or a tree instead of a grid."
+        )

@@ -1,0 +1,135 @@
+"""Q over trees: forward messages carry leaf memberships up to the roots, where a tree is an ordinary grid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gingham.arrays import Floats, Ints
+from gingham.core.posterior import Posterior, contract
+from gingham.core.structure import Structure, Tree
+from gingham.data import Features, Mode, Sample
+from gingham.errors import GinghamError
+
+
+class Layout(NamedTuple):
+    """Which combinations of items occur below each node.
+
+    ``below[i]`` has shape (n_items of inner node i, number of children): the children's items in each
+    different combination. ``top[i]`` has shape (N,): the item of root i in each tuple.
+    """
+
+    below: tuple[Ints, ...]
+    top: tuple[Ints, ...]
+
+
+def lay_out(tree: Tree, codes: Sequence[Ints]) -> Layout:
+    """Number the combinations that occur below each inner node; tuples meet at the roots only."""
+    at = [np.asarray(code) for code in codes]
+    below = []
+    for children in tree.children:
+        combination = np.stack([at[child] for child in children], axis=1)
+        distinct, inverse = unique_rows(combination)
+        below.append(distinct)
+        at.append(inverse)
+    return Layout(tuple(below), tuple(at[root] for root in tree.roots))
+
+
+def unique_rows(columns: Ints) -> tuple[Ints, Ints]:
+    """Different rows of an integer array (N, k), sorted, and which of them each row is."""
+    inverse = np.zeros(len(columns), dtype=np.int64)
+    for column in columns.T:
+        width = int(column.max(initial=0)) + 1
+        # Renumbered after every column, so that the key stays below 2⁶³.
+        _, inverse = np.unique(inverse * width + column, return_inverse=True)
+    first = np.full(int(inverse.max(initial=-1)) + 1, len(columns))
+    np.minimum.at(first, inverse, np.arange(len(columns)))
+    return columns[first], inverse.astype(np.int32)
+
+
+def ascend(tree: Tree, layout: Layout, leaves: Sequence[Floats], tables: Sequence[Floats]) -> list[Floats]:
+    """Forward messages a[items of the node, clusters] of all nodes (P0 eq. 50, the inner sums).
+
+    Parameters
+    ----------
+    leaves : arrays (n_items, m), one per leaf
+    tables : arrays (combinations of child clusters, D), one per inner node
+    """
+    messages = list(leaves)
+    for children, below, table in zip(tree.children, layout.below, tables):
+        messages.append(merge([messages[child] for child in children], below, table))
+    return messages
+
+
+def merge(messages: Sequence[Floats], below: Ints, table: Floats) -> Floats:
+    """a[p, D] = Σ_c Π_j a_j[item j of p, c_j] r[c, D] for each combination p of child items."""
+    cube = table.reshape(*(a.shape[1] for a in messages), table.shape[1])
+    return contract(list(below.T), messages, cube)
+
+
+@dataclass(frozen=True, eq=False)
+class TreePosterior(Posterior):
+    """A distribution over trees of partitions: tables of leaves and inner nodes, answers of the root cells.
+
+    ``assign`` holds q(c|x) of the leaves and then q(D|c, c') of the inner nodes, in the order of the
+    tree's modes, so that masses, information and complexity count leaves and inner nodes alike (P0 eq. 51).
+    Leaves that share a clustering draw it independently at each position.
+    """
+
+    structure: Tree
+
+    def at_root(self, sample: Sample, named: bool = False) -> tuple[Posterior, Sample]:
+        """The same predictor as a grid whose items are the combinations at the roots.
+
+        ``named`` gives the combinations readable names, for pictures.
+        """
+        layout = lay_out(self.structure, sample.codes)
+        messages = self._messages(layout)
+        if named:
+            modes = combination_modes(self.structure, layout)
+        else:
+            modes = tuple(Mode(f"root {root}", np.arange(len(messages[root]))) for root in self.structure.roots)
+        assign = tuple(messages[root] for root in self.structure.roots)
+        grid = Posterior(Structure.grid(modes), self.cells, assign, self.answers)
+        return grid, replace(sample, modes=modes, codes=layout.top)
+
+    def statistics(
+        self,
+        sample: Sample,
+        relation: int = 0,
+        features: Features | None = None,
+        backend: str = "auto",
+    ) -> Floats:
+        """What each root cell sees of a sample."""
+        grid, tops = self.at_root(sample)
+        return grid.statistics(tops, relation, features, backend)
+
+    def factors(self, relation: int = 0) -> tuple[Any, ...]:
+        raise GinghamError("A tree is no tri-factorisation; its tables are assign_, its root cells answers_.")
+
+    def _messages(self, layout: Layout, unseen: bool = False) -> list[Floats]:
+        tables = [self.assign[mode] for mode in self.structure.tables]
+        masses = [self.mass[mode] for mode in self.structure.tables]
+        d = self.structure.n_leaves
+        leaves = [np.vstack([q, mass]) for q, mass in zip(tables[:d], masses)] if unseen else tables[:d]
+        return ascend(self.structure, layout, leaves, tables[d:])
+
+    def _contract(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
+        # An unseen item (code −1) takes the extra last row, which holds the masses.
+        known = [np.where(code < 0, len(self.assign[mode]), code) for code, mode in zip(codes, self.structure.tables)]
+        layout = lay_out(self.structure, known)
+        messages = self._messages(layout, unseen=True)
+        return contract(layout.top, [messages[root] for root in self.structure.roots], table)
+
+
+def combination_modes(tree: Tree, layout: Layout) -> tuple[Mode, ...]:
+    """The items of each root by name: "ann · jaws" for a combination of two leaves."""
+    nodes = list(tree.columns())
+    for children, below in zip(tree.children, layout.below):
+        parts = [nodes[child].items[below[:, k]].astype(str) for k, child in enumerate(children)]
+        items = np.array([" · ".join(names) for names in zip(*parts)])
+        nodes.append(Mode(" · ".join(nodes[child].name for child in children), items))
+    return tuple(nodes[root] for root in tree.roots)

@@ -1,0 +1,1 @@
+"""How a posterior is found: one loop, schedules, starts, restarts, checkpoints, the shared solvers."""

@@ -1,0 +1,175 @@
+"""Minimise a certificate itself by projections on its linear part, and merge clusters by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, cast
+
+import numpy as np
+
+from gingham.arrays import Floats
+from gingham.cells import CellModel, TableLoss
+from gingham.cells.needs import TABLE, Need, refuse_unmet
+from gingham.certificates import complexity
+from gingham.certificates.bounds import effective_loss
+from gingham.certificates.divergence import log_binomial
+from gingham.certificates.gibbs_law import GibbsLaw
+from gingham.certificates.theorems import find
+from gingham.core.posterior import Posterior
+from gingham.core.problem import Problem
+from gingham.data import Alphabet, Sample
+from gingham.fitting.coarsen import information_rises, loss_rises, prune
+from gingham.fitting.loop import Report, Solution, cut_short
+from gingham.fitting.projection import Projection
+from gingham.fitting.schedule import Constant
+
+DELTA = 0.05
+
+
+@dataclass(frozen=True)
+class Certified:
+    """Descend on a certificate itself, for a table loss on one grid.
+
+    A bound is a function of the law of the loss and of the complexity. Linearised at the present posterior it is
+    P0's trade-off with β = 1 and a table of its own (`local_table`), which Algorithm 1 minimises, with nĪ for the
+    partition part of KL; then it is linearised anew. For log-wealth at its best ν the table is exact, −ln(1 − ℓ/ν)
+    (docs/theory/log_wealth). The best posterior on the way is kept.
+
+    Attributes
+    ----------
+    bound : str
+        Any bound for all posteriors: "log-wealth", "type-kl", "kl", "split-kl", "bernstein", "theorem-7", "theorem-1".
+    merge : bool
+        Whether to go on by merging clusters one pair at a time, down to a single cell, and to return
+        the size with the lowest certificate. The bound holds for all sizes at once (the number of
+        clusters is paid in the prior), so this choice costs nothing more.
+    """
+
+    needs: ClassVar[tuple[Need, ...]] = (TABLE,)
+
+    inner: Projection = field(default_factory=lambda: Projection(Constant()))
+    merge: bool = False
+    n_rounds: int = 20
+    bound: str = "log-wealth"
+
+    @property
+    def max_iter(self) -> int:
+        return self.inner.max_iter
+
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+        (sample,), (cell,) = problem.samples, problem.cells
+        refuse_unmet("objective='certificate'", self.needs, (cell,))
+        best = solution = self._descend(problem, start, report)
+        lowest = certificate(solution.posterior, sample, cell, self.bound)
+        if self.merge and not solution.interrupted:
+            for coarser in self._coarser(problem, solution):
+                if coarser.interrupted:
+                    best = cut_short(best)
+                    break
+                value = certificate(coarser.posterior, sample, cell, self.bound)
+                if value < lowest:
+                    lowest, best = value, replace(solution, posterior=coarser.posterior)
+            else:
+                best = self._descend(problem, prune(best.posterior), report)
+        return replace(best, posterior=prune(best.posterior), objective=problem.objective(best.posterior))
+
+    def _descend(self, problem: Problem, posterior: Posterior, report: Report | None) -> Solution:
+        (sample,), (cell,) = problem.samples, problem.cells
+        lowest, best = certificate(posterior, sample, cell, self.bound), posterior
+        for _ in range(self.n_rounds):
+            solution = self.inner.solve(*linearised(problem, posterior, self.bound), report)
+            posterior = replace(solution.posterior, cells=(cell,))
+            value = certificate(posterior, sample, cell, self.bound)
+            gained = lowest - value
+            if gained > 0:
+                lowest, best = value, posterior
+            if solution.interrupted or gained < 1e-6:
+                break
+        return replace(solution, posterior=best)
+
+    def _coarser(self, problem: Problem, solution: Solution) -> Iterator[Solution]:
+        """Ever coarser checkerboards: merge the cheapest pair, let items settle, repeat."""
+        (cell,) = problem.cells
+        settle = replace(self.inner, max_iter=5)
+        posterior = prune(solution.posterior)
+        while max(posterior.n_clusters) > 1:
+            local, posterior = linearised(problem, posterior, self.bound)
+            posterior = merge_cheapest(local, posterior)
+            settled = settle.solve(local, posterior)
+            posterior = replace(settled.posterior, cells=(cell,))
+            yield replace(settled, posterior=posterior)
+
+
+def linearised(problem: Problem, posterior: Posterior, bound: str) -> tuple[Problem, Posterior]:
+    """The trade-off that descends on a bound near a posterior, and the posterior in its terms."""
+    (sample,), (cell,) = problem.samples, problem.cells
+    table = TableLoss(cast(Alphabet, cell.alphabet), local_table(posterior, sample, cell, bound))
+    return replace(problem, cells=(table,), betas=(1.0,)), replace(posterior, cells=(table,))
+
+
+def local_table(posterior: Posterior, sample: Sample, cell: CellModel, bound: str, step: float = 1e-4) -> Floats:
+    """τ(ℓ) = (∂B/∂p(ℓ)) / (N ∂B/∂KL) of every entry of the loss table: N·E τ + KL falls as the bound B does."""
+    theorem = find(bound)
+    scaled = cast(Floats, cell.table) / cell.range
+    law, price, n = facts(posterior, sample, cell, theorem.price)
+    now = theorem.function(law, price, n, DELTA)
+    if theorem.name == "log-wealth":
+        return effective_loss(scaled, now.parameters["nu"])
+    values = np.unique(scaled)
+    weights = np.array([float(law.weights[law.values == v].sum()) for v in values])
+
+    def at(shares: Floats, complexity: float) -> float:
+        return theorem.function(GibbsLaw.of(values, shares, values), complexity, n, DELTA).value
+
+    base = at(weights, price)
+    more = max(1.0, 1e-3 * price)
+    per_nat = max((at(weights, price + more) - base) / more, 1e-300)
+    slopes = np.array([(at((1 - step) * weights + step * unit, price) - base) / step for unit in np.eye(len(values))])
+    table = slopes[np.searchsorted(values, scaled)] / (per_nat * n)
+    return table - table.min()  # a constant changes nothing
+
+
+def facts(posterior: Posterior, sample: Sample, cell: CellModel, kind: str) -> tuple[GibbsLaw, float, int]:
+    """The law of the scaled loss, KL(Q‖P) and N: all that a bound needs."""
+    law = posterior.loss_law(sample)
+    support = None if cell.table is None else np.unique(cell.table) / cell.range
+    names = [f"{i}" for i in range(posterior.structure.n_modes)]
+    price = complexity.of_posterior(
+        dict(zip(names, posterior.assign)), posterior.answers[0], cell.n_answers or 1, kind=kind
+    )
+    return GibbsLaw.of(law.values / cell.range, law.weights, support), price.total, int(sample.n_tuples)
+
+
+def certificate(posterior: Posterior, sample: Sample, cell: CellModel, bound: str = "log-wealth") -> float:
+    """A bound of a posterior in the loss's own unit."""
+    theorem = find(bound)
+    return theorem.function(*facts(posterior, sample, cell, theorem.price), DELTA).value * cell.range
+
+
+def merge_cheapest(problem: Problem, posterior: Posterior) -> Posterior:
+    """Merge the pair of clusters, of any mode, whose union raises the objective least."""
+    statistics = posterior.statistics(problem.samples[0])
+    labels = complexity.labels_by_type(posterior.answers[0], problem.cells[0].n_answers or 1)
+    per_cell = sum(labels.values()) / posterior.answers[0].size
+    best = (np.inf, 0, 0, 1)
+    for mode, q in enumerate(posterior.assign):
+        n, m = q.shape
+        if m < 2:
+            continue
+        rise = problem.betas[0] * loss_rises(problem.cells[0], np.moveaxis(statistics, mode, 0)) + information_rises(q)
+        saved = per_cell * posterior.answers[0].size / m + log_binomial(n + m - 1, m - 1)
+        rise -= saved - log_binomial(n + m - 2, m - 2)
+        np.fill_diagonal(rise, np.inf)
+        a, b = np.unravel_index(np.argmin(rise), rise.shape)
+        best = min(best, (float(rise[a, b]), mode, int(a), int(b)))
+    return merge_pair(problem, posterior, *best[1:])
+
+
+def merge_pair(problem: Problem, posterior: Posterior, mode: int, a: int, b: int) -> Posterior:
+    """Clusters a and b of one mode as one; answers refitted."""
+    assign = list(posterior.assign)
+    q = assign[mode].copy()
+    q[:, a] += q[:, b]
+    assign[mode] = np.delete(q, b, axis=1)
+    return replace(posterior, assign=tuple(assign)).refit(problem.samples[0])

@@ -1,0 +1,373 @@
+"""Where the search begins: random, item means, spectral, given labels, any posterior."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from gingham.arrays import Anything, Floats
+from gingham.core.posterior import Posterior, check_table
+from gingham.core.problem import Problem
+from gingham.data import Mode
+from gingham.errors import GinghamError
+from gingham.kernels.threads import one_library_thread
+
+STARTS = ("spectral", "singular", "means", "random")
+SHRINK = 5.0  # tuples by which item means are pulled to the overall mean
+FIRMNESS = 0.95  # probability of the k-means cluster in an informed start
+LOOSE_FIRMNESS = 0.9  # the same for mixed memberships
+RANK = 4  # singular vectors in the spectral start
+
+
+def make_start(
+    start: str | Posterior | Sequence[Anything],
+    problem: Problem,
+    n_clusters: Sequence[int],
+    rng: np.random.Generator,
+) -> Posterior:
+    """A posterior to begin with, by name, from given labels (one array per mode), or from another posterior."""
+    if isinstance(start, Posterior):
+        return from_posterior(problem, start)
+    if isinstance(start, str):
+        if start not in STARTS:
+            raise GinghamError(
+                f"start={start!r} is unknown; choose one of {', '.join(STARTS)}, labels (one array per mode), "
+                "or a posterior."
+            )
+        if start == "random":
+            return random(problem, n_clusters, rng)
+        with one_library_thread():
+            if start == "singular":
+                return singular(problem, n_clusters, rng)
+            return informed(problem, n_clusters, rng, rank=RANK if start == "spectral" else 0)
+    return from_labels(problem, start, n_clusters)
+
+
+def random(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
+    """Memberships uniform on the simplex and answers from a handful of random tuples a cell.
+
+    The best answers of a uniform random Q would be the same in every cell, and the solver would
+    stay at that trivial point; so answers start random.
+    """
+    assign = tuple(rng.dirichlet(np.ones(m), mode.n_items) for mode, m in zip(problem.structure.modes, n_clusters))
+    answers = []
+    for relation, (cell, factor) in enumerate(zip(problem.cells, problem.structure.factors)):
+        shape = tuple(n_clusters[mode] for mode in factor)
+        sums = problem.sums(relation)
+        # All tuples in a row, by item and label, each as wide as its weight: the order in which they came is no matter.
+        ends = np.cumsum(item_sums(problem, relation, 0).counts)
+        at = rng.random(prod(shape) * 3) * ends[-1]
+        items = np.minimum(np.searchsorted(ends, at, side="right"), np.searchsorted(ends, ends[-1]))
+        begins = np.concatenate([[0.0], ends])[items]
+        answers.append(cell.answer(sums.drawn(items, at - begins).reshape(*shape, 3, -1).sum(axis=-2)))
+    return Posterior(problem.structure, problem.cells, assign, tuple(answers))
+
+
+def informed(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator, rank: int = 0) -> Posterior:
+    """k-means on shrunken item means and, with a rank, on singular vectors of what the means leave over.
+
+    Where the means of no mode tell items apart they are not used alone: cells would all answer nearly the same, which
+    is where a fit ends at once, in one cluster.
+    """
+    if rank == 0 and len(n_clusters) > 1 and not means_tell(problem):
+        rank = RANK
+    embeddings = item_embeddings(problem, rank, rng)
+    labels = []
+    for mode, (points, weights) in enumerate(embeddings):
+        labels.append(k_means(points, weights, n_clusters[mode], rng))
+    return from_labels(problem, labels, n_clusters, FIRMNESS)
+
+
+def means_tell(problem: Problem) -> bool:
+    """Whether the means of some mode's items differ by more than chance would make them."""
+    for relation, factor in enumerate(problem.structure.factors):
+        for position in range(len(factor)):
+            of = item_sums(problem, relation, position)
+            if (of.shrunken.var(axis=0) > of.noise * (1.0 + 3.0 * np.sqrt(2.0 / len(of.counts)))).any():
+                return True
+    return False
+
+
+def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
+    """k-means on singular vectors of the centred labels, each divided by the root of both items' counts.
+
+    Means are not taken out first, so the leading vectors carry them and coordinates keep their
+    natural scale: the start for mixed memberships, where a wrong firm start is slow to mend.
+    Two modes only.
+    """
+    if problem.structure.factors != ((0, 1),):
+        raise GinghamError("start='singular' needs one table of two modes; use start='spectral'.")
+    found = [item_sums(problem, 0, position) for position in range(2)]
+    roots = [np.sqrt(of.counts + SHRINK) for of in found]
+    labels = []
+    for position in range(2):
+        matrix = Contrasts(problem, 0, position, found, scales=[1.0 / root for root in roots])
+        left, values = matrix.leading(RANK, rng, spare=10, rounds=7)
+        points = left * values / roots[position][:, None]
+        labels.append(k_means(points, found[position].counts + 1.0, n_clusters[position], rng, n_init=3))
+    return from_labels(problem, labels, n_clusters, LOOSE_FIRMNESS)
+
+
+def from_labels(
+    problem: Problem, labels: Sequence[Any], n_clusters: Sequence[int] | None = None, firmness: float = 1.0
+) -> Posterior:
+    """Given clusters, one array of integers per mode; ``firmness`` < 1 leaves every door ajar."""
+    assign = []
+    if len(labels) != problem.structure.n_modes:
+        raise GinghamError(f"{len(labels)} label arrays were given for {problem.structure.n_modes} modes.")
+    for at, (mode, given) in enumerate(zip(problem.structure.modes, labels)):
+        given = np.asarray(given)
+        if given.shape != (mode.n_items,) or given.dtype.kind not in "iu" or (len(given) and given.min() < 0):
+            raise GinghamError(
+                f"Labels of mode {mode.name!r} must be {mode.n_items} integers from 0, one per item; "
+                f"got shape {given.shape}, dtype {given.dtype}."
+            )
+        m = int(given.max()) + 1 if n_clusters is None else max(n_clusters[at], int(given.max()) + 1)
+        assign.append(firmness * np.eye(m)[given] + (1.0 - firmness) / m)
+    return with_best_answers(problem, assign)
+
+
+def from_votes(problem: Problem, clusters: Anything, n_clusters: Sequence[int]) -> Posterior:
+    """Clusters known for some tuples, (N, d) integers with −1 where unknown: each tuple votes for its items."""
+    sample = problem.samples[0]
+    clusters = np.asarray(clusters)
+    if clusters.shape != (sample.n_rows, sample.n_modes) or clusters.dtype.kind not in "iu":
+        raise GinghamError(
+            f"clusters= must be whole numbers of shape {(sample.n_rows, sample.n_modes)}, −1 where unknown; "
+            f"got shape {clusters.shape}, dtype {clusters.dtype}."
+        )
+    assign = []
+    for axis, m in enumerate(n_clusters):
+        if clusters[:, axis].max(initial=-1) >= m:
+            raise GinghamError(f"clusters= names cluster {clusters[:, axis].max()} of mode {axis}, which has only {m}.")
+        known = clusters[:, axis] >= 0
+        votes = np.full((sample.shape[axis], m), 1.0 - FIRMNESS)  # so that items without votes are even
+        np.add.at(votes, (sample.codes[axis][known], clusters[known, axis]), 1.0)
+        assign.append(votes / votes.sum(1, keepdims=True))
+    return with_best_answers(problem, assign)
+
+
+def from_posterior(problem: Problem, posterior: Posterior) -> Posterior:
+    """Another posterior's memberships, matched by item id; items it does not know get its masses."""
+    if posterior.structure.n_modes != problem.structure.n_modes:
+        raise GinghamError(
+            f"The starting posterior has {posterior.structure.n_modes} modes, the data {problem.structure.n_modes}."
+        )
+    return with_best_answers(problem, from_items(posterior, problem.structure.modes).assign)
+
+
+def from_items(posterior: Posterior, modes: Sequence[Mode]) -> Posterior:
+    """The same posterior on other items, matched by id; items it does not know get its masses."""
+    known = zip(modes, posterior.structure.modes, posterior.assign, posterior.mass)
+    assign = tuple(np.vstack([q, mass])[old.encode(mode.items)] for mode, old, q, mass in known)
+    return replace(posterior, structure=replace(posterior.structure, modes=tuple(modes)), assign=assign)
+
+
+def with_best_answers(problem: Problem, assign: Sequence[Floats]) -> Posterior:
+    """The posterior with these memberships whose cells answer best on the problem's samples."""
+    placeholder = tuple(np.zeros(0) for _ in problem.cells)
+    posterior = Posterior(problem.structure, problem.cells, tuple(assign), placeholder)
+    answers = []
+    for relation, cell in enumerate(problem.cells):
+        check_table([q.shape[1] for q in posterior.factor(relation)], cell.features.size)
+        answers.append(cell.answer(problem.sums(relation).table(posterior.factor(relation))))
+    return replace(posterior, answers=tuple(answers))
+
+
+@dataclass(frozen=True)
+class ItemSums:
+    """What the items of one position were seen with."""
+
+    counts: Floats  # (n,) weight of the tuples of each item
+    responses: Floats  # (n, r) sums of what is averaged, centred
+    centre: Floats  # (r,) the mean that was taken out
+    spread: Floats  # (r,) Σ response² over all tuples
+
+    @property
+    def noise(self) -> Floats:
+        """Variance of shrunken means that chance alone would give, (r,)."""
+        variance = self.spread / max(self.counts.sum(), 1e-300)
+        return variance * float(np.mean(self.counts / (self.counts + SHRINK) ** 2))
+
+    @property
+    def shrunken(self) -> Floats:
+        """Σ response/(count + SHRINK), shape (n, r)."""
+        return self.responses / (self.counts + SHRINK)[:, None]
+
+
+def label_parts(problem: Problem, relation: int) -> tuple[Floats, Floats]:
+    """As combinations of t(y): what is averaged per item, (K, r), and the count of a tuple, (K,).
+
+    Averaged are labels, or their one-hot codes where they are names.
+    """
+    cell, sums = problem.cells[relation], problem.sums(relation)
+    size = cell.features.size
+    if cell.features.one_hot:
+        values = sums.numbers[:, None] if cell.ordered and sums.numbers is not None else np.eye(size)
+        return values, np.ones(size)
+    return np.eye(size)[:, 1:2] if size > 1 else np.zeros((1, 1)), np.eye(size)[0]
+
+
+def item_sums(problem: Problem, relation: int, position: int) -> ItemSums:
+    sums = problem.sums(relation)
+    size = problem.cells[relation].features.size
+    factor = problem.structure.factors[relation]
+    ones = [np.ones((problem.structure.modes[mode].n_items, 1)) for j, mode in enumerate(factor) if j != position]
+    table = sums.project(position, ones, np.eye(size))  # (n, K)
+    values, count = label_parts(problem, relation)
+    counts = table @ count
+    total = table.sum(axis=0)
+    n = max(float(total @ count), 1e-300)
+    centre = total @ values / n
+    # Where labels are on an alphabet their squares follow from the histogram.
+    if problem.cells[relation].features.one_hot:
+        spread, rounding = total @ (values - centre) ** 2, 1e-24 * (total @ values**2)
+    else:
+        squares = np.array([sums.squares()])
+        spread, rounding = squares - n * centre**2, 1e-14 * squares
+    # Labels that are all the same leave rounding over, which says nothing and differs with the order of sums.
+    responses = np.where(spread > rounding, table @ values - counts[:, None] * centre, 0.0)
+    return ItemSums(counts, responses, centre, np.where(spread > rounding, spread, 0.0))
+
+
+def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> list[tuple[Floats, Floats]]:
+    """For each mode, points (n_items, dim) in which similar items are near, and weights (n_items,)."""
+    found: list[tuple[list[Floats], Floats]] = [([], np.zeros(mode.n_items)) for mode in problem.structure.modes]
+    for relation, factor in enumerate(problem.structure.factors):
+        sums = [item_sums(problem, relation, position) for position in range(len(factor))]
+        for position, mode in enumerate(factor):
+            columns, weights = found[mode]
+            weights += sums[position].counts
+            columns.append(1.5 * _means(sums[position]))
+            if rank and len(factor) > 1:
+                columns.append(_spectral(problem, relation, position, sums, rank, rng))
+    # A mode that stands in no relation has nothing to go by.
+    return [(np.hstack(columns) if columns else weights[:, None], weights + 1.0) for columns, weights in found]
+
+
+def _means(of: ItemSums) -> Floats:
+    """Shrunken means of the items, (n_items, r), of spread 1 where they differ by more than chance."""
+    return _scaled(of.shrunken, of.noise, of.spread / max(of.counts.sum(), 1e-300))
+
+
+def _spectral(
+    problem: Problem, relation: int, position: int, sums: Sequence[ItemSums], rank: int, rng: np.random.Generator
+) -> Floats:
+    """Left singular vectors (n_items, ≤ rank) of the residuals, items against the items of the other modes."""
+    matrix = Contrasts(problem, relation, position, sums, offsets=[of.shrunken for of in sums])
+    left, values = matrix.leading(rank, rng)
+    # A matrix of pure noise with these entries has singular values up to σ√p(√n + √n').
+    edge = np.sqrt(matrix.square() / np.prod(matrix.shape)) * np.sum(np.sqrt(matrix.shape))
+    points = left * values / np.sqrt(sums[position].counts + SHRINK)[:, None]
+    # Of what is zero there are no vectors, only rounding.
+    points = np.where(values > 1e-10 * np.sqrt(sum(sums[0].spread)), points, 0.0)
+    return _scaled(points, points.var(axis=0) * (edge / np.maximum(values, 1e-9 * edge + 1e-300)) ** 2)
+
+
+class Contrasts:
+    """A matrix that is never held: what tuples say of the items of one position against those of the others.
+
+    Entry (x, x_j) of the block of another position j and of a response is Σ_e w_e s_x s_j (response_e − a_x − a_j) over
+    the tuples of both items, with centred responses and, for each position, ``offsets`` a (n, r) and ``scales`` s (n,).
+    Its products are sums over tuples.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        relation: int,
+        position: int,
+        of: Sequence[ItemSums],
+        offsets: Sequence[Floats] | None = None,
+        scales: Sequence[Floats] | None = None,
+    ) -> None:
+        self.sums, self.position, self.of = problem.sums(relation), position, of
+        self.others = [j for j in range(len(of)) if j != position]
+        values, self.count = label_parts(problem, relation)
+        self.values = values - self.count[:, None] * of[0].centre
+        n_responses = values.shape[1]
+        self.offsets = offsets or [np.zeros((len(items.counts), n_responses)) for items in of]
+        self.scales = scales or [np.ones(len(items.counts)) for items in of]
+        self.blocks = [(j, r) for j in self.others for r in range(n_responses)]
+        self.shape = (len(of[position].counts), sum(len(of[j].counts) for j, _ in self.blocks))
+
+    def leading(self, rank: int, rng: np.random.Generator, spare: int = 0, rounds: int = 4) -> tuple[Floats, Floats]:
+        """Left singular vectors, (n, ≤ rank), and singular values, by subspace iteration from random vectors.
+
+        A start needs no exact vectors, but the same ones wherever the tuples are; signs do not matter to k-means.
+        """
+        basis = rng.standard_normal((self.shape[1], min(rank + spare, *self.shape)))
+        for _ in range(rounds):
+            basis, _ = np.linalg.qr(self.transposed_times(self.times(basis)))
+        left, values, _ = np.linalg.svd(self.times(basis), full_matrices=False)
+        return left[:, :rank], values[:rank]
+
+    def times(self, vectors: Floats) -> Floats:
+        """The matrix times vectors (columns, m)."""
+        cuts = np.cumsum([len(self.of[j].counts) for j, _ in self.blocks])[:-1]
+        products = [self._block(self.position, j, r, v) for (j, r), v in zip(self.blocks, np.split(vectors, cuts))]
+        return np.sum(products, axis=0)
+
+    def transposed_times(self, vectors: Floats) -> Floats:
+        """The transposed matrix times vectors (n_items, m)."""
+        return np.vstack([self._block(j, self.position, r, vectors) for j, r in self.blocks])
+
+    def square(self) -> float:
+        """Σ_e w_e (response_e − a_x − a_j)² over all blocks: the sum of squared entries where no pair is met twice."""
+        total = 0.0
+        x, a = self.of[self.position], self.offsets[self.position]
+        for j, r in self.blocks:
+            y, b = self.of[j], self.offsets[j]
+            both = self._project(self.position, j, b[:, r : r + 1], self.count[None, :])[:, 0]
+            total += x.spread[r] - 2.0 * (a[:, r] @ x.responses[:, r] + b[:, r] @ y.responses[:, r])
+            total += a[:, r] ** 2 @ x.counts + b[:, r] ** 2 @ y.counts + 2.0 * a[:, r] @ both
+        return max(total, 0.0)
+
+    def _block(self, to: int, other: int, r: int, vectors: Floats) -> Floats:
+        """The block of two positions and a response, items of ``to`` in its rows, times vectors."""
+        m = vectors.shape[1]
+        vectors = vectors * self.scales[other][:, None]
+        both = np.hstack([vectors, vectors * self.offsets[other][:, r : r + 1]])
+        each, none = np.eye(m), np.zeros((m, m))
+        said = np.hstack([np.hstack([v * each, -n * each]) for v, n in zip(self.values[:, r], self.count)])
+        met = np.hstack([np.hstack([n * each, none]) for n in self.count])
+        found = self._project(to, other, both, np.vstack([said, met]))
+        return (found[:, :m] - self.offsets[to][:, r : r + 1] * found[:, m:]) * self.scales[to][:, None]
+
+    def _project(self, to: int, other: int, vectors: Floats, coef: Floats) -> Floats:
+        """Sums of another position's vectors over the tuples of each item; further positions do not matter."""
+        ones = (np.ones((len(items.counts), 1)) for items in self.of)
+        return self.sums.project(to, [vectors if j == other else o for j, o in enumerate(ones) if j != to], coef)
+
+
+def _scaled(points: Floats, noise: Any, unit: Any = 0.0) -> Floats:
+    """Columns of spread √(share of their variance that noise does not explain), never quite zero.
+
+    A column whose variance is rounding of numbers of size √``unit`` says nothing, and is zero.
+    """
+    variance = points.var(axis=0)
+    points, variance = np.where(variance > 1e-20 * unit, points, 0.0), np.where(variance > 1e-20 * unit, variance, 0.0)
+    share = 1.0 - noise / np.maximum(variance, 1e-300)
+    return points * np.sqrt(np.clip(share, 0.02, 1.0) / np.where(variance > 0, variance, 1.0))
+
+
+def k_means(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator, n_init: int = 1) -> Anything:
+    """Labels (n_items,) of a weighted k-means with k-means++ seeds."""
+    if n_clusters <= 1:
+        return np.zeros(len(points), dtype=np.int64)
+    distinct = len(np.unique(points, axis=0))
+    seed = int(rng.integers(2**31 - 1))
+    with warnings.catch_warnings():
+        # Points that are nearly equal leave clusters empty; a start may do that.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = KMeans(min(n_clusters, distinct), n_init=n_init, max_iter=20, random_state=seed).fit(
+            points, sample_weight=weights
+        )
+    return fitted.labels_.astype(np.int64)

@@ -1,0 +1,248 @@
+"""A co-clustering that lives on a GPU: cells, memberships and whole sweeps in torch, on `accelerated.project_block`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Protocol
+
+import torch
+
+from gingham.arrays import Anything
+from gingham.kernels.project_torch import Layout, buffer_for, device_name, gather, layout, project_block, tall_product
+
+
+class Cell(Protocol):
+    """What the device needs of a cell model, whose own arrays lie there already (`CellModel.placed`)."""
+
+    def answer(self, statistics: Any) -> Any: ...
+
+    def coef(self, answer: Any) -> Any: ...
+
+
+class Grid:
+    """A co-clustering of one grid that lives on the device: `sweep` never waits for the host.
+
+    Parameters
+    ----------
+    layouts : one Layout per mode
+    assigns : one (n_items, m) tensor per mode, float32 or float64
+    answers : tensor of shape (m_1, …, m_d[, |Y|])
+    half : bool
+        Gather from bfloat16 copies of the assignments; sums stay float32.
+    """
+
+    def __init__(self, layouts: Sequence[Layout], cell: Cell, assigns: Sequence[Any], answers: Any, half: bool) -> None:
+        self.layouts, self.cell, self.half = tuple(layouts), cell, half
+        self.assigns = [q.contiguous() for q in assigns]
+        self.answers = answers
+        self.copies = [self._copy(q) for q in self.assigns]
+        self.mass = [q.mean(0, dtype=torch.float64) for q in self.assigns]
+        self.entropy = [torch.special.xlogy(q, q).sum(dtype=torch.float64) for q in self.assigns]
+        self.buffers = []
+        device = self.assigns[0].device
+        for axis, tuples in enumerate(self.layouts):
+            width = prod(int(q.shape[1]) for j, q in enumerate(self.assigns) if j != axis)
+            fits = tuples.one_hot and self.assigns[0].dtype == torch.float32
+            self.buffers.append(buffer_for(tuples, width, device) if fits else None)
+
+    def _copy(self, q: Any) -> Any:
+        return q.to(torch.bfloat16) if self.half else q
+
+    def sweep(self, beta: float) -> Any:
+        """One pass over all modes. Returns N·L̂ and n Ī of every mode as one device tensor."""
+        for axis in range(len(self.assigns)):
+            loss = self.step(axis, beta)
+        terms = [loss]
+        for q, mass, entropy in zip(self.assigns, self.mass, self.entropy):
+            terms.append(entropy - q.shape[0] * torch.special.xlogy(mass, mass).sum())
+        return torch.stack([term.double() for term in terms])
+
+    def step(self, axis: int, beta: float) -> Any:
+        """q(c|x) ∝ qbar(c) exp(−β G) for one mode, then its mass and the answers (P0 eqs. 40-42)."""
+        q = self.assigns[axis]
+        others = [self.copies[j] for j in range(len(self.assigns)) if j != axis]
+        coef = torch.movedim(self.cell.coef(self.answers), (axis, -1), (0, 1))
+        m = coef.shape[0]
+        weights = coef.reshape(m, -1).to(q.dtype).T.contiguous()
+        log_mass = torch.log(self.mass[axis]).clamp(min=-1e30).to(q.dtype)
+        table = torch.zeros(m, weights.shape[0], dtype=q.dtype, device=q.device)
+        mass = torch.zeros(m, dtype=torch.float64, device=q.device)
+        entropy = torch.zeros((), dtype=torch.float64, device=q.device)
+        for block in self.layouts[axis].blocks:
+            sums = project_block(self.layouts[axis], block, others, self.buffers[axis]).reshape(
+                block.last - block.first, -1
+            )
+            part = q[block.first : block.last]
+            copy = self.copies[axis][block.first : block.last] if self.half else None
+            block_mass, block_entropy = gibbs(log_mass, sums @ weights, beta, part, copy)
+            mass += block_mass
+            entropy += block_entropy
+            table += part.T @ sums
+        self.mass[axis], self.entropy[axis] = mass / q.shape[0], entropy
+        shape = [int(p.shape[1]) for j, p in enumerate(self.assigns) if j != axis]
+        cells = torch.movedim(table.reshape(m, -1, *shape), (0, 1), (axis, -1)).double()
+        self.answers = self.cell.answer(cells)
+        return (self.cell.coef(self.answers).double() * cells).sum()
+
+
+class Members:
+    """Several co-clusterings of one two-mode grid side by side: one pass over the tuples serves all of them.
+
+    Parameters
+    ----------
+    layouts : one Layout per mode, made for B·m clusters
+    assigns : two tensors of shape (B, n_items, m)
+    answers : tensor of shape (B, m_1, m_2[, |Y|])
+    """
+
+    def __init__(self, layouts: Sequence[Layout], cell: Cell, assigns: Sequence[Any], answers: Any) -> None:
+        self.layouts, self.cell, self.answers = tuple(layouts), cell, answers
+        self.assigns = [q.contiguous() for q in assigns]
+        self.mass = [q.mean(1, dtype=torch.float64) for q in self.assigns]
+        self.entropy = [torch.special.xlogy(q, q).sum((1, 2), dtype=torch.float64) for q in self.assigns]
+
+    def sweep(self, beta: float) -> Any:
+        """One pass over both modes. Returns N·L̂ and n Ī of every mode for each member, (B, 3), on the device."""
+        for axis in range(2):
+            loss = self.step(axis, beta)
+        terms = [loss]
+        for q, mass, entropy in zip(self.assigns, self.mass, self.entropy):
+            terms.append(entropy - q.shape[1] * torch.special.xlogy(mass, mass).sum(1))
+        return torch.stack([term.double() for term in terms], dim=1)
+
+    def step(self, axis: int, beta: float) -> Any:
+        """The step of `Grid`, for every member."""
+        q, other = self.assigns[axis], self.assigns[1 - axis]
+        n_members, _, m = q.shape
+        rest = other.shape[2]
+        coef = torch.movedim(self.cell.coef(self.answers), (1 + axis, -1), (1, 2))
+        weights = coef.reshape(n_members, m, -1).to(q.dtype).transpose(1, 2).contiguous()
+        n_features = weights.shape[1] // rest
+        log_mass = torch.log(self.mass[axis]).clamp(min=-1e30).to(q.dtype)
+        table = torch.zeros(n_members, m, weights.shape[1], dtype=q.dtype, device=q.device)
+        mass = torch.zeros(n_members, m, dtype=torch.float64, device=q.device)
+        entropy = torch.zeros(n_members, dtype=torch.float64, device=q.device)
+        side_by_side = other.transpose(0, 1).reshape(other.shape[1], n_members * rest)
+        for block in self.layouts[axis].blocks:
+            sums = project_block(self.layouts[axis], block, [side_by_side])
+            sums = (
+                sums.view(-1, n_features, n_members, rest).permute(2, 0, 1, 3).reshape(n_members, -1, weights.shape[1])
+            )
+            cost = torch.bmm(sums, weights)
+            for b in range(n_members):
+                part = q[b, block.first : block.last]
+                block_mass, block_entropy = gibbs(log_mass[b], cost[b], beta, part, None)
+                mass[b] += block_mass
+                entropy[b] += block_entropy
+            table += tall_product(q[:, block.first : block.last], sums)
+        self.mass[axis], self.entropy[axis] = mass / q.shape[1], entropy
+        cells = torch.movedim(table.reshape(n_members, m, n_features, rest), (1, 2), (1 + axis, -1)).double()
+        self.answers = torch.vmap(self.cell.answer)(cells)  # empty cells look at their own member alone
+        return (self.cell.coef(self.answers).double() * cells).sum((1, 2, 3))
+
+
+def gibbs(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any | None) -> tuple[Any, Any]:
+    """Fill ``out`` (and its bfloat16 copy) with the new memberships; returns column sums and Σ q ln q."""
+    if gather is not None and cost.is_cuda and cost.dtype == torch.float32:
+        return gather.gibbs_rows(log_mass, cost, beta, out, copy)
+    logits = log_mass - beta * cost
+    out.copy_(torch.softmax(logits, 1))
+    if copy is not None:
+        copy.copy_(out)
+    return out.sum(0, dtype=torch.float64), torch.special.xlogy(out, out).sum(dtype=torch.float64)
+
+
+def make_grid(
+    codes: Sequence[Anything],
+    labels: Anything | None,
+    features: Anything | None,
+    weights: Anything | None,
+    shape: Sequence[int],
+    cell: Cell,
+    assigns: Sequence[Anything],
+    answers: Anything,
+    *,
+    device: str | None = None,
+    dtype: str = "float32",
+    half: bool = False,
+    block_bytes: int = 2**34,
+) -> Grid:
+    """Move a sample and a start to the device and sort it for every mode. Arrays may be numpy or torch."""
+    tables, answers = _placed(assigns, answers, device, dtype)
+    widths = [int(q.shape[1]) for q in tables]
+    tuples = (codes, labels, features, weights, shape)
+    layouts = _layouts(*tuples, cell, answers, widths, tables[0], block_bytes, 2 if half else 4)
+    return Grid(layouts, cell, tables, answers, half)
+
+
+def make_members(
+    codes: Sequence[Anything],
+    labels: Anything | None,
+    features: Anything | None,
+    weights: Anything | None,
+    shape: Sequence[int],
+    cell: Cell,
+    assigns: Sequence[Anything],
+    answers: Anything,
+    *,
+    device: str | None = None,
+    dtype: str = "float32",
+    block_bytes: int = 2**34,
+) -> Members:
+    """The same for several starts: memberships (B, n, m) of two modes, answers (B, m_1, m_2[, |Y|])."""
+    tables, answers = _placed(assigns, answers, device, dtype)
+    widths = [int(q.shape[0] * q.shape[2]) for q in tables]
+    tuples = (codes, labels, features, weights, shape)
+    return Members(_layouts(*tuples, cell, answers, widths, tables[0], block_bytes, 4), cell, tables, answers)
+
+
+def _placed(assigns: Sequence[Anything], answers: Anything, device: str | None, dtype: str) -> tuple[list[Any], Any]:
+    """A start on the device, memberships in the wanted precision."""
+    place = torch.device(device or device_name())
+    kind = getattr(torch, dtype)
+    # Copies, since sweeps write into them: on the CPU they would be the caller's own arrays.
+    tables = [torch.as_tensor(q).to(place, kind, copy=True) for q in assigns]
+    return tables, torch.as_tensor(answers).to(place)
+
+
+def _layouts(
+    codes: Sequence[Anything],
+    labels: Anything | None,
+    features: Anything | None,
+    weights: Anything | None,
+    shape: Sequence[int],
+    cell: Cell,
+    answers: Any,
+    widths: Sequence[int],
+    like: Any,
+    block_bytes: int,
+    itemsize: int,
+) -> list[Layout]:
+    """The tuples sorted for every mode, where ``like`` is and in its precision."""
+    place, kind = like.device, like.dtype
+    n_features = int(cell.coef(answers).shape[-1])
+
+    def put(array: Any, kind: Any = None) -> Any:
+        return None if array is None else torch.as_tensor(array).to(place, kind)
+
+    columns = [put(code) for code in codes]
+    layouts = []
+    for axis in range(len(columns)):
+        others = [j for j in range(len(columns)) if j != axis]
+        layouts.append(
+            layout(
+                columns[axis],
+                [columns[j] for j in others],
+                put(labels),
+                put(features, kind),
+                put(weights, kind),
+                shape[axis],
+                n_features,
+                [widths[j] for j in others],
+                [shape[j] for j in others],
+                block_bytes,
+                itemsize,
+            )
+        )
+    return layouts

@@ -1,0 +1,170 @@
+"""The layout kernels work on, and the door that picks a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from math import prod
+from threading import local
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gingham.arrays import Floats, Ints
+from gingham.errors import GinghamError
+
+BLOCK_BYTES = 2**27  # largest temporary of one pass
+WORTHWHILE = 2 * 10**8  # multiply-adds a pass from which moving the work to a GPU pays
+BACKENDS = ("auto", "compiled", "reference", "torch")
+_MODULES = {"auto": "compiled"}
+
+
+class Rows(NamedTuple):
+    """Weighted tuples grouped by the items of one mode (compressed rows).
+
+    Row x holds tuples ``indptr[x]:indptr[x + 1]``. Features are either one-hot (``labels`` is the
+    index, sorted within a row) or dense (``features``).
+    """
+
+    indptr: Ints  # (n + 1,) int64
+    others: Ints  # (d - 1, N) int32: codes of the other modes, in order
+    labels: Ints | None  # (N,) int32
+    features: Floats | None  # (N, K) float64
+    weights: Floats | None  # (N,) float64; None means one each
+    n_features: int  # K
+    runs: Ints | None = None  # (n · K + 1,) int64: where each (item, label) begins; None: found on the way
+
+    @property
+    def n_items(self) -> int:
+        return len(self.indptr) - 1
+
+
+def project(
+    rows: Rows,
+    assigns: Sequence[Floats],
+    start: int = 0,
+    stop: int | None = None,
+    backend: str = "auto",
+    tiles: Any = None,
+) -> Floats:
+    """A[x, k, r] = Σ_{tuples e of item x} w_e t_k(y_e) Π_j q_j(r_j | x_j), the product over other modes.
+
+    Parameters
+    ----------
+    rows : Rows
+    assigns : d − 1 arrays of shape (n_j, m_j), all of one dtype, float32 or float64
+        Soft assignments of the other modes, in the order of ``rows.others``.
+    start, stop : int
+        Which items; all by default.
+    tiles : Tiles, optional
+        Of these rows, for the compiled backend.
+
+    Returns
+    -------
+    ndarray of shape (stop − start, K, Π m_j)
+        The other modes' clusters are flattened in C order; dtype that of the assignments.
+
+    Notes
+    -----
+    Equivalent to ``np.add.at(zeros, item, w[:, None, None] * t[:, :, None] * product[:, None, :])`` with
+    ``product[e] = q_1[others[0, e]] ⊗ q_2[others[1, e]] ⊗ …``. A backend fills the whole of ``out``.
+    """
+    return projector(rows, assigns, backend, tiles=tiles)(start, rows.n_items if stop is None else stop)
+
+
+def projector(
+    rows: Rows,
+    assigns: Sequence[Floats],
+    backend: str = "auto",
+    dtype: Any = None,
+    tiles: Any = None,
+    reuse: bool = False,
+) -> Callable[[int, int], Floats]:
+    """`project` as a function of (start, stop), where one set of assignments serves many ranges of items.
+
+    Parameters
+    ----------
+    dtype : float32 or float64
+        Of sums and gathered assignments; that of the assignments by default.
+    tiles : Tiles, optional
+        Of these rows, for the compiled backend: ranges are then made of its blocks.
+    reuse : bool
+        Write into the same memory every time: a result lasts until the next call on the same thread. Fresh memory
+        for every range costs as much as filling it where the allocator gives memory back at once.
+    """
+    assigns = tuple(assigns)
+    width = prod(q.shape[1] for q in assigns)
+    kind = np.dtype(dtype or (assigns[0].dtype if assigns else np.float64))
+    module = _backend(backend)
+    fill: Callable[[int, int, Floats], None]
+    if hasattr(module, "prepared"):
+        fill = module.prepared(rows, assigns, kind, tiles)
+    else:
+        fill = partial(module.project, rows, tuple(q.astype(kind, copy=False) for q in assigns))
+
+    kept = local()
+
+    def run(start: int, stop: int) -> Floats:
+        out: Floats | None = getattr(kept, "room", None)
+        if out is None or len(out) < stop - start:
+            out = np.empty((stop - start, rows.n_features, width), dtype=kind)
+        if reuse:
+            kept.room = out
+        out = out[: stop - start]
+        fill(start, stop, out)
+        return out
+
+    return run
+
+
+def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: str = "auto") -> Floats:
+    """A · coefᵀ, shape (n, m), for coef (m, K · Π m_j): A is made and used up in blocks where it is made.
+
+    Unlike `project`, "auto" may choose a GPU: little has to come back from it.
+    """
+    if on_device(backend, int(rows.indptr[-1]) * prod(q.shape[1] for q in assigns)):
+        cost: Floats = import_module("gingham.kernels.project_torch").project_cost(rows, tuple(assigns), coef)
+        return cost
+    out: Floats = np.empty((rows.n_items, len(coef)))
+    part = projector(rows, assigns, backend)
+    for start, stop in row_blocks(rows.n_items, coef.shape[1]):
+        out[start:stop] = part(start, stop).reshape(stop - start, -1) @ coef.T
+    return out
+
+
+def project_table(rows: Rows, assigns: Sequence[Floats], own: Floats, backend: str = "auto") -> Floats:
+    """ownᵀ · A, shape (m, K · Π m_j), for own (n, m), in the same way."""
+    width = rows.n_features * prod(q.shape[1] for q in assigns)
+    if on_device(backend, int(rows.indptr[-1]) * width // rows.n_features):
+        table: Floats = import_module("gingham.kernels.project_torch").project_table(rows, tuple(assigns), own)
+        return table
+    out: Floats = np.zeros((own.shape[1], width))
+    part = projector(rows, assigns, backend)
+    for start, stop in row_blocks(rows.n_items, width):
+        out += own[start:stop].T @ part(start, stop).reshape(stop - start, -1)
+    return out
+
+
+def row_blocks(n: int, width: int, budget: int = BLOCK_BYTES) -> list[tuple[int, int]]:
+    """Ranges of rows such that a float64 block of that width stays within the budget."""
+    step = max(1, budget // (8 * max(1, width)))
+    return [(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def on_device(backend: str, work: float) -> bool:
+    """Whether work (multiply-adds) goes through torch: when asked for, or when there is a GPU and enough for it."""
+    if backend == "torch":
+        if find_spec("torch") is None:
+            raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
+        return True
+    if backend != "auto" or work < WORTHWHILE or find_spec("torch") is None:
+        return False
+    return bool(import_module("torch").cuda.is_available())
+
+
+def _backend(name: str) -> Any:
+    if name not in BACKENDS:
+        raise GinghamError(f"backend={name!r} is unknown; choose one of {', '.join(BACKENDS)}.")
+    return import_module("gingham.kernels.project_" + _MODULES.get(name, name))

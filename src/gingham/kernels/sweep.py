@@ -1,0 +1,293 @@
+"""The board of hard moves: every item in one cluster, statistics that follow each move, and `sweep`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.errors import GinghamError
+
+TABLE = 2**20  # x ln x is looked up for counts below this
+GROUPS, SMALL = 16, 2**22  # groups of items that look together in a sweep, and effort that is not worth it
+RESTLESS = 0.25  # share of a group; looking costs half a visit on two cores, so it pays up to twice this share
+TIE = 1e-9  # a move must gain more than this: rounding must not move items to and fro
+
+
+def _xlogx(x: Any) -> Any:
+    """x ln x, 0 at 0; without scipy, so that this package imports with numpy alone."""
+    x = np.asarray(x, dtype=np.float64)
+    return x * np.log(x, out=np.zeros_like(x), where=x > 0)
+
+
+class Board(NamedTuple):
+    """A hard partition of all items with what is needed to score a move. `sweep` changes it in place.
+
+    Items of all modes are numbered through: item x of mode i is ``first_item[i] + x``. A tuple stands
+    once under each moving mode, sorted by that mode's items. Tables are flat: the cell of a tuple under
+    its item is Σ_j at[item_j] over the other modes (their label times their stride) plus
+    label · stride of its own mode.
+
+    ``entropy`` kinds ("mass", "log") cost Σ_coarse φ − Σ_fine φ with φ(x) = x ln x: for "mass" fine
+    entries are the cells and coarse ones the clusters of each mode (−N·I of the clusters, up to a
+    constant); for "log" fine entries are label counts of cells and coarse ones the cells (N·H(Y|cell)).
+    The other kinds ("table", "moments") keep K statistics a cell and cost min_θ ⟨coef(θ), S⟩.
+    """
+
+    kind: str
+    # tuples, grouped by item
+    indptr: Ints  # (n + 1,)
+    others: Ints  # (d − 1, E): numbers of the other items
+    weights: Anything  # (E,) int32 for counts, else float64
+    marks: Ints  # (E,) label codes, zeros for "mass" and "moments"
+    features: Floats  # (E, K) for "moments", else (0, 1)
+    # partition
+    mode_of: Ints  # (n,)
+    first_item: Ints  # (d + 1,)
+    widths: Ints  # (d,) clusters of each mode
+    labels: Ints  # (n,)
+    sizes: Ints  # (Σ m,) items in each cluster
+    first_cluster: Ints  # (d + 1,)
+    # statistics
+    fine: Anything  # flat; (cells · K,) with cells varying fastest, or cells alone
+    fine_stride: Ints  # (d,)
+    mark_stride: int
+    coarse: Anything
+    coarse_stride: Ints  # (d,)
+    coarse_base: Ints  # (d,)
+    coef: Floats  # (K, answers) for "table"
+    # where one mode alone moves and no item has two tuples in one cell, for entropy kinds; else empty
+    cells: Ints  # (E,) row of each tuple in the fine table, whose columns are the clusters
+    coarse_cells: Ints  # (E,) the same in the coarse table of "log"
+
+    def labels_of(self, mode: int) -> Ints:
+        return self.labels[self.first_item[mode] : self.first_item[mode + 1]]
+
+    @property
+    def n_modes(self) -> int:
+        return len(self.widths)
+
+
+def make_board(
+    kind: str,
+    codes: Sequence[Ints],
+    labels: Sequence[Ints],
+    n_clusters: Sequence[int],
+    moving: Sequence[int],
+    *,
+    weights: Floats | None = None,
+    marks: Ints | None = None,
+    features: Floats | None = None,
+    n_features: int = 1,
+    coef: Floats | None = None,
+) -> Board:
+    """Lay out tuples and count statistics.
+
+    Parameters
+    ----------
+    kind : {"mass", "log", "table", "moments"}
+    codes : d arrays of shape (N,)
+        Item codes of each mode.
+    labels : d arrays of shape (n_i,)
+        Cluster of each item.
+    moving : modes whose items may move; the others are frozen.
+    weights, marks, features
+        Per tuple, as the kind needs them.
+    """
+    d, n_rows = len(codes), len(codes[0])
+    first_item = np.concatenate([[0], np.cumsum([len(c) for c in labels])]).astype(np.int64)
+    widths = np.asarray(n_clusters, dtype=np.int64)
+    first_cluster = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    weights = np.ones(n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
+    whole = kind in ("mass", "log") and bool((weights == np.floor(weights)).all()) and weights.sum() < 2**31
+    number: Any = np.int32 if whole else np.float64
+    orders = [_by_item(codes[mode]) for mode in moving]
+    counts = np.zeros(first_item[-1], dtype=np.int64)
+    others = np.empty((d - 1, len(moving) * n_rows), dtype=np.int32)
+    for i, (mode, order) in enumerate(zip(moving, orders)):
+        for row, j in zip(others[:, i * n_rows : (i + 1) * n_rows], (j for j in range(d) if j != mode)):
+            np.add(np.asarray(codes[j])[order], first_item[j], out=row, casting="unsafe")
+        counts[first_item[mode] : first_item[mode + 1]] = np.bincount(codes[mode], minlength=len(labels[mode]))
+    # Frozen modes vary slowest, so that the clusters of a moving mode lie side by side.
+    axes = [*(j for j in range(d) if j not in moving), *moving]
+    cell_stride = np.zeros(d, dtype=np.int64)
+    step = 1
+    for j in reversed(axes):
+        cell_stride[j] = step
+        step *= int(widths[j])
+    n_cells = step
+    flat = np.concatenate([np.asarray(c) for c in labels]).astype(np.int64) if d else np.zeros(0, np.int64)
+    sizes = np.concatenate([np.bincount(c, minlength=m) for c, m in zip(labels, widths)]).astype(np.int64)
+    placed = [np.asarray(label, dtype=np.int64)[code] for label, code in zip(labels, codes)]
+    at = _places(placed, cell_stride)
+    if kind == "mass":
+        fine = np.bincount(at, weights, minlength=n_cells)
+        coarse = np.concatenate([np.bincount(place, weights, m) for place, m in zip(placed, widths)])
+        coarse_stride, coarse_base, mark_stride = np.ones(d, np.int64), first_cluster[:-1].copy(), 0
+        fine_stride = cell_stride
+    elif kind == "log":
+        # One table (cells of frozen modes, labels, cells of moving modes) keeps clusters side by side.
+        inner = prod(int(widths[j]) for j in moving)
+        mark_stride = inner
+        fine_stride = np.where(np.isin(np.arange(d), list(moving)), cell_stride, cell_stride * n_features)
+        spread = _places(placed, fine_stride) + np.asarray(marks, dtype=np.int64) * mark_stride
+        fine = np.bincount(spread, weights, minlength=n_cells * n_features)
+        coarse = np.bincount(at, weights, minlength=n_cells)
+        coarse_stride, coarse_base = cell_stride, np.zeros(d, np.int64)
+    elif kind in ("table", "moments"):
+        rows = np.eye(n_features)[marks] if kind == "table" else np.asarray(features, dtype=np.float64)
+        fine = np.column_stack([np.bincount(at, weights * column, minlength=n_cells) for column in rows.T]).ravel()
+        fine_stride, mark_stride = cell_stride * n_features, 1
+        coarse, coarse_stride, coarse_base = np.zeros(1), np.zeros(d, np.int64), np.zeros(d, np.int64)
+    else:
+        raise GinghamError(f"Hard moves of kind {kind!r} are unknown.")
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    cells = coarse_cells = np.zeros(0, dtype=np.int64)
+    if kind in ("mass", "log") and len(moving) == 1:
+        m = int(widths[moving[0]])
+        rest_at = _places(placed, np.where(np.arange(d) == moving[0], 0, cell_stride // m))[orders[0]]
+        if kind == "mass" and _rising(rest_at, indptr):
+            cells = rest_at
+        elif kind == "log" and _rising(rest_at, indptr):
+            cells, coarse_cells = spread[orders[0]] // m, rest_at
+    return Board(
+        kind=kind,
+        indptr=indptr,
+        others=others,
+        weights=_arranged(weights.astype(number), orders),
+        marks=np.zeros(others.shape[1], np.int32) if marks is None else _arranged(marks.astype(np.int32), orders),
+        features=_arranged(np.asarray(features, np.float64), orders) if kind == "moments" else np.zeros((0, 1)),
+        mode_of=np.repeat(np.arange(d), np.diff(first_item)).astype(np.int32),
+        first_item=first_item,
+        widths=widths,
+        labels=flat,
+        sizes=sizes,
+        first_cluster=first_cluster,
+        fine=fine.astype(number),
+        fine_stride=fine_stride,
+        mark_stride=int(mark_stride),
+        coarse=coarse.astype(number),
+        coarse_stride=coarse_stride,
+        coarse_base=coarse_base,
+        coef=np.zeros((1, 1)) if coef is None else np.ascontiguousarray(coef, dtype=np.float64),
+        cells=cells,
+        coarse_cells=coarse_cells,
+    )
+
+
+def _by_item(codes: Ints) -> Any:
+    """An index that sorts tuples by their items; nothing is copied where they are sorted."""
+    return slice(None) if bool((np.diff(codes) >= 0).all()) else np.argsort(codes, kind="stable")
+
+
+def _arranged(values: Anything, orders: Sequence[Any]) -> Anything:
+    """Values of the tuples in each of the orders, one order after the other."""
+    return values[orders[0]] if len(orders) == 1 else np.concatenate([values[:0], *(values[o] for o in orders)])
+
+
+def _places(placed: Sequence[Ints], strides: Ints) -> Ints:
+    """Σ_j stride_j · label_j of every tuple, from the labels of its items (N,)."""
+    at: Ints | None = None
+    for label, stride in zip(placed, strides):
+        if stride:
+            step = label if stride == 1 else label * stride
+            at = step if at is None else at + step
+    return np.zeros(len(placed[0]), dtype=np.int64) if at is None else at
+
+
+def _rising(cells: Ints, indptr: Ints) -> bool:
+    """Whether the cells of each item's tuples rise from tuple to tuple: then no two are the same."""
+    rises = np.diff(cells, prepend=-1) > 0
+    rises[indptr[:-1][np.diff(indptr) > 0]] = True  # an item's first
+    return bool(rises.all())
+
+
+def board_cost(board: Board) -> float:
+    """Σ over cells of the least possible loss, from the statistics on the board.
+
+    For "mass" that is N ln N − N·I-like: Σ_modes Σ φ(masses) − Σ φ(cells) = −N·I + (d − 1)·φ(N).
+    """
+    if board.kind in ("mass", "log"):
+        return float(_xlogx(board.coarse).sum() - _xlogx(board.fine).sum())
+    return float(envelopes(board.kind, board.fine.reshape(-1, n_features(board)), board.coef).sum())
+
+
+def n_features(board: Board) -> int:
+    return len(board.coef) if board.kind == "table" else board.features.shape[1]
+
+
+def envelopes(kind: str, statistics: Floats, coef: Floats) -> Floats:
+    """min_θ ⟨coef(θ), S⟩ of each row of statistics (cells, K)."""
+    if kind == "table":
+        result: Floats = (statistics @ coef).min(axis=1)
+        return result
+    count, first, second = statistics.T
+    return second - np.divide(first**2, count, out=np.zeros(len(count)), where=count > 0)
+
+
+def size_cost(board: Board, moving: Sequence[int]) -> float:
+    """Σ_i n_i H(cluster sizes) over the moving modes: n Ī of a hard partition."""
+    total = 0.0
+    for mode in moving:
+        sizes = board.sizes[board.first_cluster[mode] : board.first_cluster[mode + 1]]
+        total += float(_xlogx(sizes.sum()) - _xlogx(sizes).sum())
+    return total
+
+
+def effort_of(board: Board, items: Ints) -> Ints:
+    """Tuples times clusters that a visit to each of the items scores."""
+    effort: Ints = np.diff(board.indptr)[items] * board.widths[board.mode_of[items]]
+    return effort
+
+
+def group_size(effort: Ints) -> int:
+    """How many items of a sweep should look at once: one where all visits together take a few milliseconds.
+
+    A sixteenth of the items keeps cores busy and what they look at fresh: where descents end, and after how many
+    sweeps, is the same on average. Says nothing of the machine, so that results are the same on all.
+    """
+    return 1 if int(effort.sum()) < SMALL else -(-len(effort) // GROUPS)
+
+
+def is_restless(before: Ints, after: Ints) -> bool:
+    """Whether so many of a group moved that the next should not look together."""
+    return int(np.count_nonzero(before != after)) > RESTLESS * len(before)
+
+
+def sweep(
+    board: Board, order: Ints, beta: float = 1.0, price: float = 1.0, backend: str = "auto", at_once: int = 1
+) -> Ints:
+    """Take each item out of its cluster and put it where β·cost + price·Σ n H(sizes) is lowest.
+
+    Parameters
+    ----------
+    board : Board
+        Changed in place.
+    order : int array
+        Numbers of the items to visit (see `Board`), all of moving modes.
+    at_once : int
+        Items that look at the board together, on all cores; those that would move are then visited again, one
+        after the other. A group after a restless one does not look. The result does not depend on the number
+        of threads.
+
+    Returns
+    -------
+    int array of shape (len(order),)
+        The cluster each visited item was put into. An item stays where it is unless a move gains more
+        than TIE; among equals the lowest cluster wins.
+
+    Notes
+    -----
+    Equivalent to, for each item of ``order``: ``labels[x] = argmin_c objective(labels with x in c)``; with
+    ``at_once`` > 1 for those items of each group of which that is true before the group moves.
+    """
+    if backend not in ("auto", "compiled", "reference"):
+        raise GinghamError(f"backend={backend!r} is unknown; choose auto, compiled or reference.")
+    module = "sweep_compiled" if backend in ("auto", "compiled") else "sweep_reference"
+    order = np.asarray(order, np.int64)
+    chosen: Ints = import_module(f"gingham.kernels.{module}").sweep(board, order, beta, price, at_once)
+    return chosen

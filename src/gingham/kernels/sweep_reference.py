@@ -1,0 +1,69 @@
+"""Hard moves in plain numpy: the whole objective is counted anew for every cluster an item could join."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gingham.arrays import Anything, Ints
+from gingham.kernels.sweep import TIE, Board, board_cost, is_restless, size_cost
+
+
+def sweep(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:
+    """See `gingham.kernels.sweep.sweep`."""
+    moving = [int(mode) for mode in np.unique(board.mode_of[order])]
+    chosen = np.empty(len(order), dtype=np.int64)
+    restless = False
+    for begin in range(0, len(order), at_once):
+        group = order[begin : begin + at_once]
+        before = board.labels[group]
+        wanted = [-1 if restless else best_cluster(board, int(x), moving, beta, price) for x in group]
+        for x, want in zip(group, wanted):
+            if want != board.labels[x]:
+                put(board, int(x), best_cluster(board, int(x), moving, beta, price))
+        chosen[begin : begin + at_once] = board.labels[group]
+        restless = is_restless(before, board.labels[group])
+    return chosen
+
+
+def best_cluster(board: Board, x: int, moving: list[int], beta: float, price: float) -> int:
+    """Where the objective is lowest; the board is left as it was."""
+    here = int(board.labels[x])
+    costs = []
+    for cluster in range(int(board.widths[board.mode_of[x]])):
+        put(board, x, cluster)
+        costs.append(beta * board_cost(board) + price * size_cost(board, moving))
+    put(board, x, here)
+    best = here
+    for cluster, cost in enumerate(costs):
+        if cost < costs[best] - TIE:
+            best = cluster
+    return best
+
+
+def put(board: Board, x: int, cluster: int) -> None:
+    """Move one item and its tuples' statistics into a cluster."""
+    mode, here = int(board.mode_of[x]), int(board.labels[x])
+    for e in range(board.indptr[x], board.indptr[x + 1]):
+        fine, coarse = int(board.marks[e]) * board.mark_stride, int(board.coarse_base[mode])
+        for other in board.others[:, e]:
+            fine += int(board.labels[other] * board.fine_stride[board.mode_of[other]])
+            if board.kind == "log":
+                coarse += int(board.labels[other] * board.coarse_stride[board.mode_of[other]])
+        for sign, place in ((-1, here), (1, cluster)):
+            at = fine + place * int(board.fine_stride[mode])
+            if board.kind == "moments":
+                board.fine[at : at + 3] += sign * board.weights[e] * board.features[e]
+            else:
+                add(board.fine, at, sign * board.weights[e])
+            if board.kind in ("mass", "log"):
+                add(board.coarse, int(coarse + place * board.coarse_stride[mode]), sign * board.weights[e])
+    first = board.first_cluster[mode]
+    board.sizes[first + here] -= 1
+    board.sizes[first + cluster] += 1
+    board.labels[x] = cluster
+
+
+def add(table: Anything, at: int, amount: float) -> None:
+    """table[at] += amount, where what rounding leaves of an emptied count is nothing."""
+    left = table[at] + amount
+    table[at] = left if left > 1e-9 else 0

@@ -1,0 +1,1 @@
+"""Mixed memberships with Dirichlet priors (P2): BayesianCoClustering."""

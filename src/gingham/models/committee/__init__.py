@@ -1,0 +1,1 @@
+"""Several fits of one model, averaged."""

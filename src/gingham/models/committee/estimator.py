@@ -1,0 +1,267 @@
+"""Committee: several fits of one model from different starts, averaged."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection import KFold
+from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.data import Mode
+from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.models.base import TupleModel, revive
+from gingham.models.committee.committee_torch import fit_together
+from gingham.models.grid.estimator import CoClusteringRegressor
+
+LARGE = 2**16  # memberships from which single precision is kept
+RULES = ("mean", "median", "mode", "label")
+
+
+class Committee(TupleModel):
+    """Fit a model from several starts and average the predictive distributions.
+
+    Members may over-fit, each in its own way; the average does not. Committees want more clusters and a
+    larger β than a single fit does.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        The model of every member (CoClusteringRegressor by default); it needs ``random_state``.
+    n_members : int
+    cross : bool
+        Member j does not see fold j of n_members random folds. The committee as a whole has then seen all
+        the data, and yet every member can be tested: see ``fold_predictions_`` and
+        :func:`gingham.certify_folds`.
+    n_jobs : int, optional
+        Processes; the result does not depend on it. Members on a GPU (see the estimator's ``backend``) are
+        fitted side by side instead.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    members_ : tuple of fitted estimators
+    folds_ : int array of shape (N,) or None
+        The fold of each training row (cross=True).
+    fold_predictions_ : array of shape (N,) or None
+        The mean prediction for each training row by the member that has not seen it.
+
+    Examples
+    --------
+    >>> from gingham import CoClusteringRegressor, Committee
+    >>> X = [(u, i) for u in range(8) for i in range(8)]
+    >>> y = [5 if (u < 4) == (i < 4) else 1 for u, i in X]
+    >>> model = Committee(CoClusteringRegressor(n_clusters=3, beta=2.0), n_members=3, random_state=0)
+    >>> model.fit(X, y).predict([(0, 0), (0, 7)], rule="median")
+    array([5., 1.])
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        n_members: int = 20,
+        cross: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_members = n_members
+        self.cross = cross
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _inner(self) -> Any:
+        return CoClusteringRegressor() if self.estimator is None else self.estimator
+
+    def _modes(self) -> tuple[Mode, ...]:
+        modes: tuple[Mode, ...] = self.members_[0]._modes()
+        return modes
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit every member; see the estimator for X, y and sample_weight."""
+        least = 2 if self.cross else 1
+        if not isinstance(self.n_members, (int, np.integer)) or self.n_members < least:
+            raise GinghamError(f"n_members={self.n_members!r} must be a whole number from {least}.")
+        columns = self._columns(X, reset=True)
+        n_rows = len(columns.columns[0])
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(2**31 - 1, size=self.n_members)
+        everything = np.arange(n_rows)
+        folds: list[tuple[Any, Any]] = [(None, None)] * self.n_members
+        self.folds_: Ints | None = None
+        if self.cross:
+            if n_rows < self.n_members:
+                raise GinghamError(f"{self.n_members} folds need at least as many rows; there are {n_rows}.")
+            split = KFold(self.n_members, shuffle=True, random_state=int(rng.randint(2**31 - 1)))
+            folds = list(split.split(everything))
+            self.folds_ = np.empty(n_rows, dtype=np.int64)
+            for fold, (_, held) in enumerate(folds):
+                self.folds_[held] = fold
+        members = [clone(self._inner()).set_params(random_state=int(seed)) for seed in seeds]
+        results: list[tuple[Any, Floats | None]] = []
+        if not self.cross and fit_together(members, X, y, sample_weight):
+            results = [(_compact(member), None) for member in members]
+        else:
+            results = Parallel(n_jobs=self.n_jobs)(
+                delayed(_fit_member)(member, X, y, sample_weight, seen, held)
+                for member, (seen, held) in zip(_until_interrupted(members), folds)
+            )
+        if self.cross and len(results) < self.n_members:
+            raise KeyboardInterrupt  # every fold needs its member
+        self.members_ = tuple(member for member, _ in results)
+        self.interrupted_ = any(_interrupted(member) for member in self.members_)
+        self.fold_predictions_: Floats | None = None
+        if self.cross:
+            self.fold_predictions_ = np.empty(n_rows)
+            for (_, held), (_, predictions) in zip(folds, results):
+                self.fold_predictions_[held] = predictions
+        return self
+
+    @available_if(lambda self: hasattr(self._inner(), "fold_in"))
+    def fold_in(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add items that were not in the training data to every member; see the estimator."""
+        check_is_fitted(self)
+        for member in self.members_:
+            _compact(member.fold_in(X, y, sample_weight))
+        return self
+
+    # predictions
+
+    def predict_distribution(self, X: Any) -> Floats:
+        """The members' label distributions, averaged, shape (N, |Y|), columns as ``alphabet_``."""
+        check_is_fitted(self)
+        if not hasattr(self.members_[0], "predict_distribution"):
+            raise GinghamError(f"{type(self._inner()).__name__} predicts numbers, not distributions: use rule='mean'.")
+        # A fold may lack a rare label, so columns are matched by value.
+        total: Floats = np.zeros((len(self._columns(X, reset=False).columns[0]), len(self.alphabet_)))
+        for member, distribution in zip(self.members_, self._ask("predict_distribution", X)):
+            total[:, np.searchsorted(self.alphabet_, member.alphabet_)] += distribution
+        return total / len(self.members_)
+
+    def _ask(self, method: str, X: Any) -> list[Floats]:
+        """What every member says; new ids are reported once, not once a member."""
+        self._codes(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenItemsWarning)
+            return [getattr(member, method)(X) for member in self.members_]
+
+    @property
+    def alphabet_(self) -> Anything:
+        """Every label value some member knows."""
+        return np.unique(np.concatenate([member.alphabet_ for member in self.members_]))
+
+    def predict(self, X: Any, rule: str | None = None) -> Anything:
+        """One answer per row.
+
+        Parameters
+        ----------
+        rule : {"mean", "median", "mode", "label"}, optional
+            Of the averaged distribution: its mean (the default), its median, its commonest label (the default
+            for classes); "label" is for members that know cut points (LayeredCoClusteringRegressor).
+        """
+        classes = is_classifier(self)
+        rule = rule or ("mode" if classes else "mean")
+        if rule not in RULES:
+            raise GinghamError(f"rule={rule!r} is unknown; choose one of {', '.join(RULES)}.")
+        check_is_fitted(self)
+        if rule in ("mean", "label"):
+            if classes:
+                raise GinghamError(f"Classes have no {rule}: use rule='mode'.")
+            return self._numbers(X, rule)
+        distribution = self.predict_distribution(X)
+        if rule == "mode":
+            return self.alphabet_[distribution.argmax(axis=1)]
+        half = 0.5 * (1 - 1e-9)  # rounding must not push an exact half over to the next label
+        return self.alphabet_[(np.cumsum(distribution, axis=1) < half).sum(axis=1)].astype(np.float64)
+
+    def _numbers(self, X: Any, rule: str) -> Floats:
+        mean: Floats = np.mean(self._ask("predict", X), axis=0)
+        if rule == "mean":
+            return mean
+        cuts = [getattr(member, "cuts_", None) for member in self.members_]
+        if any(c is None for c in cuts):
+            raise GinghamError("rule='label' needs members with cut points; use rule='median'.")
+        labels: Floats = self.members_[0].alphabet_.numbers
+        return labels[np.searchsorted(np.mean(np.array(cuts), axis=0), mean)]
+
+    @available_if(lambda self: is_classifier(self._inner()))
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class, shape (N, n_classes)."""
+        return self.predict_distribution(X)
+
+    @property
+    def classes_(self) -> Anything:
+        return self.alphabet_
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the mean prediction, or the accuracy of the predicted class."""
+        measure = accuracy_score if is_classifier(self) else r2_score
+        return float(measure(y, self.predict(X), sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, inner = super().__sklearn_tags__(), get_tags(self._inner())
+        tags.estimator_type = inner.estimator_type
+        tags.regressor_tags, tags.classifier_tags = inner.regressor_tags, inner.classifier_tags
+        tags.target_tags = inner.target_tags
+        return tags
+
+    # files
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "members": [member._record() for member in self.members_],
+            "folds": self.folds_,
+            "fold_predictions": self.fold_predictions_,
+            "n_features_in_": self.n_features_in_,
+            "feature_names_in_": getattr(self, "feature_names_in_", None),
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.members_ = tuple(revive(*record) for record in state["members"])
+        self.estimator = clone(self.members_[0])
+        self.folds_, self.fold_predictions_ = state["folds"], state["fold_predictions"]
+        self.n_features_in_ = state["n_features_in_"]
+        if state["feature_names_in_"] is not None:
+            self.feature_names_in_ = state["feature_names_in_"]
+
+
+def _interrupted(member: Any) -> bool:
+    return bool(getattr(member, "interrupted_", False))  # members may come from another library
+
+
+def _until_interrupted(members: Sequence[Any]) -> Iterator[Any]:
+    """The members one after the other; none after one that Ctrl-C has ended. In other processes it ends them all."""
+    for member in members:
+        yield member
+        if _interrupted(member):
+            return
+
+
+def _fit_member(
+    member: Any, X: Any, y: Any, sample_weight: Any, seen: Ints | None, held: Ints | None
+) -> tuple[Any, Floats | None]:
+    """One member, and its predictions for the rows it was not shown."""
+    weights = () if sample_weight is None else (sample_weight if seen is None else _safe_indexing(sample_weight, seen),)
+    if seen is None:
+        return _compact(member.fit(X, y, *weights)), None
+    member.fit(_safe_indexing(X, seen), _safe_indexing(y, seen), *weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenItemsWarning)  # an item may occur in the held-out fold only
+        return _compact(member), member.predict(_safe_indexing(X, held))
+
+
+def _compact(member: Any) -> Any:
+    """Large memberships in single precision: half the memory, the same predictions to six digits."""
+    posterior = getattr(member, "posterior_", None)
+    if posterior is not None and sum(q.size for q in posterior.assign) > LARGE:
+        member.posterior_ = replace(posterior, assign=tuple(q.astype(np.float32) for q in posterior.assign))
+    return member

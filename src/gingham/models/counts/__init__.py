@@ -1,0 +1,1 @@
+"""Co-occurrence counts (P0 §4.2): CoOccurrenceClustering."""

@@ -1,0 +1,213 @@
+"""Profiles of items over the other side of a matrix of counts, compiled: tallies, nearest profiles, seeds, merging.
+
+Matrices come as the three arrays of a CSR array. Tables of clusters are (columns, clusters), so that loops over
+clusters run over neighbours in memory.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from gingham.arrays import Floats, Ints
+from gingham.kernels.logarithm import ln
+from gingham.kernels.row_blocks import in_blocks
+
+WORK, LOG_WORK = 8, 32  # multiply-adds that take as long as an addition in a random place, as a logarithm
+
+
+def block_sums(matrix: Any, row_at: Ints, column_at: Ints, n_cells: int) -> Floats:
+    """Counts of blocks, flat: the count at (x, y) goes to ``row_at[x] + column_at[y]``, shape (n_cells,)."""
+    out = np.zeros(n_cells)
+    _block_sums(matrix.indptr, matrix.indices, matrix.data, row_at, column_at, out)
+    return out
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _block_sums(indptr, indices, data, row_at, column_at, out):
+    """Equivalent to ``np.add.at(out, row_at[coo.row] + column_at[coo.col], coo.data)``."""
+    for x in range(len(indptr) - 1):
+        first = row_at[x]
+        for e in range(indptr[x], indptr[x + 1]):
+            out[first + column_at[indices[e]]] += data[e]
+
+
+def cluster_counts(matrix: Any, labels: Ints, k: int) -> Floats:
+    """Counts of each row in each cluster of columns, shape (rows, k)."""
+    out = np.zeros((matrix.shape[0], k))
+
+    def run(a: int, b: int) -> None:
+        _cluster_counts(matrix.indptr, matrix.indices, matrix.data, labels, a, b, out)
+
+    in_blocks(run, matrix.indptr, 0, matrix.shape[0], WORK * matrix.nnz)
+    return out
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _cluster_counts(indptr, indices, data, labels, start, stop, out):
+    """Equivalent to ``out[start:stop] = counts[start:stop] @ np.eye(k)[labels]``."""
+    for x in range(start, stop):
+        for e in range(indptr[x], indptr[x + 1]):
+            out[x, labels[indices[e]]] += data[e]
+
+
+def nearest_profiles(matrix: Any, table: Floats, overall: Floats, smoothing: float) -> tuple[Ints, Floats, Floats]:
+    """The cluster whose smoothed profile codes each row best, the nats gained over the overall profile, a new table.
+
+    Parameters
+    ----------
+    table : ndarray of shape (columns, clusters)
+        Counts of each cluster.
+    overall : ndarray of shape (columns,)
+        The overall profile; sums to 1.
+    """
+    mass = table.sum(axis=0)
+    scale = np.divide(1.0 - smoothing, mass, out=np.zeros(len(mass)), where=mass > 0)
+    n_rows, (n_columns, k) = matrix.shape[0], table.shape
+    labels, best, logs = np.empty(n_rows, np.int64), np.empty(n_rows), np.empty(table.shape)
+
+    def log(a: int, b: int) -> None:
+        _profile_logs(table, overall, scale, smoothing, a, b, logs)
+
+    def choose(a: int, b: int) -> None:
+        _nearest(matrix.indptr, matrix.indices, matrix.data, logs, a, b, labels, best)
+
+    in_blocks(log, np.arange(n_columns + 1), 0, n_columns, LOG_WORK * table.size)
+    in_blocks(choose, matrix.indptr, 0, n_rows, matrix.nnz * k)
+    after = block_sums(matrix, labels, np.arange(n_columns) * k, table.size).reshape(table.shape)
+    return labels, best, after
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _profile_logs(table, overall, scale, smoothing, start, stop, logs):
+    """Equivalent to ``logs = np.log(scale * table / overall[:, None] + smoothing)``, columns start to stop."""
+    for y in range(start, stop):
+        if overall[y] > 0:
+            share = 1.0 / overall[y]
+            for c in range(table.shape[1]):
+                logs[y, c] = ln(scale[c] * table[y, c] * share + smoothing)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _nearest(indptr, indices, data, logs, start, stop, labels, best):
+    """Equivalent to ``scores = counts @ logs``, argmax and max, rows start to stop."""
+    k = logs.shape[1]
+    scores = np.empty(k)
+    for x in range(start, stop):
+        for c in range(k):
+            scores[c] = 0.0
+        for e in range(indptr[x], indptr[x + 1]):
+            y, count = indices[e], data[e]
+            for c in range(k):
+                scores[c] += count * logs[y, c]
+        at = 0
+        for c in range(1, k):
+            if scores[c] > scores[at]:
+                at = c
+        labels[x], best[x] = at, scores[at]
+
+
+def seed_scores(matrix: Any, turned: Any, seeds: Ints, mass: Floats, overall: Floats, smoothing: float) -> Floats:
+    """Nats every row gains when coded by the smoothed profiles of some rows, not by the overall one.
+
+    Parameters
+    ----------
+    turned : CSR array
+        The matrix transposed.
+    seeds : rows whose profiles are tried
+    mass : ndarray of shape (rows,)
+
+    Returns
+    -------
+    ndarray of shape (len(seeds), rows)
+    """
+    out = np.empty((len(seeds), len(mass)))
+    mine, theirs = (matrix.indptr, matrix.indices, matrix.data), (turned.indptr, turned.indices, turned.data)
+    _seed_scores(*mine, *theirs, seeds, mass, overall, smoothing, out)
+    return out
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _seed_scores(indptr, indices, data, t_indptr, t_indices, t_data, seeds, mass, overall, smoothing, out):
+    """Equivalent to ``np.log((1 − s) * p[seeds] / overall + s) @ counts.T`` with p = counts / mass.
+
+    A column that a seed lacks has ln s, so only the seed's own columns are visited.
+    """
+    floor = np.log(smoothing)
+    for i in range(len(seeds)):
+        seed = seeds[i]
+        for x in range(len(mass)):
+            out[i, x] = floor * mass[x]
+        for e in range(indptr[seed], indptr[seed + 1]):
+            y = indices[e]
+            raised = np.log((1.0 - smoothing) * data[e] / mass[seed] / overall[y] + smoothing) - floor
+            for f in range(t_indptr[y], t_indptr[y + 1]):
+                out[i, t_indices[f]] += t_data[f] * raised
+
+
+def own_scores(matrix: Any, mass: Floats, overall: Floats, smoothing: float) -> Floats:
+    """Nats every row gains when coded by its own smoothed profile, not by the overall one, shape (rows,)."""
+    out: Floats = _own_scores(matrix.indptr, matrix.indices, matrix.data, mass, overall, smoothing)
+    return out
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _own_scores(indptr, indices, data, mass, overall, smoothing):
+    """Equivalent to ``(counts * np.log((1 − s) * counts / mass[:, None] / overall + s)).sum(1)``."""
+    out = np.zeros(len(mass))
+    for x in range(len(mass)):
+        for e in range(indptr[x], indptr[x + 1]):
+            out[x] += data[e] * ln((1.0 - smoothing) * data[e] / (mass[x] * overall[indices[e]]) + smoothing)
+    return out
+
+
+def merge_losses(table: Floats, mass: Floats, i: int) -> Floats:
+    """What N·I loses when cluster i of a table of counts (columns, clusters) joins each other, shape (clusters,).
+
+    ``mass`` (clusters,) are the sums over the columns.
+    """
+    n = table.shape[1]
+    out = np.empty(n)
+
+    def run(a: int, b: int) -> None:
+        _merge_losses(table, mass, i, a, out[a:b])
+
+    in_blocks(run, np.arange(n + 1), 0, n, LOG_WORK * table.size, 1)  # every block goes through the whole table
+    return out
+
+
+def all_merge_losses(table: Floats, mass: Floats) -> Floats:
+    """`merge_losses` of all clusters, shape (clusters, clusters), +inf on the diagonal."""
+    n = table.shape[1]
+    out = np.full((n, n), np.inf)
+
+    def run(a: int, b: int) -> None:
+        for i in range(a, b):
+            _merge_losses(table, mass, i, i + 1, out[i, i + 1 :])
+
+    later = np.concatenate([[0], np.cumsum(np.arange(n)[::-1])])
+    in_blocks(run, later, 0, n, LOG_WORK * len(table) * int(later[-1]))
+    return np.minimum(out, out.T)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _merge_losses(table, mass, i, first, out):
+    """Equivalent to ``out = (own[i] + own − phi(table + table[:, [i]]).sum(0) + phi(mass + mass[i]))[first:]``.
+
+    Here own = phi(table).sum(0) − phi(mass) and phi(x) = x ln x. Columns in which cluster i is empty cancel.
+    """
+    n = len(out)
+    a = mass[i]
+    for r in range(n):
+        b = mass[first + r]
+        out[r] = (a + b) * ln(a + b) - a * ln(a) - b * ln(b)
+    for y in range(table.shape[0]):
+        a = table[y, i]
+        if a > 0:
+            own = a * ln(a)
+            for r in range(n):
+                b = table[y, first + r]
+                out[r] += own + b * ln(b) - (a + b) * ln(a + b)

@@ -1,0 +1,272 @@
+"""Where co-occurrence begins: seeds spread over profiles, batch steps, and merging from a finer partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import svds
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.errors import GinghamError
+from gingham.fitting.starts import k_means
+from gingham.kernels.row_blocks import in_blocks
+from gingham.kernels.threads import one_library_thread
+from gingham.models.counts.profile_kernels import (
+    all_merge_losses,
+    block_sums,
+    cluster_counts,
+    merge_losses,
+    nearest_profiles,
+    own_scores,
+    seed_scores,
+)
+
+COUNT_STARTS = ("merged", "profiles", "spectral", "random")
+SEED_SMOOTHING = 0.3  # share of the overall profile in a seed's profile: one item's profile is mostly zeros
+STEP_SMOOTHING = 0.1  # the same for clusters, which have seen more
+TRIALS = 3  # candidates per seed, of which the best is kept
+FINE_STEPS = 2  # before merging; 5 keep no more information in the end
+TINY = 1e-300
+BLOCK = 1024  # rows whose scores stay in cache
+
+
+def start_labels(
+    start: str, counts: sparse.csr_array, n_clusters: Sequence[int | None], rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Clusters of rows and columns to begin with.
+
+    Parameters
+    ----------
+    start : {"merged", "profiles", "spectral", "random"}
+    counts : csr_array of shape (n_rows, n_columns)
+    n_clusters : (row clusters, column clusters)
+        None for columns leaves every column by itself.
+    """
+    n_rows, n_columns = counts.shape
+    rows, columns = n_clusters
+    k = n_rows if rows is None else rows
+    if columns is None:
+        return _row_start(start, counts, k, rng), np.arange(n_columns)
+    if start == "random":
+        return rng.integers(0, k, n_rows), rng.integers(0, columns, n_columns)
+    if start == "merged":
+        fine = (_finer(k, n_rows), _finer(columns, n_columns))
+        if fine == (k, columns):
+            return start_labels("profiles", counts, n_clusters, rng)
+        row_labels, column_labels = start_labels("profiles", counts, fine, rng)
+        row_labels = merge(block_table(counts, row_labels, column_labels, fine).T, row_labels, k)
+        column_labels = merge(block_table(counts, row_labels, column_labels, (k, fine[1])), column_labels, columns)
+        return block_steps(counts, row_labels, column_labels, (k, columns))
+    row_labels = _row_start(start, counts, k, rng)
+    profiles = sparse.csr_array(counts.T @ indicator(row_labels, k))
+    column_labels = profile_steps(profiles, profile_seeds(profiles, columns, rng), columns, 10, 1e-3)
+    return block_steps(counts, row_labels, column_labels, (k, columns))
+
+
+def draw_ahead(
+    start: str, counts: sparse.csr_array, n_clusters: Sequence[int | None], rng: np.random.Generator
+) -> bool:
+    """Draw what `start_labels` draws as a rule (it draws otherwise among rows that are all alike).
+
+    False where that is not known beforehand.
+    """
+    if start == "random":
+        start_labels(start, counts, n_clusters, rng)
+        return True
+    if start not in ("merged", "profiles"):
+        return False
+    for m, n in zip(n_clusters, counts.shape):
+        if m is not None:
+            rng.random(1 + TRIALS * ((_finer(m, n) if start == "merged" else m) - 1))  # as profile_seeds does
+    return True
+
+
+def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
+    n_rows = counts.shape[0]
+    if start == "random":
+        return rng.integers(0, k, n_rows)
+    if start == "spectral":
+        labels = spectral_labels(counts, k, rng)
+        return profile_steps(counts, labels, k, 5)
+    if start == "profiles":
+        return profile_steps(counts, profile_seeds(counts, k, rng), k, 5)
+    if start != "merged":
+        raise GinghamError(f"start={start!r} is unknown; choose one of {', '.join(COUNT_STARTS)}, or give labels.")
+    fine = _finer(k, n_rows)
+    if fine == k:
+        return _row_start("profiles", counts, k, rng)
+    labels = profile_steps(counts, profile_seeds(counts, fine, rng), fine, FINE_STEPS)
+    return profile_steps(counts, merge(column_table(counts, labels, fine), labels, k), k, 10)
+
+
+def _finer(k: int, n_items: int) -> int:
+    """About 3k + 4 clusters to merge from, where there are items enough."""
+    return max(k, min(3 * k + 4, n_items // 4)) if k > 1 else k
+
+
+def indicator(labels: Ints, k: int) -> sparse.csr_array:
+    """One-hot memberships (n, k), sparse."""
+    n = len(labels)
+    return sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
+
+
+def block_table(counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int]) -> Floats:
+    """Counts of each block, shape (row clusters, column clusters)."""
+    return block_sums(counts, rows * shape[1], columns, shape[0] * shape[1]).reshape(shape[0], shape[1])
+
+
+def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
+    """Counts of each row cluster in each column, shape (columns, k): the clusters side by side in memory."""
+    n_columns = counts.shape[1]
+    return block_sums(counts, rows, np.arange(n_columns) * k, n_columns * k).reshape(n_columns, k)
+
+
+def profile_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
+    """Counts of each row cluster in each column, shape (k, columns)."""
+    return block_table(counts, rows, np.arange(counts.shape[1]), (k, counts.shape[1]))
+
+
+def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
+    """k-means++ on row profiles with Kullback-Leibler divergences; labels by the nearest seed, (n,).
+
+    A row's distance to a seed is Σ_y n(x,y) ln[s_x(y)/s_seed(y)] with profiles s smoothed by the overall
+    one, so rows with many counts draw seeds.
+    """
+    n_rows = counts.shape[0]
+    mass, overall = _masses(counts)
+    turned = sparse.csr_array(counts.T)
+    highest = own_scores(counts, mass, overall, SEED_SMOOTHING)
+
+    def scores(rows: Ints) -> Floats:
+        return seed_scores(counts, turned, rows, mass, overall, SEED_SMOOTHING)
+
+    nearest = scores(rng.choice(n_rows, 1, p=mass / mass.sum()))[0]
+    labels = np.zeros(n_rows, dtype=np.int64)
+    for seed in range(1, k):
+        distance = np.maximum(highest - nearest, 0.0)
+        total = distance.sum()
+        drawn = rng.choice(n_rows, TRIALS, p=distance / total if total > 0 else None)
+        found = scores(drawn)
+        best = found[int(np.maximum(found, nearest).sum(axis=1).argmax())]
+        labels[best > nearest] = seed
+        nearest = np.maximum(nearest, best)
+    return labels
+
+
+def _masses(counts: sparse.csr_array) -> tuple[Floats, Floats]:
+    """The mass of each row, and the overall profile of the columns."""
+    mass = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    return mass, np.asarray(counts.sum(axis=0)).ravel() / max(mass.sum(), TINY)
+
+
+def profile_steps(
+    counts: sparse.csr_array, labels: Ints, k: int, n_steps: int, smoothing: float = STEP_SMOOTHING
+) -> Ints:
+    """Batch steps: every row to the cluster whose smoothed profile codes it best; (n,)."""
+    mass, overall = _masses(counts)
+    table = column_table(counts, labels, k)
+    for _ in range(n_steps):
+        found, gains, table = nearest_profiles(counts, table, overall, smoothing)
+        new = refilled(found, gains, mass, k)
+        if (new != labels).mean() < 1e-3:
+            return new
+        if new is not found:
+            table = column_table(counts, new, k)
+        labels = new
+    return labels
+
+
+def block_steps(
+    counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int], n_steps: int = 30
+) -> tuple[Ints, Ints]:
+    """Batch steps of information-theoretic co-clustering, rows and columns in turn."""
+    transposed = sparse.csr_array(counts.T)
+    masses = [np.asarray(counts.sum(axis=axis)).ravel() for axis in (1, 0)]
+    labels = [rows, columns]
+    for _ in range(n_steps):
+        changed = 0
+        for axis, matrix in ((0, counts), (1, transposed)):
+            other = 1 - axis
+            mine = cluster_counts(matrix, labels[other], shape[other])
+            table = indicator(labels[axis], shape[axis]).T @ mine
+            a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
+            logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)
+            found, gains = highest(mine, logs)
+            new = refilled(found, gains, masses[axis], shape[axis])
+            changed += int((new != labels[axis]).sum())
+            labels[axis] = new
+        if changed <= 1e-4 * sum(map(len, labels)):
+            break
+    return labels[0], labels[1]
+
+
+def highest(mine: Floats, logs: Floats) -> tuple[Ints, Floats]:
+    """Equivalent to ``scores = mine @ logs.T``, argmax and max over its columns.
+
+    In blocks of BLOCK rows, however many threads there are, so that no sum depends on their number.
+    """
+    n = len(mine)
+    labels, best = np.empty(n, dtype=np.int64), np.empty(n)
+
+    def run(first: int, last: int) -> None:
+        for a in range(first * BLOCK, min(last * BLOCK, n), BLOCK):
+            scores = mine[a : a + BLOCK] @ logs.T
+            scores.argmax(axis=1, out=labels[a : a + BLOCK])
+            scores.max(axis=1, out=best[a : a + BLOCK])
+
+    n_blocks = -(-n // BLOCK)
+    in_blocks(run, np.arange(n_blocks + 1), 0, n_blocks, mine.size * len(logs))
+    return labels, best
+
+
+def refilled(labels: Ints, gains: Floats, mass: Anything, k: int) -> Ints:
+    """The labels with each empty cluster given the item that its own cluster explains worst.
+
+    ``gains`` (n,) are the nats an item gains in its cluster.
+    """
+    sizes = np.bincount(labels, minlength=k)
+    empty = np.flatnonzero(sizes == 0)
+    if not len(empty) or len(labels) < k:
+        return labels
+    labels = labels.copy()
+    explained = gains / np.maximum(mass, 1e-9)
+    for cluster in empty:
+        worst = int(np.argmin(np.where(sizes[labels] > 1, explained, np.inf)))
+        sizes[labels[worst]] -= 1
+        labels[worst], sizes[cluster] = cluster, 1
+    return labels
+
+
+def merge(table: Floats, labels: Ints, k: int) -> Ints:
+    """Merge the clusters of a table of counts (columns, clusters) greedily to k, each time at the least loss of N·I."""
+    table = np.array(table, dtype=np.float64, order="C")
+    n = table.shape[1]
+    joined = np.arange(n)  # the cluster that a cluster has become
+    mass = table.sum(axis=0)
+    pairs = all_merge_losses(table, mass)
+    for _ in range(n - k):
+        i, j = (int(at) for at in np.unravel_index(int(pairs.argmin()), pairs.shape))
+        table[:, i] += table[:, j]
+        table[:, j] = mass[j] = 0.0
+        mass[i] = table[:, i].cumsum()[-1]  # one after the other, as the sums of all columns are
+        joined[joined == j] = i
+        gone = np.isinf(pairs[i]) | (np.arange(n) == j)
+        pairs[j, :] = pairs[:, j] = np.inf
+        pairs[i, :] = pairs[:, i] = np.where(gone, np.inf, merge_losses(table, mass, i))
+    return np.unique(joined, return_inverse=True)[1][labels]
+
+
+def spectral_labels(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
+    """k-means on left singular vectors of D₁^{−½} X D₂^{−½}, rows weighted by their mass."""
+    mass = [np.maximum(np.asarray(counts.sum(axis=axis)).ravel(), 1e-12) for axis in (1, 0)]
+    scaled = sparse.csr_array(sparse.diags_array(mass[0] ** -0.5) @ counts @ sparse.diags_array(mass[1] ** -0.5))
+    rank = min(max(1, min(k - 1, 50)) + 1, min(scaled.shape) - 1)
+    if rank < 2:
+        return rng.integers(0, k, counts.shape[0])
+    with one_library_thread():
+        left, values, _ = svds(scaled, k=rank, v0=rng.standard_normal(min(scaled.shape)), tol=1e-3)
+        order = np.argsort(-values)[1:]
+        points = left[:, order] * values[order] / np.sqrt(mass[0])[:, None]
+        return np.asarray(k_means(points, mass[0], k, rng))

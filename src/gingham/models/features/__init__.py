@@ -1,0 +1,1 @@
+"""Clusters that generalise to unobserved features (P4): InformationClustering."""

@@ -1,0 +1,1 @@
+"""One mode that is met twice (P1): GraphClustering."""

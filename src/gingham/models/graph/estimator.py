@@ -1,0 +1,250 @@
+"""GraphClustering: cluster the nodes of a graph so that blocks of clusters predict the weights of pairs."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.utils import check_random_state
+
+from gingham.cells import CellModel, Logarithmic, make_cell, needs_alphabet
+from gingham.data import Alphabet
+from gingham.data.from_graph import from_graph, label_values, with_alphabet
+from gingham.data.graphs import PairSample
+from gingham.errors import GinghamError
+from gingham.fitting.loop import Callback
+from gingham.fitting.schedule import make_schedule
+from gingham.models.base import Persistent, posterior_from_state, posterior_state, stderr_progress
+from gingham.models.graph.degrees import DegreeModel
+from gingham.models.graph.fit import TINY, GraphSearch, default_beta, graph_problem
+from gingham.models.graph.iclust import Iclust
+from gingham.models.graph.partition import MOST_CLUSTERS
+from gingham.models.graph.results import GraphFacts
+from gingham.models.graph.solvers import Damped, NodeWise, Sweep
+
+SOLVERS = ("sweep", "nodewise", "damped")
+OBJECTIVES = ("tradeoff", "iclust")
+MAX_LABELS = 1000
+ICLUST_BETA = 20.0  # 1/T where none is given
+KEPT = ("beta_", "n_iter_", "converged_", "n_features_in_", "directed_")  # in model files, beside the posterior
+
+
+class GraphClustering(ClusterMixin, GraphFacts, Persistent):
+    """Cluster the nodes of a graph so that the two clusters of a pair predict its weight.
+
+    Minimises ``β N L̂(Q) + n Ī``: the loss of predicting pair weights from blocks against the information
+    that memberships keep about nodes (P1 eq. 12). Blocks may be dense or sparse, on the diagonal or off it:
+    disassortative graphs are clustered as well as assortative ones.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto"
+        "auto" merges clusters while the description length falls.
+    loss : {"auto", "quadratic", "log", "absolute", "zero-one"}, table or callable
+        "auto" is log loss for a graph without weights and quadratic loss for one with weights.
+    beta : float or None
+        Trade-off per unit of loss. None: 1 for log loss, 1/(2 variance of the weights) for quadratic loss.
+    solver : {"sweep", "nodewise", "damped"}
+        Hard moves; soft memberships one node after another; soft memberships all at once with a damped step.
+        None of them ever raises the objective.
+    degree_correction : bool
+        Clusters say whom a node is joined with, and its degree says how often; for graphs with hubs.
+        Needs ``solver="sweep"`` and weights that are not negative.
+    alphabet : sequence of numbers, optional
+        The possible weights, for losses on a table; read off the graph otherwise.
+    bounds : (float, float), optional
+        Smallest and largest possible weight, which a certificate of quadratic loss needs.
+    objective : {"tradeoff", "iclust"}
+        "iclust" maximises the mean weight within clusters less Ī/β (Slonim et al. 2005) and fits the blocks
+        afterwards; ``solver`` is then ignored.
+    start : {"spectral", "random", "mixed"}, labels or Posterior
+        "mixed" alternates spectral and random restarts. Named starts begin with twice as many clusters,
+        which are then merged.
+    schedule : {"down", "constant"} or Schedule
+        Of β, for the soft solvers.
+    n_init : int
+        Starts; the lowest objective is kept.
+    max_clusters : int
+        Most clusters that "auto" tries.
+    max_iter, tol, backend, random_state, verbose
+        As in CoClusteringRegressor.
+
+    Attributes
+    ----------
+    labels_ : int array of shape (n,)
+    assign_ : array of shape (n, k)
+    answers_ : array of shape (k, k)
+        What each block predicts.
+    items_ : array of shape (n,)
+        Node ids.
+    n_clusters_ : int
+    posterior_, trace_, objective_, n_iter_, converged_ : how the fit went
+
+    Examples
+    --------
+    >>> from gingham import GraphClustering
+    >>> edges = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("c", "x"), ("c", "y")]
+    >>> model = GraphClustering(n_clusters=2, random_state=0).fit(edges)
+    >>> dict(zip(model.items_.tolist(), (model.labels_ == model.labels_[0]).tolist()))
+    {'a': True, 'b': True, 'c': True, 'x': False, 'y': False}
+    """
+
+    def __init__(
+        self,
+        n_clusters: Any = "auto",
+        loss: Any = "auto",
+        beta: float | None = None,
+        solver: str = "sweep",
+        degree_correction: bool = False,
+        alphabet: Any = None,
+        bounds: tuple[float, float] | None = None,
+        objective: str = "tradeoff",
+        start: Any = "spectral",
+        schedule: Any = "down",
+        n_init: int = 1,
+        max_clusters: int = MOST_CLUSTERS,
+        max_iter: int = 200,
+        tol: float = 1e-7,
+        backend: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.loss = loss
+        self.beta = beta
+        self.solver = solver
+        self.degree_correction = degree_correction
+        self.alphabet = alphabet
+        self.bounds = bounds
+        self.objective = objective
+        self.start = start
+        self.schedule = schedule
+        self.n_init = n_init
+        self.max_clusters = max_clusters
+        self.max_iter = max_iter
+        self.tol = tol
+        self.backend = backend
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        pairs: Any = "all",
+        directed: bool | None = None,
+        weight: str | None = "weight",
+        nodes: Any = None,
+        callback: Callback | None = None,
+    ) -> Self:
+        """Cluster a graph.
+
+        Parameters
+        ----------
+        X : scipy sparse matrix or array, square ndarray, networkx graph, edge list, frame or PairSample
+        pairs : {"all", "listed"} or mask
+            Which pairs were observed; by default all, absent ones with weight 0. See ``from_graph``.
+        directed, weight, nodes
+            See ``from_graph``.
+        """
+        sample = from_graph(X, pairs=pairs, directed=directed, weight=weight, nodes=nodes)
+        sample, cell = self._cell(sample)
+        k = self._k(sample.n_nodes)
+        if self.degree_correction:
+            self._check_degrees(sample)
+        self.beta_ = self._beta(sample, cell)
+        problem = graph_problem(sample, cell, self.beta_)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        search = GraphSearch(
+            k,
+            self._solver(seed, sample),
+            self.start,
+            self.n_init,
+            self.max_clusters,
+            self.degree_correction,
+            self.backend,
+        )
+        if callback is None and self.verbose:
+            callback = stderr_progress
+        solution = search.solve(problem, np.random.default_rng(seed), callback)
+        self.posterior_ = solution.posterior
+        self.objective_ = solution.objective
+        self._set_course(solution)
+        self.n_features_in_ = sample.n_nodes
+        self.directed_ = sample.directed
+        self.degree_model_ = None
+        if self.degree_correction:
+            self.degree_model_ = DegreeModel.of(sample, self.labels_, self.n_clusters_)
+        return self
+
+    def _cell(self, sample: PairSample) -> tuple[PairSample, CellModel]:
+        values = label_values(sample)
+        binary = bool(np.isin(values, (0.0, 1.0)).all())
+        loss = ("log" if binary else "quadratic") if isinstance(self.loss, str) and self.loss == "auto" else self.loss
+        alphabet = None
+        if self.alphabet is not None:
+            alphabet = Alphabet.of(self.alphabet, given=True)
+        elif binary:
+            # An edge is there or not: what a graph without weights is, not something read off the data.
+            alphabet = Alphabet.of(np.array([0.0, 1.0]), given=True)
+        elif needs_alphabet(loss):
+            if len(values) > MAX_LABELS:
+                raise GinghamError(
+                    f"The weights take {len(values):,} different values; loss={loss!r} needs a small set of labels. "
+                    "Round them, or use loss='quadratic'."
+                )
+            alphabet = Alphabet.of(values, given=False)
+        if alphabet is not None:
+            sample = with_alphabet(sample, alphabet)
+        if isinstance(loss, str) and loss == "log" and alphabet is not None:
+            return sample, Logarithmic(alphabet, TINY)
+        return sample, make_cell(loss, alphabet, self.bounds)
+
+    def _beta(self, sample: PairSample, cell: CellModel) -> float:
+        if self.beta is not None:
+            return float(self.beta)
+        return ICLUST_BETA if self.objective == "iclust" else default_beta(sample, cell)
+
+    def _k(self, n: int) -> int | None:
+        if isinstance(self.n_clusters, str) and self.n_clusters == "auto":
+            return None
+        k = self.n_clusters
+        if isinstance(k, (bool, np.bool_)) or not isinstance(k, (int, np.integer)) or k < 1:
+            raise GinghamError(f"n_clusters={k!r} must be a whole number from 1, or 'auto'.")
+        return min(int(k), n)
+
+    def _solver(self, seed: int, sample: PairSample) -> NodeWise | Damped | Sweep | Iclust:
+        if self.objective not in OBJECTIVES:
+            raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
+        if self.objective == "iclust":
+            return Iclust(self.tol, self.max_iter)
+        if self.solver not in SOLVERS:
+            raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
+        if self.solver == "damped" or sample.n_modes > 2:
+            return Damped(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
+        if self.solver == "nodewise":
+            return NodeWise(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, seed)
+        return Sweep(max_iter=self.max_iter, backend=self.backend, seed=seed)
+
+    def _check_degrees(self, sample: PairSample) -> None:
+        if self.solver != "sweep" or sample.directed or sample.n_modes > 2 or not sample.complete:
+            raise GinghamError("degree_correction=True is for undirected graphs with pairs='all' and solver='sweep'.")
+        if sample.labels is not None and (sample.labels < 0).any():
+            raise GinghamError("degree_correction=True needs weights that are not negative.")
+
+    def _state(self) -> dict[str, Any]:
+        model = self.degree_model_
+        return {
+            **posterior_state(self.posterior_),
+            **{name: getattr(self, name) for name in KEPT},
+            "degree_model_": None if model is None else {"degrees": model.degrees, "rates": model.rates},
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.posterior_ = posterior_from_state(state)
+        for name in KEPT:
+            setattr(self, name, state[name])
+        model = state["degree_model_"]
+        self.degree_model_ = None if model is None else DegreeModel(self.labels_, model["degrees"], model["rates"])

@@ -1,0 +1,1 @@
+"""Several tables that share modes (P0 eqs. 46-48): JointCoClustering."""

@@ -1,0 +1,322 @@
+"""JointCoClustering: several matrices that share their clusterings (P0 eqs. 46-48)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.cells import make_cell, needs_alphabet
+from gingham.cells.registry import cell_state
+from gingham.certificates.certificate import Certificate
+from gingham.certificates.certify import certify
+from gingham.core.posterior import Posterior
+from gingham.core.problem import Problem
+from gingham.core.structure import Structure
+from gingham.data import Alphabet, Mode, Sample
+from gingham.data.adapt import id_columns
+from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.fitting.loop import Callback, best_of
+from gingham.fitting.schedule import make_schedule
+from gingham.models.base import Persistent, expand_clusters, posterior_from_state, posterior_state, stderr_progress
+from gingham.models.joint.cold_start import place_cold
+from gingham.models.joint.fit import Joint
+from gingham.models.joint.starts import joint_start
+from gingham.models.label_checks import default_loss, named_auto
+from gingham.selection.auto import beta_of_item_means
+
+Relation = tuple[str, ...]
+PROPERTY_BETA = 0.5  # of relations of properties, where none is given
+
+
+def default_sizes(relations: Sequence[Relation]) -> dict[str, Any]:
+    """Clusters of every mode where nothing is said: those of the first relation by size, properties stay apart."""
+    names = dict.fromkeys(name for relation in relations for name in relation)
+    return {name: "auto" if name in relations[0] else None for name in names}
+
+
+class JointCoClustering(Persistent):
+    """Co-cluster several matrices at once; a mode that occurs in several of them is clustered once.
+
+    Minimises ``Σ_r β_r N_r L̂_r + Σ_modes n Ī``. Ratings, genres of movies and attributes of viewers, say:
+    an item without ratings is placed by its properties.
+
+    Parameters
+    ----------
+    n_clusters : mapping from mode name to int, "auto" or None, or "auto"
+        None: every item is a cluster of its own (properties). "auto" for a mode chooses by the size of the data;
+        "auto" for all does so for the modes of the first relation and keeps the items of all others apart.
+    loss, beta, alphabet, weight : value, or mapping from relation to value
+        Per relation: the loss, its trade-off per unit of loss, the possible labels, and a factor by
+        which its tuples count. By default relations with a mode of singletons (properties) have the log
+        loss and β = 0.5, the others the loss that :class:`CoClusteringRegressor` takes (zero-one for names) and
+        β from the held-out loss of item means.
+    cold_start : bool
+        At the end, place items that have fewer than ten tuples outside relations of properties anew: by
+        these tuples and, the more the fewer they are, by their properties (see `gingham.models.joint.cold_start`).
+    start : {"means", "spectral", "random"} or Posterior
+    schedule, n_init, max_iter, tol, backend, random_state, verbose
+        As in :class:`CoClusteringRegressor`.
+
+    Attributes
+    ----------
+    relations_ : tuple of relations (tuples of mode names), in the order of ``posterior_.cells``
+    posterior_ : Posterior
+    assign_, labels_, items_ : mappings from mode name to array
+    factors_ : mapping from relation to its tri-factorisation, see `factors`
+
+    Examples
+    --------
+    >>> from gingham import JointCoClustering
+    >>> ratings = [("ann", "jaws"), ("bob", "jaws"), ("ann", "heat"), ("bob", "heat"), ("ann", "up"), ("bob", "up")]
+    >>> genres = [("jaws", "action"), ("heat", "action"), ("up", "action"), ("cars", "action")]
+    >>> model = JointCoClustering({"viewer": 2, "movie": 2, "genre": None}, beta=3.0, random_state=0)
+    >>> model = model.fit({
+    ...     ("viewer", "movie"): (ratings, [5, 1, 5, 1, 1, 5]),
+    ...     ("movie", "genre"): (genres, [1, 1, 0, 0]),
+    ... })
+    >>> model.predict(("viewer", "movie"), [("ann", "cars")], rule="median")
+    array([1.])
+    """
+
+    def __init__(
+        self,
+        n_clusters: Mapping[str, Any] | str = "auto",
+        loss: Any = None,
+        beta: Any = None,
+        alphabet: Any = None,
+        weight: Any = 1.0,
+        cold_start: bool = False,
+        start: Any = "means",
+        schedule: Any = "down",
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        backend: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.loss = loss
+        self.beta = beta
+        self.alphabet = alphabet
+        self.weight = weight
+        self.cold_start = cold_start
+        self.start = start
+        self.schedule = schedule
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.backend = backend
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # fitting
+
+    def fit(self, relations: Mapping[Relation, Any], y: None = None, *, callback: Callback | None = None) -> Self:
+        """Co-cluster all relations together.
+
+        Parameters
+        ----------
+        relations : mapping from a tuple of mode names to (X, y) or (X, y, sample_weight)
+            X has one column of ids per mode, in the order of the names; a mode may stand twice.
+        """
+        problem = self._problem(relations)
+        structure = problem.structure
+        n_clusters = self._sizes(structure, problem.samples)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        solver = Joint(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
+        if callback is None and self.verbose:
+            callback = stderr_progress
+
+        def starts() -> Iterator[Posterior]:
+            for _ in range(self.n_init):
+                yield joint_start(self.start, problem, n_clusters, rng)
+
+        solution = best_of(solver, problem, starts(), self.n_init, callback)
+        self.relations_ = tuple(tuple(str(name) for name in relation) for relation in relations)
+        self.posterior_ = place_cold(problem, solution.posterior) if self.cold_start else solution.posterior
+        self.objective_ = solution.objective
+        self._set_course(solution)
+        return self
+
+    def _problem(self, relations: Mapping[Relation, Any]) -> Problem:
+        if not isinstance(relations, Mapping) or not relations:
+            raise GinghamError("fit needs a mapping {(mode, …): (X, y)} with at least one relation.")
+        columns, names = {}, []
+        for relation, data in relations.items():
+            if not isinstance(relation, tuple) or not all(isinstance(name, str) for name in relation):
+                raise GinghamError(f"Relation {relation!r} must be a tuple of mode names, ('viewer', 'movie') say.")
+            columns[relation] = id_columns(data[0]).columns
+            if len(columns[relation]) != len(relation):
+                raise GinghamError(f"Relation {relation} names {len(relation)} modes; X has {len(columns[relation])}.")
+            names += [name for name in dict.fromkeys(relation) if name not in names]
+        sizes = default_sizes(list(relations)) if named_auto(self.n_clusters) else self.n_clusters
+        if not isinstance(sizes, Mapping):
+            raise GinghamError(f"n_clusters={sizes!r} must be 'auto', or a mapping from every mode to its clusters.")
+        unknown = [name for name in names if name not in sizes]
+        if unknown:
+            raise GinghamError(
+                f"n_clusters= says nothing of mode {unknown[0]!r}; give a number, or None for singletons."
+            )
+        ids: dict[str, list[Anything]] = {name: [] for name in names}
+        for relation, parts in columns.items():
+            for name, part in zip(relation, parts):
+                ids[name].append(np.asarray(part))
+        modes = {name: Mode.of(np.concatenate(parts), name) for name, parts in ids.items()}
+        frozen = tuple(at for at, name in enumerate(names) if sizes[name] is None)
+        factors = tuple(tuple(names.index(name) for name in relation) for relation in relations)
+        samples, cells, betas = [], [], []
+        for relation, data in relations.items():
+            properties = any(sizes[name] is None for name in relation)
+            letters = self._of(self.alphabet, relation, None)
+            labels = np.asarray(data[1])
+            usual = "log" if properties else default_loss(labels, letters is not None)
+            loss = self._of(self.loss, relation, usual)
+            alphabet = None
+            if letters is not None or needs_alphabet(loss):
+                alphabet = Alphabet.of(np.unique(labels) if letters is None else letters, letters is not None)
+            weights = data[2] if len(data) > 2 else None
+            places = [modes[name] for name in relation]
+            samples.append(Sample.of(columns[relation], labels, weights, modes=places, alphabet=alphabet))
+            cells.append(make_cell(loss, alphabet))
+            beta = self._of(self.beta, relation, None)
+            if beta is None:
+                beta = PROPERTY_BETA if properties else beta_of_item_means(samples[-1], cells[-1])[0]
+            betas.append(float(beta) * float(self._of(self.weight, relation, 1.0)))
+        structure = Structure(tuple(modes[name] for name in names), factors, frozen)
+        return Problem(structure, tuple(samples), tuple(cells), tuple(betas))
+
+    @staticmethod
+    def _of(setting: Any, relation: Relation, default: Any) -> Any:
+        """A relation's own setting, from one value for all or a mapping."""
+        if isinstance(setting, Mapping):
+            return setting.get(relation, default)
+        return default if setting is None else setting
+
+    def _sizes(self, structure: Structure, samples: Sequence[Sample]) -> tuple[int, ...]:
+        frozen = {structure.modes[at].name for at in structure.frozen}
+        n_tuples = sum(sample.n_tuples for sample in samples)
+        sizes = []
+        for mode in structure.modes:
+            wanted = "auto" if isinstance(self.n_clusters, str) else self.n_clusters[mode.name]
+            single = mode.name in frozen
+            sizes.append(mode.n_items if single else expand_clusters(wanted, (mode.n_items,), n_tuples)[0])
+        return tuple(sizes)
+
+    # using
+
+    def _at(self, relation: Relation) -> int:
+        check_is_fitted(self)
+        if tuple(relation) not in self.relations_:
+            known = ", ".join(str(r) for r in self.relations_)
+            raise GinghamError(f"Relation {relation!r} was not fitted; there are {known}.")
+        return self.relations_.index(tuple(relation))
+
+    def _codes(self, relation: Relation, X: Any) -> list[Ints]:
+        at = self._at(relation)
+        columns = id_columns(X).columns
+        modes = self.posterior_.structure.columns(at)
+        if len(columns) != len(modes):
+            raise GinghamError(f"Relation {relation} has {len(modes)} modes; X has {len(columns)} columns.")
+        codes = [mode.encode(column) for mode, column in zip(modes, columns)]
+        unseen = sum(int((code < 0).sum()) for code in codes)
+        if unseen:
+            warnings.warn(
+                f"{unseen} ids occur in no relation; they are predicted with their mode's average memberships.",
+                UnseenItemsWarning,
+                stacklevel=3,
+            )
+        return codes
+
+    def sample(self, relation: Relation, X: Any, y: Any, sample_weight: Any = None) -> Sample:
+        """Labelled tuples of a relation in the model's own numbering, for pictures and certificates."""
+        at = self._at(relation)
+        alphabet = getattr(self.posterior_.cells[at], "alphabet", None)
+        modes = self.posterior_.structure.columns(at)
+        return Sample.of(id_columns(X).columns, y, sample_weight, modes=modes, alphabet=alphabet)
+
+    def predict(self, relation: Relation, X: Any, rule: str = "mean") -> Floats:
+        """One number per row of a relation: the mean of the randomised answer, or its median or mode.
+
+        An item that has no tuples in this relation is predicted through its other relations.
+        """
+        return self.posterior_.predict(self._codes(relation, X), rule, self._at(relation))
+
+    def predict_distribution(self, relation: Relation, X: Any) -> Floats:
+        """Law of the answer over the relation's labels, shape (N, |Y|)."""
+        return self.posterior_.predict_distribution(self._codes(relation, X), self._at(relation))
+
+    def factors(self, relation: Relation) -> tuple[Any, ...]:
+        """The tri-factorisation A ≈ Q1 F Q2ᵀ of a relation, see :meth:`gingham.Posterior.factors`."""
+        return self.posterior_.factors(self._at(relation))
+
+    @property
+    def factors_(self) -> dict[Relation, tuple[Any, ...]]:
+        return {relation: self.factors(relation) for relation in self.relations_}
+
+    def certify(
+        self,
+        relations: Mapping[Relation, Any],
+        delta: float = 0.05,
+        shares: Mapping[Relation, float] | None = None,
+        **options: Any,
+    ) -> dict[Relation, Certificate]:
+        """Certificates of all given relations that hold together with probability at least 1 − delta.
+
+        ``shares`` divides delta among them (evenly by default). ``options`` go to :func:`gingham.certify`.
+        """
+        share = dict.fromkeys(relations, 1.0 / len(relations)) if shares is None else dict(shares)
+        if set(share) != set(relations) or min(share.values()) <= 0 or sum(share.values()) > 1 + 1e-12:
+            raise GinghamError("shares= needs a positive share of delta for every relation, at most 1 together.")
+        found = {}
+        for relation, data in relations.items():
+            weights = data[2] if len(data) > 2 else None
+            found[relation] = certify(
+                self.posterior_, data[0], data[1], sample_weight=weights, relation=self._at(relation),
+                delta=delta * share[relation], **options,
+            )  # fmt: skip
+        return found
+
+    def _by_mode(self, values: Sequence[Any]) -> dict[str, Any]:
+        return {mode.name: value for mode, value in zip(self.posterior_.structure.modes, values)}
+
+    @property
+    def assign_(self) -> dict[str, Floats]:
+        """q(c|x) by mode name."""
+        return self._by_mode(self.posterior_.assign)
+
+    @property
+    def labels_(self) -> dict[str, Ints]:
+        """Most probable cluster of each item, by mode name."""
+        return self._by_mode(self.posterior_.labels)
+
+    @property
+    def items_(self) -> dict[str, Anything]:
+        """Ids by mode name, in the order of the rows of ``assign_``."""
+        return self._by_mode([mode.items for mode in self.posterior_.structure.modes])
+
+    def _loss_state(self) -> Any:
+        return [cell_state(cell) for cell in self.posterior_.cells]
+
+    def _loss_from_state(self, state: Any) -> Any:
+        own = super()._loss_from_state
+        return {tuple(relation): own(one) for relation, one in zip(self.relations_, state)}
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            **posterior_state(self.posterior_),
+            "relations_": self.relations_,
+            "n_iter_": self.n_iter_,
+            "converged_": self.converged_,
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.posterior_ = posterior_from_state(state)
+        self.relations_ = tuple(tuple(relation) for relation in state["relations_"])
+        self.n_iter_, self.converged_ = state["n_iter_"], state["converged_"]

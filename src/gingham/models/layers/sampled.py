@@ -1,0 +1,229 @@
+"""A chain of sampled layers: draw offsets, clusters and cells in turn, keep every sweep after the burn-in.
+
+One chain is a committee with a member per sweep. Priors are in units of the labels' variance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gingham.arrays import Floats, Ints
+from gingham.fitting.checkpoint import begin_run
+from gingham.models.layers import kernels as kernel
+from gingham.models.layers.data import EMPTY, LayerData, first_positions, strides_of
+from gingham.models.layers.model import NO_TILTS, Draws, spare
+
+OFFSET_VARIANCE = 0.2  # of offsets at the start, as a share of the labels' variance
+CELL_VARIANCE = 0.04  # of cells: the start, and the prior with the weight of four cells
+CELL_PRIOR = 4.0
+SETTLE = 2  # sweeps with offsets only
+PER_DRAW = ("means", "offsets", "labels", "cells")
+CHANGED = (
+    "noise", "mean", "offsets", "labels", "cells", "offset_variance", "cell_variance", "residual", "n_sweeps",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many layers, and how many clusters of each mode in every layer."""
+
+    n_layers: int
+    n_clusters: tuple[int, ...]
+    offsets: bool = True
+
+    @property
+    def n_cells(self) -> int:
+        return prod(self.n_clusters)
+
+
+class Chain:
+    """The state of one chain; `sweep` moves it on. ``noise`` (σ²) may be changed between sweeps."""
+
+    def __init__(self, data: LayerData, shape: Shape, noise: float, rng: np.random.Generator) -> None:
+        self.data, self.shape, self.noise, self.rng = data, shape, noise, rng
+        self.first = data.first
+        self.strides = strides_of(shape.n_clusters)
+        self.unit = data.weights is None
+        self.weights: Floats = np.ones(1) if data.weights is None else data.weights
+        n_positions = sum(n + 1 for n in data.n_items)
+        self.mean = data.mean
+        self.offsets: Floats = np.zeros(n_positions)
+        self.labels: Ints = np.zeros((shape.n_layers, n_positions), dtype=np.uint8)
+        for start, n, m in zip(self.first, data.n_items, shape.n_clusters):
+            self.labels[:, start : start + n] = rng.integers(m, size=(shape.n_layers, n))
+            self.labels[:, start + n] = spare(m) - 1  # the cluster of an unseen item
+        self.cells: Floats = np.zeros((shape.n_layers, shape.n_cells), dtype=np.float32)
+        self.offset_variance = [OFFSET_VARIANCE * data.variance] * data.n_modes
+        self.cell_variance: Floats = np.full(shape.n_layers, CELL_VARIANCE * data.variance)
+        self.residual: Floats = (data.labels - self.mean).astype(np.float32)
+        self.n_sweeps = 0
+
+    @classmethod
+    def resume(
+        cls, data: LayerData, shape: Shape, noise: float, rng: np.random.Generator, draws: Draws, at: int
+    ) -> Chain:
+        """A chain that goes on from one of the kept draws, whose items are those of the data."""
+        chain = cls(data, shape, noise, rng)
+        chain.mean, chain.n_sweeps = float(draws.means[at]), SETTLE
+        chain.offsets[:] = draws.offsets[at]
+        chain.labels[:] = draws.labels[at]
+        for layer in range(shape.n_layers):
+            chain.cells[layer] = draws.checkerboard(at, layer)[1].ravel()
+            chain.cell_variance[layer] = chain._cell_variance(chain.cells[layer])
+        for mode, (start, n) in enumerate(zip(chain.first, data.n_items)):
+            chain.offset_variance[mode] = chain._offset_variance(chain.offsets[start : start + n])
+        known = replace(draws, **{name: getattr(draws, name)[at : at + 1] for name in PER_DRAW}, tilts=NO_TILTS)
+        chain.residual = (data.labels - known.predict(data.codes).mean).astype(np.float32)
+        return chain
+
+    def state(self) -> dict[str, Any]:
+        """All that sweeps change, for a checkpoint."""
+        return {**{name: deepcopy(getattr(self, name)) for name in CHANGED}, "random": self.rng.bit_generator.state}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        for name in CHANGED:
+            setattr(self, name, state[name])
+        self.rng.bit_generator.state = state["random"]
+
+    def sweep(self) -> None:
+        if self.shape.offsets:
+            self._draw_offsets()
+        if self.n_sweeps >= SETTLE or not self.shape.offsets:
+            for layer in range(self.shape.n_layers):
+                self._draw_layer(layer)
+        self.n_sweeps += 1
+
+    def _draw_offsets(self) -> None:
+        data = self.data
+        for mode, (start, n) in enumerate(zip(self.first, data.n_items)):
+            offsets = self.offsets[start : start + n]
+            kernel.draw_offsets(
+                data.groups[mode].indptr, data.groups[mode].order, self.weights, self.unit, self.residual,
+                1.0 / self.noise, 1.0 / self.offset_variance[mode], self.rng.standard_normal(n), offsets,
+            )  # fmt: skip
+            self.offset_variance[mode] = self._offset_variance(offsets)
+        change = float(np.average(self.residual, weights=data.weights))
+        self.mean += change
+        self.residual -= np.float32(change)
+
+    def _draw_layer(self, layer: int) -> None:
+        data, labels = self.data, self.labels[layer]
+        counts, sums = np.empty(self.shape.n_cells), np.empty(self.shape.n_cells)
+        kernel.put_back(
+            data.codes, self.first, labels, self.strides, self.cells[layer], self.weights, self.unit,
+            self.residual, counts, sums,
+        )  # fmt: skip
+        cells = self._draw_cells(layer, counts, sums).reshape(self.shape.n_clusters)
+        for mode in range(data.n_modes):
+            cells = self._draw_mode(layer, mode, cells)
+        self.cells[layer] = cells.ravel()
+        kernel.take_out(data.codes, self.first, labels, self.strides, self.cells[layer], self.residual)
+        self.cell_variance[layer] = self._cell_variance(cells)
+
+    def _offset_variance(self, offsets: Floats) -> float:
+        return float((offsets @ offsets + 0.08 * self.data.variance) / (len(offsets) + 1))
+
+    def _cell_variance(self, cells: Floats) -> float:
+        prior = CELL_PRIOR * CELL_VARIANCE * self.data.variance
+        return float((np.sum(cells.astype(np.float64) ** 2) + prior) / (cells.size + CELL_PRIOR))
+
+    def _draw_mode(self, layer: int, mode: int, cells: Floats) -> Floats:
+        """New clusters of one mode's items, then new cells (m_1, …, m_d)."""
+        data, group, labels = self.data, self.data.groups[mode], self.labels[layer]
+        n, m, start = data.n_items[mode], self.shape.n_clusters[mode], int(self.first[mode])
+        mine = labels[start : start + n]
+        members = np.bincount(mine, minlength=m)
+        side = data.sides[mode]
+        scores = EMPTY if side is None else side.scores(np.eye(m)[mine])
+        others = [m_j for j, m_j in enumerate(self.shape.n_clusters) if j != mode]
+        facing = np.ascontiguousarray(np.moveaxis(cells, mode, 0).reshape(m, -1))
+        counts, sums = np.empty(facing.shape), np.empty(facing.shape)
+        kernel.draw_labels(
+            group.indptr, group.others, group.order, np.delete(self.first, mode), strides_of(others),
+            self.weights, self.unit, self.residual, facing, 1.0 / self.noise,
+            np.log((members + 1.0) / (n + m)), scores, self.rng.random(n), start, labels, counts, sums,
+        )  # fmt: skip
+        drawn = self._draw_cells(layer, counts, sums)
+        return np.moveaxis(drawn.reshape(m, *others), 0, mode)
+
+    def _draw_cells(self, layer: int, counts: Floats, sums: Floats) -> Floats:
+        """F ~ N(Σr/σ²/p, 1/p), p = n/σ² + 1/τ²."""
+        precision = counts / self.noise + 1.0 / self.cell_variance[layer]
+        return sums / self.noise / precision + self.rng.standard_normal(counts.shape) / np.sqrt(precision)
+
+    def draw(self) -> Draws:
+        """The present state as one draw."""
+        return one_draw(self.data.n_items, self.shape, self.mean, self.offsets, self.labels, self.cells)
+
+
+def one_draw(
+    n_items: tuple[int, ...], shape: Shape, mean: float, offsets: Floats, labels: Ints, cells: Floats
+) -> Draws:
+    """One draw from offsets (P,), labels (T, P) and cells (T, Π m_j), the P positions as in `Draws`."""
+    filled = [
+        with_average(layer.reshape(shape.n_clusters), _shares(n_items, shape, mine)).ravel()
+        for layer, mine in zip(cells, labels)
+    ]
+    return Draws(
+        n_items=n_items,
+        n_clusters=shape.n_clusters,
+        means=np.array([mean]),
+        offsets=offsets[None].astype(np.float16),
+        labels=labels[None].copy(),
+        cells=np.array(filled, dtype=np.float32).reshape(1, shape.n_layers, prod(spare(m) for m in shape.n_clusters)),
+    )
+
+
+def _shares(n_items: tuple[int, ...], shape: Shape, labels: Ints) -> list[Floats]:
+    """Share of the items in each cluster, (m_j,) per mode."""
+    return [
+        np.bincount(labels[start : start + n], minlength=m) / n
+        for start, n, m in zip(first_positions(n_items), n_items, shape.n_clusters)
+    ]
+
+
+def with_average(cells: Floats, shares: Sequence[Floats]) -> Floats:
+    """Cells (m_1 + 1, …, m_d + 1): each mode gets a last cluster, the average of the others (one needs none)."""
+    for axis, share in enumerate(shares):
+        if len(share) == 1:
+            continue
+        average = np.expand_dims(np.tensordot(share, cells, axes=(0, axis)), axis)
+        cells = np.concatenate([cells, average], axis=axis)
+    return cells
+
+
+def run_chain(
+    data: LayerData, shape: Shape, noise: float, seed: np.random.SeedSequence, n_sweeps: int, burn_in: int
+) -> Draws:
+    """The draws of one chain, one a sweep after the burn-in."""
+    return keep(Chain(data, shape, noise, np.random.default_rng(seed)), n_sweeps, burn_in)
+
+
+def keep(chain: Chain, n_sweeps: int, burn_in: int) -> Draws:
+    """The draws of the next sweeps after the burn-in."""
+    kept: list[Draws] = []
+    run, begun = begin_run(), 0
+    if run.known is not None:
+        kept = [Draws(**draws) for draws in run.known["draws"]]
+        begun = run.known["sweeps"]
+        chain.restore(run.known["chain"])
+    for sweep in range(begun, n_sweeps):
+        chain.sweep()
+        if sweep >= burn_in:
+            kept.append(chain.draw())
+        run.keep(partial(_so_far, chain, kept, sweep + 1), finished=sweep == n_sweeps - 1)
+    return Draws.join(kept)
+
+
+def _so_far(chain: Chain, kept: Sequence[Draws], sweeps: int) -> dict[str, Any]:
+    """Where a chain stands, for a checkpoint."""
+    names = [field.name for field in fields(Draws)]
+    drawn = [{name: getattr(Draws.join(list(kept)), name) for name in names}] if kept else []
+    return {"draws": drawn, "chain": chain.state(), "sweeps": sweeps}

@@ -1,0 +1,193 @@
+"""Density trees: exchange moves, stage by stage from the leaves to the roots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gingham.arrays import Floats, Ints
+from gingham.core.structure import Tree
+from gingham.core.tree_density import TreeDensity, clusters_of, product_law, smoothed
+from gingham.core.tree_posterior import unique_rows
+from gingham.data import Sample
+from gingham.errors import GinghamError
+from gingham.models.tree.exchange_kernels import exchange
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Maximise β·N·I − n·H(cluster sizes) of one level after the other.
+
+    A slot is an inner node (or the roots): the table in which its children's clusters meet. A stage
+    clusters the children of all slots that share a clustering, by moving one item at a time; the level
+    above then sees their clusters as its items. Code length falls by I at every slot, so what a stage
+    gains is never lost above.
+    """
+
+    beta: float = 1.0
+    n_init: int = 3
+    max_iter: int = 50
+
+    def solve(self, tree: Tree, n_clusters: Sequence[int], sample: Sample, rng: np.random.Generator) -> TreeDensity:
+        if sample.n_rows == 0:
+            raise GinghamError("There are no tuples to learn from.")
+        labels: list[Ints | None] = [None] * tree.n_modes
+        widths = [int(n_clusters[mode]) for mode in tree.tables]
+        for mode in tree.frozen:
+            labels[mode] = np.arange(tree.modes[mode].n_items)
+        slots = [*tree.children, tree.roots]
+        done: set[int] = set()
+        while len(done) < len(slots):
+            stage = next_stage(tree, slots, labels, done)
+            self._stage(tree, widths, sample, [slots[s] for s in stage], labels, rng)
+            done |= set(stage)
+        found = tuple(np.asarray(given) for given in labels)
+        return estimate(tree, found, widths, sample)
+
+    def _stage(
+        self,
+        tree: Tree,
+        widths: Sequence[int],
+        sample: Sample,
+        slots: Sequence[Sequence[int]],
+        labels: list[Ints | None],
+        rng: np.random.Generator,
+    ) -> None:
+        """Cluster the children of some slots together; fills in ``labels``."""
+        open_modes = sorted({tree.tables[c] for slot in slots for c in slot if labels[tree.tables[c]] is None})
+        if not open_modes:
+            return
+        first = {}
+        sizes = [tree.modes[mode].n_items for mode in open_modes]
+        for mode, begin in zip(open_modes, np.cumsum([0, *sizes])):
+            first[mode] = int(begin)
+        n_open = sum(sizes)
+        closed = sorted({c for slot in slots for c in slot if tree.tables[c] not in first})
+        begin = n_open
+        fixed = {}
+        for child in closed:  # children clustered earlier stand as items that do not move
+            fixed[child] = begin
+            begin += widths[child]
+        options = np.concatenate([np.full(n, min(widths[_node(tree, m)], n)) for m, n in zip(open_modes, sizes)])
+        options = np.concatenate([options, np.ones(begin - n_open, dtype=np.int64)])
+        group = np.repeat(np.arange(len(open_modes)), sizes)
+        group = np.concatenate([group, np.full(begin - n_open, len(open_modes))])
+        order_of_slots = max(len(slot) for slot in slots)
+        tuples, where, counts = [], [], []
+        offsets, strides = [0], np.zeros((len(slots), order_of_slots), dtype=np.int64)
+        for s, slot in enumerate(slots):
+            columns = []
+            for child in slot:
+                if tree.tables[child] in first:
+                    columns.append(first[tree.tables[child]] + self._items(tree, widths, labels, sample, child))
+                else:
+                    columns.append(fixed[child] + self._clusters(tree, widths, labels, sample, child))
+            distinct, inverse = unique_rows(np.stack(columns, axis=1))
+            padded = np.full((len(distinct), order_of_slots), -1)
+            padded[:, : len(slot)] = distinct
+            tuples.append(padded)
+            where.append(np.full(len(distinct), s))
+            counts.append(np.bincount(inverse, sample.weights, minlength=len(distinct)).astype(np.float64))
+            shape = [widths[child] for child in slot]
+            strides[s, : len(slot)] = [int(np.prod(shape[k + 1 :])) for k in range(len(slot))]
+            offsets.append(offsets[-1] + int(np.prod(shape)))
+        items, slot_of, weight = np.vstack(tuples), np.concatenate(where), np.concatenate(counts)
+        mass = np.zeros(begin)
+        for column in items.T:
+            seen = column >= 0
+            mass += np.bincount(column[seen], weight[seen], minlength=begin)
+        order = np.argsort(-mass[:n_open], kind="stable")
+        best: tuple[float, Ints] | None = None
+        for _ in range(self.n_init):
+            start = np.zeros(begin, dtype=np.int64)
+            for child in closed:
+                start[fixed[child] : fixed[child] + widths[child]] = np.arange(widths[child])
+            for mode, n in zip(open_modes, sizes):
+                block = slice(first[mode], first[mode] + n)
+                start[block] = frequent_alone(mass[block], int(options[first[mode]]), rng)
+            moved, value, _ = exchange(
+                start, options, group, items, slot_of, weight, np.array(offsets), strides,
+                1.0 / self.beta, order, self.max_iter,
+            )  # fmt: skip
+            if best is None or value > best[0]:
+                best = (value, moved)
+        if best is not None:
+            for mode, n in zip(open_modes, sizes):
+                labels[mode] = best[1][first[mode] : first[mode] + n]
+
+    @staticmethod
+    def _items(tree: Tree, widths: Sequence[int], labels: Sequence[Ints | None], sample: Sample, node: int) -> Ints:
+        """The item of a node in each tuple: a leaf's code, or the combination of child clusters."""
+        if node < tree.n_leaves:
+            return sample.codes[node].astype(np.int64)
+        children = tree.children[node - tree.n_leaves]
+        below = [Stages._clusters(tree, widths, labels, sample, child) for child in children]
+        return np.ravel_multi_index(below, [widths[child] for child in children])
+
+    @staticmethod
+    def _clusters(tree: Tree, widths: Sequence[int], labels: Sequence[Ints | None], sample: Sample, node: int) -> Ints:
+        given = labels[tree.tables[node]]
+        if given is None:
+            raise GinghamError(f"Node {node} must be clustered before its parent.")
+        return given[Stages._items(tree, widths, labels, sample, node)]
+
+
+def _node(tree: Tree, mode: int) -> int:
+    return tree.tables.index(mode)
+
+
+def next_stage(tree: Tree, slots: Sequence[Sequence[int]], labels: Sequence[Ints | None], done: set[int]) -> list[int]:
+    """Slots that can be clustered now, together: their children's own children are placed, and they share modes."""
+    ready = []
+    for s, slot in enumerate(slots):
+        below = [c for child in slot if child >= tree.n_leaves for c in tree.children[child - tree.n_leaves]]
+        if s not in done and all(labels[tree.tables[c]] is not None for c in below):
+            ready.append(s)
+    stage, modes = [ready[0]], {tree.tables[c] for c in slots[ready[0]]}
+    for s in ready[1:]:
+        if modes & {tree.tables[c] for c in slots[s]}:
+            stage.append(s)
+            modes |= {tree.tables[c] for c in slots[s]}
+    return stage
+
+
+def frequent_alone(mass: Floats, n_clusters: int, rng: np.random.Generator) -> Ints:
+    """The most frequent items one to a cluster, the others anywhere (Brown et al. 1992)."""
+    labels = rng.integers(0, n_clusters, len(mass))
+    top = np.argsort(-mass, kind="stable")[:n_clusters]
+    labels[top] = np.arange(len(top))
+    return labels
+
+
+def estimate(tree: Tree, labels: Sequence[Ints], widths: Sequence[int], sample: Sample) -> TreeDensity:
+    """Laws of all nodes from counts: leaves towards their shared clustering's pool, tables towards independence."""
+    at, items = clusters_of(tree, labels, sample.codes, widths)
+    w = sample.weights
+    d = tree.n_leaves
+    n_items = [tree.modes[mode].n_items for mode in tree.tables]
+    counts = [np.bincount(code, w, minlength=n).astype(np.float64) for code, n in zip(items[:d], n_items)]
+    leaves = []
+    for j, mode in enumerate(tree.tables[:d]):
+        pool = smoothed(np.sum([counts[k] for k in range(d) if tree.tables[k] == mode], axis=0), np.ones(n_items[j]))
+        # The pool's items within a cluster, the leaf's own clusters: a place differs first in its clusters.
+        cluster = np.bincount(labels[mode], minlength=widths[j]) / n_items[j]
+        own = smoothed(np.bincount(labels[mode], counts[j], minlength=widths[j]), cluster)
+        in_pool = np.bincount(labels[mode], pool, minlength=widths[j])
+        leaves.append(smoothed(counts[j], pool * (own / in_pool.clip(1e-300))[labels[mode]]))
+    inner = []
+    for children, cell in zip(tree.children, items[d:]):
+        shape = [widths[child] for child in children]
+        table = np.bincount(cell, w, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+        inner.append(smoothed(table, positive(product_law(table))).ravel())
+    shape = [widths[root] for root in tree.roots]
+    cell = np.ravel_multi_index([at[root] for root in tree.roots], shape)
+    table = np.bincount(cell, w, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
+    roots = smoothed(table, positive(product_law(table)))
+    return TreeDensity(tree, tuple(labels), tuple(widths), tuple(leaves), tuple(inner), roots)
+
+
+def positive(law: Floats, floor: float = 1e-6) -> Floats:
+    """A law without zeros: a little of the uniform law is mixed in."""
+    return (1.0 - floor) * law + floor / law.size

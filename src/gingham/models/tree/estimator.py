@@ -1,0 +1,311 @@
+"""TreeCoClustering: many modes whose clusters merge step by step (P0 §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.validation import check_is_fitted
+
+from gingham.arrays import Anything, Floats, Ints
+from gingham.cells import CellModel, make_cell
+from gingham.core.problem import Problem
+from gingham.core.structure import Tree
+from gingham.core.tree_posterior import TreePosterior
+from gingham.data import Alphabet, Mode, Sample
+from gingham.errors import GinghamError
+from gingham.fitting.loop import Callback, lowest, progress
+from gingham.fitting.parallel_starts import side_by_side
+from gingham.fitting.schedule import make_schedule
+from gingham.models.base import expand_clusters, stderr_progress
+from gingham.models.grid.fit import GridFit
+from gingham.models.label_checks import default_loss, finite_labels, named_auto
+from gingham.models.tree.density import Stages
+from gingham.models.tree.fit import choose_tree, solve_tree
+from gingham.models.tree.messages import Messages
+from gingham.models.tree.saved import density_from_state, density_state, tree_from_state, tree_state
+from gingham.selection.auto import beta_of_item_means
+
+STRUCTURES = ("pairs", "auto")
+DENSITY_BETA = 2.0  # of a density, where none is given
+
+
+class TreeCoClustering(GridFit):
+    """Cluster the items of every mode, then the pairs of clusters, and so on; the top cells predict.
+
+    A grid over d modes has Π m_i cells; a tree has only the product of its roots' clusters, so that it
+    can be learned and certified where a grid explodes (P0 eqs. 50-51). ``loss="density"`` models the
+    tuples themselves instead of a label (P0 Fig. 9).
+
+    Parameters
+    ----------
+    leaves : int or sequence of int
+        Clusters of each column of X.
+    merges : sequence of (child, …, child, D), optional
+        Merge i makes node d + i (leaves are nodes 0 to d − 1) with D clusters; D = None keeps every
+        combination by itself. Nodes that are merged nowhere are the roots.
+    structure : {"pairs", "auto"}
+        When merges are not given: "pairs" merges neighbours two by two until two roots are left; "auto"
+        merges greedily the pair that lowers the certificate most (up to six columns), and pays for the choice.
+    n_inner : int, optional
+        Clusters of merges that are not given; the largest number of leaf clusters by default.
+    tied : "all" or groups of nodes, optional
+        Nodes that share one clustering: the positions of a sequence, say. "all" ties all leaves.
+    loss : {"auto", "zero-one", "absolute", "quadratic", "log", "pinball", "density"}, table or callable
+        "auto" is zero-one loss for names, and for numbers what :class:`CoClusteringRegressor` takes.
+    beta : float, optional
+        Trade-off per unit of the loss (per nat for the density). By default from the held-out loss of item means;
+        2 for the density.
+    start : {"spectral", "agreement", "random"}, leaf labels or TreePosterior
+        "agreement" finds parities; "spectral" turns to it when it finds nothing.
+    alphabet, bounds, schedule, n_init, max_iter, tol, backend, random_state, verbose
+        As in :class:`CoClusteringRegressor`. The density uses n_init, max_iter and random_state only.
+
+    Attributes
+    ----------
+    posterior_ : TreePosterior
+        ``assign_`` and ``labels_`` have the leaves' modes first, then the inner nodes.
+    density_ : TreeDensity
+        With ``loss="density"``, in place of ``posterior_``.
+    merges_ : tuple
+        The tree that was used.
+
+    Examples
+    --------
+    >>> from gingham import TreeCoClustering
+    >>> from gingham.datasets.trees import make_tree
+    >>> data = make_tree(4000, n_items=20, random_state=1)
+    >>> model = TreeCoClustering(leaves=4, merges=((0, 1, 3), (2, 3, 3)), beta=2.0, random_state=0)
+    >>> model.fit(data.X, data.y).answers_.shape
+    (3, 3)
+    """
+
+    def __init__(
+        self,
+        leaves: Any = 4,
+        merges: Any = None,
+        structure: str = "pairs",
+        n_inner: int | None = None,
+        tied: Any = None,
+        loss: Any = "auto",
+        beta: float | None = None,
+        alphabet: Any = None,
+        bounds: tuple[float, float] | None = None,
+        start: Any = "spectral",
+        schedule: Any = "constant",
+        n_init: int = 3,
+        max_iter: int = 100,
+        tol: float = 1e-6,
+        backend: str = "auto",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.leaves = leaves
+        self.merges = merges
+        self.structure = structure
+        self.n_inner = n_inner
+        self.tied = tied
+        self.loss = loss
+        self.beta = beta
+        self.alphabet = alphabet
+        self.bounds = bounds
+        self.start = start
+        self.schedule = schedule
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.backend = backend
+        self.random_state = random_state
+        self.verbose = verbose
+
+    one_grid = False
+    merges_: tuple[tuple[int | None, ...], ...]
+
+    # fitting
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, callback: Callback | None = None) -> Self:
+        """Cluster the observed tuples; ``y`` are labels, and None for the density.
+
+        Parameters
+        ----------
+        X : array, list or frame of shape (N, d)
+            Item ids, one row per observed tuple.
+        y : array of shape (N,), optional
+        sample_weight : array of shape (N,), optional
+            Counts.
+        callback : callable, optional
+            Called with a ``Progress`` after every sweep.
+        """
+        if self._is_density:
+            columns = self._columns(X, reset=True)
+            sample = Sample.of(columns.columns, None, sample_weight, modes=self._leaf_modes(columns))
+            return self._fit_density(sample)
+        columns, labels, sample_weight = self._observed(X, y, sample_weight)
+        alphabet = self._alphabet(labels)
+        modes = self._leaf_modes(columns)
+        sample = Sample.of(columns.columns, labels, sample_weight, modes=modes, alphabet=alphabet)
+        return self._fit(sample, self._cell(alphabet, labels), callback)
+
+    def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
+        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
+            raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        solver = Messages(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
+        leaves = expand_clusters(self.leaves, sample.shape, sample.n_tuples)
+        tied = self._tied(len(leaves))
+        self.beta_ = beta_of_item_means(sample, cell)[0] if self.beta is None else self.beta
+        if callback is None and self.verbose:
+            callback = stderr_progress
+        if self.merges is None and self.structure == "auto":
+            if cell.n_answers is None:
+                raise GinghamError("structure='auto' chooses by certificate: use a loss with finitely many answers.")
+            inner = max(leaves) if self.n_inner is None else self.n_inner
+            choice = choose_tree(sample, cell, self.beta_, leaves, inner, solver, rng, tied=tied)
+            self.merges_ = choice.merges
+            self._set_solution(choice.solution)
+            return self
+        self.merges_ = self._merges(leaves)
+        tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, tied)
+        problem = Problem(tree, (sample,), (cell,), (self.beta_,))
+        jobs = (partial(solve_tree, problem, n_clusters, solver, self.start, rng) for _ in range(self.n_init))
+        results = side_by_side(jobs, 1, progress(callback, self.n_init, self.max_iter))
+        self._set_solution(lowest(results, lambda solution: solution.objective.total, self.n_init))
+        return self
+
+    def _fit_density(self, sample: Sample) -> Self:
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        leaves = expand_clusters(self.leaves, sample.shape, sample.n_tuples)
+        if self.merges is None and self.structure == "auto":
+            raise GinghamError("structure='auto' chooses by the certificate of a loss; give merges= for a density.")
+        self.merges_ = self._merges(leaves)
+        tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, self._tied(len(leaves)))
+        self.beta_ = DENSITY_BETA if self.beta is None else self.beta
+        solver = Stages(self.beta_, self.n_init, self.max_iter)
+        self.density_ = solver.solve(tree, n_clusters, sample, rng)
+        self.interrupted_ = False  # Ctrl-C ends its kernel with an error
+        return self
+
+    @property
+    def _is_density(self) -> bool:
+        return isinstance(self.loss, str) and self.loss == "density"
+
+    def _tied(self, n_leaves: int) -> tuple[tuple[int, ...], ...]:
+        if self.tied is None:
+            return ()
+        if isinstance(self.tied, str):
+            if self.tied != "all":
+                raise GinghamError(f"tied={self.tied!r} is unknown; give 'all' or groups of nodes.")
+            return (tuple(range(n_leaves)),)
+        return tuple(tuple(group) for group in self.tied)
+
+    def _leaf_modes(self, columns: Any) -> list[Mode]:
+        """One Mode per column; tied columns number their items together."""
+        d = len(columns.columns)
+        names = columns.names or [f"mode{j}" for j in range(d)]
+        modes = [Mode.of(column, name) for column, name in zip(columns.columns, names)]
+        for group in self._tied(d):
+            places = [j for j in group if j < d]
+            if places:
+                together = np.concatenate([np.asarray(columns.columns[j]) for j in places])
+                shared = Mode.of(together, " ".join(names[j] for j in places))
+                for j in places:
+                    modes[j] = shared
+        return modes
+
+    def _merges(self, leaves: Sequence[int]) -> tuple[tuple[int | None, ...], ...]:
+        if self.merges is not None:
+            return tuple(tuple(merge) for merge in self.merges)
+        if self.structure not in STRUCTURES:
+            raise GinghamError(f"structure={self.structure!r} is unknown; choose one of {', '.join(STRUCTURES)}.")
+        width = max(leaves) if self.n_inner is None else self.n_inner
+        top, merges = list(range(len(leaves))), []
+        while len(top) > 2:
+            pairs = [top[i : i + 2] for i in range(0, len(top), 2)]
+            top = []
+            for pair in pairs:
+                if len(pair) == 1:
+                    top += pair
+                else:
+                    merges.append((*pair, width))
+                    top.append(len(leaves) + len(merges) - 1)
+        return tuple(merges)
+
+    def _labels(self, y: Any) -> Anything:
+        labels = column_or_1d(y, warn=True)
+        return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
+
+    def _cell(self, alphabet: Alphabet | None, y: Anything) -> CellModel:
+        named = not named_auto(self.loss)
+        return make_cell(
+            self.loss if named else default_loss(y, self.alphabet is not None, self.bounds), alphabet, self.bounds
+        )
+
+    def _alphabet(self, y: Anything) -> Alphabet | None:
+        if self.alphabet is not None:
+            return Alphabet.of(self.alphabet, given=True)
+        values = np.unique(y)
+        return Alphabet.of(values, given=False) if len(values) <= 1000 else None
+
+    # using
+
+    def _modes(self) -> tuple[Mode, ...]:
+        tree = self.density_.tree if self._is_density else self.posterior_.structure
+        return tree.columns()
+
+    def predict(self, X: Any, rule: str | None = None) -> Anything:
+        """The predicted label of each row.
+
+        ``rule`` is "mean", "median" or "mode"; by default the mean for losses of numbers (absolute,
+        quadratic) and the most probable label otherwise.
+        """
+        codes = self._codes(X)
+        cell = self.posterior_.cells[0]
+        if rule is None:
+            rule = "mean" if cell.ordered else "mode"
+        if rule == "mode":
+            return self.alphabet_[self.posterior_.predict_distribution(codes).argmax(axis=1)]
+        return self.posterior_.predict(codes, rule)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the mean loss of the randomised predictor, or the mean log density: greater is better."""
+        if self._is_density:
+            return float(self.score_samples(X).mean())
+        return -self.posterior_.gibbs_loss(self.sample(X, y))
+
+    def score_samples(self, X: Any) -> Floats:
+        """ln p of each row under the density tree; −∞ for items never seen."""
+        check_is_fitted(self, "density_")
+        return self.density_.log_density(self._codes(X))
+
+    @property
+    def leaf_labels_(self) -> tuple[Ints, ...]:
+        """Most probable cluster of each item, one array per column of X."""
+        tree = self.density_.tree if self._is_density else self.posterior_.structure
+        labels = self.density_.labels if self._is_density else self.posterior_.labels
+        return tuple(labels[mode] for mode in tree.tables[: tree.n_leaves])  # type: ignore[attr-defined]
+
+    # files
+
+    def _state(self) -> dict[str, Any]:
+        if self._is_density:
+            names = getattr(self, "feature_names_in_", None)
+            fitted = {**density_state(self.density_), "n_features_in_": self.n_features_in_, "feature_names_in_": names}
+        else:
+            fitted = {**super()._state(), **tree_state(self.posterior_.structure)}
+        return {**fitted, "merges_": self.merges_}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.merges_ = state["merges_"]
+        if not self._is_density:
+            super()._restore(state)
+            grid = self.posterior_
+            tree = tree_from_state(state, grid.structure.modes)
+            self.posterior_ = TreePosterior(tree, grid.cells, grid.assign, grid.answers)
+            return
+        self.density_ = density_from_state(state)
+        self.n_features_in_ = state["n_features_in_"]
+        if state["feature_names_in_"] is not None:
+            self.feature_names_in_ = state["feature_names_in_"]

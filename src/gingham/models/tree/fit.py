@@ -1,0 +1,133 @@
+"""How a tree is found: which losses and starts are tried, and which leaves merge when nobody says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gingham.cells import CellModel, Logarithmic
+from gingham.certificates.bounds import log_wealth
+from gingham.certificates.evidence import collect
+from gingham.certificates.tree import sequence_price
+from gingham.core.problem import Problem
+from gingham.core.structure import Tree
+from gingham.data import Sample
+from gingham.data.features import evaluate
+from gingham.errors import GinghamError
+from gingham.fitting.loop import Report, Solution, cut_short
+from gingham.models.tree.messages import Messages
+from gingham.models.tree.starts import tree_start, with_tables
+
+TRIVIAL = 0.15  # an objective this close to one cluster's may have fitted noise only
+MAX_LEAVES = 6  # the greedy search fits grids of all leaves that are not merged yet
+
+
+def solve_tree(
+    problem: Problem,
+    n_clusters: Sequence[int],
+    solver: Messages,
+    start: Any,
+    rng: np.random.Generator,
+    report: Report | None = None,
+) -> Solution:
+    """The lower of two runs: on the loss itself, and on the log loss first.
+
+    Each is stuck sometimes where the other is not. When neither gets far from the trivial tree and the start was
+    spectral, the agreement start is tried: it alone sees parities.
+    """
+    best = _both_runs(problem, n_clusters, solver, start, rng, report)
+    if isinstance(start, str) and start == "spectral":
+        trivial = one_cluster(problem)
+        if not best.interrupted and best.objective.total > (1.0 - TRIVIAL) * trivial:
+            best = _lower(best, _both_runs(problem, n_clusters, solver, "agreement", rng, report))
+    return best
+
+
+def _lower(first: Solution, second: Solution) -> Solution:
+    """The lower of two runs, interrupted where the second was."""
+    best = min((first, second), key=lambda s: s.objective.total)
+    return cut_short(best) if second.interrupted else best
+
+
+def _both_runs(
+    problem: Problem,
+    n_clusters: Sequence[int],
+    solver: Messages,
+    start: Any,
+    rng: np.random.Generator,
+    report: Report | None,
+) -> Solution:
+    begin = tree_start(start, problem, n_clusters, rng)
+    direct = solver.solve(problem, begin, report)
+    alphabet = problem.samples[0].alphabet
+    if alphabet is None or problem.cells[0].code_length or direct.interrupted:
+        return direct
+    soft = replace(problem, cells=(Logarithmic(alphabet),), betas=(1.0,))
+    smooth = solver.solve(soft, with_tables(soft, begin.assign), report)
+    if smooth.interrupted:
+        return cut_short(direct)
+    return _lower(direct, solver.solve(problem, with_tables(problem, smooth.posterior.assign), report))
+
+
+def one_cluster(problem: Problem) -> float:
+    """F of the trivial tree: one answer for all tuples, no information."""
+    cell, sample = problem.cells[0], problem.samples[0]
+    weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+    statistics = weights @ evaluate(cell.features, sample.labels, sample.label_codes)
+    return float(problem.betas[0] * cell.envelope(statistics))
+
+
+class Choice(NamedTuple):
+    """A tree that was chosen: its merges, its fit and its certificate (scaled to [0, 1])."""
+
+    merges: tuple[tuple[int, ...], ...]
+    solution: Solution
+    certificate: float
+
+
+def choose_tree(
+    sample: Sample,
+    cell: CellModel,
+    beta: float,
+    leaves: Sequence[int],
+    n_inner: int,
+    solver: Messages,
+    rng: np.random.Generator,
+    delta: float = 0.05,
+    tied: Sequence[Sequence[int]] = (),
+) -> Choice:
+    """Merge the pair that lowers the certificate most, until none does.
+
+    The certificate holds for all trees that could have been chosen: it includes −ln of their prior.
+    """
+    d = len(leaves)
+    if d > MAX_LEAVES:
+        raise GinghamError(f"structure='auto' compares trees of up to {MAX_LEAVES} leaves; give merges= for {d}.")
+
+    def fitted(merges: tuple[tuple[int, ...], ...]) -> Choice:
+        tree, n_clusters = Tree.build(sample.modes, leaves, merges, tied, price=sequence_price(d, merges))
+        problem = Problem(tree, (sample,), (cell,), (beta,))
+        solution = solve_tree(problem, n_clusters, solver, "spectral", rng)
+        evidence = collect(solution.posterior, sample)
+        value = log_wealth(evidence.law, evidence.prices["exact"].total, evidence.n_tuples, delta).value
+        return Choice(merges, solution, value)
+
+    best = fitted(())
+    top = list(range(d))
+    while len(top) > 2 and not best.solution.interrupted:
+        tried = []
+        for a, b in combinations(top, 2):
+            tried.append(fitted((*best.merges, (a, b, n_inner))))
+            if tried[-1].solution.interrupted:
+                return best._replace(solution=cut_short(best.solution))
+        challenger = min(tried, key=lambda choice: choice.certificate)
+        if challenger.certificate >= best.certificate:
+            break
+        best = challenger
+        a, b, _ = best.merges[-1]
+        top = [node for node in top if node not in (a, b)] + [d + len(best.merges) - 1]
+    return best

@@ -1,0 +1,1 @@
+"""Several views of the same objects (P3): PairwiseClusterAnalysis, KernelCCA, ExplanatoryClustering."""

@@ -1,0 +1,257 @@
+"""What estimators of several views share: views in; scores, clusters and mates out."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from gingham.arrays import Anything, Bools, Floats, Ints
+from gingham.data.views import as_view, as_views, feature_names, per_view
+from gingham.errors import GinghamError
+from gingham.models.base import Persistent
+from gingham.models.views import fit as multiview
+from gingham.models.views import retrieval
+from gingham.models.views import view_validation as heldout
+from gingham.models.views.representations import ScoreFunction
+from gingham.models.views.view_kernels import as_kernels
+
+_KEPT = (
+    "n_components_",
+    "ridge_",
+    "strengths_",
+    "consensus_",
+    "n_views_",
+    "n_features_in_",
+    "correlations_",
+    "spread_",
+    "labels_",
+)
+
+
+class ViewsModel(Persistent):
+    """Everything but the eigenproblem, which a subclass names in ``_method``."""
+
+    _method: ClassVar[multiview.Method]
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Any = "linear",
+        ridge: Any = None,
+        kernel_params: Any = None,
+        solver: str = "auto",
+        n_landmarks: int = 500,
+        weighting: float = 0.5,
+        background: float = 0.0,
+        cv: int = 3,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.ridge = ridge
+        self.kernel_params = kernel_params
+        self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.weighting = weighting
+        self.background = background
+        self.cv = cv
+        self.random_state = random_state
+
+    def fit(self, views: Any, y: Any = None) -> Self:
+        """Find the components that the views share.
+
+        Parameters
+        ----------
+        views : list of array-like, scipy sparse matrix or data frame, each of shape (n_samples, n_features_i)
+            Row r of every view describes object r. With ``kernel="precomputed"``, (n_samples, n_samples).
+        y : ignored
+        """
+        matrices = as_views(views, at_least=2)
+        if matrices[0].shape[0] < 3:
+            raise GinghamError(f"{matrices[0].shape[0]} object(s) cannot be correlated: three or more are needed.")
+        kernels = as_kernels(self.kernel, self.kernel_params, len(matrices))
+        ridges = self._ridges(len(matrices))
+        settings = self._settings()
+        n_components = self.n_components
+        self.choice_ = None
+        if len(ridges) > 1 or n_components is None:
+            method = type(self)._method
+            self.choice_ = heldout.choose(matrices, kernels, ridges, n_components, settings, method, self.cv)
+            ridges, n_components = [self.choice_.ridges], self.choice_.n_components
+        representations = multiview.represent(matrices, kernels, settings)
+        shared = multiview.solve(representations, ridges[0], n_components, settings, type(self)._method)
+        self.n_components_ = n_components
+        self.ridge_ = ridges[0]
+        self.strengths_ = shared.strengths
+        self.consensus_ = shared.consensus
+        self.functions_ = shared.functions
+        self.n_views_ = len(matrices)
+        self.n_features_in_ = [int(matrix.shape[1]) for matrix in matrices]
+        self.feature_names_in_ = [feature_names(view) for view in views]
+        scores = [score(matrix) for score, matrix in zip(shared.functions, matrices)]
+        self.correlations_ = multiview.mean_correlations(scores)
+        self.spread_ = np.mean(scores, axis=0).std(axis=0)
+        self.labels_ = self._labels(np.mean(scores, axis=0))
+        return self
+
+    def transform(self, views: Any) -> list[Any]:
+        """Scores of every view, a list of arrays (or frames, see ``set_output``) of shape (n, n_components_).
+
+        A view that was not observed is given, and comes back, as None.
+        """
+        return [None if scores is None else self._framed(scores, view) for scores, view in self._scored(views)]
+
+    def fit_transform(self, views: Any, y: Any = None) -> list[Any]:
+        """Fit, then the scores of every view."""
+        return self.fit(views).transform(views)
+
+    def scores(self, view: int, X: Any) -> Floats:
+        """F_view(x) of objects seen in one view only, shape (n, n_components_)."""
+        check_is_fitted(self)
+        number = self._number(view)
+        return self.functions_[number](as_view(X, f"view {number}"))
+
+    def predict(self, views: Any) -> Ints:
+        """Cluster of new objects from the views that were observed (None for the others), −1 for background."""
+        observed = [scores for scores, _ in self._scored(views) if scores is not None]
+        return self._labels(np.mean(observed, axis=0))
+
+    def fit_predict(self, views: Any, y: Any = None) -> Ints:
+        """Fit and return ``labels_``."""
+        return self.fit(views).labels_
+
+    def memberships(self, views: Any, threshold: float = 1.0) -> list[Bools]:
+        """Indicators f_c(x) = [F_c(x) ≥ threshold standard deviations], one (n, n_components_) array per view.
+
+        The pairwise clusters h = (f, g) of P3 §3.1, ready for :class:`ExplanatoryClustering`.
+        """
+        check_is_fitted(self)
+        matrices = as_views(views, at_least=self.n_views_)
+        return [f(m) >= threshold * self.spread_ for f, m in zip(self.functions_, matrices)]
+
+    def correlations(self, views: Any) -> Floats:
+        """ρ of every component, averaged over pairs of views, on any objects, shape (n_components_,)."""
+        return multiview.mean_correlations([scores for scores, _ in self._scored(views, missing=False)])
+
+    def retrieve(
+        self, query_view: int, queries: Any, document_view: int, documents: Any, n_documents: int = 1
+    ) -> tuple[Ints, Floats]:
+        """The documents most like each query, which may be of another view.
+
+        Returns
+        -------
+        indices : ndarray of shape (n_queries, n_documents)
+            Rows of ``documents``, best first.
+        cosines : ndarray of shape (n_queries, n_documents)
+            Cosine of the score vectors, components weighted by strength^weighting.
+        """
+        asked, offered = self._embedded(query_view, queries), self._embedded(document_view, documents)
+        if not 1 <= n_documents <= len(offered):
+            raise GinghamError(f"n_documents={n_documents} must lie between 1 and {len(offered)}, the documents given.")
+        return retrieval.nearest(asked, offered, n_documents)
+
+    def mrr(self, views: Any) -> float:
+        """Mean reciprocal rank of the mate among all rows, averaged over ordered pairs of views: P3 (41)."""
+        check_is_fitted(self)
+        matrices = as_views(views, at_least=self.n_views_)
+        embedded = [self._embedded(number, matrix) for number, matrix in enumerate(matrices)]
+        pairs = [(a, b) for a in range(self.n_views_) for b in range(self.n_views_) if a != b]
+        return float(np.mean([retrieval.mean_reciprocal_rank(embedded[a], embedded[b]) for a, b in pairs]))
+
+    def score(self, views: Any, y: Any = None) -> float:
+        """Mean correlation of the components on the given objects: what cross-validation maximises."""
+        return float(np.mean(self.correlations(views)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Anything:
+        """Names of the score columns."""
+        check_is_fitted(self)
+        prefix = type(self).__name__.lower()
+        return np.asarray([f"{prefix}{c}" for c in range(self.n_components_)], dtype=object)
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Choose "default", "pandas" or "polars" for what ``transform`` returns per view."""
+        if transform is not None:
+            self._output = transform
+        return self
+
+    @property
+    def coef_(self) -> list[Floats | None]:
+        """Weights of the features, shape (n_features_i, n_components_), for linear kernels; None for others."""
+        check_is_fitted(self)
+        return [f.weights if f.reading.kernel.linear else None for f in self.functions_]
+
+    def _ridges(self, n_views: int) -> list[tuple[float, ...]]:
+        """Candidate ridges, each one number per view."""
+        if self.ridge is None:
+            return [(ridge,) * n_views for ridge in heldout.RIDGES]
+        given = tuple(float(ridge) for ridge in per_view(self.ridge, n_views, "ridge"))
+        if not all(ridge > 0 and np.isfinite(ridge) for ridge in given):
+            raise GinghamError(f"ridge={self.ridge} must be positive: without it any two views correlate perfectly.")
+        return [given]
+
+    def _settings(self) -> multiview.Settings:
+        count = self.n_components
+        if count is not None and (isinstance(count, bool) or int(count) != count or count < 1):
+            raise GinghamError(f"n_components={count!r} must be a whole number of at least 1, or None to choose it.")
+        if int(self.n_landmarks) < 1:
+            raise GinghamError(f"n_landmarks={self.n_landmarks} must be at least 1.")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        return multiview.Settings(self.solver, int(self.n_landmarks), seed)
+
+    def _number(self, view: int) -> int:
+        if not 0 <= view < self.n_views_:
+            raise GinghamError(f"There is no view {view}: views are numbered 0 to {self.n_views_ - 1}.")
+        return int(view)
+
+    def _scored(self, views: Any, missing: bool = True) -> list[tuple[Any, Any]]:
+        """(scores, view as given) of every view."""
+        check_is_fitted(self)
+        matrices = as_views(views, at_least=self.n_views_, missing=missing)
+        if len(matrices) != self.n_views_:
+            raise GinghamError(f"{len(matrices)} views given, {self.n_views_} were fitted.")
+        return [
+            (None if matrix is None else function(matrix), view)
+            for function, matrix, view in zip(self.functions_, matrices, views)
+        ]
+
+    def _embedded(self, view: int, X: Any) -> Floats:
+        """Scores with the components weighted for retrieval: (γ_c/γ_0)^weighting."""
+        scores = self.scores(view, X)
+        embedded: Floats = scores * np.maximum(self.strengths_ / self.strengths_[0], 0.0) ** self.weighting
+        return embedded
+
+    def _labels(self, scores: Floats) -> Ints:
+        """argmax_c |F_c| in standard deviations of the training scores; −1 where none reaches ``background``."""
+        strength = np.abs(scores) / np.where(self.spread_ > 0, self.spread_, 1.0)
+        labels = np.argmax(strength, axis=1)
+        return np.where(strength.max(axis=1) >= self.background, labels, -1)
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self, name) for name in _KEPT},
+            "feature_names_in_": self.feature_names_in_,
+            "functions": [function.state() for function in self.functions_],
+        }
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        for name in _KEPT:
+            setattr(self, name, state[name])
+        self.ridge_ = tuple(self.ridge_)
+        self.feature_names_in_ = state["feature_names_in_"]
+        self.functions_ = tuple(ScoreFunction.from_state(function) for function in state["functions"])
+        self.choice_ = None
+
+    def _framed(self, scores: Floats, view: Any) -> Any:
+        names = self.get_feature_names_out()
+        framer = FunctionTransformer(feature_names_out=lambda _, __: names)
+        if hasattr(self, "_output"):
+            framer.set_output(transform=self._output)
+        framed = framer.fit_transform(scores)
+        if hasattr(framed, "index") and hasattr(view, "index") and not callable(view.index):
+            framed.index = view.index
+        return framed

@@ -1,0 +1,235 @@
+"""ExplanatoryClustering: weights over given clusters, with a certificate (P3 §2.1, §3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from gingham.arrays import Bools, Floats, Ints
+from gingham.certificates.clusters import ClusterCertificate, certify_clusters
+from gingham.errors import GinghamError
+from gingham.models.views.cluster_weights import contradiction, coverage, simplex_weights
+
+
+class ExplanatoryClustering(BaseEstimator):
+    r"""Which of these given clusters explain the data? Weights Q over indicator functions, P3 (14) and (29).
+
+    A *cluster* is an indicator f(x); a *pairwise cluster* has one in every view, and an object contradicts it when
+    they disagree. Weights minimise ``penalty``·‖Q‖² plus the expected contradiction E_Q P̂(f ≠ g) (with one view:
+    minus the explanatory power E_Q P̂(f = 1)) over the simplex, a quadratic program solved exactly.
+
+    Parameters
+    ----------
+    penalty : float
+        Large: all clusters alike; small: only the best.
+    pairs : {"matched", "all"}
+        Column c of every view is one pairwise cluster, or (two views) every column of the first is paired with
+        every column of the second, as in P3's figure 2.
+    realizable : bool
+        P3 (29): weight, as even as possible, on clusters that no object contradicts, and none on others.
+    min_coverage : float
+        Clusters that hold (in all views) for a smaller share of the objects get no weight: an empty cluster is
+        never contradicted.
+    prior : array-like of shape (n_clusters,), optional
+        P, fixed before the data are seen; uniform when None.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_clusters,) or (n_first, n_second) for pairs="all"
+        Q.
+    risks_, coverages_ : ndarray, same shape
+        P̂(f ≠ g) and P̂(f = g = 1) of each cluster.
+    risk_, coverage_ : float
+        Their means under Q.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gingham import ExplanatoryClustering
+    >>> left = np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=bool)
+    >>> model = ExplanatoryClustering(pairs="all", realizable=True, min_coverage=0.1).fit([left, left])
+    >>> model.weights_
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    """
+
+    def __init__(
+        self,
+        penalty: float = 1.0,
+        *,
+        pairs: str = "matched",
+        realizable: bool = False,
+        min_coverage: float = 0.0,
+        prior: Any = None,
+    ) -> None:
+        self.penalty = penalty
+        self.pairs = pairs
+        self.realizable = realizable
+        self.min_coverage = min_coverage
+        self.prior = prior
+
+    def fit(self, memberships: Any, y: Any = None) -> Self:
+        """Find the weights.
+
+        Parameters
+        ----------
+        memberships : array-like of shape (n_samples, n_clusters), or a list with one such array per view
+            Indicators, true or 1 where the object is in the cluster.
+            ``PairwiseClusterAnalysis.memberships`` makes them from scores.
+        y : ignored
+        """
+        if not self.penalty > 0:
+            raise GinghamError(f"penalty={self.penalty} must be positive.")
+        indicators = self._indicators(memberships)
+        every_pair = self._every_pair(indicators)
+        risks, coverages = contradiction(indicators, every_pair), coverage(indicators, every_pair)
+        prior = self._prior(len(risks))
+        excluded = coverages < self.min_coverage
+        if self.realizable:
+            excluded |= risks > 0
+            weights = simplex_weights(np.where(excluded, np.inf, 0.0), prior, self.penalty)
+        else:
+            weights = simplex_weights(np.where(excluded, np.inf, risks), prior, self.penalty)
+        shape = (indicators[0].shape[1], indicators[1].shape[1]) if every_pair else (len(risks),)
+        self.n_views_ = len(indicators)
+        self.n_clusters_in_ = tuple(m.shape[1] for m in indicators)
+        self.weights_ = weights.reshape(shape)
+        self.risks_ = risks.reshape(shape)
+        self.coverages_ = coverages.reshape(shape)
+        self.risk_ = float(weights @ risks)
+        self.coverage_ = float(weights @ coverages)
+        self._sample = indicators
+        return self
+
+    def certify(self, memberships: Any = None, delta: float = 0.05, bound: str = "log-wealth") -> ClusterCertificate:
+        """Bound the risk and the coverage on new objects; P3's Theorem 1 or the log-wealth bound.
+
+        The clusters must have been fixed before these objects were seen (fit a PairwiseClusterAnalysis on other
+        objects, say); the weights may have been fitted to them.
+
+        Parameters
+        ----------
+        memberships : as in ``fit``, optional
+            The objects to certify on; those of ``fit`` when None.
+        bound : {"log-wealth", "theorem-1"}
+        """
+        check_is_fitted(self, "weights_")
+        indicators = self._sample if memberships is None else self._known(memberships)
+        every_pair = self._every_pair(indicators)
+        weights = self.weights_.ravel()
+        return certify_clusters(
+            weights,
+            self._prior(len(weights)),
+            contradiction(indicators, every_pair),
+            coverage(indicators, every_pair),
+            _chance(indicators, every_pair),
+            len(indicators[0]),
+            delta,
+            bound,
+        )
+
+    def explanatory_power(self, memberships: Any) -> Floats:
+        """Σ_c Q(c) [object in cluster c in all views], shape (n_samples,): P3 (8) object by object."""
+        check_is_fitted(self, "weights_")
+        indicators = [m.astype(np.float64) for m in self._known(memberships)]
+        if self._every_pair(indicators):
+            return np.einsum("na,ab,nb->n", indicators[0], self.weights_, indicators[1], optimize=True)
+        power: Floats = np.prod(np.stack(indicators), axis=0) @ self.weights_
+        return power
+
+    def predict_memberships(self, view: int, memberships: Any, other: int) -> Floats:
+        """Expected indicators in another view given those in one: "if we observe x, what can be said about y?"
+
+        Weight that clusters active for the object give to each column of the other view, shape
+        (n_samples, n_clusters of the other view); rows sum to one where any cluster with weight is active.
+        """
+        check_is_fitted(self, "weights_")
+        for number in (view, other):
+            if not 0 <= number < self.n_views_:
+                raise GinghamError(f"There is no view {number}: views are numbered 0 to {self.n_views_ - 1}.")
+        active = _indicator(memberships, view).astype(np.float64)
+        if active.shape[1] != self.n_clusters_in_[view]:
+            raise GinghamError(
+                f"View {view} was fitted with {self.n_clusters_in_[view]} clusters, not {active.shape[1]}."
+            )
+        table = self.weights_ if self.weights_.ndim == 2 else np.diag(self.weights_)
+        if self.weights_.ndim == 2 and view > other:
+            table = table.T
+        votes = active @ table
+        total = votes.sum(axis=1, keepdims=True)
+        expected: Floats = np.divide(votes, total, out=np.zeros_like(votes), where=total > 0)
+        return expected
+
+    @property
+    def active_(self) -> Ints:
+        """Clusters with weight (flat positions), heaviest first."""
+        check_is_fitted(self, "weights_")
+        weights = self.weights_.ravel()
+        order = np.argsort(-weights, kind="stable")
+        return order[weights[order] > 0]
+
+    def _every_pair(self, indicators: Sequence[Any]) -> bool:
+        if self.pairs not in ("matched", "all"):
+            raise GinghamError(f"pairs={self.pairs!r} is unknown: use 'matched' or 'all'.")
+        widths = {m.shape[1] for m in indicators}
+        if self.pairs == "all":
+            if len(indicators) != 2:
+                raise GinghamError(f"pairs='all' needs two views, {len(indicators)} given.")
+            return True
+        if len(widths) > 1:
+            raise GinghamError(f"Matched clusters need as many columns in every view; given: {sorted(widths)}.")
+        return False
+
+    def _indicators(self, memberships: Any) -> list[Bools]:
+        views = list(memberships) if isinstance(memberships, (list, tuple)) else [memberships]
+        indicators = [_indicator(view, number) for number, view in enumerate(views)]
+        if not indicators:
+            raise GinghamError("No memberships were given.")
+        if len({len(m) for m in indicators}) > 1:
+            counts = ", ".join(str(len(m)) for m in indicators)
+            raise GinghamError(f"All views need the same number of rows, one per object: {counts} given.")
+        return indicators
+
+    def _known(self, memberships: Any) -> list[Bools]:
+        indicators = self._indicators(memberships)
+        widths = tuple(m.shape[1] for m in indicators)
+        if widths != self.n_clusters_in_:
+            raise GinghamError(f"Fitted with {self.n_clusters_in_} clusters per view, {widths} given.")
+        return indicators
+
+    def _prior(self, n_clusters: int) -> Floats:
+        if self.prior is None:
+            return np.full(n_clusters, 1.0 / n_clusters)
+        prior = np.asarray(self.prior, dtype=np.float64).ravel()
+        if len(prior) != n_clusters or not (prior > 0).all() or not np.isclose(prior.sum(), 1.0):
+            raise GinghamError(f"prior must be {n_clusters} positive numbers with sum 1.")
+        return prior
+
+
+def _indicator(values: Any, number: int) -> Bools:
+    """A Boolean (n, m) array; anything but 0 and 1 is refused."""
+    array = np.asarray(values)
+    if array.ndim != 2 or array.size == 0:
+        raise GinghamError(
+            f"Memberships of view {number} must be a matrix, one row per object and one column per cluster; "
+            f"shape {array.shape} was given."
+        )
+    if array.dtype != bool and not np.isin(array, (0, 1)).all():
+        raise GinghamError(f"Memberships of view {number} must be 0 or 1 (false or true).")
+    return array.astype(bool)
+
+
+def _chance(indicators: Sequence[Bools], every_pair: bool) -> Floats:
+    """P(f ≠ g) of each cluster if the views were independent."""
+    rates = [m.mean(axis=0) for m in indicators]
+    if len(rates) == 1:
+        return 1.0 - rates[0]
+    if every_pair:
+        table: Floats = rates[0][:, None] * (1 - rates[1]) + (1 - rates[0][:, None]) * rates[1]
+        return table.ravel()
+    chance: Floats = 1.0 - np.prod(rates, axis=0) - np.prod([1 - r for r in rates], axis=0)
+    return chance

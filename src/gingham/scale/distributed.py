@@ -1,0 +1,383 @@
+"""Alternating projections over partitions: P0's Algorithm 1 on any dask scheduler.
+
+The tuples are partitioned by the items of the first mode. A partition's share of a sweep is a pure function of its
+tuples and of the state before (the other modes' memberships, the answers, the masses); shares are added up (as a tree,
+or by every worker where they are few), and the state after them is a function of the sum. So states and shares stay on
+the workers, what comes back each sweep is the objective, and the memberships of the first mode never leave the workers
+until the end. A lost worker costs the recomputation of what it held: its tuples, and sweeps since the state was last
+brought back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gingham.arrays import Floats, Ints
+from gingham.cells import CellModel
+from gingham.core.posterior import Posterior
+from gingham.core.problem import Objective, Problem
+from gingham.core.structure import Structure
+from gingham.core.sums import Sums, SumsOfSample
+from gingham.data import Alphabet, Features, Mode
+from gingham.fitting.loop import Report, Solution, fixed_point
+from gingham.fitting.schedule import Constant, Schedule
+from gingham.kernels.threads import one_thread
+from gingham.scale.dask_worker import submit
+from gingham.scale.partition_sums import (
+    Share,
+    State,
+    after,
+    first_steps,
+    later_step,
+    next_share,
+    onward,
+    own_memberships,
+    share,
+    whole_share,
+)
+
+MOST_ADDED, TOGETHER = 8, 2**25  # values that one task adds up, and numbers that they may have together
+FEW = 4  # partitions of which every worker adds up all shares for itself
+BROUGHT_BACK = 25  # sweeps after which the state comes back: a lost worker costs no more of them than that
+
+Facts = tuple[float, tuple[float, ...]]  # N·L̂, and n_i Ī_i of each mode
+
+
+class Partitions:
+    """Futures of partitions (Samples) on the workers of a dask client.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    parts : futures of Sample; their first modes are disjoint, their other modes are the same
+    items : ids of the first mode in each partition
+    modes : the other modes
+    n_tuples : float, N
+    all_threads : bool
+        Whether a task may use all cores; on a cluster it has one of its worker's threads.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        parts: Sequence[Any],
+        items: Sequence[Any],
+        modes: Sequence[Mode],
+        name: str,
+        n_tuples: float,
+        all_threads: bool = False,
+    ) -> None:
+        self.client, self.parts, self.items = client, list(parts), list(items)
+        self.modes, self.name, self.n_tuples = tuple(modes), name, n_tuples
+        self.all_threads = all_threads
+
+    def each(self, call: Callable[..., Any], *arguments: Any, beside: Sequence[Any] | None = None) -> list[Any]:
+        """Futures of ``call(part, cell …)`` for every partition; ``beside`` is one more argument each, the third."""
+        futures = []
+        for at, part in enumerate(self.parts):
+            own = arguments if beside is None else (arguments[0], beside[at], *arguments[1:])
+            futures.append(submit(self.client, self.all_threads, call, part, *own))
+        return futures
+
+    @property
+    def n_first(self) -> int:
+        return sum(len(items) for items in self.items)
+
+    @cached_property
+    def first_mode(self) -> Mode:
+        """All items of the first mode, in the order that they have in memory."""
+        return Mode.of(np.concatenate(self.items), self.name)
+
+    def add_up(
+        self,
+        futures: Sequence[Any],
+        add: Callable[[Any, Any], Any],
+        size: int,
+        then: Callable[[State, Any], State],
+        state: Any,
+    ) -> Any:
+        """A future of ``then(state, sum)``, the sum as a tree on the workers, in an order that is always the same.
+
+        ``size`` is how many numbers a value has: small ones are added many at a time, because a task costs more.
+        """
+        level, fan_in = list(futures), max(2, min(MOST_ADDED, TOGETHER // max(1, size)))
+        while len(level) > fan_in:
+            groups = [level[at : at + fan_in] for at in range(0, len(level), fan_in)]
+            level = [self.client.submit(_sum, add, *group, pure=False) for group in groups]
+        return self.client.submit(_sum_then, then, state, add, *level, pure=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredSums:
+    """Sums over the tuples of all partitions, added in their order: what a start asks of a relation."""
+
+    data: Partitions
+    cell: CellModel
+    numbers: Floats | None
+
+    @property
+    def features(self) -> Features:
+        return self.cell.features
+
+    @cached_property
+    def own(self) -> list[Ints]:
+        """Codes of the first mode's items of each partition among those of all."""
+        return [self.data.first_mode.encode(items) for items in self.data.items]
+
+    def project(self, axis: int, assigns: Sequence[Floats], coef: Floats) -> Floats:
+        if axis == 0:
+            found: Floats = np.zeros((self.data.n_first, len(coef)))
+            for codes, part in zip(self.own, self._each("project", [() for _ in self.own], axis, assigns, coef)):
+                found[codes] = part
+            return found
+        first, *others = assigns
+        return reduce(_plus, self._each("project", [(first[codes],) for codes in self.own], axis, others, coef))
+
+    def table(self, assigns: Sequence[Floats]) -> Floats:
+        first, *others = assigns
+        return reduce(_plus, self._each("table", [(first[codes],) for codes in self.own], others))
+
+    def squares(self) -> float:
+        return float(sum(self._each("squares", [() for _ in self.own])))
+
+    def drawn(self, items: Ints, places: Floats) -> Floats:
+        found: Floats = np.empty((len(items), self.features.size))
+        at: Ints = np.empty(self.data.n_first, dtype=np.int64)  # of each item, in its partition
+        for codes in self.own:
+            at[codes] = np.arange(len(codes))
+        here = [np.flatnonzero(np.isin(items, codes)) for codes in self.own]
+        for rows, part in zip(here, self._each("drawn", [(at[items[rows]], places[rows]) for rows in here])):
+            found[rows] = part
+        return found
+
+    def _each(self, name: str, own: Sequence[tuple[Any, ...]], *arguments: Any) -> list[Any]:
+        """The sums of that name of every partition; ``own`` are its arguments that belong to the partition."""
+        futures = self.data.each(_sums_of_part, self.cell, name, *arguments, beside=own)
+        return list(self.data.client.gather(futures))
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredProblem(Problem):
+    """A grid whose tuples are in partitions; it has no samples, only their sums."""
+
+    scattered: ScatteredSums
+
+    def sums(self, relation: int) -> Sums:
+        return self.scattered
+
+
+def problem_of(data: Partitions, cell: CellModel, beta: float, alphabet: Alphabet | None) -> ScatteredProblem:
+    """What starts need to know of partitioned tuples."""
+    sums = ScatteredSums(data, cell, None if alphabet is None else alphabet.numbers)
+    structure = Structure.grid((data.first_mode, *data.modes))
+    return ScatteredProblem(structure, (), (cell,), (beta,), sums)
+
+
+class OneState:
+    """Shares are added up as a tree, and the state is made where the sum is: any number of partitions and modes."""
+
+    def __init__(self, data: Partitions, cell: CellModel, first: State, max_iter: int) -> None:
+        self.data, self.cell, self.max_iter, self.n_sweeps = data, cell, max_iter, 0
+        self.size = cell.features.size * len(first.mass[0])  # numbers that a share has for each item
+        self.n_items = [len(q) for q in first.others]
+        # Submitted as a task and not scattered: it can be made again when a worker is lost.
+        self.now = data.client.submit(_same, first, pure=False)
+        self.last: tuple[float, Any] | None = None  # the last sweep's β, and the state before it
+        self.ahead: tuple[float, Any, list[Any]] | None = None  # shares of the next sweep, begun before its turn
+
+    def sweep(self, step: float) -> Facts:
+        data, cell, before, own = self.data, self.cell, self.now, []
+        d = len(self.n_items) + 1
+        if d > 2:
+            own = data.each(own_memberships, cell, step, before)
+            shares = data.each(share, cell, before, beside=own)
+        elif self.ahead is not None and self.ahead[:2] == (step, before):
+            shares = self.ahead[2]
+        else:  # nothing asks for the first mode's memberships again in this sweep
+            shares = data.each(whole_share, cell, step, before)
+        then: Callable[[State, Any], State] = partial(first_steps, cell, step, data.n_first)
+        now = data.add_up(shares, Share.plus, self.size * (self.n_items[0] if d > 1 else 1), then, before)
+        for axis in range(2, d):
+            pieces = data.each(onward, cell, now, axis, beside=own)
+            then = partial(later_step, cell, step, axis)
+            now = data.add_up(pieces, _plus, self.size * self.n_items[axis - 1], then, now)
+        facts = data.client.submit(_facts, now, pure=False, priority=1)  # before the next sweep's shares
+        self.n_sweeps += 1
+        comes_back, self.ahead = self.n_sweeps % BROUGHT_BACK == 0, None
+        if d <= 2 and not comes_back and self.n_sweeps < self.max_iter:  # workers go on while the objective travels
+            self.ahead = (step, now, data.each(whole_share, cell, step, now))
+        found: Facts = facts.result()
+        if comes_back:
+            now = data.client.submit(_same, now.result(), pure=False)
+        self.now, self.last = now, (step, before)
+        return found
+
+    def end(self) -> tuple[list[Any], Any] | None:
+        """Futures of the first mode's memberships, and of the state; None where nothing was done."""
+        self.ahead = None
+        if self.last is None:
+            return None
+        # A function of the state before: made again rather than kept or moved.
+        return self.data.each(own_memberships, self.cell, *self.last), self.now
+
+
+class StateOnEach:
+    """Every worker adds up all shares and makes the state for itself: few partitions of one or two modes.
+
+    So a sweep is one message and one task for each of them, and none waits for another that makes the state. The
+    objective comes with the shares of the sweep after.
+    """
+
+    def __init__(self, data: Partitions, cell: CellModel, first: State, max_iter: int) -> None:
+        self.data, self.cell, self.max_iter, self.n_sweeps = data, cell, max_iter, 0
+        self.now = Stand(data.client.submit(_same, first, pure=False))
+        self.last: tuple[float, Stand] | None = None  # the last sweep's β, and where it began
+        self.own: list[Any] = []  # the first mode's memberships of the last sweep that may be
+        self.ahead: list[tuple[float, list[Any]]] = []  # β and shares of sweeps that are begun before their turn
+
+    def sweep(self, step: float) -> Facts:
+        before, client = self.now, self.data.client
+        ahead = [shares for beta, shares in self.ahead if beta == step]
+        ahead = ahead if len(ahead) == len(self.ahead) else []
+        number = self.n_sweeps + 1
+        shares = ahead.pop(0) if ahead else self._shares(before, step, number)
+        now = Stand(None, step, shares)
+        if number % BROUGHT_BACK == 0 or number == self.max_iter:
+            state = self._state(now)
+            facts = client.submit(_facts, state, pure=False).result()
+            now = Stand(client.submit(_same, state.result(), pure=False) if number < self.max_iter else state)
+        else:
+            while len(ahead) < 2 and (number + len(ahead)) % BROUGHT_BACK and number + len(ahead) < self.max_iter:
+                begun = now if not ahead else Stand(None, step, ahead[-1])
+                ahead.append(self._shares(begun, step, number + len(ahead) + 1))
+            facts = client.submit(_facts_before, ahead[0][0], pure=False, priority=1).result()
+        self.now, self.last, self.n_sweeps = now, (step, before), number
+        self.ahead = [(step, shares) for shares in ahead]
+        found: Facts = facts
+        return found
+
+    def end(self) -> tuple[list[Any], Any] | None:
+        """Futures of the first mode's memberships, and of the state; None where nothing was done."""
+        self.ahead = []
+        if self.last is None:
+            return None
+        step, before = self.last
+        own = self.own if self.n_sweeps == self.max_iter else []
+        return own or self.data.each(own_memberships, self.cell, step, self._state(before)), self._state(self.now)
+
+    def _shares(self, begun: Stand, step: float, number: int) -> list[Any]:
+        """Futures of the shares of a sweep; the last one that may be keeps the memberships of the first mode."""
+        if number < self.max_iter and begun.state is None and begun.step == step:
+            return self.data.each(next_share, self.cell, step, self.data.n_first, *begun.shares)
+        state = self._state(begun)
+        if number < self.max_iter:
+            return self.data.each(whole_share, self.cell, step, state)
+        self.own = self.data.each(own_memberships, self.cell, step, state)
+        return self.data.each(share, self.cell, state, beside=self.own)
+
+    def _state(self, at: Stand) -> Any:
+        if at.state is not None:
+            return at.state
+        arguments = (self.cell, at.step, self.data.n_first, *at.shares)
+        return submit(self.data.client, self.data.all_threads, after, *arguments)
+
+
+class Stand(NamedTuple):
+    """Where a descent stands: at a state, or after the shares of a sweep."""
+
+    state: Any
+    step: float = 0.0  # β of that sweep
+    shares: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredProjection:
+    """`solve` as a solver: alternating projections over the partitions of a problem."""
+
+    data: Partitions
+    schedule: Schedule
+    tol: float
+    max_iter: int
+
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+        settings: dict[str, Any] = {"schedule": self.schedule, "tol": self.tol, "max_iter": self.max_iter}
+        return solve(self.data, problem.cells[0], problem.betas[0], start, **settings, report=report)
+
+
+def solve(
+    data: Partitions,
+    cell: CellModel,
+    beta: float,
+    start: Posterior,
+    *,
+    schedule: Schedule | None = None,
+    tol: float = 1e-6,
+    max_iter: int = 200,
+    report: Report | None = None,
+) -> Solution:
+    """Descend on F(Q, β) from a start's answers, masses and memberships of the other modes."""
+    d = len(data.modes) + 1
+    first = State(start.assign[1:], start.answers[0], start.mass, (0.0,) * d, 0.0)
+    few = d <= 2 and len(data.parts) <= FEW and not data.all_threads
+    way = (StateOnEach if few else OneState)(data, cell, first, max_iter)
+
+    def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+        loss, information = way.sweep(beta * factor)
+        return posterior, Objective((loss,), information, (beta,))
+
+    solution = fixed_point(sweep, start, schedule or Constant(), tol=tol, max_iter=max_iter, report=report)
+    ends = way.end()
+    if ends is None:
+        return solution
+    own = data.client.gather([data.client.submit(_first, o, pure=False) for o in ends[0]])
+    final: State = ends[1].result()
+    rows = np.empty((data.n_first, len(final.mass[0])))
+    rows[data.first_mode.encode(np.concatenate(data.items))] = np.concatenate(own)
+    modes = (data.first_mode, *data.modes)
+    posterior = Posterior(Structure.grid(modes), (cell,), (rows, *final.others), (final.answers,))
+    return replace(solution, posterior=posterior)
+
+
+def _sums_of_part(part: Any, cell: CellModel, own: tuple[Any, ...], name: str, *arguments: Any) -> Any:
+    """One of the sums of a partition; where it takes memberships, those of its own items come first."""
+    sums = SumsOfSample(part, cell.features)
+    if name == "table":
+        return sums.table((*own, *arguments[0]))
+    if name == "project":
+        axis, assigns, coef = arguments
+        return sums.project(axis, (*own, *assigns), coef)
+    return sums.squares() if name == "squares" else sums.drawn(*own)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _first(value: Any) -> Any:
+    return value[0]
+
+
+def _facts(state: State) -> Facts:
+    return state.loss, state.information
+
+
+def _facts_before(share: Share) -> Facts:
+    return share.before.loss, share.before.information
+
+
+def _plus(a: Floats, b: Floats) -> Floats:
+    return a + b
+
+
+def _sum(add: Callable[[Any, Any], Any], *values: Any) -> Any:
+    return reduce(add, values)
+
+
+def _sum_then(then: Callable[[State, Any], State], state: State, add: Callable[[Any, Any], Any], *values: Any) -> State:
+    with one_thread():
+        return then(state, reduce(add, values))

@@ -1,0 +1,259 @@
+"""The door to a dask cluster: partitions of a table in, the same fitted estimator out."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+
+from gingham.arrays import Anything
+from gingham.cells import CellModel
+from gingham.data import Alphabet, Mode, Sample
+from gingham.data.adapt import from_frame, id_columns
+from gingham.data.modes import distinct
+from gingham.errors import GinghamError
+from gingham.fitting.loop import Callback, best_of
+from gingham.fitting.schedule import Constant, make_schedule
+from gingham.fitting.starts import make_start
+from gingham.models.base import expand_clusters
+from gingham.scale import distributed
+from gingham.scale.dask_worker import submit
+from gingham.scale.out_of_core import OutOfCore
+from gingham.scale.partition_sums import joined
+
+GROUP_TUPLES = 20_000_000  # of partitions that are swept as one
+
+
+def fit_distributed(
+    model: Any,
+    source: Any,
+    *,
+    axes: Sequence[str],
+    label: str,
+    weight: str | None = None,
+    client: Any = None,
+    start: Any = None,
+    pilot: int = 200_000,
+    callback: Callback | None = None,
+) -> Any:
+    """Fit a CoClusteringRegressor or CoClusteringClassifier on partitions that no single machine need hold.
+
+    Parameters
+    ----------
+    model : unfitted estimator
+        Its parameters are used; the fitted clone is returned.
+    source : dask frame, path or paths of Parquet or CSV files, or list of delayed frames
+        A frame, folder or files are shuffled so that a partition owns its items of the first axis. Delayed parts must
+        already be partitioned so; parts that share an item are refused.
+    axes, label, weight : column names
+    client : distributed.Client or OutOfCore, optional
+        The current dask client by default. With an ``OutOfCore`` the partitions are a list of Parquet or CSV paths,
+        sorted once to disk and streamed on this machine.
+    start : start, optional
+        In place of the model's own: a name, label arrays (one per axis, in the order of the sorted ids) or a Posterior.
+    pilot : int
+        With ``n_clusters="auto"`` and a named start, sizes, start and β are those of the same model fitted here on
+        about so many tuples drawn from all partitions; where β alone is left open, these tuples choose it.
+    callback : callable, optional
+        Called with a ``Progress`` after every sweep.
+
+    Returns
+    -------
+    The fitted clone; ``posterior_`` covers all items. Where sizes are given it equals ``fit`` in memory, with the
+    same start, seed and schedule, up to rounding.
+    """
+    if client is None:
+        if find_spec("distributed") is None:
+            raise GinghamError("Fitting on a cluster needs dask: pip install gingham[dask].")
+        from distributed import get_client
+
+        client = get_client()
+    model = clone(model)
+    if model.solver != "projection" or model.objective != "tradeoff":
+        raise GinghamError(
+            "Partitions are fitted with solver='projection' and objective='tradeoff' only; this model asks for "
+            f"solver={model.solver!r} and objective={model.objective!r}."
+        )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
+        frames, n_groups = _frames(source, axes[0], client)
+        out_of_core = isinstance(client, OutOfCore)
+        told = model.alphabet is not None
+        known = [submit(client, out_of_core, _facts, f, tuple(axes), label, weight, told) for f in frames]
+        facts = client.gather(known)
+        modes, items, alphabet, cell = _modes(facts, axes, model)
+        groups = _groups([fact["n_rows"] for fact in facts], n_groups)
+        items = [np.concatenate([items[at] for at in group]) for group in groups]
+        parts = [
+            submit(
+                client,
+                out_of_core,
+                _encode,
+                tuple(axes),
+                label,
+                weight,
+                modes[1:],
+                alphabet,
+                not cell.features.one_hot,
+                *(frames[at] for at in group),
+                *(known[at] for at in group),
+            )
+            for group in groups
+        ]
+        if out_of_core:
+            parts = [client.keep(part, cell.features) for part in parts]
+        n_tuples = float(sum(fact["n_tuples"] for fact in facts))
+        data = distributed.Partitions(client, parts, items, modes[1:], axes[0], n_tuples, all_threads=out_of_core)
+        start, schedule, n_init = model.start if start is None else start, make_schedule(model.schedule), model.n_init
+        sizes = expand_clusters(model.n_clusters, [mode.n_items for mode in modes], n_tuples)
+        share = pilot / max(1.0, sum(f["n_rows"] for f in facts))
+        beta = model.beta
+        if isinstance(start, str) and isinstance(model.n_clusters, str):
+            # Clusters are not merged on partitions, so a smaller fit chooses how many; β has come down there already.
+            fitted = clone(model).fit(*_drawn(model, client, frames, axes, label, weight, share))
+            if fitted.interrupted_:  # half a pilot must not choose
+                raise KeyboardInterrupt
+            start, beta, schedule, n_init = fitted.posterior_, fitted.beta_, Constant(), 1
+        elif beta is None or isinstance(beta, str):
+            X, y, w = _drawn(model, client, frames, axes, label, weight, share)
+            drawn = Sample.of(id_columns(X).columns, np.asarray(y), w, names=list(axes), alphabet=alphabet)
+            beta = model._beta_of(drawn, cell)[0]
+        frames.clear()  # what has been encoded need not stay; it is read again if a worker is lost
+        known.clear()
+        rng = np.random.default_rng(check_random_state(model.random_state).randint(2**31 - 1))
+        problem = distributed.problem_of(data, cell, float(beta), alphabet)
+        starts = (make_start(start, problem, sizes, rng) for _ in range(n_init))
+        solver = distributed.ScatteredProjection(data, schedule, model.tol, model.max_iter)
+        solution = best_of(solver, problem, starts, n_init, callback)
+    model._set_solution(solution)
+    model.beta_ = float(beta)
+    model.n_features_in_ = len(axes)
+    model.feature_names_in_ = np.array(axes, dtype=object)
+    return model
+
+
+def _frames(source: Any, first: str, client: Any) -> tuple[list[Any], int]:
+    """Futures of in-memory frames, each with its own items of the first axis, and how many groups they may form."""
+    if isinstance(client, OutOfCore):
+        if not isinstance(source, list | tuple) or not source:
+            raise GinghamError("OutOfCore takes a list of Parquet or CSV paths (or of callables that return a frame).")
+        return list(client.frames(source)), len(source)
+    paths = [source] if isinstance(source, str | PathLike) else source
+    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | PathLike) for path in paths):
+        source = _read_paths([fspath(path) for path in paths])
+    if hasattr(source, "to_delayed"):
+        if first not in source.columns:
+            raise GinghamError(f"There is no column {first!r}; the table has {', '.join(map(repr, source.columns))}.")
+        source = source.shuffle(on=first).to_delayed()
+    if not isinstance(source, list | tuple) or not source:
+        raise GinghamError("source must be a dask frame, paths of Parquet or CSV files, or a list of delayed frames.")
+    # Tasks are tied to no worker: one that comes back after all were lost would not be given tied ones.
+    return list(client.compute(list(source))), max(1, sum(client.nthreads().values()))
+
+
+def _read_paths(paths: list[str]) -> Any:
+    """A dask frame of Parquet files (or folders of them), or of CSV files."""
+    import dask.dataframe as dd
+
+    for path in paths:
+        if "://" not in path and "*" not in path and not Path(path).exists():
+            raise GinghamError(f"There is no file or folder {path!r}.")
+    kinds = {Path(path).suffix.lower() or ".parquet" for path in paths}
+    if kinds == {".csv"}:
+        return dd.read_csv(paths)
+    if kinds <= {".parquet", ".pq"}:
+        return dd.read_parquet(paths)
+    raise GinghamError(
+        f"Files of one table are all Parquet or all CSV; these end in {', '.join(sorted(kinds))}. "
+        "Read others with dask and give the frame."
+    )
+
+
+def _groups(n_rows: Sequence[int], n_groups: int) -> list[Anything]:
+    """Consecutive partitions that are swept as one: a task costs more than many tuples, so few and large ones."""
+    wanted = max(n_groups, -(-sum(n_rows) // GROUP_TUPLES))
+    groups = np.array_split(np.arange(len(n_rows)), min(wanted, len(n_rows)))
+    return [group for group in groups if len(group)]
+
+
+def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None, told: bool) -> dict[str, Any]:
+    """The distinct ids of a partition, and labels where they are not told, and how many tuples it has."""
+    if nw.from_native(frame, eager_only=True).shape[0] == 0:
+        return {"n_rows": 0, "n_tuples": 0.0, "items": None, "labels": None}
+    X, y, w = from_frame(frame, axes, label, weight)
+    items = [Mode.of(column, name).items for column, name in zip(id_columns(X).columns, axes)]
+    return {
+        "n_rows": len(y),
+        "n_tuples": float(len(y) if w is None else np.sum(w)),
+        "items": items,
+        "labels": np.asarray(y)[:1].copy() if told else distinct(np.asarray(y), label)[:1001],
+    }
+
+
+def _modes(
+    facts: Sequence[dict[str, Any]], axes: Sequence[str], model: Any
+) -> tuple[list[Mode], list[Anything], Alphabet | None, CellModel]:
+    """The modes of all partitions together, the first mode's items of each, the alphabet and the cell model."""
+    filled = [fact for fact in facts if fact["n_rows"]]
+    if not filled:
+        raise GinghamError("The partitions hold no tuples.")
+    own = [fact["items"][0] if fact["n_rows"] else filled[0]["items"][0][:0] for fact in facts]
+    together = np.concatenate(own)
+    if len(np.unique(together)) < len(together):
+        raise GinghamError(
+            f"Two partitions share items of the first axis {axes[0]!r}. Partition the table by that column "
+            "(a dask frame is shuffled for you)."
+        )
+    modes = [Mode.of(np.concatenate([f["items"][j] for f in filled]), name) for j, name in enumerate(axes)]
+    labels = np.unique(np.concatenate([fact["labels"] for fact in filled]))
+    alphabet = model._alphabet(labels)
+    return modes, own, alphabet, model._cell(alphabet, labels)
+
+
+def _encode(
+    axes: tuple[str, ...],
+    label: str,
+    weight: str | None,
+    others: list[Mode],
+    alphabet: Alphabet | None,
+    numbers: bool,
+    *frames_and_facts: Any,
+) -> Sample:
+    """One Sample of some frames; their facts follow them, in the same order.
+
+    ``numbers`` says whether labels are needed beside their codes.
+    """
+
+    def one(frame: Any, fact: dict[str, Any]) -> Sample:
+        if fact["n_rows"] == 0:
+            empty = np.zeros(0, dtype=np.int32)
+            modes = (Mode(axes[0], np.zeros(0)), *others)
+            return Sample(modes, (empty,) * len(axes), np.zeros(0), alphabet, None if alphabet is None else empty, None)
+        X, y, w = from_frame(frame, axes, label, weight)
+        own = Mode(axes[0], fact["items"][0])
+        return Sample.of(id_columns(X).columns, y, w, modes=[own, *others], alphabet=alphabet, numbers=numbers)
+
+    n = len(frames_and_facts) // 2
+    return joined([one(*pair) for pair in zip(frames_and_facts[:n], frames_and_facts[n:])])
+
+
+def _drawn(
+    model: Any, client: Any, frames: Sequence[Any], axes: Sequence[str], label: str, weight: str | None, share: float
+) -> tuple[Any, Any, Any]:
+    """X, y and weights of a share of the tuples of every partition, here."""
+    seed = model.random_state if isinstance(model.random_state, int) else 0
+    drawn = client.gather([client.submit(_draw, f, min(1.0, share), seed + i) for i, f in enumerate(frames)])
+    table = nw.concat([nw.from_native(frame, eager_only=True) for frame in drawn]).to_native()
+    return from_frame(table, axes, label, weight)
+
+
+def _draw(frame: Any, share: float, seed: int) -> Any:
+    return nw.from_native(frame, eager_only=True).sample(fraction=share, seed=seed).to_native()

@@ -1,0 +1,258 @@
+"""beta_path: one model over a range of β, each fit started from the one before, with cross-validation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import narwhals as nw
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing
+
+from gingham.arrays import Floats
+from gingham.certificates.certificate import Certificate
+from gingham.certificates.certify import certify
+from gingham.core.posterior import Posterior
+from gingham.data import Sample
+from gingham.errors import GinghamError
+from gingham.selection.heldout import held_out_losses
+
+CRITERIA = ("cv", "certificate", "one-se")
+
+
+class PathProgress(NamedTuple):
+    """What a callback is told after every fold and every point."""
+
+    done: int
+    total: int
+    what: str
+
+
+class PathPoint(NamedTuple):
+    """One β of a path.
+
+    Attributes
+    ----------
+    beta : float
+    posterior : Posterior
+        Fitted to all the data.
+    loss : float
+        Empirical Gibbs loss L̂.
+    cv_loss, cv_error : float
+        Gibbs loss on held-out folds, mean and standard error; NaN without cross-validation.
+    cv_prediction : float
+        Loss of the median (or mean, or commonest) prediction on held-out folds.
+    certificate : Certificate or None
+    """
+
+    beta: float
+    posterior: Posterior
+    loss: float
+    cv_loss: float
+    cv_error: float
+    cv_prediction: float
+    certificate: Certificate | None
+
+
+@dataclass(frozen=True, eq=False)
+class BetaPath:
+    """Fits at decreasing β with their losses, information and certificates."""
+
+    points: tuple[PathPoint, ...]
+    names: tuple[str, ...]  # of the modes
+
+    def best(self, by: str = "certificate") -> PathPoint:
+        """The chosen point.
+
+        Parameters
+        ----------
+        by : {"cv", "certificate", "one-se"}
+            Least cross-validated Gibbs loss; least certificate (choosing by it costs nothing: it holds for
+            all posteriors at once); or the smallest β within one standard error of the best.
+        """
+        if by not in CRITERIA:
+            raise GinghamError(f"best({by!r}) is unknown; choose one of {', '.join(CRITERIA)}.")
+        if by == "certificate":
+            if any(p.certificate is None for p in self.points):
+                raise GinghamError("This path has no certificates: state the possible labels (alphabet=) in the model.")
+            return min(self.points, key=lambda p: p.certificate.value if p.certificate else np.inf)
+        if not all(np.isfinite(p.cv_loss) for p in self.points):
+            raise GinghamError("This path was not cross-validated; give cv=5.")
+        lowest = min(self.points, key=lambda p: p.cv_loss)
+        if by == "cv":
+            return lowest
+        within = [p for p in self.points if p.cv_loss <= lowest.cv_loss + lowest.cv_error]
+        return min(within, key=lambda p: p.beta)
+
+    @property
+    def table(self) -> dict[str, Floats]:
+        """One array per column, one entry per β, largest first."""
+        columns: dict[str, Any] = {
+            "beta": [p.beta for p in self.points],
+            "loss": [p.loss for p in self.points],
+            "cv_loss": [p.cv_loss for p in self.points],
+            "cv_error": [p.cv_error for p in self.points],
+            "cv_prediction": [p.cv_prediction for p in self.points],
+            "certificate": [np.nan if p.certificate is None else p.certificate.value for p in self.points],
+        }
+        for mode, name in enumerate(self.names):
+            columns[f"information {name}"] = [p.posterior.information[mode] for p in self.points]
+        return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """The table as a pandas, polars or pyarrow frame."""
+        return nw.from_dict(self.table, backend=cast(Any, backend)).to_native()
+
+    def __str__(self) -> str:
+        table = self.table
+        head = "  ".join(f"{name:>14}" for name in table)
+        rows = ["  ".join(f"{value:>14.4f}" for value in row) for row in zip(*table.values())]
+        return "\n".join([head, *rows])
+
+    def plot(self, axes: Any = None) -> Any:
+        """Losses and certificate above, information of each mode below, against β (P0 Figures 3 to 6)."""
+        import matplotlib.pyplot as plt
+
+        if axes is None:
+            _, axes = plt.subplots(2, 1, sharex=True, figsize=(6, 6), height_ratios=(2, 1), layout="constrained")
+        table = self.table
+        beta = table["beta"]
+        above, below = axes
+        for name, label, style in (
+            ("certificate", "certificate", "-"),
+            ("cv_loss", "held out (Gibbs)", "-"),
+            ("cv_prediction", "held out (prediction)", "--"),
+            ("loss", "training (Gibbs)", ":"),
+        ):
+            if np.isfinite(table[name]).any():
+                above.plot(beta, table[name], style, marker=".", label=label)
+        if np.isfinite(table["cv_loss"]).any():
+            low, high = table["cv_loss"] - table["cv_error"], table["cv_loss"] + table["cv_error"]
+            above.fill_between(beta, low, high, alpha=0.2, color="C1", linewidth=0)
+        for name in self.names:
+            below.plot(beta, table[f"information {name}"], marker=".", label=name)
+        above.set(xscale="log", ylabel="loss")
+        below.set(xlabel="β", ylabel="information, nats")
+        above.legend()
+        below.legend()
+        return axes
+
+
+def beta_path(
+    model: Any,
+    X: Any,
+    y: Any,
+    betas: Sequence[float] | None = None,
+    *,
+    cv: int = 5,
+    delta: float = 0.05,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    callback: Callable[[PathProgress], None] | None = None,
+) -> BetaPath:
+    """Fit a model at each β, from the largest down, and measure every point.
+
+    Parameters
+    ----------
+    model : estimator with ``beta`` and ``start``, e.g. CoClusteringRegressor
+    betas : sequence of float, optional
+        Twelve values between 3 and .1 times ``model.beta`` by default; where that is not a number, times the β that a
+        fit of the model chooses.
+    cv : int
+        Folds; 0 for none. Folds run in parallel processes with ``n_jobs``.
+    delta : float
+        Certificates hold with probability 1 − delta, at all β at once; 0 for none.
+    callback : callable, optional
+        Called with a PathProgress as the work goes on.
+    """
+    if betas is None:
+        scale = model.beta if isinstance(model.beta, (int, float)) else clone(model).fit(X, y).beta_
+        betas = [scale * float(b) for b in np.geomspace(3.0, 0.1, 12)]
+    ordered = sorted({float(b) for b in betas}, reverse=True)
+    if not ordered or ordered[-1] < 0:
+        raise GinghamError("betas= needs at least one value, none negative.")
+    n_rows = len(y)
+    folds: list[Any] = []
+    if cv:
+        if not 2 <= cv <= n_rows:
+            raise GinghamError(f"cv={cv} must be 0, or between 2 and the number of rows ({n_rows}).")
+        folds = list(KFold(cv, shuffle=True, random_state=random_state).split(np.arange(n_rows)))
+    done = 0
+
+    def report(what: str) -> None:
+        nonlocal done
+        done += 1
+        if callback is not None:
+            callback(PathProgress(done, len(folds) + len(ordered), what))
+
+    held = []
+    tasks = (delayed(_fold)(model, X, y, ordered, seen, rest) for seen, rest in folds)
+    for losses in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
+        held.append(losses)
+        report("fold")
+    points = []
+    for at, (beta, fitted) in enumerate(zip(ordered, _descend(model, X, y, ordered))):
+        gibbs = np.array([fold[at][0] for fold in held])
+        predicted = np.array([fold[at][1] for fold in held])
+        weights = np.array([len(rest) for _, rest in folds])
+        points.append(
+            PathPoint(
+                beta=beta,
+                posterior=fitted.posterior_,
+                loss=fitted.posterior_.gibbs_loss(fitted.sample(X, y)),
+                cv_loss=float(np.average(gibbs, weights=weights)) if folds else np.nan,
+                cv_error=float(gibbs.std(ddof=1) / np.sqrt(len(gibbs))) if folds else np.nan,
+                cv_prediction=float(np.average(predicted, weights=weights)) if folds else np.nan,
+                certificate=_certificate(fitted, X, y, delta) if delta else None,
+            )
+        )
+        report("point")
+    modes = points[0].posterior.structure.modes
+    return BetaPath(tuple(points), tuple(mode.name for mode in modes))
+
+
+def _descend(model: Any, X: Any, y: Any, betas: Sequence[float]) -> Any:
+    """Fitted models at falling β, each started where the one before ended."""
+    fitted = clone(model).set_params(beta=betas[0])
+    yield fitted.fit(X, y)
+    for beta in betas[1:]:
+        start = fitted.posterior_
+        fitted = clone(model).set_params(beta=beta, start=start, schedule="constant", n_init=1)
+        if "n_clusters" in fitted.get_params():
+            fitted.set_params(n_clusters=start.n_clusters)
+        yield fitted.fit(X, y)
+
+
+def _fold(model: Any, X: Any, y: Any, betas: Sequence[float], seen: Any, rest: Any) -> list[tuple[float, float]]:
+    """Held-out losses of the Gibbs and of the deterministic prediction at each β."""
+    X_seen, y_seen = _safe_indexing(X, seen), _safe_indexing(y, seen)
+    X_rest, y_rest = _safe_indexing(X, rest), np.asarray(_safe_indexing(y, rest))
+    return [_held_out(fitted, X_rest, y_rest) for fitted in _descend(model, X_seen, y_seen, betas)]
+
+
+def _held_out(fitted: Any, X: Any, y: Any) -> tuple[float, float]:
+    posterior: Posterior = fitted.posterior_
+    columns = fitted._columns(X, reset=False).columns
+    codes = [mode.encode(column) for mode, column in zip(fitted._modes(), columns)]
+    alphabet = getattr(posterior.cells[0], "alphabet", None)
+    if alphabet is not None:
+        known = np.isin(y, alphabet.values)  # a label that never occurred in training cannot be scored
+        codes, y = [code[known] for code in codes], y[known]
+    if len(y) == 0:
+        return np.nan, np.nan
+    label_codes = None if alphabet is None else alphabet.encode(y)
+    labels = np.asarray(y, float) if alphabet is None else alphabet.numbers[label_codes]
+    sample = Sample(fitted._modes(), tuple(codes), labels, alphabet, label_codes)
+    return held_out_losses(posterior, codes, sample)
+
+
+def _certificate(fitted: Any, X: Any, y: Any, delta: float) -> Certificate | None:
+    cell = fitted.posterior_.cells[0]
+    alphabet = getattr(cell, "alphabet", None)
+    if not np.isfinite(cell.range) or (alphabet is not None and not alphabet.given):
+        return None
+    return certify(fitted, X, y, delta=delta)

@@ -1,0 +1,339 @@
+"""Runs side by side on threads: the results of one after another, whatever the number of threads."""
+
+from __future__ import annotations
+
+import _thread
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gingham as gg
+from gingham.errors import InterruptedWarning
+from gingham.fitting import parallel_starts as side_by_side
+from gingham.fitting.checkpoint import KEEPER
+from gingham.fitting.parallel_starts import Interrupted
+from gingham.kernels import threads
+from gingham.models.counts import fit as counts
+from gingham.models.counts.size import choose_size
+
+OBJECTIVE: Any = None
+
+
+@dataclass
+class Ended:
+    number: int
+    interrupted: bool = False
+    thread: threading.Thread | None = None
+
+
+@pytest.fixture
+def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets how many threads there are, more than numba would allow included."""
+
+    def set_threads(n: int) -> None:
+        monkeypatch.setattr(side_by_side, "free_threads", lambda: n)
+
+    return set_threads
+
+
+def steady(number: int, n_sweeps: int = 3, pause: float = 0.0) -> Callable[[Any], Ended]:
+    def job(report: Any) -> Ended:
+        try:
+            for sweep in range(n_sweeps):
+                time.sleep(pause)
+                report(sweep, 1.0, OBJECTIVE)
+        except KeyboardInterrupt:
+            return Ended(number, True, threading.current_thread())
+        return Ended(number, False, threading.current_thread())
+
+    return job
+
+
+def interrupting(number: int) -> Callable[[Any], Ended]:
+    """A job during which the user presses Ctrl-C."""
+
+    def job(report: Any) -> Ended:
+        time.sleep(0.05)
+        _thread.interrupt_main()
+        return steady(number, 10_000, 0.001)(report)
+
+    return job
+
+
+def run(jobs: Any, n_jobs: int, tell: Any = lambda *facts: None) -> list[Ended]:
+    return list(side_by_side.side_by_side(jobs, n_jobs, tell))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_results_and_reports_come_in_order_on_the_calling_thread(use: Any, n: int) -> None:
+    use(n)
+    told, asked = [], []
+
+    def jobs() -> Iterator[Any]:
+        for number in range(5):
+            asked.append(threading.current_thread())
+            yield steady(number, 5 - number, 0.002)
+
+    def tell(number: int, sweep: int, *rest: Any) -> None:
+        told.append((number, sweep, threading.current_thread()))
+
+    results = run(jobs(), 5, tell)
+    here = threading.current_thread()
+    assert [result.number for result in results] == list(range(5))
+    assert told == [(number, sweep, here) for number in range(5) for sweep in range(5 - number)]
+    assert asked == [here] * 5
+    assert (results[0].thread is here) == (n == 1)
+
+
+def test_no_more_jobs_at_once_than_threads(use: Any) -> None:
+    use(2)
+    now, most = [0], [0]
+
+    def job(report: Any) -> Ended:
+        now[0] += 1
+        most[0] = max(most[0], now[0])
+        time.sleep(0.005)
+        now[0] -= 1
+        return Ended(0)
+
+    assert len(run([job] * 6, 6)) == 6
+    assert most[0] == 2
+
+
+def test_ctrl_c_ends_the_jobs_with_what_they_have(use: Any) -> None:
+    use(2)
+    begun = []
+
+    def jobs() -> Iterator[Any]:
+        for job in (steady(0, 10_000, 0.001), interrupting(1), steady(2)):
+            begun.append(job)
+            yield job
+
+    results: list[Ended] = []
+    with pytest.raises(Interrupted):
+        results.extend(side_by_side.side_by_side(jobs(), 3))
+    assert [(result.number, result.interrupted) for result in results] == [(0, True), (1, True)]
+    assert len(begun) == 2
+
+
+def test_a_job_that_had_not_yet_begun_to_sweep_leaves_nothing(use: Any) -> None:
+    use(2)
+
+    def starting(report: Any) -> Ended:
+        while True:  # a start asks how many threads it may use between its steps
+            threads.free_threads()
+            time.sleep(0.001)
+
+    results: list[Ended] = []
+    with pytest.raises(Interrupted):
+        results.extend(side_by_side.side_by_side([starting, interrupting(1)], 2))
+    assert [result.number for result in results] == [1]
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_an_exception_in_a_job_reaches_the_caller(use: Any, n: int) -> None:
+    use(n)
+
+    def failing(report: Any) -> Ended:
+        raise ZeroDivisionError("in a job")
+
+    before = threading.active_count()
+    with pytest.raises(ZeroDivisionError, match="in a job"):
+        run([steady(0), failing, steady(2, 10_000, 0.001)][: n + 1], 3)
+    assert threading.active_count() == before
+
+
+def test_an_exception_in_a_callback_reaches_the_caller_and_ends_the_jobs(use: Any) -> None:
+    use(2)
+
+    def tell(number: int, sweep: int, *rest: Any) -> None:
+        raise ZeroDivisionError("in a callback")
+
+    before = threading.active_count()
+    with pytest.raises(ZeroDivisionError, match="in a callback"):
+        run([steady(number, 10_000, 0.001) for number in range(3)], 3, tell)
+    assert threading.active_count() == before
+
+
+def test_a_kept_fit_runs_one_job_after_the_other(use: Any) -> None:
+    use(2)
+    token = KEEPER.set(object())  # type: ignore[arg-type]
+    try:
+        assert {result.thread for result in run([steady(0), steady(1)], 2)} == {threading.current_thread()}
+    finally:
+        KEEPER.reset(token)
+
+
+def test_a_crew_shares_the_cores() -> None:
+    crew = threads.Crew(4, busy=2)
+    token = threads.CREW.set(crew)
+    try:
+        assert threads.free_threads() == 2
+        crew.busy = 3
+        assert threads.free_threads() == 1
+        crew.stopped = True
+        with pytest.raises(KeyboardInterrupt):
+            threads.free_threads()
+    finally:
+        threads.CREW.reset(token)
+
+
+# the estimators
+
+
+def table() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    dense = rng.poisson(rng.gamma(0.5, 1.5, (70, 50))).astype(float)
+    dense[:, 0] += 1.0
+    dense[0] += 1.0
+    return dense
+
+
+def blocks(settings: dict[str, Any], X: np.ndarray) -> tuple[np.ndarray, ...]:
+    model = gg.CoOccurrenceClustering(random_state=3, **settings).fit(X)
+    return model.row_labels_, model.column_labels_, model.trace_.totals
+
+
+def same_for_all_threads(use: Any, fit: Callable[[], tuple[np.ndarray, ...]]) -> None:
+    found = []
+    for n in (1, 2, 3):
+        use(n)
+        found.append(fit())
+    for other in found[1:]:
+        for a, b in zip(found[0], other):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"n_clusters": 4},
+        {"n_clusters": (5, 3), "start": "profiles", "n_init": 5},
+        {"n_clusters": (5, None), "n_init": 4},
+        {"n_clusters": 4, "start": "random", "weighting": "uniform"},
+        {"n_clusters": 4, "start": "spectral"},
+        {"n_clusters": 3, "beta": 0.5, "solver": "concave"},
+    ],
+    ids=str,
+)
+def test_blocks_are_the_same_for_any_number_of_threads(use: Any, settings: dict[str, Any]) -> None:
+    same_for_all_threads(use, lambda: blocks(settings, table()))
+
+
+def test_starts_go_side_by_side_and_none_is_made_twice(use: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    original = counts.start_labels
+
+    def watched(*args: Any) -> Any:
+        made.append(threading.current_thread())
+        return original(*args)
+
+    monkeypatch.setattr(counts, "start_labels", watched)
+    use(2)
+    for start in ("merged", "profiles"):
+        for columns in (4, None):
+            made.clear()
+            blocks({"n_clusters": (4, columns), "start": start, "n_init": 4}, table())
+            assert len(made) == 4
+            assert threading.current_thread() not in made
+
+
+def test_seeds_among_equals_are_drawn_otherwise(use: Any) -> None:
+    X, solver = counts.sparse.csr_array(np.ones((40, 1))), counts.CountSolver(start="profiles")
+    begins = solver._ahead(X, [(5, None)] * 2, np.random.default_rng(0))
+    solver.fit(X, (5, None), begins[0])
+    assert begins[0].bit_generator.state != begins[1].bit_generator.state
+
+
+def test_a_start_that_drew_otherwise_than_expected_is_done_again(use: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(start: str, X: Any, n_clusters: Any, rng: np.random.Generator) -> bool:
+        rng.random(1)
+        return True
+
+    X, solver = counts.sparse.csr_array(table()), counts.CountSolver()
+    monkeypatch.setattr(counts, "draw_ahead", wrong)
+    rng = np.random.default_rng(0)
+    one_by_one = [solver.fit(X, (4, 4), rng) for _ in range(4)]
+    told: list[int] = []
+    for n in (1, 3):
+        use(n)
+        told.clear()
+        together = list(
+            solver.fits(X, [(4, 4)] * 4, np.random.default_rng(0), lambda start, *facts: told.append(start))
+        )
+        assert len(together) == 4
+        for a, b in zip(one_by_one, together):
+            np.testing.assert_array_equal(a.labels[0], b.labels[0])
+            np.testing.assert_array_equal(a.trace.totals, b.trace.totals)
+        assert told == [start for start in range(4) for _ in one_by_one[start].trace.factors]
+    assert len({blocks.objective.total for blocks in one_by_one}) > 1
+
+
+@pytest.mark.parametrize("criterion", ["held-out", "certificate"])
+def test_the_size_is_chosen_alike_and_the_generator_left_alike(use: Any, criterion: str) -> None:
+    X, tried = counts.sparse.csr_array(table()), (2, 3, 4, 5, 6, 7, 8)
+    found = []
+    for n in (1, 2, 3):
+        use(n)
+        rng = np.random.default_rng(0)
+        found.append((choose_size(criterion, X, counts.CountSolver(), rng, tried), rng.bit_generator.state))
+    assert len(found[0][0][1]) < 8  # the search ended before the last size
+    assert found == [found[0]] * 3
+
+
+def test_information_is_the_same_for_any_number_of_threads(use: Any) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 4, (50, 12)).astype(float)
+    X[rng.random(X.shape) < 0.3] = np.nan
+
+    def fit() -> tuple[np.ndarray, ...]:
+        model = gg.InformationClustering(4, n_init=4, random_state=0).fit(X)
+        return model.labels_, model.trace_.totals, model.feature_information_, np.array(model.chance_information_)
+
+    same_for_all_threads(use, fit)
+
+
+@pytest.mark.parametrize("start", ["random", "spectral"])
+def test_hard_grids_are_the_same_for_any_number_of_threads(use: Any, start: str) -> None:
+    rng = np.random.default_rng(1)
+    X = rng.integers(0, 25, (500, 2))
+    y = (X[:, 0] % 3 + X[:, 1] % 2 + rng.integers(0, 2, 500)) % 4
+
+    def fit() -> tuple[np.ndarray, ...]:
+        settings = {"solver": "sweep", "loss": "log", "start": start, "n_init": 4, "random_state": 0}
+        model = gg.CoClusteringClassifier(n_clusters=(4, 3), **settings).fit(X, y)
+        return (*model.posterior_.assign, model.trace_.totals)
+
+    same_for_all_threads(use, fit)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_progress_is_told_in_order_whatever_the_number_of_threads(use: Any, n: int) -> None:
+    use(1)
+    alone: list[Any] = []
+    gg.CoOccurrenceClustering(4, n_init=3, random_state=0).fit(table(), callback=alone.append)
+    use(n)
+    seen: list[Any] = []
+    gg.CoOccurrenceClustering(4, n_init=3, random_state=0).fit(table(), callback=seen.append)
+    assert seen == alone
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_interrupted_starts_keep_the_best_so_far(use: Any, n: int) -> None:
+    use(n)
+    seen = []
+
+    def impatient(progress: Any) -> None:
+        seen.append(progress)
+        if progress.restart == 1:
+            raise KeyboardInterrupt
+
+    with pytest.warns(InterruptedWarning, match="best solution so far"):
+        model = gg.CoOccurrenceClustering(4, n_init=6, random_state=0).fit(table(), callback=impatient)
+    assert max(progress.restart for progress in seen) == 1
+    assert model.objective_.total <= [p for p in seen if p.restart == 0][-1].objective.total

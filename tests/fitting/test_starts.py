@@ -1,0 +1,56 @@
+"""Starts: the same whatever the number of threads that libraries may use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from gingham import CoClusteringRegressor, GraphClustering
+from gingham.cells import Absolute
+from gingham.core.problem import Problem
+from gingham.datasets import planted_graph
+from gingham.fitting import starts
+from gingham.fitting.starts import make_start
+from gingham.models.counts import starts as starts_counts
+from gingham.models.graph import partition
+from problems import FIVE, random_sample
+
+
+@pytest.mark.parametrize("start", ["means", "spectral", "singular", "counts", "graph"])
+def test_starts_are_made_on_one_library_thread(start: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums that libraries spread over threads depend on how many there are, and so would all that follows."""
+    seen: set[int] = set()
+
+    class Watched(KMeans):
+        def fit(self, *args: Any, **options: Any) -> Any:
+            seen.update(int(library["num_threads"]) for library in threadpool_info())
+            return super().fit(*args, **options)
+
+    monkeypatch.setattr(starts, "KMeans", Watched)
+    monkeypatch.setattr(partition, "KMeans", Watched)
+    with threadpool_limits(2):
+        if start == "counts":
+            counts = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (30, 20)).astype(float))
+            starts_counts.spectral_labels(counts, 3, np.random.default_rng(0))
+        elif start == "graph":
+            GraphClustering(2, random_state=0).fit(planted_graph(40, 2, seed=0).adjacency)
+        else:
+            problem = Problem.grid(random_sample(np.random.default_rng(0), 2), Absolute(FIVE), 1.0)
+            make_start(start, problem, (2, 2), np.random.default_rng(0))
+    assert seen == {1}
+
+
+def test_means_that_say_nothing_do_not_end_in_one_cluster() -> None:
+    """Where all rows and columns have the same mean all cells have one median, and nothing would ever move."""
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, 100, (20_000, 2))
+    stars = 1 + (ids[:, 0] + ids[:, 1]) % 5
+    stars = np.where(rng.random(len(ids)) < 0.3, rng.integers(1, 6, len(ids)), stars)
+    model = CoClusteringRegressor(5, beta=0.3, alphabet=range(1, 6), start="means", schedule="constant", random_state=0)
+    one_cluster = 0.3 * np.abs(stars - np.median(stars)).sum()
+    assert model.fit(ids, stars).objective_.total < 0.7 * one_cluster

@@ -1,0 +1,78 @@
+"""How many clusters of counts: by held-out code length and by certificate."""
+
+from __future__ import annotations
+
+from math import log
+
+import numpy as np
+import pytest
+
+import gingham as gg
+from gingham.certificates.density import certify_density
+from gingham.models.counts.fit import CountSolver, count_sample
+from gingham.models.counts.size import certified_length, choose_size
+
+
+def density(seed: int = 0, shape: tuple[int, int] = (60, 50), k: int = 5) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    blocks = rng.gamma(0.4, size=(k, k))
+    p = blocks[rng.integers(0, k, shape[0])][:, rng.integers(0, k, shape[1])]
+    p = p * rng.gamma(5.0, size=shape[0])[:, None] * rng.gamma(5.0, size=shape[1])
+    return np.asarray(p / p.sum())
+
+
+def draw(p: np.ndarray, n: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).multinomial(n, p.ravel()).reshape(p.shape)
+
+
+@pytest.mark.parametrize("beta", [np.inf, 0.5])
+def test_the_certificate_finds_the_planted_number(beta: float) -> None:
+    X = draw(density(), 40_000, 0)
+    model = gg.CoOccurrenceClustering(beta=beta, criterion="certificate", random_state=0).fit(X)
+    assert model.n_clusters_ == (5, 5)
+    tried = model.sizes_tried_
+    assert tried[5] == min(tried.values())
+    assert tried[5] < tried[1] < log(X.size) + 1e-9  # one cluster codes no worse than the uniform law
+    assert model.certify(X).value <= tried[5] + 0.05
+
+
+def test_few_tokens_certify_a_single_cluster() -> None:
+    model = gg.CoOccurrenceClustering(criterion="certificate", random_state=0).fit(draw(density(), 300, 0))
+    assert model.n_clusters_ == (1, 1)
+
+
+def test_the_value_is_the_certificate_with_the_union_over_sizes() -> None:
+    """A side with m clusters pays ln m(m + 1): 1/(m(m + 1)) sums to one over all m."""
+    X = gg.data.adapt.count_matrix(draw(density(), 5000, 1), "test")
+    rng = np.random.default_rng(0)
+    for size in (1, 2, 5):
+        blocks = CountSolver().fit(X, (size, size), rng)
+        hard = [np.eye(size)[labels] for labels in blocks.labels]
+        certificate, _ = certify_density(hard, count_sample(X))
+        assert certified_length(blocks, X) == pytest.approx(certificate.value)
+        for mode in (0, 1):
+            assert certificate.terms[f"mode {mode}: number of clusters"] == pytest.approx(log(size * (size + 1)))
+    assert sum(1 / (m * (m + 1)) for m in range(1, 10**5)) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_the_chosen_size_keeps_the_promise() -> None:
+    """The adversary takes, of many sizes, the one whose certificate lies lowest; the truth is known."""
+    p = density(2, (20, 15), 2)
+    failures = 0
+    for seed in range(10):
+        X = draw(p, 1500, seed)
+        counts = gg.data.adapt.count_matrix(X, "test")
+        size, lengths = choose_size("certificate", counts, CountSolver(), np.random.default_rng(seed), (2, 4))
+        model = gg.CoOccurrenceClustering(size, random_state=seed).fit(X)
+        certificate = model.certify(X)
+        every = np.argwhere(np.ones(p.shape, bool))
+        failures += -(p.ravel() @ model.density_.log_density(every.T)) > min(certificate.value, lengths[size])
+    assert failures <= 2  # δ = .05: more than 2 of 10 have a probability of .012
+
+
+def test_unknown_criteria_and_weights_are_refused() -> None:
+    X = draw(density(), 500, 0)
+    with pytest.raises(gg.GinghamError, match="criterion='fame' is unknown"):
+        gg.CoOccurrenceClustering(criterion="fame").fit(X)
+    with pytest.raises(gg.GinghamError, match="not whole numbers"):
+        gg.CoOccurrenceClustering(criterion="certificate").fit(X * 0.5)

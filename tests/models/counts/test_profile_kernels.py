@@ -1,0 +1,109 @@
+"""Kernels on profiles of counts equal their numpy lines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import xlogy
+
+from gingham.kernels import row_blocks as blocks
+from gingham.models.counts.profile_kernels import (
+    all_merge_losses,
+    block_sums,
+    cluster_counts,
+    merge_losses,
+    nearest_profiles,
+    own_scores,
+    seed_scores,
+)
+
+SMOOTHING = 0.2
+
+
+@pytest.fixture(params=[0, 1], ids=["counts", "weights"])
+def counts(request: pytest.FixtureRequest) -> sparse.csr_array:
+    rng = np.random.default_rng(request.param)
+    dense = rng.poisson(0.7, (12, 9)) * (rng.random((12, 9)) if request.param else 1.0)
+    dense[3], dense[:, 5] = 0.0, 0.0
+    return sparse.csr_array(dense)
+
+
+def overall_of(counts: sparse.csr_array) -> np.ndarray:
+    return np.asarray(counts.sum(axis=0)) / counts.sum()
+
+
+def test_block_sums_equal_their_numpy_line(counts: sparse.csr_array) -> None:
+    rng = np.random.default_rng(2)
+    rows, columns = rng.integers(0, 4, 12), rng.integers(0, 3, 9)
+    expected = np.eye(4)[rows].T @ counts.toarray() @ np.eye(3)[columns]
+    assert np.allclose(block_sums(counts, rows * 3, columns, 12).reshape(4, 3), expected)
+
+
+def test_nearest_profiles_equal_their_numpy_line(counts: sparse.csr_array) -> None:
+    labels = np.random.default_rng(3).integers(0, 5, 12)
+    labels[labels == 4] = 0  # a cluster without items
+    table, overall = counts.toarray().T @ np.eye(5)[labels], overall_of(counts)
+    profiles = table / np.maximum(table.sum(axis=0), 1e-300)
+    with np.errstate(invalid="ignore"):
+        logs = np.log((1 - SMOOTHING) * profiles / overall[:, None] + SMOOTHING)
+    scores = counts.toarray() @ np.nan_to_num(logs)
+    found, best, after = nearest_profiles(counts, table, overall, SMOOTHING)
+    assert np.array_equal(found, scores.argmax(axis=1))
+    assert np.allclose(best, scores.max(axis=1))
+    assert np.allclose(after, counts.toarray().T @ np.eye(5)[found])
+
+
+def test_seed_and_own_scores_equal_their_numpy_lines(counts: sparse.csr_array) -> None:
+    dense, overall = counts.toarray(), overall_of(counts)
+    mass = dense.sum(axis=1)
+    seen = overall > 0
+    profiles = dense[:, seen] / np.maximum(mass, 1e-300)[:, None]
+    logs = np.log((1 - SMOOTHING) * profiles / overall[seen] + SMOOTHING)
+    seeds = np.array([4, 0, 7])
+    found = seed_scores(counts, sparse.csr_array(counts.T), seeds, mass, overall, SMOOTHING)
+    assert np.allclose(found, logs[seeds] @ dense[:, seen].T)
+    assert np.allclose(own_scores(counts, mass, overall, SMOOTHING), (dense[:, seen] * logs).sum(axis=1))
+
+
+def test_cluster_counts_equal_their_numpy_line(counts: sparse.csr_array) -> None:
+    labels = np.random.default_rng(1).integers(0, 3, 9)
+    assert np.allclose(cluster_counts(counts, labels, 4), counts.toarray() @ np.eye(4)[labels])
+
+
+def test_merge_losses_equal_their_numpy_line() -> None:
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 4, (9, 6)).astype(float)
+    table[:, 4] = 0.0
+    mass = table.sum(axis=0)
+    own = xlogy(table, table).sum(axis=0) - xlogy(mass, mass)
+    sums, total = table + table[:, [2]], mass + mass[2]
+    expected = own[2] + own - xlogy(sums, sums).sum(axis=0) + xlogy(total, total)
+    assert np.allclose(merge_losses(table, mass, 2), expected)
+    every = all_merge_losses(table, mass)
+    assert np.allclose(np.delete(every[2], 2), np.delete(expected, 2))
+    assert np.array_equal(every, every.T)
+    assert np.isinf(np.diag(every)).all()
+
+
+def test_threads_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "SERIAL_WORK", 0)
+    rng = np.random.default_rng(0)
+    counts = sparse.csr_array(rng.poisson(0.3, (50, 37)) * rng.random((50, 37)))
+    labels = rng.integers(0, 11, 50)
+    table, columns = counts.toarray().T @ np.eye(11)[labels], rng.integers(0, 7, 37)
+    overall, mass = overall_of(counts), table.sum(axis=0)
+    found = []
+    for n in (1, 2, 3):
+        monkeypatch.setattr(blocks, "free_threads", lambda n=n: n)
+        found.append(
+            (
+                cluster_counts(counts, columns, 7),
+                *nearest_profiles(counts, table, overall, SMOOTHING),
+                merge_losses(table, mass, 4),
+                all_merge_losses(table, mass),
+            )
+        )
+    for other in found[1:]:
+        for a, b in zip(found[0], other):
+            np.testing.assert_array_equal(a, b)

@@ -1,0 +1,302 @@
+"""Graph solvers: monotone, at fixed points of the self-consistent equations, and on known answers."""
+
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.metrics import adjusted_rand_score
+
+from gingham.cells import Absolute, Logarithmic, Quadratic
+from gingham.core.problem import Problem
+from gingham.data import Alphabet
+from gingham.data.from_graph import from_graph, with_alphabet
+from gingham.datasets import planted_graph
+from gingham.errors import GinghamError
+from gingham.fitting.schedule import Constant
+from gingham.fitting.starts import from_labels, random
+from gingham.kernels import row_blocks as blocks
+from gingham.kernels import sweep as moves
+from gingham.models.graph.adjacency import hard_statistics
+from gingham.models.graph.fit import GraphSearch, graph_problem
+from gingham.models.graph.merging import Blocks, DegreeCorrected, ExactBernoulli, TradeOff, merge_greedily
+from gingham.models.graph.partition import finder
+from gingham.models.graph.solvers import Damped, NodeWise, Sweep, gradient
+
+
+def weighted(n=30, directed=False, seed=0, levels=(0.0, 0.5, 1.0)):
+    rng = np.random.default_rng(seed)
+    z = np.arange(n) % 3
+    centre = np.array([[0.9, 0.2, 0.5], [0.2, 0.6, 0.1], [0.5, 0.1, 0.4]])
+    if directed:
+        centre = np.array([[0.9, 0.2, 0.5], [0.7, 0.6, 0.1], [0.1, 0.3, 0.4]])
+    noisy = centre[np.ix_(z, z)] + 0.2 * rng.normal(size=(n, n))
+    matrix = np.asarray(levels)[np.abs(noisy[..., None] - np.asarray(levels)).argmin(-1)]
+    matrix = matrix if directed else np.triu(matrix, 1) + np.triu(matrix, 1).T
+    np.fill_diagonal(matrix, 0)
+    return matrix, z
+
+
+def problem(loss, directed=False, listed=False, beta=2.0, n=30):
+    matrix, _ = weighted(n, directed)
+    if listed:
+        rng = np.random.default_rng(3)
+        hidden = rng.random(matrix.shape) < 0.3
+        matrix = matrix.copy()
+        matrix[hidden | (hidden.T & (not directed))] = np.nan
+    sample = from_graph(matrix, pairs="listed" if listed else "all", directed=directed)
+    alphabet = Alphabet.of([0.0, 0.5, 1.0], given=True)
+    sample = with_alphabet(sample, alphabet)
+    cell = {"quadratic": Quadratic(alphabet), "absolute": Absolute(alphabet), "log": Logarithmic(alphabet)}[loss]
+    return graph_problem(sample, cell, beta)
+
+
+CASES = list(product(["quadratic", "absolute", "log"], [False, True], [False, True]))
+
+
+@pytest.mark.parametrize(("loss", "directed", "listed"), CASES)
+@pytest.mark.parametrize("solver", [NodeWise, Damped, Sweep])
+def test_the_objective_never_rises(solver, loss, directed, listed):
+    task = problem(loss, directed, listed)
+    start = random(task, [4], np.random.default_rng(1))
+    options = {} if solver is Sweep else {"schedule": Constant()}
+    solution = solver(max_iter=25, **options).solve(task, start)
+    totals = solution.trace.totals
+    assert np.all(np.diff(totals) <= 1e-8 * np.abs(totals[:-1]))
+    assert solution.objective.total == pytest.approx(task.objective(solution.posterior).total)
+    assert totals[-1] < task.objective(start).total
+
+
+@pytest.mark.parametrize(("loss", "directed", "listed"), CASES)
+def test_the_gradient_is_the_derivative_of_the_loss(loss, directed, listed):
+    task = problem(loss, directed, listed, n=12)
+    posterior = random(task, [3], np.random.default_rng(2))
+    sample = task.samples[0]
+    if not directed:  # answers of an undirected graph are symmetric
+        posterior = posterior.refit(sample)
+    found = gradient(posterior, sample)
+    step = 1e-6
+    for x, c in [(0, 0), (3, 2), (11, 1)]:
+        moved = []
+        for sign in (1, -1):
+            assign = posterior.assign[0].copy()
+            assign[x, c] += sign * step
+            changed = type(posterior)(posterior.structure, posterior.cells, (assign,), posterior.answers)
+            moved.append(changed.gibbs_loss(sample) * sample.n_tuples)
+        assert (moved[0] - moved[1]) / (2 * step) == pytest.approx(found[x, c], rel=1e-5)
+
+
+@pytest.mark.parametrize("solver", [NodeWise, Damped])
+def test_fixed_points_satisfy_the_self_consistent_equations(solver):
+    task = problem("quadratic", beta=1.5)
+    _, z = weighted()
+    start = from_labels(task, [z], firmness=0.8)
+    posterior = solver(schedule=Constant(), tol=1e-14, max_iter=2000).solve(task, start).posterior
+    expected = softmax(np.log(posterior.mass[0]) - 1.5 * gradient(posterior, task.samples[0]), axis=1)
+    np.testing.assert_allclose(posterior.assign[0], expected, atol=1e-4)
+
+
+def test_the_two_soft_solvers_meet():
+    task = problem("log", beta=1.0)
+    start = from_labels(task, [weighted()[1]], firmness=0.8)
+    first = NodeWise(schedule=Constant(), tol=1e-12, max_iter=500).solve(task, start)
+    second = Damped(schedule=Constant(), tol=1e-12, max_iter=500).solve(task, start)
+    assert first.objective.total == pytest.approx(second.objective.total, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["quadratic", "log"])
+def test_damped_steps_through_torch_are_the_same(loss):
+    pytest.importorskip("torch")
+    task = problem(loss)
+    start = from_labels(task, [weighted()[1]], firmness=0.8)
+    here, there = (Damped(max_iter=30, backend=b).solve(task, start) for b in ("compiled", "torch"))
+    assert there.n_iter == here.n_iter
+    np.testing.assert_allclose(there.posterior.assign[0], here.posterior.assign[0], atol=1e-6)
+
+
+def test_the_reference_backend_moves_in_lockstep():
+    task = problem("quadratic")
+    start = random(task, [3], np.random.default_rng(1))
+    for solver in (NodeWise, Sweep):
+        fast = solver(max_iter=4, seed=3).solve(task, start)
+        slow = solver(max_iter=4, seed=3, backend="reference").solve(task, start)
+        np.testing.assert_allclose(fast.trace.totals, slow.trace.totals, rtol=1e-9)
+
+
+@pytest.fixture
+def look_together(monkeypatch):
+    """Call with a number of threads: from then on a quarter of the nodes look at once, on that many."""
+
+    def together(n_threads):
+        monkeypatch.setattr(moves, "SMALL", 0)
+        monkeypatch.setattr(moves, "GROUPS", 4)
+        monkeypatch.setattr(blocks, "SERIAL_WORK", 0)
+        monkeypatch.setattr(blocks, "free_threads", lambda: n_threads)
+
+    return together
+
+
+@pytest.mark.parametrize(("loss", "directed", "listed"), CASES)
+def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, listed, look_together):
+    task = problem(loss, directed, listed)
+    start = from_labels(task, [np.random.default_rng(1).integers(0, 4, 30)], [4])
+    results = []
+    for n_threads in (1, 3):
+        look_together(n_threads)
+        results.append(Sweep(seed=3).solve(task, start))
+        totals = results[-1].trace.totals
+        assert np.all(np.diff(totals) <= 1e-8 * np.abs(totals[:-1]))
+    assert np.array_equal(results[0].trace.totals, results[1].trace.totals)
+    assert np.array_equal(results[0].posterior.labels[0], results[1].posterior.labels[0])
+    plain = Sweep(seed=3, backend="reference").solve(task, start)
+    np.testing.assert_allclose(plain.trace.totals, results[0].trace.totals, rtol=1e-9)
+    assert results[0].converged
+    assert moves.group_size(np.ones(30, int)) == 8
+
+
+def test_degree_corrected_nodes_look_together_whatever_the_threads(look_together):
+    graph = planted_graph(300, 4, inside=12, outside=4, seed=0)
+    task = graph_problem(from_graph(graph.adjacency), Quadratic(), 1.0)
+    hard = finder(task, degree_correction=True).moves
+    start = np.random.default_rng(0).integers(0, 4, 300)
+    found = []
+    for n_threads in (1, 3):
+        look_together(n_threads)
+        found.append(hard.improve(start, 4, np.random.default_rng(5), 50))
+    assert np.array_equal(*found)
+    assert np.array_equal(hard.improve(found[0], 4, np.random.default_rng(6), 1), found[0])  # no move is left
+    assert adjusted_rand_score(graph.labels, found[0]) > 0.5
+
+
+def test_the_parallel_update_of_the_paper_swaps_for_ever_where_nodewise_descends():
+    # Twenty pairs with weight 1 (like with like); in four of them the two nodes start in different clusters.
+    ends = np.arange(40).reshape(20, 2)
+    unlike = np.column_stack([np.arange(0, 16, 2), np.arange(24, 40, 2)])
+    edges = [(i, j, 1.0) for i, j in ends.tolist()] + [(i, j, 0.0) for i, j in unlike.tolist()]
+    z = np.repeat([0, 1], 20)
+    z[[17, 19, 21, 23]] = 1 - z[[17, 19, 21, 23]]
+    task = graph_problem(from_graph(edges, pairs="listed"), Quadratic(), 8.0)
+    start = from_labels(task, [z], firmness=0.98)
+    literal = Damped(schedule=Constant(), safeguard=False, tol=-1.0)
+    here, next_, after = (replace(literal, max_iter=t).solve(task, start).posterior.labels[0] for t in (20, 21, 22))
+    assert (here != next_).any()
+    assert (here == after).all()
+    lower = NodeWise(schedule=Constant()).solve(task, start).objective.total
+    assert lower < replace(literal, max_iter=20).solve(task, start).objective.total - 5.0
+
+
+def test_hard_moves_find_the_best_of_all_partitions():
+    matrix, _ = weighted(8)
+    sample = from_graph(matrix)
+    task = graph_problem(sample, Quadratic(), 4.0)
+    every = [task.objective(from_labels(task, [np.array((0, *z))], [3])).total for z in product(range(3), repeat=7)]
+    rng = np.random.default_rng(0)
+    found = min(
+        Sweep(seed=s).solve(task, from_labels(task, [rng.integers(0, 3, 8)], [3])).objective.total for s in range(20)
+    )
+    assert found == pytest.approx(min(every))
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_merging_changes_the_cost_by_what_was_announced(directed):
+    rng = np.random.default_rng(0)
+    matrix, _ = weighted(20, directed, levels=(0.0, 1.0))
+    sample = with_alphabet(from_graph(matrix, directed=directed), Alphabet.of([0.0, 1.0], given=True))
+    labels = rng.integers(0, 4, 20)
+    cell = Logarithmic(sample.alphabet)
+    double = 1 if directed else 2
+    blocks = Blocks(
+        double * hard_statistics(sample, cell.features, labels, 4),
+        np.bincount(labels, minlength=4).astype(float),
+        rng.random(4),
+        directed,
+    )
+    for code in (ExactBernoulli(), TradeOff(cell, 1.3)):
+        change = blocks.gains(code)
+        fewer = code.count(20, 3) - code.count(20, 4)
+        for i, j in [(0, 1), (1, 3), (0, 3)]:
+            joined = np.where(labels == j, i, labels)
+            merged = blocks.merged(np.unique(np.where(np.arange(4) == j, i, np.arange(4)), return_inverse=True)[1])
+            assert merged.cost(code) - blocks.cost(code) == pytest.approx(change[i, j] + fewer)
+            assert merged.sizes.sum() == len(joined)
+        assert np.isinf(change[2, 1])
+    assert len(np.unique(merge_greedily(blocks, ExactBernoulli(), target=2))) == 2
+
+
+def test_exact_code_lengths_by_hand():
+    table = np.array([[[6.0, 2.0], [3.0, 1.0]], [[3.0, 1.0], [4.0, 2.0]]])  # within blocks each pair twice
+    blocks = Blocks(table, np.array([3.0, 3.0]), np.zeros(2))
+    # C(4, 1)·5 within, C(4, 1)·5 between, C(3, 1)·4 within; 6!/(3! 3!) partitions; C(7, 1) sizes
+    by_hand = np.log(20) + np.log(20) + np.log(12) + np.log(20) + np.log(7)
+    assert blocks.cost(ExactBernoulli()) == pytest.approx(by_hand)
+    edges = Blocks(np.array([[[2.0], [1.0]], [[1.0], [4.0]]]), np.array([3.0, 3.0]), np.array([3.0, 5.0]))
+    # ln 3! 5! − ln 1! − ln (2·1!) − ln (4·2!) with e_rr!! of e = 2, 4; counts C(3 + 4 − 1, 4)
+    by_hand = np.log(6 * 120) - np.log(2) - np.log(8) + np.log(20) + np.log(7) + np.log(15)
+    assert edges.cost(DegreeCorrected(4.0)) == pytest.approx(by_hand)
+
+
+def search(task: Problem, k, seed=0, **options):
+    return GraphSearch(k, Sweep(), **options).solve(task, np.random.default_rng(seed)).posterior
+
+
+@pytest.mark.parametrize("kind", ["assortative", "ring"])
+@pytest.mark.parametrize("k", [5, None])
+def test_planted_clusters_are_found(kind, k):
+    graph = planted_graph(600, 5, inside=30, outside=3, kind=kind, seed=1)
+    sample = with_alphabet(from_graph(graph.adjacency), Alphabet.of([0.0, 1.0], given=True))
+    task = graph_problem(sample, Logarithmic(sample.alphabet, 1e-9), 1.0)
+    found = search(task, k)
+    assert found.n_clusters == (5,)
+    assert adjusted_rand_score(graph.labels, found.labels[0]) > 0.97
+
+
+def test_degree_correction_finds_clusters_and_not_degrees():
+    graph = planted_graph(500, 3, inside=20, outside=2, exponent=2.2, seed=0)
+    sample = with_alphabet(from_graph(graph.adjacency), Alphabet.of([0.0, 1.0], given=True))
+    task = graph_problem(sample, Logarithmic(sample.alphabet, 1e-9), 1.0)
+    corrected = search(task, None, degree_correction=True)
+    assert corrected.n_clusters == (3,)
+    assert adjusted_rand_score(graph.labels, corrected.labels[0]) > 0.9
+    assert search(task, None).n_clusters[0] > 3  # without it, hubs get clusters of their own
+
+
+def test_a_cap_that_binds_is_doubled():
+    graph = planted_graph(900, 15, inside=30, outside=2, seed=0)
+    sample = with_alphabet(from_graph(graph.adjacency), Alphabet.of([0.0, 1.0], given=True))
+    task = graph_problem(sample, Logarithmic(sample.alphabet, 1e-9), 1.0)
+    assert search(task, None).n_clusters == (15,)
+    assert search(task, None, most=6).n_clusters[0] <= 6
+
+
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("d", [3, 4])
+def test_the_gradient_of_hyperedges_counts_absent_sets(d, directed):
+    rng = np.random.default_rng(d)
+    sets = np.array(list(combinations(range(6), d)))
+    sample = from_graph(sets[:5].tolist(), nodes=range(6), directed=directed)
+    task = graph_problem(sample, Quadratic(), 1.0)
+    posterior = random(task, [2], rng).refit(sample)
+    found, step = gradient(posterior, sample), 1e-6
+    for x, c in ((0, 0), (2, 1), (5, 0)):
+        losses = []
+        for sign in (1, -1):
+            assign = posterior.assign[0].copy()
+            assign[x, c] += sign * step
+            moved = replace(posterior, assign=(assign,))
+            cell = moved.cells[0]
+            losses.append(float(cell.loss(moved.answers[0], moved.statistics(sample)).sum()))
+        assert found[x, c] == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-5)
+
+
+def test_other_structures_are_refused():
+    task = problem("quadratic")
+    with pytest.raises(GinghamError, match="unknown; choose"):
+        search(task, 2, start="elsewhere")
+    triples = from_graph([(0, 1, 2), (1, 2, 3)])
+    three = graph_problem(triples, Quadratic(), 1.0)
+    with pytest.raises(GinghamError, match="damped"):
+        NodeWise().solve(three, random(three, [2], np.random.default_rng(0)))
+    with pytest.raises(GinghamError, match="backend"):
+        Sweep(backend="quantum").solve(task, random(task, [2], np.random.default_rng(0)))
+    assert finder(task).sample is task.samples[0]
