@@ -10,4 +10,4 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.floating[Any]]
 Ints = npt.NDArray[np.integer[Any]]
 Bools = npt.NDArray[np.bool_]
-Anything = npt.NDArray[Any]
+AnyArray = npt.NDArray[Any]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.data.features import Features
 from gingham.data.modes import Alphabet
 
@@ -92,25 +92,25 @@ class CellModel(ABC):
             cls.name = words.lstrip("-")
 
     @abstractmethod
-    def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:
+    def answer(self, statistics: Floats, fallback: Floats | None = None) -> AnyArray:
         """θ* = argmin_θ ⟨coef(θ), S⟩ of each cell; empty cells answer as ``fallback`` statistics do.
 
         Returns shape (…) (a label index or a number) or (…, |Y|) (a distribution).
         """
 
     @abstractmethod
-    def coef(self, answer: Anything) -> Floats:
+    def coef(self, answer: AnyArray) -> Floats:
         """Coefficients of given answers, shape (…, K)."""
 
     @abstractmethod
-    def values(self, answer: Anything) -> Floats:
+    def values(self, answer: AnyArray) -> Floats:
         """Numeric predictions of given answers, shape (…)."""
 
     @abstractmethod
-    def distribution(self, answer: Anything) -> Floats | None:
+    def distribution(self, answer: AnyArray) -> Floats | None:
         """Predicted label distributions of given answers, (…, |Y|); None without an alphabet."""
 
-    def loss(self, answer: Anything, statistics: Floats) -> Floats:
+    def loss(self, answer: AnyArray, statistics: Floats) -> Floats:
         """Total loss of answers on cells with the given statistics: ⟨coef(θ), S⟩."""
         result: Floats = np.einsum("...k,...k->...", self.coef(answer), statistics)
         return result

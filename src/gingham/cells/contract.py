@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells.base import CellModel
 from gingham.cells.registry import cell_from_state, cell_state
 from gingham.errors import GinghamError
@@ -50,7 +50,7 @@ def _labels(cell: CellModel) -> Floats:
     raise GinghamError(f"check_loss needs {cell.name!r} on an alphabet, or with bounds=.")
 
 
-def _alternatives(cell: CellModel, numbers: Floats, rng: np.random.Generator) -> list[Anything]:
+def _alternatives(cell: CellModel, numbers: Floats, rng: np.random.Generator) -> list[AnyArray]:
     """Other answers that a cell could give."""
     if cell.n_answers is not None:
         return list(np.arange(cell.n_answers))

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import gammaln, ndtr, pdtr
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells.base import CellModel, filled
 from gingham.cells.losses import floored
 from gingham.data.features import Moments, OneHot
@@ -66,7 +66,7 @@ class Family(CellModel):
         counts: Floats = self.features.count(statistics)
         return counts
 
-    def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:
+    def answer(self, statistics: Floats, fallback: Floats | None = None) -> AnyArray:
         """θ* = argmin_θ ⟨coef(θ), S + pseudo · prior⟩: the conjugate update (P2 eqs. 8-10)."""
         prior = self.prior
         if prior is None:
@@ -75,10 +75,10 @@ class Family(CellModel):
         return self.estimate(filled(statistics + self.pseudo * prior, prior))
 
     @abstractmethod
-    def estimate(self, statistics: Floats) -> Anything:
+    def estimate(self, statistics: Floats) -> AnyArray:
         """The likeliest θ for statistics of at least one tuple, within the family's floors."""
 
-    def log_prior(self, answer: Anything) -> float:
+    def log_prior(self, answer: AnyArray) -> float:
         """Σ_cells ln of the conjugate prior's density at θ, up to a constant: −pseudo ⟨coef(θ), prior⟩."""
         if self.prior is None or self.pseudo == 0:
             return 0.0
@@ -91,7 +91,7 @@ class Family(CellModel):
     def check(self, labels: Floats) -> None:
         """Refuse labels that the family cannot produce."""
 
-    def cdf(self, answer: Anything, labels: Floats) -> Floats:
+    def cdf(self, answer: AnyArray, labels: Floats) -> Floats:
         """P(y ≤ label|θ), shape of the cells (…) broadcast against the labels."""
         raise NotImplementedError
 
@@ -113,13 +113,13 @@ class OnAlphabet(Family):
         self.range = float(-np.log(PROBABILITY_FLOOR))
         self.ordered = alphabet.numeric
 
-    def coef(self, answer: Anything) -> Floats:
+    def coef(self, answer: AnyArray) -> Floats:
         return -np.log(self.distribution(answer))
 
-    def values(self, answer: Anything) -> Floats:
+    def values(self, answer: AnyArray) -> Floats:
         return self.distribution(answer) @ self.alphabet.numbers
 
-    def distribution(self, answer: Anything) -> Floats:
+    def distribution(self, answer: AnyArray) -> Floats:
         raise NotImplementedError  # pragma: no cover
 
 
@@ -129,7 +129,7 @@ class Categorical(OnAlphabet):
     def estimate(self, statistics: Floats) -> Floats:
         return floored(statistics / statistics.sum(-1, keepdims=True), PROBABILITY_FLOOR)
 
-    def distribution(self, answer: Anything) -> Floats:
+    def distribution(self, answer: AnyArray) -> Floats:
         return np.asarray(answer, dtype=np.float64)
 
 
@@ -147,7 +147,7 @@ class Bernoulli(OnAlphabet):
         share = statistics[..., -1] / statistics.sum(-1)
         return np.clip(share, PROBABILITY_FLOOR, 1.0 - PROBABILITY_FLOOR)
 
-    def distribution(self, answer: Anything) -> Floats:
+    def distribution(self, answer: AnyArray) -> Floats:
         answer = np.asarray(answer, dtype=np.float64)
         # An alphabet of one label has a single probability, one.
         return np.stack([1.0 - answer, answer], axis=-1) if self.alphabet.size == 2 else np.ones((*answer.shape, 1))
@@ -175,18 +175,18 @@ class Gaussian(Family):
         floor = 1e-12 if self.min_variance is None else self.min_variance
         return np.stack([mean, np.maximum(variance, floor)], axis=-1)
 
-    def coef(self, answer: Anything) -> Floats:
+    def coef(self, answer: AnyArray) -> Floats:
         mean, variance = answer[..., 0], answer[..., 1]
         constant = 0.5 * np.log(2 * np.pi * variance) + mean**2 / (2 * variance)
         return np.stack([constant, -mean / variance, 0.5 / variance], axis=-1)
 
-    def values(self, answer: Anything) -> Floats:
+    def values(self, answer: AnyArray) -> Floats:
         return np.asarray(answer[..., 0], dtype=np.float64)
 
-    def distribution(self, answer: Anything) -> None:
+    def distribution(self, answer: AnyArray) -> None:
         return None
 
-    def cdf(self, answer: Anything, labels: Floats) -> Floats:
+    def cdf(self, answer: AnyArray, labels: Floats) -> Floats:
         result: Floats = ndtr((labels - answer[..., 0]) / np.sqrt(answer[..., 1]))
         return result
 
@@ -209,14 +209,14 @@ class Poisson(Family):
     def estimate(self, statistics: Floats) -> Floats:
         return np.maximum(statistics[..., 1] / statistics[..., 0] - self.shift, RATE_FLOOR)
 
-    def coef(self, answer: Anything) -> Floats:
+    def coef(self, answer: AnyArray) -> Floats:
         log_rate = np.log(answer)
         return np.stack([answer + self.shift * log_rate, -log_rate], axis=-1)
 
-    def values(self, answer: Anything) -> Floats:
+    def values(self, answer: AnyArray) -> Floats:
         return np.asarray(answer, dtype=np.float64) + self.shift
 
-    def distribution(self, answer: Anything) -> None:
+    def distribution(self, answer: AnyArray) -> None:
         return None
 
     def log_base(self, labels: Floats) -> Floats:
@@ -233,7 +233,7 @@ class Poisson(Family):
                 f"{labels[row]:g}. Change shift=, or use family='gaussian'."
             )
 
-    def cdf(self, answer: Anything, labels: Floats) -> Floats:
+    def cdf(self, answer: AnyArray, labels: Floats) -> Floats:
         result: Floats = pdtr(np.floor(labels - self.shift), answer)
         return result
 

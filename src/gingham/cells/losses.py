@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells.base import CellModel, filled, namespace
 from gingham.data.features import Moments, OneHot
 from gingham.data.modes import Alphabet
@@ -44,16 +44,16 @@ class TableLoss(CellModel):
         self.convex = type(self).convex if convex is None else bool(convex)
         self.ordered = type(self).ordered if ordered is None else bool(ordered)
 
-    def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:
+    def answer(self, statistics: Floats, fallback: Floats | None = None) -> AnyArray:
         return (filled(statistics, fallback) @ self.table).argmin(axis=-1)
 
-    def coef(self, answer: Anything) -> Floats:
+    def coef(self, answer: AnyArray) -> Floats:
         return self.table.T[answer]
 
-    def values(self, answer: Anything) -> Floats:
+    def values(self, answer: AnyArray) -> Floats:
         return self.alphabet.numbers[answer]
 
-    def distribution(self, answer: Anything) -> Floats:
+    def distribution(self, answer: AnyArray) -> Floats:
         return np.eye(self.alphabet.size)[answer]
 
 
@@ -133,7 +133,7 @@ class Quadratic(CellModel):
         result: Floats = xp.where(count > 0, statistics[..., 1] / xp.where(count > 0, count, 1.0), mean)
         return result
 
-    def coef(self, answer: Anything) -> Floats:
+    def coef(self, answer: AnyArray) -> Floats:
         xp = namespace(answer)
         result: Floats = xp.stack([answer**2, -2.0 * answer, xp.ones_like(answer)], axis=-1)
         return result
@@ -150,10 +150,10 @@ class Quadratic(CellModel):
     def loss_of_miss(self, miss: Floats) -> Floats:
         return miss**2
 
-    def values(self, answer: Anything) -> Floats:
+    def values(self, answer: AnyArray) -> Floats:
         return np.asarray(answer, dtype=np.float64)
 
-    def distribution(self, answer: Anything) -> None:
+    def distribution(self, answer: AnyArray) -> None:
         return None
 
 
@@ -187,15 +187,15 @@ class Logarithmic(CellModel):
         histogram = filled(statistics, fallback)
         return floored(histogram / histogram.sum(-1, keepdims=True), self.smoothing / self.alphabet.size)
 
-    def coef(self, answer: Anything) -> Floats:
+    def coef(self, answer: AnyArray) -> Floats:
         result: Floats = -namespace(answer).log(answer)
         return result
 
-    def values(self, answer: Anything) -> Floats:
+    def values(self, answer: AnyArray) -> Floats:
         result: Floats = answer @ self.alphabet.numbers
         return result
 
-    def distribution(self, answer: Anything) -> Floats:
+    def distribution(self, answer: AnyArray) -> Floats:
         return np.asarray(answer, dtype=np.float64)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells.base import CellModel, namespace
 from gingham.data.features import Moments
 
@@ -28,7 +28,7 @@ class Mass(CellModel):
     moves = "mass"
     device_arrays = ()
 
-    def answer(self, statistics: Floats, fallback: Floats | None = None) -> Anything:
+    def answer(self, statistics: Floats, fallback: Floats | None = None) -> AnyArray:
         """Lifts of all cells, shape (m_1, …, m_d); statistics have shape (m_1, …, m_d, 1)."""
         xp = namespace(statistics)
         p = statistics[..., 0] / xp.clip(statistics.sum(), LEAST, None)
@@ -39,12 +39,12 @@ class Mass(CellModel):
         lift = xp.where(expected > 0, p / xp.where(expected > 0, expected, 1.0), 0.0)
         return xp.clip(lift, LEAST, None)
 
-    def coef(self, answer: Anything) -> Floats:
+    def coef(self, answer: AnyArray) -> Floats:
         result: Floats = -namespace(answer).log(answer)[..., None]
         return result
 
-    def values(self, answer: Anything) -> Floats:
+    def values(self, answer: AnyArray) -> Floats:
         return np.asarray(answer, dtype=np.float64)
 
-    def distribution(self, answer: Anything) -> None:
+    def distribution(self, answer: AnyArray) -> None:
         return None

@@ -13,7 +13,7 @@ from math import exp, log
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.certificates.divergence import ball_maximum, kl_lower, kl_upper, ln_shtarkov, ln_xi, whole
 from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.errors import GinghamError, RefusedCertificate
@@ -136,7 +136,7 @@ def _wealth(logs: Floats) -> Floats:
     return result
 
 
-def close_in(too_far: Callable[[Floats], Anything], inside: float, outside: float) -> float:
+def close_in(too_far: Callable[[Floats], AnyArray], inside: float, outside: float) -> float:
     """Where ``too_far`` (of a column of levels) turns true between two levels; the answer is on its far side."""
     inside = min(inside, outside)
     for _ in range(13):  # each round leaves one sixteenth: 2^-52 in all

@@ -20,7 +20,7 @@ from math import log
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.certificates.divergence import expected_log_factorials, information, log_binomial
 from gingham.errors import GinghamError
 
@@ -52,7 +52,7 @@ FREE = Complexity({})  # a predictor chosen without looking at the data costs no
 
 def of_posterior(
     assigns: Mapping[str, Floats],
-    answers: Anything,
+    answers: AnyArray,
     n_answers: int,
     *,
     kind: str = "exact",
@@ -113,7 +113,7 @@ def labels_uniform(n_cells: int, n_answers: float) -> dict[str, float]:
     return {"cell answers": n_cells * log(n_answers)}
 
 
-def labels_by_type(answers: Anything, n_answers: int) -> dict[str, float]:
+def labels_by_type(answers: AnyArray, n_answers: int) -> dict[str, float]:
     """ln C(M+|Y|−1, |Y|−1) + ln M!/Π cnt_y!: how often each answer occurs, then in which cells."""
     cells = np.asarray(answers).ravel()
     counts = np.bincount(cells, minlength=n_answers)
@@ -123,7 +123,7 @@ def labels_by_type(answers: Anything, n_answers: int) -> dict[str, float]:
     }
 
 
-def labels_either_way(answers: Anything, n_answers: int) -> dict[str, float]:
+def labels_either_way(answers: AnyArray, n_answers: int) -> dict[str, float]:
     """Half a prior by type and half a uniform one: for grids of many possible answers."""
     cells = np.asarray(answers).ravel()
     by_type = sum(labels_by_type(cells, n_answers).values())
@@ -131,7 +131,7 @@ def labels_either_way(answers: Anything, n_answers: int) -> dict[str, float]:
     return {"cell answers": log(2.0) - float(np.logaddexp(-by_type, -uniform))}
 
 
-def cells_once(answers: Anything) -> Anything:
+def cells_once(answers: AnyArray) -> AnyArray:
     """The k(k + 1)/2 different cells of a symmetric table of answers."""
     answers = np.asarray(answers)
     if answers.ndim != 2 or answers.shape[0] != answers.shape[1] or (answers != answers.T).any():

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.code_length import check_counts, code_length_certificate
 from gingham.certificates.complexity import Complexity, of_partitions
@@ -161,7 +161,7 @@ def _prepare(model: Any, X: Any, sample_weight: Any) -> tuple[Posterior, Sample]
     posterior = model if isinstance(model, Posterior) else getattr(model, "posterior_", None)
     if posterior is not None and type(posterior) is not Posterior:
         raise RefusedCertificate("The density certificate is for grids.")
-    columns: list[Anything] = [] if isinstance(X, Sample) else id_columns(X).columns
+    columns: list[AnyArray] = [] if isinstance(X, Sample) else id_columns(X).columns
     if posterior is None:
         from gingham.cells import Quadratic
         from gingham.data import Mode

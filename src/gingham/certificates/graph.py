@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gingham.arrays import Anything
+from gingham.arrays import AnyArray
 from gingham.cells import Quadratic, make_cell
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
@@ -49,7 +49,7 @@ def partition_posterior(labels: Any, sample: PairSample, cell: Any, items: Any =
         missing = [node for node in mode.items.tolist() if node not in labels]
         if missing:
             raise GinghamError(f"Node {missing[0]!r} has no cluster in labels=.")
-        clusters: Anything = np.array([labels[node] for node in mode.items.tolist()])
+        clusters: AnyArray = np.array([labels[node] for node in mode.items.tolist()])
     else:
         clusters = np.asarray(labels)
         if clusters.shape != (mode.n_items,):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells import CellModel, make_cell, needs_alphabet
 from gingham.certificates.betting import LATEX, REFERENCE, TEXT, betting
 from gingham.certificates.bounds import Bound
@@ -119,11 +119,11 @@ def certify_posterior(
         raise RefusedCertificate("List the pairs that were held out (pairs='listed'); absent ones are not predicted.")
     if sample.labels is None:
         raise GinghamError("A certificate needs the labels of the tuples.")
-    labels: Anything = sample.labels if sample.alphabet is None else sample.alphabet.values[sample.label_codes]
+    labels: AnyArray = sample.labels if sample.alphabet is None else sample.alphabet.values[sample.label_codes]
     if cell.answers == "distribution":
         if predictor != "mean":
             raise RefusedCertificate("The log loss is that of the predicted distribution: predictor='mean'.")
-        predictions: Anything = posterior.predict_distribution(sample.codes, relation)
+        predictions: AnyArray = posterior.predict_distribution(sample.codes, relation)
     else:
         predictions = posterior.predict(sample.codes, predictor, relation)
         if sample.alphabet is not None and not sample.alphabet.numeric:
@@ -136,7 +136,7 @@ def certify_posterior(
     )
 
 
-def losses_of(cell: CellModel, y: Anything, y_pred: Anything) -> Floats:
+def losses_of(cell: CellModel, y: AnyArray, y_pred: AnyArray) -> Floats:
     """The loss of each prediction, in the loss's own unit; predictions need not be possible answers."""
     letters = cell.alphabet
     if cell.answers == "distribution" and letters is not None:
@@ -161,7 +161,7 @@ def losses_of(cell: CellModel, y: Anything, y_pred: Anything) -> Floats:
     raise RefusedCertificate("The loss is unbounded: state the possible labels.")
 
 
-def _of_numbers(cell: CellModel, y: Anything, y_pred: Anything, span: tuple[float, float]) -> Floats:
+def _of_numbers(cell: CellModel, y: AnyArray, y_pred: AnyArray, span: tuple[float, float]) -> Floats:
     """Losses of numeric predictions within an interval, possible answers or not."""
     low, high = span
     for what, values in (("label", y), ("prediction", y_pred)):

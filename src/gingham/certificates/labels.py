@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells import make_cell
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
@@ -78,7 +78,7 @@ def certify_labels(
     return certify(posterior, sample, **options)
 
 
-def _hard_mode(given: Any, seen: Anything, items: Any, name: str) -> tuple[Mode, Floats]:
+def _hard_mode(given: Any, seen: AnyArray, items: Any, name: str) -> tuple[Mode, Floats]:
     """A mode with hard assignments from a mapping or an array of cluster labels."""
     if hasattr(given, "items") and callable(given.items) and not hasattr(given, "dtype"):
         pairs = dict(given)
@@ -102,7 +102,7 @@ def _hard_mode(given: Any, seen: Anything, items: Any, name: str) -> tuple[Mode,
     return mode, np.eye(int(codes.max()) + 1)[codes]
 
 
-def _implicit_mode(seen: Anything, n_labels: int, name: str) -> Mode:
+def _implicit_mode(seen: AnyArray, n_labels: int, name: str) -> Mode:
     distinct = Mode.of(seen, name)
     if distinct.n_items == n_labels:
         return distinct

@@ -12,7 +12,7 @@ from math import log
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
 from gingham.certificates.complexity import cells_once, labels_by_type, labels_either_way, labels_uniform
 from gingham.certificates.divergence import kl_upper, log_binomial
@@ -40,8 +40,8 @@ class Rounded:
     rounded : bool
     """
 
-    answers: Anything
-    distinct: Anything
+    answers: AnyArray
+    distinct: AnyArray
     index: Ints
     price: dict[str, float]
     price_papers: dict[str, float]
@@ -49,7 +49,7 @@ class Rounded:
     rounded: bool
 
 
-def payable(cell: CellModel, answers: Anything, statistics: Floats, symmetric: bool) -> Rounded:
+def payable(cell: CellModel, answers: AnyArray, statistics: Floats, symmetric: bool) -> Rounded:
     """The answers of one relation with their prices; rounded where they come from a continuum.
 
     Parameters
@@ -130,7 +130,7 @@ def _best(cell: CellModel, statistics: Floats, options: list[Rounded]) -> Rounde
     return replace(best, price={**best.price, **extra}, price_papers={**best.price_papers, **extra})
 
 
-def _pooled(answers: Anything, tail: int) -> tuple[Anything, Ints]:
+def _pooled(answers: AnyArray, tail: int) -> tuple[AnyArray, Ints]:
     """The different answers, and which of them each cell gives; the last ``tail`` axes are one answer."""
     shape = answers.shape[: answers.ndim - tail]
     distinct, index = np.unique(answers.reshape(-1, *answers.shape[answers.ndim - tail :]), axis=0, return_inverse=True)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import softmax
 from sklearn.base import clone
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells.needs import TABLE, refuse_unmet
 from gingham.certificates import bounds
 from gingham.certificates.certificate import Assumption, Certificate
@@ -236,7 +236,7 @@ def _mode_cost(assigns: Sequence[Floats], coef: Floats, sample: Sample, features
 
 
 def _price(
-    assigns: Sequence[Floats], loose: Sequence[Floats], answers: Anything, answer_price: Floats, prior: Posterior
+    assigns: Sequence[Floats], loose: Sequence[Floats], answers: AnyArray, answer_price: Floats, prior: Posterior
 ) -> Complexity:
     names = [mode.name for mode in prior.structure.modes]
     memberships = against(assigns, loose).values()
@@ -245,7 +245,7 @@ def _price(
     return Complexity({**terms, "answers kept or changed": paid})
 
 
-def _paired(sample: Sample, guesses: Anything, table: Floats) -> tuple[Sample, Floats]:
+def _paired(sample: Sample, guesses: AnyArray, table: Floats) -> tuple[Sample, Floats]:
     """The sample labelled by (label, reference answer), and the table of differences of losses."""
     size, answers = table.shape
     if sample.label_codes is None:
@@ -257,7 +257,7 @@ def _paired(sample: Sample, guesses: Anything, table: Floats) -> tuple[Sample, F
     return labelled, differences.reshape(size * answers, answers)
 
 
-def random_parts(n: int, fraction: float, random_state: int | None) -> tuple[Anything, Anything]:
+def random_parts(n: int, fraction: float, random_state: int | None) -> tuple[AnyArray, AnyArray]:
     """Two random, disjoint, sorted parts of n rows."""
     if not 0 < fraction < 1:
         raise GinghamError(f"fraction={fraction} must lie strictly between 0 and 1.")
@@ -266,7 +266,7 @@ def random_parts(n: int, fraction: float, random_state: int | None) -> tuple[Any
     return np.sort(order[:cut]), np.sort(order[cut:])
 
 
-def _rows(X: Any, columns: Sequence[Anything], rows: Anything) -> Any:
+def _rows(X: Any, columns: Sequence[AnyArray], rows: AnyArray) -> Any:
     """The given rows in the form the estimator was given."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
@@ -278,7 +278,7 @@ def _rows(X: Any, columns: Sequence[Anything], rows: Anything) -> Any:
     return picked
 
 
-def _as_labels(numbers: Floats, alphabet: Alphabet) -> Anything:
+def _as_labels(numbers: Floats, alphabet: Alphabet) -> AnyArray:
     """Numeric predictions as labels of the alphabet."""
     return numbers if alphabet.numeric else alphabet.values[numbers.astype(np.int64)]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cli.console import say_note
 from gingham.cli.tables import drop_missing, like_items, need_columns
 from gingham.data import Mode
@@ -24,10 +24,10 @@ class Rows:
     """Observed tuples: ids (a frame), labels and weights."""
 
     X: pl.DataFrame
-    y: Anything
+    y: AnyArray
     weight: Floats | None
 
-    def take(self, mask: Anything) -> Rows:
+    def take(self, mask: AnyArray) -> Rows:
         """The rows under a mask."""
         return Rows(self.X.filter(mask), self.y[mask], None if self.weight is None else self.weight[mask])
 
@@ -92,7 +92,7 @@ def _unmarked(column: pl.Series) -> pl.Series:
     return numbers.alias(column.name) if plain else column
 
 
-def _labels(column: pl.Series) -> Anything:
+def _labels(column: pl.Series) -> AnyArray:
     if column.dtype.is_nested() or column.dtype.is_temporal():
         raise GinghamError(f"Label column {column.name!r} has type {column.dtype}; labels are numbers or text.")
     if column.dtype.is_numeric():
@@ -110,7 +110,7 @@ def _weights(column: pl.Series) -> Floats:
     return column.cast(pl.Float64).to_numpy()
 
 
-def split(n_rows: int, share: float, seed: int) -> tuple[Anything, Anything]:
+def split(n_rows: int, share: float, seed: int) -> tuple[AnyArray, AnyArray]:
     """Masks of the rows to learn from and of those set aside, drawn at random from the seed."""
     if not 0 <= share < 1:
         raise GinghamError(f"--holdout {share} must be from 0 to below 1.")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.certificates.holdout import certify_predictions
@@ -107,16 +107,16 @@ def show_demo(facts: dict[str, Any]) -> None:
     screen.console().print(f"{facts['seconds']} s. Look at {', '.join(facts['files'])}.", markup=False)
 
 
-def jensen(model: CoClusteringRegressor, X: pl.DataFrame, y: Anything) -> Certificate:
+def jensen(model: CoClusteringRegressor, X: pl.DataFrame, y: AnyArray) -> Certificate:
     """The certificate of the mean prediction on the very pixels the model was fitted on."""
     return certify(model, X, y, delta=DELTA, predictor="mean")
 
 
-def pixel_baselines(digits: Anything, learn: Anything, pixels: Anything) -> tuple[Floats, Floats]:
+def pixel_baselines(digits: AnyArray, learn: AnyArray, pixels: AnyArray) -> tuple[Floats, Floats]:
     """What the mean and the median of a pixel over the other images predict."""
     seen = np.where(learn, digits, np.nan)
     return np.nanmean(seen, axis=0)[pixels], np.nanmedian(seen, axis=0)[pixels]
 
 
-def mean_error(predicted: Any, truth: Anything) -> float:
+def mean_error(predicted: Any, truth: AnyArray) -> float:
     return float(np.abs(predicted - truth).mean())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cli.demo_data import tuples
 from gingham.errors import GinghamError
 from gingham.plots.checkerboard import checkerboard
@@ -17,7 +17,7 @@ DIGITS = range(10)  # images that are shown: they happen to be the digits 0 to 9
 ROWS = ("original", "60 % hidden", "filled in")
 
 
-def draw(path: Path, readable: Any, digits: Anything, visible: Anything, filled: Floats, names: list[str]) -> None:
+def draw(path: Path, readable: Any, digits: AnyArray, visible: AnyArray, filled: Floats, names: list[str]) -> None:
     """Write the picture; ``readable`` is the coarse model whose clusters order the matrix."""
     try:
         import matplotlib

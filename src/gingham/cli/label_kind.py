@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gingham.arrays import Anything
+from gingham.arrays import AnyArray
 from gingham.cells import LOSSES, loss_kind, needs_alphabet
 from gingham.errors import GinghamError
 
@@ -17,12 +17,12 @@ class Choice:
 
     classify: bool
     loss: str | None
-    alphabet: Anything | None
+    alphabet: AnyArray | None
     bounds: tuple[float, float] | None
 
 
 def choose(
-    labels: Anything, loss: str | None, alphabet: str | None, bounds: tuple[float, float] | None = None
+    labels: AnyArray, loss: str | None, alphabet: str | None, bounds: tuple[float, float] | None = None
 ) -> Choice:
     """What was said, checked against the labels; ``bounds`` are the smallest and largest possible label."""
     if loss is not None and loss not in LOSSES:
@@ -46,7 +46,7 @@ def choose(
     return Choice(names or (loss is not None and not loss_kind(loss).ordered), loss, given, bounds)
 
 
-def parse_alphabet(listed: str, names: bool) -> Anything:
+def parse_alphabet(listed: str, names: bool) -> AnyArray:
     """Label values from "1,2,3" or, for whole numbers, "1..5"."""
     if ".." in listed and not names:
         low, _, high = listed.partition("..")

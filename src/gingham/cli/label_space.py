@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from gingham.arrays import Anything
+from gingham.arrays import AnyArray
 from gingham.cells import LOSSES, loss_kind
 from gingham.cli.label_kind import parse_alphabet
 from gingham.cli.session import Asked
@@ -24,9 +24,9 @@ class LabelSpace:
     ``alphabet`` is what a certificate of the posterior must be told, None where the model knows.
     """
 
-    values: Anything | None
+    values: AnyArray | None
     bounds: tuple[float, float] | None
-    alphabet: Anything | None = None
+    alphabet: AnyArray | None = None
 
     def loss_of_predictions(self, model: Any) -> str:
         """The loss by which finished predictions are judged."""
@@ -55,7 +55,7 @@ def alphabet_of(model: Any) -> Alphabet | None:
     return letters if isinstance(letters, Alphabet) else None
 
 
-def letters_of(model: Any) -> Anything:
+def letters_of(model: Any) -> AnyArray:
     """The label values, in the order of the columns of ``predict_distribution``."""
     if hasattr(model, "members_"):
         return np.asarray(model.alphabet_)
@@ -71,18 +71,18 @@ def has_posterior(model: Any) -> bool:
     return has_posterior(members[0]) if members else getattr(model, "posterior_", None) is not None
 
 
-def of(model: Any, labels: Anything, notes: dict[str, Any], asked: Asked) -> LabelSpace:
+def of(model: Any, labels: AnyArray, notes: dict[str, Any], asked: Asked) -> LabelSpace:
     """The stated labels of a model; refuses those that were read off the data."""
     return _stated(alphabet_of(model), bounds_of(model), labels, notes, asked)
 
 
-def of_cell(cell: Any, labels: Anything, notes: dict[str, Any], asked: Asked) -> LabelSpace:
+def of_cell(cell: Any, labels: AnyArray, notes: dict[str, Any], asked: Asked) -> LabelSpace:
     """The same for one relation of a model with several."""
     return _stated(getattr(cell, "alphabet", None), getattr(cell, "bounds", None), labels, notes, asked)
 
 
 def _stated(
-    letters: Alphabet | None, bounds: tuple[float, float] | None, labels: Anything, notes: dict[str, Any], asked: Asked
+    letters: Alphabet | None, bounds: tuple[float, float] | None, labels: AnyArray, notes: dict[str, Any], asked: Asked
 ) -> LabelSpace:
     if letters is None:
         return LabelSpace(None, stated_bounds(bounds, labels, notes, asked))
@@ -108,7 +108,7 @@ def bounds_of(model: Any) -> tuple[float, float] | None:
 
 
 def stated_bounds(
-    known: tuple[float, float] | None, labels: Anything, notes: dict[str, Any], asked: Asked
+    known: tuple[float, float] | None, labels: AnyArray, notes: dict[str, Any], asked: Asked
 ) -> tuple[float, float]:
     """The smallest and largest possible label that somebody stated."""
     low, high = (float(np.min(labels)), float(np.max(labels))) if known is None else known

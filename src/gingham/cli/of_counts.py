@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from scipy import sparse
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import Mass
 from gingham.cli.columns import fingerprint, id_pairs, numbered
 from gingham.cli.fit_options import Wish
@@ -166,7 +166,7 @@ class OfCounts(Opened):
 
         return Drawing(posterior, sample, "count", predict=expected, words=COUNTS, zeros=True, notes=note)
 
-    def _columns(self) -> tuple[Anything, tuple[str, ...]]:
+    def _columns(self) -> tuple[AnyArray, tuple[str, ...]]:
         """Memberships of the columns; where they were left alone, each stands by the rows it is typical of."""
         model = self.model
         if model.column_memberships_ is not None:

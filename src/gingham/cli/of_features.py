@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import ZeroOne
 from gingham.cli.columns import id_pairs, numbered
 from gingham.cli.fit_options import Wish
@@ -66,7 +66,7 @@ def features_to_learn(n: int, share: float, seed: int) -> Ints:
     return np.sort(np.random.default_rng([seed, n]).permutation(n)[held:])
 
 
-def filled(codes: Sequence[Ints], values: Anything, shape: tuple[int, int]) -> Floats:
+def filled(codes: Sequence[Ints], values: AnyArray, shape: tuple[int, int]) -> Floats:
     """Instances × features with value codes inside; pairs that do not occur are missing."""
     matrix = np.full(shape, np.nan)
     matrix[codes[0], codes[1]] = values
@@ -128,7 +128,7 @@ class OfFeatures(Opened):
     """Instances × features; some of the features may be new to the model."""
 
     def __init__(
-        self, model: Any, axes: list[str], label: str, features: Anything, values: Anything, matrix: Floats
+        self, model: Any, axes: list[str], label: str, features: AnyArray, values: AnyArray, matrix: Floats
     ) -> None:
         super().__init__(model)
         self.axes, self.label, self.features, self.values, self.matrix = axes, label, features, values, matrix

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from sklearn.base import is_classifier
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import Quadratic, make_cell
 from gingham.cells.registry import cell_state
 from gingham.cli import label_space
@@ -190,7 +190,7 @@ class OfTuples(Opened):
         model, unseen = self.model, self.unseen
         if unseen is None:  # pragma: no cover - asked only where rows were set aside
             raise GinghamError("No rows were set aside.")
-        predicted: Anything = np.asarray(model.predict(unseen.X))
+        predicted: AnyArray = np.asarray(model.predict(unseen.X))
         loss = space.loss_of_predictions(model)
         return certify_predictions(
             predicted, unseen.y, loss=loss, alphabet=space.values, label_bounds=space.bounds, delta=delta,

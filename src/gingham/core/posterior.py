@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.structure import Structure
 from gingham.core.sums import SumsOfSample
@@ -52,7 +52,7 @@ class Posterior:
     structure: Structure
     cells: tuple[CellModel, ...]
     assign: tuple[Floats, ...]
-    answers: tuple[Anything, ...]
+    answers: tuple[AnyArray, ...]
     # Sums over the assignments, once known. Not an argument: `replace` begins with none, for others have other sums.
     _sums: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False)
 
@@ -92,7 +92,7 @@ class Posterior:
         return same
 
     def moved(
-        self, mode: int, assign: Floats, mass: Floats, neg_entropy: float, answers: tuple[Anything, ...]
+        self, mode: int, assign: Floats, mass: Floats, neg_entropy: float, answers: tuple[AnyArray, ...]
     ) -> Posterior:
         """The posterior after one mode's step; ``mass`` and Σ q ln q/n of that mode are known and kept."""
         swap = lambda values, new: (*values[:mode], new, *values[mode + 1 :])  # noqa: E731

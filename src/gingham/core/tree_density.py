@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy.special import gammaln, xlogy
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.core.structure import Tree
 
 PRIOR_WEIGHTS = np.geomspace(0.1, 1e6, 29)  # pseudo-counts among which the evidence chooses
@@ -71,7 +71,7 @@ def clusters_of(
     return at, items
 
 
-def smoothed(counts: Anything, prior: Floats) -> Floats:
+def smoothed(counts: AnyArray, prior: Floats) -> Floats:
     """(counts + α·prior)/(N + α) with the α that makes the counts most probable.
 
     The evidence is that of a Dirichlet law with mean ``prior`` and weight α, so nothing is left to tune.

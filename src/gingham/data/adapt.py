@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
 
 MISSING = ("implicit", "nan", "none")
@@ -18,14 +18,14 @@ MISSING = ("implicit", "nan", "none")
 class Tuples(NamedTuple):
     """Observed tuples: ids (N, d) and labels (N,); unpack as ``X, y``."""
 
-    X: Anything
-    y: Anything
+    X: AnyArray
+    y: AnyArray
 
 
 class Columns(NamedTuple):
     """d columns of ids, each of length N, and their names."""
 
-    columns: list[Anything]
+    columns: list[AnyArray]
     names: list[str]
 
 
@@ -74,7 +74,7 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         raise GinghamError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
 
 
-def _object_array(X: Any) -> Anything:
+def _object_array(X: Any) -> AnyArray:
     if isinstance(X, np.ndarray):
         return X
     rows = list(X)
@@ -89,7 +89,7 @@ def _object_array(X: Any) -> Anything:
     return array
 
 
-def _typed(column: Anything) -> Anything:
+def _typed(column: AnyArray) -> AnyArray:
     """An object column that holds one plain type becomes an array of that type (fast to number)."""
     if column.dtype.kind != "O":
         return np.ascontiguousarray(column)
@@ -103,7 +103,7 @@ def _typed(column: Anything) -> Anything:
     return column
 
 
-def _series(series: nw.Series[Any], name: str) -> Anything:
+def _series(series: nw.Series[Any], name: str) -> AnyArray:
     values = series.to_numpy()
     if values.dtype.kind not in "iub" and series.null_count() > 0:  # with a null, whole numbers become others
         row = int(np.flatnonzero(series.is_null().to_numpy())[0])
@@ -113,7 +113,7 @@ def _series(series: nw.Series[Any], name: str) -> Anything:
     return _typed(values)
 
 
-def from_frame(frame: Any, axes: Sequence[str], label: str, weight: str | None = None) -> tuple[Any, Anything, Any]:
+def from_frame(frame: Any, axes: Sequence[str], label: str, weight: str | None = None) -> tuple[Any, AnyArray, Any]:
     """Split a table into ids (a frame of the same kind), labels and weights (None without a column for them)."""
     table = nw.from_native(frame, eager_only=True)
     wanted = [*axes, label, *([weight] if weight else [])]
@@ -209,7 +209,7 @@ def count_matrix(X: Any, model: str, allow_zero: bool = False) -> Any:
     return matrix
 
 
-def from_tuples(X: Any, sample_weight: Any = None) -> tuple[Any, Anything, Anything]:
+def from_tuples(X: Any, sample_weight: Any = None) -> tuple[Any, AnyArray, AnyArray]:
     """Pairs (N, 2) of ids as a sparse matrix of counts, with the ids of its rows and of its columns.
 
     Weights add up; a pair that is listed twice counts twice.
@@ -257,7 +257,7 @@ def categorical_entries(X: Any) -> tuple[Ints, Ints, Ints, tuple[int, int], int]
     )
 
 
-def _few_numbers(columns: Anything) -> tuple[Ints, Ints, Ints, tuple[int, int], int] | None:
+def _few_numbers(columns: AnyArray) -> tuple[Ints, Ints, Ints, tuple[int, int], int] | None:
     """The same for a table of numbers (features, instances) with few different ones, all columns at once."""
     at, rows = np.nonzero(columns == columns)
     values, coded = np.unique(columns[at, rows], return_inverse=True)
@@ -270,7 +270,7 @@ def _few_numbers(columns: Anything) -> tuple[Ints, Ints, Ints, tuple[int, int], 
     return rows.astype(np.int32), at.astype(np.int32), codes.astype(np.int32), shape, int(present.sum(axis=1).max())
 
 
-def _category_columns(X: Any) -> list[Anything]:
+def _category_columns(X: Any) -> list[AnyArray]:
     if sparse.issparse(X):
         raise GinghamError("Sparse tables are ambiguous here: mark missing entries as NaN in a dense table or a frame.")
     if is_frame(X):

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
 
 
@@ -35,7 +35,7 @@ class Features(ABC):
         """t(y_e) for every tuple, dense, shape (…, K)."""
 
     @abstractmethod
-    def count(self, statistics: Anything) -> Anything:
+    def count(self, statistics: AnyArray) -> AnyArray:
         """Number of tuples behind statistics (…, K), shape (…)."""
 
 
@@ -54,7 +54,7 @@ class OneHot(Features):
             raise GinghamError("This cell model needs labels on an alphabet.")
         return np.eye(self.size)[label_codes]
 
-    def count(self, statistics: Anything) -> Anything:
+    def count(self, statistics: AnyArray) -> AnyArray:
         return statistics.sum(-1)
 
 
@@ -78,7 +78,7 @@ class Moments(Features):
             raise GinghamError("This cell model needs numeric labels.")
         return np.vander(np.asarray(labels, dtype=np.float64), self.size, increasing=True)
 
-    def count(self, statistics: Anything) -> Anything:
+    def count(self, statistics: AnyArray) -> AnyArray:
         return statistics[..., 0]
 
 

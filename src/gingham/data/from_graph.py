@@ -11,7 +11,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.data.graphs import PairSample
 from gingham.data.modes import Alphabet, Mode
 from gingham.errors import GinghamError, GinghamWarning
@@ -130,7 +130,7 @@ def _from_sparse(matrix: Any, nodes: Any, weight: str | None) -> Edges:
     )
 
 
-def _from_dense(matrix: Anything, nodes: Any, listed: bool) -> Edges:
+def _from_dense(matrix: AnyArray, nodes: Any, listed: bool) -> Edges:
     matrix = matrix.astype(np.float64)
     missing = np.isnan(matrix)
     if missing.any() and not listed:
@@ -200,7 +200,7 @@ def _from_list(graph: Any, nodes: Any) -> Edges:
     return _encoded([_objects([row[j] for row in rows]) for j in range(width)], weights, nodes)
 
 
-def _encoded(columns: Sequence[Anything], weights: Floats | None, nodes: Any) -> Edges:
+def _encoded(columns: Sequence[AnyArray], weights: Floats | None, nodes: Any) -> Edges:
     given = list(columns) if nodes is None else [_objects(list(nodes))]
     mode = Mode.of(_objects([value for column in given for value in np.asarray(column).tolist()]), NODE)
     ends = np.column_stack([mode.encode(column) for column in columns]).astype(np.int64)
@@ -219,7 +219,7 @@ def _mode(nodes: Any, n: int) -> Mode:
     return Mode(NODE, column)
 
 
-def _objects(values: list[Any]) -> Anything:
+def _objects(values: list[Any]) -> AnyArray:
     """An array of ids: numbers or strings where all are alike, objects otherwise."""
     kinds = {type(value) for value in values}
     if kinds <= {int} or kinds <= {str} or all(issubclass(kind, np.integer) for kind in kinds):

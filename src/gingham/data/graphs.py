@@ -10,7 +10,7 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.data.features import Features
 from gingham.data.sample import Sample
 
@@ -45,7 +45,7 @@ class PairSample(Sample):
         pairs = comb(self.n_nodes, self.n_modes)
         return float(pairs * factorial(self.n_modes) if self.directed else pairs)
 
-    def take(self, rows: Anything) -> PairSample:
+    def take(self, rows: AnyArray) -> PairSample:
         """Only the given rows of the list; absent pairs are left behind."""
         part = super().take(rows)
         return PairSample(

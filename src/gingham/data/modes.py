@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
 
 MAX_ITEMS = 2**31 - 1
 MAX_SPAN = 4  # whole-number ids that span at most this many times their count are looked up in a table
 
 
-def as_column(values: Any, name: str) -> Anything:
+def as_column(values: Any, name: str) -> AnyArray:
     """A one-dimensional array of ids; missing ids (None, NaN) are refused with their row."""
     column = np.asarray(values)
     if column.ndim != 1:
@@ -42,7 +42,7 @@ def as_column(values: Any, name: str) -> Anything:
     return column
 
 
-def distinct(column: Anything, name: str) -> Anything:
+def distinct(column: AnyArray, name: str) -> AnyArray:
     """The different ids, sorted where they can be, in order of appearance where they cannot."""
     if column.dtype.kind in "iu" and len(column):
         low, high = int(column.min()), int(column.max())
@@ -76,7 +76,7 @@ class Mode:
     """
 
     name: str
-    items: Anything
+    items: AnyArray
 
     @classmethod
     def of(cls, values: Any, name: str) -> Mode:
@@ -127,7 +127,7 @@ class Mode:
         at = np.where(inside, column, low).astype(self.items.dtype) - self.items.dtype.type(low)
         return table[np.where(inside, at.astype(unsigned).astype(np.int64), high - low + 1)]
 
-    def decode(self, codes: Ints) -> Anything:
+    def decode(self, codes: Ints) -> AnyArray:
         return self.items[codes]
 
 
@@ -139,11 +139,11 @@ class Alphabet:
     read off the data.
     """
 
-    values: Anything
+    values: AnyArray
     given: bool = False
 
     @classmethod
-    def of(cls, values: Iterable[Any] | Anything, given: bool) -> Alphabet:
+    def of(cls, values: Iterable[Any] | AnyArray, given: bool) -> Alphabet:
         column = np.asarray(values if isinstance(values, np.ndarray) else list(values))
         if column.ndim != 1 or len(column) == 0:
             raise GinghamError("alphabet= needs a flat list with at least one label value.")
@@ -166,7 +166,7 @@ class Alphabet:
             return self.values.astype(np.float64)
         return np.arange(self.size, dtype=np.float64)
 
-    def encode(self, labels: Anything) -> Ints:
+    def encode(self, labels: AnyArray) -> Ints:
         labels = np.asarray(labels)
         if labels.dtype.kind in "iu" and self.values.dtype.kind in "iu":
             at = Mode("label", self.values).encode(labels)
@@ -183,5 +183,5 @@ class Alphabet:
             )
         return at.astype(np.int32, copy=False)
 
-    def decode(self, codes: Ints) -> Anything:
+    def decode(self, codes: Ints) -> AnyArray:
         return self.values[codes]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.data.features import Features
 from gingham.data.modes import Alphabet, Mode
 from gingham.errors import GinghamError
@@ -120,7 +120,7 @@ class Sample:
         sorted_rows = self.n_modes * self.n_rows * (4 * self.n_modes + (0 if self.weights is None else 8))
         return sorted_rows + sum(column.nbytes for column in columns if column is not None)
 
-    def take(self, rows: Anything) -> Sample:
+    def take(self, rows: AnyArray) -> Sample:
         """The sub-sample of the given rows (indices or mask); modes and alphabet stay."""
         pick = lambda a: None if a is None else a[rows]  # noqa: E731
         return Sample(
@@ -186,7 +186,7 @@ class Sample:
         # Sorted by label within an item, a row's sums stay in registers.
         per_item = 1 if label_codes is None else features.size
         within = np.empty(0, np.int32) if label_codes is None else label_codes
-        columns: list[Anything] = [self.codes[j] for j in range(self.n_modes) if j != axis]
+        columns: list[AnyArray] = [self.codes[j] for j in range(self.n_modes) if j != axis]
         if not features.one_hot:
             columns.append(np.ones(self.n_rows) if self.labels is None else self.labels)
         if self.weights is not None:

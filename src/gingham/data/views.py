@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.errors import GinghamError
 
 Matrix = Any
@@ -62,7 +62,7 @@ def as_view(values: Any, name: str) -> Matrix:
     return _as_dense(values, name)
 
 
-def feature_names(values: Any) -> Anything | None:
+def feature_names(values: Any) -> AnyArray | None:
     """Column names of a frame, None for anything without names."""
     frame = nw.from_native(values, pass_through=True)
     if isinstance(frame, nw.DataFrame):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gingham.arrays import Anything
+from gingham.arrays import AnyArray
 from gingham.datasets.fetch import Remote, fetch
 from gingham.errors import GinghamError
 
@@ -51,11 +51,11 @@ class Loaded(NamedTuple):
     alphabet : the possible labels, or None
     """
 
-    X: Anything
-    y: Anything
+    X: AnyArray
+    y: AnyArray
     axes: tuple[str, ...]
     names: Mapping[str, Mapping[Any, str]]
-    alphabet: Anything | None
+    alphabet: AnyArray | None
 
 
 def load_movielens(
@@ -92,7 +92,7 @@ def load_jester(folder: str | os.PathLike[str] | None = None, *, download: bool 
     return Loaded(np.argwhere(rated), matrix[rated], ("user", "joke"), {}, None)
 
 
-def _jester_matrix(path: Path) -> Anything:
+def _jester_matrix(path: Path) -> AnyArray:
     with open_zip(path) as archive:
         name = next((n for n in archive.namelist() if n.lower().endswith((".xls", ".csv"))), None)
         if name is None:
@@ -165,7 +165,7 @@ def load_foodmart(folder: str | os.PathLike[str]) -> Loaded:
     return Loaded(np.array(X), np.array(y), ("customer", "product"), {}, None)
 
 
-def load_newsgroups(folder: str | os.PathLike[str] | None = None, *, subset: str = "all") -> tuple[Any, Anything, Any]:
+def load_newsgroups(folder: str | os.PathLike[str] | None = None, *, subset: str = "all") -> tuple[Any, AnyArray, Any]:
     """20 Newsgroups through scikit-learn: counts (documents × words, sparse), group of each document, words."""
     from sklearn.datasets import fetch_20newsgroups
     from sklearn.feature_extraction.text import CountVectorizer
@@ -202,7 +202,7 @@ def lines(archive: zipfile.ZipFile, name: str, separator: str, coding: str) -> l
     return [line.split(separator) for line in text.splitlines() if line.strip()]
 
 
-def table(archive: zipfile.ZipFile, name: str, coding: str, skip: int = 0) -> Anything:
+def table(archive: zipfile.ZipFile, name: str, coding: str, skip: int = 0) -> AnyArray:
     """The first three columns as numbers, shape (N, 3)."""
     text = archive.read(member(archive, name)).decode(coding).replace("::", ",").replace("\t", ",")
     try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
 
 KINDS = ("random", "latin", "parity")
@@ -135,7 +135,7 @@ def normalised(weights: Floats) -> Floats:
     return weights / weights.sum()
 
 
-def draw(rng: np.random.Generator, laws: Sequence[Floats] | Anything, given: Ints) -> Ints:
+def draw(rng: np.random.Generator, laws: Sequence[Floats] | AnyArray, given: Ints) -> Ints:
     """One draw from law ``given[e]`` for each e."""
     steps = np.cumsum(np.stack(list(laws)), axis=1)
     u = rng.random(len(given))

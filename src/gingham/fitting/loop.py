@@ -158,7 +158,7 @@ def settled(objectives: Sequence[Objective], tol: float) -> bool:
 
 
 class Solver(Protocol):
-    """Anything that improves a start."""
+    """AnyArray that improves a start."""
 
     def solve(
         self,

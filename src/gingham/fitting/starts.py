@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Problem
 from gingham.data import Mode
@@ -27,7 +27,7 @@ RANK = 4  # singular vectors in the spectral start
 
 
 def make_start(
-    start: str | Posterior | Sequence[Anything],
+    start: str | Posterior | Sequence[AnyArray],
     problem: Problem,
     n_clusters: Sequence[int],
     rng: np.random.Generator,
@@ -134,7 +134,7 @@ def from_labels(
     return with_best_answers(problem, assign)
 
 
-def from_votes(problem: Problem, clusters: Anything, n_clusters: Sequence[int]) -> Posterior:
+def from_votes(problem: Problem, clusters: AnyArray, n_clusters: Sequence[int]) -> Posterior:
     """Clusters known for some tuples, (N, d) integers with −1 where unknown: each tuple votes for its items."""
     sample = problem.samples[0]
     clusters = np.asarray(clusters)
@@ -358,7 +358,7 @@ def _scaled(points: Floats, noise: Any, unit: Any = 0.0) -> Floats:
     return points * np.sqrt(np.clip(share, 0.02, 1.0) / np.where(variance > 0, variance, 1.0))
 
 
-def k_means(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator, n_init: int = 1) -> Anything:
+def k_means(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator, n_init: int = 1) -> AnyArray:
     """Labels (n_items,) of a weighted k-means with k-means++ seeds."""
     if n_clusters <= 1:
         return np.zeros(len(points), dtype=np.int64)

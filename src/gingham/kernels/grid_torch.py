@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
-from gingham.arrays import Anything
+from gingham.arrays import AnyArray
 from gingham.kernels.project_torch import Layout, buffer_for, device_name, gather, layout, project_block, tall_product
 
 
@@ -154,14 +154,14 @@ def gibbs(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any | None) -> 
 
 
 def make_grid(
-    codes: Sequence[Anything],
-    labels: Anything | None,
-    features: Anything | None,
-    weights: Anything | None,
+    codes: Sequence[AnyArray],
+    labels: AnyArray | None,
+    features: AnyArray | None,
+    weights: AnyArray | None,
     shape: Sequence[int],
     cell: Cell,
-    assigns: Sequence[Anything],
-    answers: Anything,
+    assigns: Sequence[AnyArray],
+    answers: AnyArray,
     *,
     device: str | None = None,
     dtype: str = "float32",
@@ -177,14 +177,14 @@ def make_grid(
 
 
 def make_members(
-    codes: Sequence[Anything],
-    labels: Anything | None,
-    features: Anything | None,
-    weights: Anything | None,
+    codes: Sequence[AnyArray],
+    labels: AnyArray | None,
+    features: AnyArray | None,
+    weights: AnyArray | None,
     shape: Sequence[int],
     cell: Cell,
-    assigns: Sequence[Anything],
-    answers: Anything,
+    assigns: Sequence[AnyArray],
+    answers: AnyArray,
     *,
     device: str | None = None,
     dtype: str = "float32",
@@ -197,7 +197,7 @@ def make_members(
     return Members(_layouts(*tuples, cell, answers, widths, tables[0], block_bytes, 4), cell, tables, answers)
 
 
-def _placed(assigns: Sequence[Anything], answers: Anything, device: str | None, dtype: str) -> tuple[list[Any], Any]:
+def _placed(assigns: Sequence[AnyArray], answers: AnyArray, device: str | None, dtype: str) -> tuple[list[Any], Any]:
     """A start on the device, memberships in the wanted precision."""
     place = torch.device(device or device_name())
     kind = getattr(torch, dtype)
@@ -207,10 +207,10 @@ def _placed(assigns: Sequence[Anything], answers: Anything, device: str | None, 
 
 
 def _layouts(
-    codes: Sequence[Anything],
-    labels: Anything | None,
-    features: Anything | None,
-    weights: Anything | None,
+    codes: Sequence[AnyArray],
+    labels: AnyArray | None,
+    features: AnyArray | None,
+    weights: AnyArray | None,
     shape: Sequence[int],
     cell: Cell,
     answers: Any,

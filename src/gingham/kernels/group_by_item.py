@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numba import njit
 
-from gingham.arrays import Anything, Ints
+from gingham.arrays import AnyArray, Ints
 from gingham.kernels.threads import over_blocks
 
 SMALL = 2**19  # tuples up to which one pass is as good
@@ -22,8 +22,8 @@ BUCKETS = 2**9  # so many write positions stay in the cache
 
 
 def grouping(
-    codes: Ints, labels: Ints, n_items: int, n_labels: int, columns: Sequence[Anything]
-) -> tuple[Ints, list[Anything]]:
+    codes: Ints, labels: Ints, n_items: int, n_labels: int, columns: Sequence[AnyArray]
+) -> tuple[Ints, list[AnyArray]]:
     """Where each group of equal (item, label) begins, and the columns in the order of the groups.
 
     Parameters
@@ -63,7 +63,7 @@ def grouping(
     keys = np.empty(n, np.int32)
     begin[-1] = n
 
-    def arrange(column: Anything, out: Anything) -> None:
+    def arrange(column: AnyArray, out: AnyArray) -> None:
         rough = np.empty_like(column)
 
         def spread(at: int) -> None:

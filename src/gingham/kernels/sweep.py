@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
 
 TABLE = 2**20  # x ln x is looked up for counts below this
@@ -42,7 +42,7 @@ class Board(NamedTuple):
     # tuples, grouped by item
     indptr: Ints  # (n + 1,)
     others: Ints  # (d − 1, E): numbers of the other items
-    weights: Anything  # (E,) int32 for counts, else float64
+    weights: AnyArray  # (E,) int32 for counts, else float64
     marks: Ints  # (E,) label codes, zeros for "mass" and "moments"
     features: Floats  # (E, K) for "moments", else (0, 1)
     # partition
@@ -53,10 +53,10 @@ class Board(NamedTuple):
     sizes: Ints  # (Σ m,) items in each cluster
     first_cluster: Ints  # (d + 1,)
     # statistics
-    fine: Anything  # flat; (cells · K,) with cells varying fastest, or cells alone
+    fine: AnyArray  # flat; (cells · K,) with cells varying fastest, or cells alone
     fine_stride: Ints  # (d,)
     mark_stride: int
-    coarse: Anything
+    coarse: AnyArray
     coarse_stride: Ints  # (d,)
     coarse_base: Ints  # (d,)
     coef: Floats  # (K, answers) for "table"
@@ -184,7 +184,7 @@ def _by_item(codes: Ints) -> Any:
     return slice(None) if bool((np.diff(codes) >= 0).all()) else np.argsort(codes, kind="stable")
 
 
-def _arranged(values: Anything, orders: Sequence[Any]) -> Anything:
+def _arranged(values: AnyArray, orders: Sequence[Any]) -> AnyArray:
     """Values of the tuples in each of the orders, one order after the other."""
     return values[orders[0]] if len(orders) == 1 else np.concatenate([values[:0], *(values[o] for o in orders)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gingham.arrays import Anything, Ints
+from gingham.arrays import AnyArray, Ints
 from gingham.kernels.sweep import TIE, Board, board_cost, is_restless, size_cost
 
 
@@ -63,7 +63,7 @@ def put(board: Board, x: int, cluster: int) -> None:
     board.labels[x] = cluster
 
 
-def add(table: Anything, at: int, amount: float) -> None:
+def add(table: AnyArray, at: int, amount: float) -> None:
     """table[at] += amount, where what rounding leaves of an emptied count is nothing."""
     left = table[at] + amount
     table[at] = left if left > 1e-9 else 0

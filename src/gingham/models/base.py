@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham import models as estimators
 from gingham import storage
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells.registry import cell_from_state, cell_state, loss_from_state
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
@@ -125,7 +125,7 @@ class TupleModel(Persistent):
     def _modes(self) -> tuple[Mode, ...]:
         raise NotImplementedError  # pragma: no cover
 
-    def _labels(self, y: Any) -> Anything:
+    def _labels(self, y: Any) -> AnyArray:
         raise NotImplementedError  # pragma: no cover
 
     def _columns(self, X: Any, reset: bool) -> Columns:
@@ -136,7 +136,7 @@ class TupleModel(Persistent):
 
     def _observed(
         self, X: Any, y: Any, sample_weight: Any, reset: bool = True
-    ) -> tuple[Columns, Anything, Floats | None]:
+    ) -> tuple[Columns, AnyArray, Floats | None]:
         """Columns of ids, labels and weights of the rows to learn from; rows of weight 0 are left out."""
         columns, names = self._columns(X, reset=reset)
         if y is None:
@@ -218,7 +218,7 @@ class GridModel(TupleModel):
         return self.posterior_.labels
 
     @property
-    def items_(self) -> tuple[Anything, ...]:
+    def items_(self) -> tuple[AnyArray, ...]:
         """Ids of each mode, in the order of the rows of ``assign_``."""
         return tuple(mode.items for mode in self.posterior_.structure.modes)
 
@@ -227,7 +227,7 @@ class GridModel(TupleModel):
         return self.posterior_.n_clusters
 
     @property
-    def answers_(self) -> Anything:
+    def answers_(self) -> AnyArray:
         """The answer of each cell as a label or a number (distributions for the log loss)."""
         cell = self.posterior_.cells[0]
         answers = self.posterior_.answers[0]
@@ -239,7 +239,7 @@ class GridModel(TupleModel):
         return self.posterior_.factors()
 
     @property
-    def biclusters_(self) -> tuple[Anything, Anything]:
+    def biclusters_(self) -> tuple[AnyArray, AnyArray]:
         """Which rows and which columns belong to each cell, as scikit-learn's ``consensus_score`` takes them."""
         if len(self.posterior_.assign) != 2:
             raise AttributeError("biclusters_ are those of two modes")

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import column_or_1d
 
-from gingham.arrays import Anything
+from gingham.arrays import AnyArray
 from gingham.errors import GinghamError
 
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
 
 
-def default_loss(labels: Anything, stated: bool = False, bounds: Any = None) -> str:
+def default_loss(labels: AnyArray, stated: bool = False, bounds: Any = None) -> str:
     """The loss where none is named: names are right or wrong, a scale has absolute errors, a measurement squares.
 
     ``stated`` says that the possible labels were listed, ``bounds`` that a range of measurements was.
@@ -30,7 +30,7 @@ def named_auto(setting: Any) -> bool:
     return isinstance(setting, str) and setting == "auto"
 
 
-def finite_labels(labels: Anything) -> Anything:
+def finite_labels(labels: AnyArray) -> AnyArray:
     """The labels, unless one is NaN or infinite."""
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
@@ -39,7 +39,7 @@ def finite_labels(labels: Anything) -> Anything:
     return labels
 
 
-def numeric_labels(y: Any, model: str) -> Anything:
+def numeric_labels(y: Any, model: str) -> AnyArray:
     """Labels as finite numbers, shape (N,)."""
     labels = column_or_1d(y, warn=True)
     if labels.dtype.kind not in "biuf":

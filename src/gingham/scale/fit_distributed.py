@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from gingham.arrays import Anything
+from gingham.arrays import AnyArray
 from gingham.cells import CellModel
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
@@ -177,7 +177,7 @@ def _read_paths(paths: list[str]) -> Any:
     )
 
 
-def _groups(n_rows: Sequence[int], n_groups: int) -> list[Anything]:
+def _groups(n_rows: Sequence[int], n_groups: int) -> list[AnyArray]:
     """Consecutive partitions that are swept as one: a task costs more than many tuples, so few and large ones."""
     wanted = max(n_groups, -(-sum(n_rows) // GROUP_TUPLES))
     groups = np.array_split(np.arange(len(n_rows)), min(wanted, len(n_rows)))
@@ -200,7 +200,7 @@ def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None, to
 
 def _modes(
     facts: Sequence[dict[str, Any]], axes: Sequence[str], model: Any
-) -> tuple[list[Mode], list[Anything], Alphabet | None, CellModel]:
+) -> tuple[list[Mode], list[AnyArray], Alphabet | None, CellModel]:
     """The modes of all partitions together, the first mode's items of each, the alphabet and the cell model."""
     filled = [fact for fact in facts if fact["n_rows"]]
     if not filled:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells import CellModel
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
@@ -24,7 +24,7 @@ class State(NamedTuple):
     """Where the descent stands; all but the memberships of the first mode, which follow from it."""
 
     others: tuple[Floats, ...]  # memberships of modes 1, 2, …
-    answers: Anything
+    answers: AnyArray
     mass: tuple[Floats, ...]  # of all modes
     information: tuple[float, ...]  # n_i Ī_i
     loss: float  # N·L̂

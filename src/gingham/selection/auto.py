@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells import CellModel
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
@@ -129,7 +129,7 @@ def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
     return beta, f"β = {beta:.3g} from the held-out loss of item means ({error:.3g})"
 
 
-def _tenth(sample: Sample) -> Anything:
+def _tenth(sample: Sample) -> AnyArray:
     """About a tenth of the tuples, scattered by a hash of their items; repetitions of a tuple stay together."""
     key = np.zeros(sample.n_rows, dtype=np.uint64)
     for code in sample.codes:
@@ -139,7 +139,7 @@ def _tenth(sample: Sample) -> Anything:
     return (key >> np.uint64(32)) < np.uint64(int(SHARE * 2**32))
 
 
-def _error_of_item_means(sample: Sample, cell: CellModel, seen: Anything, held: Anything) -> float:
+def _error_of_item_means(sample: Sample, cell: CellModel, seen: AnyArray, held: AnyArray) -> float:
     """Average held-out loss: of the mean for losses of numbers, of the best answer to label shares for others."""
     weights: Floats = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     if cell.ordered:
@@ -157,7 +157,7 @@ def _error_of_item_means(sample: Sample, cell: CellModel, seen: Anything, held: 
     return float(np.average(losses, weights=weights[held]))
 
 
-def _item_means(sample: Sample, y: Floats, weights: Floats, seen: Anything, held: Anything) -> Floats:
+def _item_means(sample: Sample, y: Floats, weights: Floats, seen: AnyArray, held: AnyArray) -> Floats:
     """Global mean plus shrunken item means, learned on the tuples that were seen, for the held ones."""
     counts = weights[seen]
     base = float(np.average(y[seen], weights=counts))

@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 
-from gingham.arrays import Anything
+from gingham.arrays import AnyArray
 from gingham.cells.families import Family, family_kind, make_family, total_statistics
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
@@ -248,13 +248,13 @@ class BayesianCoClustering(MixedMemberships):
         given = np.broadcast_to(np.asarray(self.concentration, dtype=np.float64), 2)
         return (float(given[0]), float(given[1])), {}
 
-    def _labels(self, y: Any) -> Anything:
+    def _labels(self, y: Any) -> AnyArray:
         if self.family in ("gaussian", "poisson"):
             return numeric_labels(y, type(self).__name__)
         labels = column_or_1d(y, warn=True)
         return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
-    def _family(self, y: Anything) -> str:
+    def _family(self, y: AnyArray) -> str:
         """The family by its name; the labels say which where none was named."""
         if self.family != "auto":
             return self.family
@@ -265,7 +265,7 @@ class BayesianCoClustering(MixedMemberships):
             return "bernoulli"
         return "categorical" if len(values) <= FEW and np.all(values == np.floor(values)) else "gaussian"
 
-    def _alphabet(self, y: Anything) -> Alphabet | None:
+    def _alphabet(self, y: AnyArray) -> Alphabet | None:
         if not family_kind(self._family(y)).needs_alphabet:
             return None
         return Alphabet.of(np.unique(y) if self.alphabet is None else self.alphabet, self.alphabet is not None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells.families import Family
 from gingham.data import Sample
 from gingham.kernels.project import BLOCK_BYTES, Rows, project
@@ -63,7 +63,7 @@ def layout(family: Family, sample: Sample, n_cells: int) -> list[Part]:
     return parts
 
 
-def _part(family: Family, sample: Sample, values: Anything, labels: Ints, chosen: Ints) -> Part:
+def _part(family: Family, sample: Sample, values: AnyArray, labels: Ints, chosen: Ints) -> Part:
     rows, columns = sample.codes[0][chosen], sample.codes[1][chosen]
     weights = None if sample.weights is None else sample.weights[chosen]
     n_columns = sample.shape[1]
@@ -116,7 +116,7 @@ def _sums(codes: Ints, n: int, others: Ints) -> Rows:
 def e_step(
     parts: Sequence[Part],
     family: Family,
-    answers: Anything,
+    answers: AnyArray,
     log_memberships: tuple[Floats, ...],
     temperature: float = 1.0,
     backend: str = "auto",
@@ -151,7 +151,7 @@ def e_step(
 
 
 def log_densities(
-    parts: Sequence[Part], family: Family, answers: Anything, memberships: tuple[Floats, ...], frozen: bool
+    parts: Sequence[Part], family: Family, answers: AnyArray, memberships: tuple[Floats, ...], frozen: bool
 ) -> Floats:
     """ln Σ_ij π_1(i) π_2(j) p(y|θ_ij) of every entry, in the order of the sample, shape (N,)."""
     out = np.empty(sum(len(part.entries) for part in parts))

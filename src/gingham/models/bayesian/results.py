@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import DensityMixin
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.models.base import GridModel
@@ -35,7 +35,7 @@ class MixedMemberships(DensityMixin, GridModel):
         return self.beliefs_.alpha
 
     @property
-    def parameters_(self) -> Anything:
+    def parameters_(self) -> AnyArray:
         return self.beliefs_.answers[0]
 
     def membership_interval(self, level: float = 0.9) -> tuple[tuple[Floats, Floats], ...]:
@@ -92,7 +92,7 @@ class MixedMemberships(DensityMixin, GridModel):
         codes = self._codes(X)
         return self._log_density(codes, np.asarray(y))
 
-    def _log_density(self, codes: Any, y: Anything) -> Floats:
+    def _log_density(self, codes: Any, y: AnyArray) -> Floats:
         family: Any = self.beliefs_.cells[0]
         label_codes = None if family.alphabet is None else family.alphabet.encode(y)
         labels = y.astype(np.float64) if family.alphabet is None else family.alphabet.numbers[label_codes]

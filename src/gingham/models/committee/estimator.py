@@ -16,7 +16,7 @@ from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.data import Mode
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.models.base import TupleModel, revive
@@ -155,11 +155,11 @@ class Committee(TupleModel):
             return [getattr(member, method)(X) for member in self.members_]
 
     @property
-    def alphabet_(self) -> Anything:
+    def alphabet_(self) -> AnyArray:
         """Every label value some member knows."""
         return np.unique(np.concatenate([member.alphabet_ for member in self.members_]))
 
-    def predict(self, X: Any, rule: str | None = None) -> Anything:
+    def predict(self, X: Any, rule: str | None = None) -> AnyArray:
         """One answer per row.
 
         Parameters
@@ -199,7 +199,7 @@ class Committee(TupleModel):
         return self.predict_distribution(X)
 
     @property
-    def classes_(self) -> Anything:
+    def classes_(self) -> AnyArray:
         return self.alphabet_
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import Mass
 from gingham.certificates import Certificate, certify_density
 from gingham.certificates.papers import Statement, theorem12
@@ -117,7 +117,7 @@ class CountFacts:
         names = posterior.structure.titles((0, 1))
         return theorem12(posterior.assign, self.blocks_ / total, items, int(total), delta, names)
 
-    def characteristic(self, n_top: int = 10, names: Any = None, X: Any = None) -> dict[str, Anything]:
+    def characteristic(self, n_top: int = 10, names: Any = None, X: Any = None) -> dict[str, AnyArray]:
         """The columns that characterise each row cluster, by their contribution to the information.
 
         Parameters

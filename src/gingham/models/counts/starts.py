@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
 from gingham.fitting.starts import k_means
 from gingham.kernels.row_blocks import in_blocks
@@ -221,7 +221,7 @@ def highest(mine: Floats, logs: Floats) -> tuple[Ints, Floats]:
     return labels, best
 
 
-def refilled(labels: Ints, gains: Floats, mass: Anything, k: int) -> Ints:
+def refilled(labels: Ints, gains: Floats, mass: AnyArray, k: int) -> Ints:
     """The labels with each empty cluster given the item that its own cluster explains worst.
 
     ``gains`` (n,) are the nats an item gains in its cluster.

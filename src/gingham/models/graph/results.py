@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.core.posterior import Posterior
 from gingham.data.adapt import id_columns
 from gingham.data.from_graph import from_graph, with_alphabet
@@ -82,7 +82,7 @@ class GraphFacts:
         return self.posterior_.labels[0]
 
     @property
-    def items_(self) -> Anything:
+    def items_(self) -> AnyArray:
         return self.posterior_.structure.modes[0].items
 
     @property

@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells import CellModel, make_cell, needs_alphabet
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
@@ -122,10 +122,10 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         self.solver = solver
         self.dtype = dtype
 
-    def _labels(self, y: Any) -> Anything:
+    def _labels(self, y: Any) -> AnyArray:
         return numeric_labels(y, type(self).__name__)
 
-    def _alphabet(self, y: Anything) -> Alphabet | None:
+    def _alphabet(self, y: AnyArray) -> Alphabet | None:
         if self.alphabet is not None:
             return Alphabet.of(self.alphabet, given=True)
         values = np.unique(y)
@@ -138,10 +138,10 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
             )
         return Alphabet.of(values, given=False)
 
-    def _loss(self, y: Anything) -> Any:
+    def _loss(self, y: AnyArray) -> Any:
         return default_loss(y, self.alphabet is not None, self.bounds) if named_auto(self.loss) else self.loss
 
-    def _cell(self, alphabet: Alphabet | None, y: Anything) -> CellModel:
+    def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
         return make_cell(self._loss(y), alphabet, self.bounds)
 
     def __sklearn_tags__(self) -> Tags:
@@ -210,10 +210,10 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
         self.dtype = dtype
 
     @property
-    def classes_(self) -> Anything:
+    def classes_(self) -> AnyArray:
         return self.alphabet_
 
-    def _labels(self, y: Any) -> Anything:
+    def _labels(self, y: Any) -> AnyArray:
         labels = column_or_1d(y, warn=True)
         check_classification_targets(finite_labels(labels))
         if labels.dtype.kind == "O":
@@ -222,7 +222,7 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
             raise GinghamError("loss='quadratic' predicts numbers: use CoClusteringRegressor.")
         return labels
 
-    def _alphabet(self, y: Anything) -> Alphabet:
+    def _alphabet(self, y: AnyArray) -> Alphabet:
         stated = getattr(self, "_classes", None) if self.alphabet is None else self.alphabet
         return Alphabet.of(np.unique(y) if stated is None else stated, stated is not None)
 
@@ -230,7 +230,7 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
         """Probability of each class, shape (N, n_classes)."""
         return self.predict_distribution(X)
 
-    def predict(self, X: Any) -> Anything:
+    def predict(self, X: Any) -> AnyArray:
         """The most probable class of each row."""
         distribution = self.predict_distribution(X)
         return self.classes_[distribution.argmax(axis=1)]

@@ -11,7 +11,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells import CellModel, make_cell
 from gingham.certificates.theorems import THEOREMS
 from gingham.core.posterior import Posterior
@@ -65,10 +65,10 @@ class GridFit(TransformerMixin, GrowingGrid):
     verbose: int
     solver: str = "projection"
 
-    def _alphabet(self, y: Anything) -> Alphabet | None:
+    def _alphabet(self, y: AnyArray) -> Alphabet | None:
         raise NotImplementedError  # pragma: no cover
 
-    def _cell(self, alphabet: Alphabet | None, y: Anything) -> CellModel:
+    def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
         """The cell model of the loss; the labels say which where none was named."""
         return make_cell(self.loss, alphabet)
 
@@ -186,14 +186,14 @@ class GridFit(TransformerMixin, GrowingGrid):
         known = [np.vstack([q, mass]) for q, mass in zip(posterior.assign, posterior.mass)]
         return np.hstack([q[code] for q, code in zip(known, codes)])
 
-    def get_feature_names_out(self, input_features: Any = None) -> Anything:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Names of the columns of ``transform``: mode and cluster."""
         check_is_fitted(self)
         modes = zip(self.posterior_.structure.modes, self.n_clusters_)
         return np.array([f"{mode.name}_cluster{c}" for mode, m in modes for c in range(m)], dtype=object)
 
     @property
-    def alphabet_(self) -> Anything:
+    def alphabet_(self) -> AnyArray:
         """The label values, in the order of the columns of ``predict_distribution``."""
         alphabet = getattr(self.posterior_.cells[0], "alphabet", None)
         if alphabet is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gingham.arrays import Anything
+from gingham.arrays import AnyArray
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.core.structure import Structure
@@ -17,7 +17,7 @@ from gingham.fitting.projection import half_step
 N_PASSES = 2  # over the modes: where both items of a tuple are new, the second pass sees what the first found
 
 
-def extended(posterior: Posterior, columns: Sequence[Anything]) -> Posterior:
+def extended(posterior: Posterior, columns: Sequence[AnyArray]) -> Posterior:
     """The posterior with the ids of the columns among its items; new ones have the masses as memberships."""
     structure = posterior.structure
     modes, assign = list(structure.modes), list(posterior.assign)

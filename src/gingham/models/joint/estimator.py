@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import make_cell, needs_alphabet
 from gingham.cells.registry import cell_state
 from gingham.certificates.certificate import Certificate
@@ -164,7 +164,7 @@ class JointCoClustering(Persistent):
             raise GinghamError(
                 f"n_clusters= says nothing of mode {unknown[0]!r}; give a number, or None for singletons."
             )
-        ids: dict[str, list[Anything]] = {name: [] for name in names}
+        ids: dict[str, list[AnyArray]] = {name: [] for name in names}
         for relation, parts in columns.items():
             for name, part in zip(relation, parts):
                 ids[name].append(np.asarray(part))
@@ -297,7 +297,7 @@ class JointCoClustering(Persistent):
         return self._by_mode(self.posterior_.labels)
 
     @property
-    def items_(self) -> dict[str, Anything]:
+    def items_(self) -> dict[str, AnyArray]:
         """Ids by mode name, in the order of the rows of ``assign_``."""
         return self._by_mode([mode.items for mode in self.posterior_.structure.modes])
 

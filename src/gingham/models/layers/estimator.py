@@ -12,7 +12,7 @@ from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.models.base import expand_clusters
@@ -145,7 +145,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
     def _modes(self) -> tuple[Mode, ...]:
         return self.modes_
 
-    def _labels(self, y: Any) -> Anything:
+    def _labels(self, y: Any) -> AnyArray:
         return numeric_labels(y, type(self).__name__)
 
     # fitting
@@ -248,7 +248,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         pilot = pool_pilots(runs, sample, None if alphabet is None else alphabet.numbers)
         return pilot if self.noise is None else Pilot(float(self.noise), float(self.noise), pilot.cuts)
 
-    def _alphabet(self, labels: Anything) -> Alphabet | None:
+    def _alphabet(self, labels: AnyArray) -> Alphabet | None:
         if self.alphabet is not None:
             return Alphabet.of(self.alphabet, given=True)
         values = np.unique(labels)
@@ -288,7 +288,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         return Prediction(np.clip(mean, *self.range_), variance)
 
     @property
-    def items_(self) -> tuple[Anything, ...]:
+    def items_(self) -> tuple[AnyArray, ...]:
         return tuple(mode.items for mode in self.modes_)
 
     @property

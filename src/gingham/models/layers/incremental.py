@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import Anything, Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
@@ -89,7 +89,7 @@ class GrowingLayers(TupleModel):
             self._go_on(columns._replace(columns=ids), labels, None if np.all(counts == 1) else counts)
         return self
 
-    def _go_on(self, columns: Columns, labels: Anything, weights: Floats | None) -> None:
+    def _go_on(self, columns: Columns, labels: AnyArray, weights: Floats | None) -> None:
         """Run every chain on from its last draw, with the tuples of all calls."""
         draws, choice = self.model_, self.selection_
         if not isinstance(draws, Draws):

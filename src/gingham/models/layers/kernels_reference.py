@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 
 
 def cells_of(codes: Ints, first: Ints, labels: Ints, strides: Ints) -> Ints:
@@ -76,7 +76,7 @@ def predict_draws(
     tilts: Floats, total: Floats, squares: Floats, tilted: Floats,
 ) -> None:  # fmt: skip
     for s in range(len(labels)):
-        p: Anything = means[s] + sum(offsets[s][start + code].astype(float) for start, code in zip(first, codes))
+        p: AnyArray = means[s] + sum(offsets[s][start + code].astype(float) for start, code in zip(first, codes))
         for layer, answers in zip(labels[s], cells[s]):
             p = p + answers[cells_of(codes, first, layer, strides)]
         total += p

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.data import Mode
 from gingham.models.layers.model import Draws, SoftLayers
 
@@ -30,7 +30,7 @@ class Layer:
     cells: Floats
     strength: float
 
-    def items(self, mode: int, cluster: int) -> Anything:
+    def items(self, mode: int, cluster: int) -> AnyArray:
         """Ids in one cluster."""
         return self.modes[mode].items[self.labels[mode] == cluster]
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import Anything, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel, make_cell
 from gingham.core.problem import Problem
 from gingham.core.structure import Tree
@@ -233,17 +233,17 @@ class TreeCoClustering(GridFit):
                     top.append(len(leaves) + len(merges) - 1)
         return tuple(merges)
 
-    def _labels(self, y: Any) -> Anything:
+    def _labels(self, y: Any) -> AnyArray:
         labels = column_or_1d(y, warn=True)
         return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
-    def _cell(self, alphabet: Alphabet | None, y: Anything) -> CellModel:
+    def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
         named = not named_auto(self.loss)
         return make_cell(
             self.loss if named else default_loss(y, self.alphabet is not None, self.bounds), alphabet, self.bounds
         )
 
-    def _alphabet(self, y: Anything) -> Alphabet | None:
+    def _alphabet(self, y: AnyArray) -> Alphabet | None:
         if self.alphabet is not None:
             return Alphabet.of(self.alphabet, given=True)
         values = np.unique(y)
@@ -255,7 +255,7 @@ class TreeCoClustering(GridFit):
         tree = self.density_.tree if self._is_density else self.posterior_.structure
         return tree.columns()
 
-    def predict(self, X: Any, rule: str | None = None) -> Anything:
+    def predict(self, X: Any, rule: str | None = None) -> AnyArray:
         """The predicted label of each row.
 
         ``rule`` is "mean", "median" or "mode"; by default the mean for losses of numbers (absolute,

@@ -9,7 +9,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import Anything, Bools, Floats, Ints
+from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data.views import as_view, as_views, feature_names, per_view
 from gingham.errors import GinghamError
 from gingham.models.base import Persistent
@@ -167,7 +167,7 @@ class ViewsModel(Persistent):
         """Mean correlation of the components on the given objects: what cross-validation maximises."""
         return float(np.mean(self.correlations(views)))
 
-    def get_feature_names_out(self, input_features: Any = None) -> Anything:
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Names of the score columns."""
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
