@@ -36,7 +36,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Sets how many threads there are, more than numba would allow included."""
 
     def set_threads(n: int) -> None:
-        monkeypatch.setattr(side_by_side, "free_threads", lambda: n)
+        monkeypatch.setattr(side_by_side, "available_threads", lambda: n)
 
     return set_threads
 
@@ -126,7 +126,7 @@ def test_a_job_that_had_not_yet_begun_to_sweep_leaves_nothing(use: Any) -> None:
 
     def starting(report: Any) -> Ended:
         while True:  # a start asks how many threads it may use between its steps
-            threads.free_threads()
+            threads.available_threads()
             time.sleep(0.001)
 
     results: list[Ended] = []
@@ -169,18 +169,16 @@ def test_a_kept_fit_runs_one_job_after_the_other(use: Any) -> None:
         KEEPER.reset(token)
 
 
-def test_a_crew_shares_the_cores() -> None:
-    crew = threads.Crew(4, busy=2)
-    token = threads.CREW.set(crew)
-    try:
-        assert threads.free_threads() == 2
-        crew.busy = 3
-        assert threads.free_threads() == 1
-        crew.stopped = True
+def test_jobs_share_the_cores() -> None:
+    budget, before = threads.ThreadBudget(4, busy=2), threads.available_threads()
+    with budget.on_this_thread():
+        assert threads.available_threads() == 2
+        budget.busy = 3
+        assert threads.available_threads() == 1
+        budget.stopped = True
         with pytest.raises(KeyboardInterrupt):
-            threads.free_threads()
-    finally:
-        threads.CREW.reset(token)
+            threads.available_threads()
+    assert threads.available_threads() == before
 
 
 # the estimators

@@ -14,7 +14,7 @@ import pytest
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
 from gingham.kernels import padded as tables
-from gingham.kernels import row_blocks as blocks
+from gingham.kernels import threads
 from gingham.kernels.project import BACKENDS, Rows, project, project_cost, project_table, projector
 from gingham.kernels.row_sum_simd import sum_rows, sum_rows_reference
 
@@ -103,15 +103,15 @@ def test_threads_do_not_change_bits(d: int, one_hot: bool, dtype: str, monkeypat
     rows, assigns = problem(d, one_hot, True, dtype, n_tuples=5000)
     alone = project(rows, assigns, backend="compiled")
     calls: list[tuple[int, int]] = []
-    original = blocks.balanced
+    original = threads.balanced
 
     def counted(*args: object) -> object:
         calls.append((1, 1))
         return original(*args)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(blocks, "SERIAL_WORK", 0)
-    monkeypatch.setattr(blocks, "balanced", counted)
-    monkeypatch.setattr(blocks, "free_threads", lambda: 2)
+    monkeypatch.setattr(threads, "SERIAL_WORK", 0)
+    monkeypatch.setattr(threads, "balanced", counted)
+    monkeypatch.setattr(threads, "available_threads", lambda: 2)
     assert np.array_equal(project(rows, assigns, backend="compiled"), alone)
     assert calls  # the work was indeed divided
 
@@ -143,7 +143,7 @@ def test_known_runs_change_no_bit(d: int, weighted: bool) -> None:
 
 def test_blocks_cover_all_rows_evenly() -> None:
     rows, _ = problem(2, True, False, "float64")
-    cuts = blocks.balanced(rows.indptr, 2, 20, np.linspace(0, 1, 4))
+    cuts = threads.balanced(rows.indptr, 2, 20, np.linspace(0, 1, 4))
     assert cuts[0] == 2
     assert cuts[-1] == 20
     assert (np.diff(cuts) >= 0).all()
@@ -153,12 +153,12 @@ def test_blocks_cover_all_rows_evenly() -> None:
 
 @pytest.mark.parametrize("n_threads", [2, 3, 16])
 def test_blocks_become_smaller(n_threads: int) -> None:
-    sizes = np.diff(blocks.shares(n_threads, 32))
+    sizes = np.diff(threads.shares(n_threads, 32))
     assert sizes.sum() == pytest.approx(1)
     assert (np.diff(sizes[:-1]) <= 1e-12).all()
     assert sizes[0] == pytest.approx(1 / (2 * n_threads))
     assert 0 < sizes[-1] <= 1.5 / (32 * n_threads)
-    assert np.allclose(np.diff(blocks.shares(n_threads, 1)), 1 / n_threads)
+    assert np.allclose(np.diff(threads.shares(n_threads, 1)), 1 / n_threads)
 
 
 def test_sum_rows_equals_its_reference() -> None:
@@ -200,7 +200,7 @@ def test_costs_and_tables_are_products_with_the_projection(backend: str, d: int)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_tables_are_padded_and_aligned(shape: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "COPY_BYTES", 1000)
-    monkeypatch.setattr(tables, "free_threads", lambda: 3)
+    monkeypatch.setattr(tables, "available_threads", lambda: 3)
     assign = np.random.default_rng(0).random(shape)
     flat, stride = tables.padded(assign, dtype)
     assert (flat.dtype, stride % 8) == (dtype, 0)
@@ -228,7 +228,7 @@ def test_a_projector_may_write_into_the_same_memory() -> None:
 
 
 def test_what_goes_wrong_on_another_thread_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "free_threads", lambda: 3)
+    monkeypatch.setattr(threads, "available_threads", lambda: 3)
     rows, _ = problem(2, True, False, "float64")
     begun = threading.Event()
 
@@ -240,14 +240,14 @@ def test_what_goes_wrong_on_another_thread_is_heard(monkeypatch: pytest.MonkeyPa
             raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        blocks.in_blocks(run, rows.indptr, 0, N_ITEMS, 2**40)
+        threads.in_blocks(run, rows.indptr, 0, N_ITEMS, 2**40)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "SERIAL_WORK", 0)
-    monkeypatch.setattr(blocks, "free_threads", lambda: 2)
+    monkeypatch.setattr(threads, "SERIAL_WORK", 0)
+    monkeypatch.setattr(threads, "available_threads", lambda: 2)
     rows, assigns = problem(2, True, True, "float64", n_tuples=5000)
     expected = project(rows, assigns, backend="compiled")  # the pool is made
     child = os.fork()

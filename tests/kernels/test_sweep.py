@@ -95,9 +95,9 @@ def test_groups_that_look_together_move_in_lockstep(
     kind: str, d: int, moving: tuple[int, ...], whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the number of threads: the board after every sweep is the same, bit by bit."""
-    from gingham.kernels import row_blocks as blocks
+    from gingham.kernels import threads
 
-    monkeypatch.setattr(blocks, "SERIAL_WORK", 0)
+    monkeypatch.setattr(threads, "SERIAL_WORK", 0)
     board = random_board(kind, d, moving, whole)
     twin, on_one_thread, on_three = (copy.deepcopy(board) for _ in range(3))
     items = np.concatenate([np.arange(board.first_item[j], board.first_item[j + 1]) for j in moving])
@@ -113,7 +113,7 @@ def test_groups_that_look_together_move_in_lockstep(
         assert board_cost(board) + size_cost(board, moving) <= before + 1e-8
         for n_threads, some in ((1, on_one_thread), (3, on_three)):
             with monkeypatch.context() as patch:
-                patch.setattr(blocks, "free_threads", lambda n=n_threads: n)
+                patch.setattr(threads, "available_threads", lambda n=n_threads: n)
                 sweep(some, order, backend="compiled", at_once=at_once)
             for array, other in zip(board, some):
                 assert np.array_equal(array, other)

@@ -13,7 +13,7 @@ import numba
 
 from gingham.core.problem import Objective
 from gingham.fitting.checkpoint import KEEPER
-from gingham.kernels.threads import CREW, Crew, free_threads
+from gingham.kernels.threads import ThreadBudget, available_threads
 
 POLL = 0.2  # seconds: on some systems a wait without end does not hear Ctrl-C
 
@@ -58,7 +58,7 @@ def side_by_side(jobs: Iterable[Job[Result]], n_jobs: int, tell: Tell = nobody) 
     Interrupted
         After the last result, where the jobs were interrupted; those at work end with what they have.
     """
-    n_threads = min(free_threads(), n_jobs)
+    n_threads = min(available_threads(), n_jobs)
     if n_threads > 1 and KEEPER.get() is None:
         yield from _on_threads(jobs, n_threads, tell)
         return
@@ -70,22 +70,21 @@ def side_by_side(jobs: Iterable[Job[Result]], n_jobs: int, tell: Tell = nobody) 
 
 
 def _on_threads(jobs: Iterable[Job[Result]], n_threads: int, tell: Tell) -> Results[Result]:
-    crew = Crew(free_threads())
+    budget = ThreadBudget(available_threads())
     events: SimpleQueue[tuple[int, tuple[Any, ...] | None]] = SimpleQueue()  # a job's report; None: it has ended
     runs: dict[int, Future[Result]] = {}
     reports: dict[int, list[tuple[Any, ...]]] = {}  # of jobs whose turn has not come
     ended: set[int] = set()
 
     def work(number: int, job: Job[Result]) -> Result:
-        CREW.set(crew)
-
         def report(*facts: Any) -> None:
             events.put((number, facts))
-            if crew.stopped:
+            if budget.stopped:
                 raise KeyboardInterrupt
 
         try:
-            return job(report)
+            with budget.on_this_thread():
+                return job(report)
         finally:
             events.put((number, None))
 
@@ -94,15 +93,15 @@ def _on_threads(jobs: Iterable[Job[Result]], n_threads: int, tell: Tell) -> Resu
         waiting, begun, turn = iter(jobs), 0, 0
         try:
             while True:
-                while crew.busy < n_threads and (job := next(waiting, None)) is not None:
-                    crew.busy += 1
+                while budget.busy < n_threads and (job := next(waiting, None)) is not None:
+                    budget.busy += 1
                     runs[begun] = pool.submit(copy_context().run, work, begun, job)
                     begun += 1
                 if not runs:
                     return
                 number, facts = _next(events)
                 if facts is None:
-                    crew.busy -= 1
+                    budget.busy -= 1
                     ended.add(number)
                 else:
                     reports.setdefault(number, []).append(facts)
@@ -115,7 +114,7 @@ def _on_threads(jobs: Iterable[Job[Result]], n_threads: int, tell: Tell) -> Resu
                     for told in reports.pop(turn, ()):
                         tell(turn, *told)
         except KeyboardInterrupt:
-            crew.stopped = True
+            budget.stopped = True
             for run in runs.values():
                 failure = run.exception()
                 if failure is None:
@@ -124,7 +123,7 @@ def _on_threads(jobs: Iterable[Job[Result]], n_threads: int, tell: Tell) -> Resu
                     raise failure from None
             raise Interrupted from None
         finally:
-            crew.stopped = True
+            budget.stopped = True
 
 
 def _next(events: SimpleQueue[Any]) -> Any:

@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from gingham.arrays import Ints
-from gingham.kernels.row_blocks import in_blocks
 from gingham.kernels.sweep import is_restless
+from gingham.kernels.threads import in_blocks
 
 LEAST_PART = 2  # two blocks a thread: a group is short, more would cost more than they even out
 LOOK_UP = 16  # multiply-adds that take as long as scoring one tuple in one cluster

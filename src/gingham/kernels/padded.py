@@ -9,9 +9,8 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats
-from gingham.kernels.row_blocks import spread
 from gingham.kernels.row_sum_simd import sum_rows
-from gingham.kernels.threads import free_threads
+from gingham.kernels.threads import available_threads, spread
 
 CACHE_LINE = 64  # bytes
 COPY_BYTES = 2**19  # fewer are copied before a second thread has started
@@ -43,7 +42,7 @@ def padded(assign: Floats, dtype: Any = None) -> tuple[Floats, int]:
         table[start:stop, :m] = assign[start:stop]
         table[start:stop, m:] = 0
 
-    n_threads = free_threads() if table.nbytes > COPY_BYTES else 1
+    n_threads = available_threads() if table.nbytes > COPY_BYTES else 1
     spread(copy, np.linspace(0, n, n_threads + 1).astype(np.int64), n_threads)
     return table.reshape(-1), stride
 

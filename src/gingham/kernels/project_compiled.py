@@ -14,7 +14,7 @@ from numba import njit
 from gingham.arrays import Floats
 from gingham.kernels.padded import RUN, add_run, padded
 from gingham.kernels.project import Rows
-from gingham.kernels.row_blocks import in_blocks
+from gingham.kernels.threads import in_blocks
 from gingham.kernels.tiles import Tiles, fill_tiles
 
 

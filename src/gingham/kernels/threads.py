@@ -1,47 +1,144 @@
-"""Blocks of work on all cores, with results that do not depend on how many there are."""
+"""Work shared out among threads, with results that do not depend on how many there are."""
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, TypeVar
+from functools import cache, lru_cache
+from itertools import pairwise
+from time import perf_counter, sleep
+from typing import TypeVar
 
 import numba
+import numpy as np
 from threadpoolctl import ThreadpoolController
+
+from gingham.arrays import Floats, Ints
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
-
-@dataclass
-class Crew:
-    """Threads that share the cores, each with a job of its own."""
-
-    n_threads: int
-    busy: int = 0  # threads that have a job
-    stopped: bool = False  # whether jobs are to end
+SERIAL_WORK = 2**21  # fewer multiply-adds than this are done before a second thread has started
+LEAST_PART = 32  # the smallest block is this part of what falls to a thread
+SOON = 5e-4  # seconds for which the end of the last block is looked for: falling asleep and waking take longer
 
 
-CREW: ContextVar[Crew | None] = ContextVar("CREW", default=None)  # of the thread that asks
+class ThreadBudget:
+    """Cores shared by jobs that run side by side, each on a thread of its own. No result depends on it.
 
-
-def free_threads() -> int:
-    """How many threads the caller may use: what numba may, or in a crew its share of it.
-
-    The last jobs of a crew use the cores of those that have ended. A crew that is stopped learns it here, as the
-    main thread learns of Ctrl-C between two lines.
+    Attributes
+    ----------
+    n_threads : threads of all jobs together
+    busy : jobs at work; the last ones use the cores of those that have ended
+    stopped : whether jobs are to end
     """
-    crew = CREW.get()
-    if crew is None:
-        return int(numba.get_num_threads())
-    if crew.stopped:
-        raise KeyboardInterrupt
-    return max(1, crew.n_threads // max(1, crew.busy))
+
+    def __init__(self, n_threads: int, busy: int = 0) -> None:
+        self.n_threads, self.busy, self.stopped = n_threads, busy, False
+
+    def share(self) -> int:
+        """What falls to one job. One that is to end learns it here, as the main thread learns of Ctrl-C."""
+        if self.stopped:
+            raise KeyboardInterrupt
+        return max(1, self.n_threads // max(1, self.busy))
+
+    @contextmanager
+    def on_this_thread(self) -> Iterator[None]:
+        """What the calling thread starts keeps to its share."""
+        _this_thread.budget = self
+        try:
+            yield
+        finally:
+            _this_thread.budget = None
+
+
+class _ThisThread(threading.local):
+    budget: ThreadBudget | None = None
+
+
+_this_thread = _ThisThread()
+
+
+def available_threads() -> int:
+    """How many threads the caller may use: what numba may, or its share where other jobs run beside it."""
+    budget = _this_thread.budget
+    return int(numba.get_num_threads()) if budget is None else budget.share()
+
+
+def in_blocks(
+    run: Callable[[int, int], None],
+    indptr: Ints,
+    start: int,
+    stop: int,
+    work: int,
+    least_part: int = LEAST_PART,
+) -> None:
+    """Call ``run(a, b)`` on blocks of rows that cover start:stop, on as many threads as numba may use.
+
+    Threads share nothing but what they read; compiled code releases the interpreter lock. With a ``least_part`` of 1
+    each thread has one block.
+    """
+    n_threads = available_threads() if work > SERIAL_WORK else 1
+    if n_threads == 1:
+        run(start, stop)
+        return
+    spread(run, balanced(indptr, start, stop, shares(n_threads, least_part)), n_threads)
+
+
+def spread(run: Callable[[int, int], None], cuts: Ints, n_threads: int) -> None:
+    """Call ``run(a, b)`` between all neighbours of ``cuts``; each goes to the first thread that is free."""
+    blocks = iter(list(pairwise(cuts.tolist())))
+
+    def take() -> None:
+        for a, b in blocks:
+            run(a, b)
+
+    helpers = [_pool(n_threads - 1).submit(take) for _ in range(n_threads - 1)]
+    take()
+    until = perf_counter() + SOON
+    for helper in helpers:
+        if not helper.cancel():  # one that has not begun would find nothing left to do
+            while not helper.done() and perf_counter() < until:
+                sleep(0)  # lets the helper have the interpreter
+            helper.result()
+
+
+@cache
+def _pool(n_threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for work: starting one costs as much as summing ten thousand tuples."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="gingham")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of its parent's threads
+    os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+@cache
+def shares(n_threads: int, least_part: int) -> Floats:
+    """Which part of the work the first blocks have together, from 0 to 1, for each number of blocks.
+
+    A block is half of what falls to a thread of the work that is left: large ones first, because each costs a call,
+    and small ones at the end, so that threads end together though they begin one after the other.
+    """
+    if least_part == 1:
+        return np.linspace(0.0, 1.0, n_threads + 1)
+    done, least = [0.0], 1.0 / (n_threads * least_part)
+    while done[-1] < 1.0 - least / 2:
+        done.append(done[-1] + max((1.0 - done[-1]) / (2 * n_threads), least))
+    return np.array([*done[:-1], 1.0])
+
+
+def balanced(indptr: Ints, start: int, stop: int, done: Sequence[float] | Floats) -> Ints:
+    """Row boundaries between start and stop, with about the given parts of the tuples before each."""
+    first, last = int(indptr[start]), int(indptr[stop])
+    targets = (first + np.asarray(done) * (last - first)).astype(indptr.dtype)  # of its type: it is not copied then
+    cuts: Ints = np.searchsorted(indptr[start : stop + 1], targets) + start
+    cuts[0], cuts[-1] = start, stop
+    return np.maximum.accumulate(np.minimum(cuts, stop))
 
 
 @lru_cache(maxsize=1)
@@ -50,15 +147,15 @@ def _controller(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
+def one_blas_thread() -> AbstractContextManager[object]:
     """Matrix products on the calling thread alone: their sums have one order, and small ones cost no hand-over."""
-    limit: AbstractContextManager[Any] = _controller(len(sys.modules)).limit(limits=1, user_api="blas")
+    limit: AbstractContextManager[object] = _controller(len(sys.modules)).limit(limits=1, user_api="blas")
     return limit
 
 
-def one_library_thread() -> AbstractContextManager[Any]:
+def one_library_thread() -> AbstractContextManager[object]:
     """The same for all that libraries spread out, k-means too: a start must not hang on the number of cores."""
-    limit: AbstractContextManager[Any] = _controller(len(sys.modules)).limit(limits=1)
+    limit: AbstractContextManager[object] = _controller(len(sys.modules)).limit(limits=1)
     return limit
 
 

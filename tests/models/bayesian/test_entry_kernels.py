@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gingham.errors import GinghamError
-from gingham.kernels import row_blocks as blocks
+from gingham.kernels import threads
 from gingham.models.bayesian.entry_kernels import Pairs, contract, expand, inner
 
 
@@ -41,12 +41,12 @@ def test_reference_is_what_its_formula_says():
 
 
 def test_threads_change_no_bits(monkeypatch):
-    monkeypatch.setattr(blocks, "SERIAL_WORK", 0)
+    monkeypatch.setattr(threads, "SERIAL_WORK", 0)
     pairs, _, tables, factor, sums = problem(3, n_labels=6)
     codes = np.arange(40, dtype=np.int32)
     found = []
-    for threads in (1, 3):
-        monkeypatch.setattr(blocks, "free_threads", lambda n=threads: n)
+    for n in (1, 3):
+        monkeypatch.setattr(threads, "available_threads", lambda n=n: n)
         found.append(
             (inner(sums, sums, codes, codes), contract(tables, pairs, factor), *expand(tables, pairs, factor, sums))
         )

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.special import xlogy
 
-from gingham.kernels import row_blocks as blocks
+from gingham.kernels import threads
 from gingham.models.counts.profile_kernels import (
     all_merge_losses,
     block_sums,
@@ -87,7 +87,7 @@ def test_merge_losses_equal_their_numpy_line() -> None:
 
 
 def test_threads_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "SERIAL_WORK", 0)
+    monkeypatch.setattr(threads, "SERIAL_WORK", 0)
     rng = np.random.default_rng(0)
     counts = sparse.csr_array(rng.poisson(0.3, (50, 37)) * rng.random((50, 37)))
     labels = rng.integers(0, 11, 50)
@@ -95,7 +95,7 @@ def test_threads_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     overall, mass = overall_of(counts), table.sum(axis=0)
     found = []
     for n in (1, 2, 3):
-        monkeypatch.setattr(blocks, "free_threads", lambda n=n: n)
+        monkeypatch.setattr(threads, "available_threads", lambda n=n: n)
         found.append(
             (
                 cluster_counts(counts, columns, 7),

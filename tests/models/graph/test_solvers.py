@@ -16,8 +16,8 @@ from gingham.datasets import planted_graph
 from gingham.errors import GinghamError
 from gingham.fitting.schedule import Constant
 from gingham.fitting.starts import from_labels, random
-from gingham.kernels import row_blocks as blocks
 from gingham.kernels import sweep as moves
+from gingham.kernels import threads
 from gingham.models.graph.adjacency import hard_statistics
 from gingham.models.graph.fit import GraphSearch, graph_problem
 from gingham.models.graph.merging import Blocks, DegreeCorrected, ExactBernoulli, TradeOff, merge_greedily
@@ -131,8 +131,8 @@ def look_together(monkeypatch):
     def together(n_threads):
         monkeypatch.setattr(moves, "SMALL", 0)
         monkeypatch.setattr(moves, "GROUPS", 4)
-        monkeypatch.setattr(blocks, "SERIAL_WORK", 0)
-        monkeypatch.setattr(blocks, "free_threads", lambda: n_threads)
+        monkeypatch.setattr(threads, "SERIAL_WORK", 0)
+        monkeypatch.setattr(threads, "available_threads", lambda: n_threads)
 
     return together
 

@@ -7,7 +7,7 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.row_blocks import in_blocks
+from gingham.kernels.threads import in_blocks
 from gingham.models.bayesian.entry_kernels import Pairs
 
 

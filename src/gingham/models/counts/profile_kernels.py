@@ -14,7 +14,7 @@ from numba import njit
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels.logarithm import ln
-from gingham.kernels.row_blocks import in_blocks
+from gingham.kernels.threads import in_blocks
 
 WORK, LOG_WORK = 8, 32  # multiply-adds that take as long as an addition in a random place, as a logarithm
 

@@ -11,8 +11,7 @@ from scipy.sparse.linalg import svds
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
 from gingham.fitting.starts import k_means
-from gingham.kernels.row_blocks import in_blocks
-from gingham.kernels.threads import one_library_thread
+from gingham.kernels.threads import in_blocks, one_library_thread
 from gingham.models.counts.profile_kernels import (
     all_merge_losses,
     block_sums,
