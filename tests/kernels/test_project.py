@@ -13,10 +13,9 @@ import pytest
 
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
-from gingham.kernels import padded as tables
-from gingham.kernels import threads
+from gingham.kernels import row_sums, threads
 from gingham.kernels.project import BACKENDS, Rows, project, project_cost, project_table, projector
-from gingham.kernels.row_sum_simd import sum_rows, sum_rows_reference
+from gingham.kernels.row_sums import sum_rows, sum_rows_reference
 
 N_ITEMS = 23
 FAST = [name for name in BACKENDS if name not in ("auto", "reference") and (name != "torch" or find_spec("torch"))]
@@ -199,19 +198,19 @@ def test_costs_and_tables_are_products_with_the_projection(backend: str, d: int)
 @pytest.mark.parametrize("shape", [(0, 8), (1, 1), (5, 8), (3000, 13)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_tables_are_padded_and_aligned(shape: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "COPY_BYTES", 1000)
-    monkeypatch.setattr(tables, "available_threads", lambda: 3)
+    monkeypatch.setattr(row_sums, "COPY_BYTES", 1000)
+    monkeypatch.setattr(row_sums, "available_threads", lambda: 3)
     assign = np.random.default_rng(0).random(shape)
-    flat, stride = tables.padded(assign, dtype)
+    flat, stride = row_sums.padded(assign, dtype)
     assert (flat.dtype, stride % 8) == (dtype, 0)
-    assert flat.ctypes.data % tables.CACHE_LINE == 0 or flat.size == 0
+    assert flat.ctypes.data % row_sums.CACHE_LINE == 0 or flat.size == 0
     table = flat.reshape(shape[0], stride)
     assert np.array_equal(table[:, : shape[1]], assign.astype(dtype))
     assert not table[:, shape[1] :].any()
-    again, _ = tables.padded(table)
+    again, _ = row_sums.padded(table)
     assert again.ctypes.data == flat.ctypes.data or flat.size == 0  # not copied
     if shape[0] > 1:
-        assert tables.padded(table[::2])[0].ctypes.data != flat.ctypes.data  # its rows do not follow one another
+        assert row_sums.padded(table[::2])[0].ctypes.data != flat.ctypes.data  # its rows do not follow one another
 
 
 def test_a_projector_may_write_into_the_same_memory() -> None:

@@ -16,8 +16,8 @@ from gingham.fitting import projection_torch as device
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedule import Down, Schedule
 from gingham.kernels.memberships import gibbs_rows
-from gingham.kernels.padded import aligned
 from gingham.kernels.project import Rows, projector, row_blocks
+from gingham.kernels.row_sums import aligned
 from gingham.kernels.threads import one_blas_thread, over_blocks
 from gingham.kernels.tiles import Tiles
 

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats
-from gingham.kernels.padded import RUN, add_run, padded
 from gingham.kernels.project import Rows
+from gingham.kernels.row_sums import RUN, add_run, padded
 from gingham.kernels.threads import in_blocks
 from gingham.kernels.tiles import Tiles, fill_tiles
 

@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.padded import RUN, add_run
 from gingham.kernels.project import Rows
+from gingham.kernels.row_sums import RUN, add_run
 from gingham.kernels.threads import over_blocks
 
 TILE_BYTES = 2**20  # of gathered rows: about half of a core's own cache
