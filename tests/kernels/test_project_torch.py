@@ -36,7 +36,7 @@ def test_runs_slices_and_blocks_change_nothing(monkeypatch, d, one_hot, weighted
     n = int(rows.indptr[-1])
     item = torch.from_numpy(np.repeat(np.arange(rows.n_items), np.diff(rows.indptr)))
     tensor = lambda a: None if a is None else torch.from_numpy(a[:n])  # noqa: E731
-    tuples = accelerated.layout(
+    tuples = accelerated.device_rows(
         item, [torch.from_numpy(c) for c in rows.others],
         tensor(rows.labels), tensor(rows.features), tensor(rows.weights),
         rows.n_items, 3, [q.shape[1] for q in assigns], [len(q) for q in assigns], block_bytes=100,

@@ -15,7 +15,7 @@ from gingham.data import Features, Mode, Sample
 from gingham.errors import GinghamError
 
 
-class Layout(NamedTuple):
+class TreeLayout(NamedTuple):
     """Which combinations of items occur below each node.
 
     ``below[i]`` has shape (n_items of inner node i, number of children): the children's items in each
@@ -26,7 +26,7 @@ class Layout(NamedTuple):
     top: tuple[Ints, ...]
 
 
-def lay_out(tree: Tree, codes: Sequence[Ints]) -> Layout:
+def lay_out(tree: Tree, codes: Sequence[Ints]) -> TreeLayout:
     """Number the combinations that occur below each inner node; tuples meet at the roots only."""
     at = [np.asarray(code) for code in codes]
     below = []
@@ -35,7 +35,7 @@ def lay_out(tree: Tree, codes: Sequence[Ints]) -> Layout:
         distinct, inverse = unique_rows(combination)
         below.append(distinct)
         at.append(inverse)
-    return Layout(tuple(below), tuple(at[root] for root in tree.roots))
+    return TreeLayout(tuple(below), tuple(at[root] for root in tree.roots))
 
 
 def unique_rows(columns: Ints) -> tuple[Ints, Ints]:
@@ -50,7 +50,7 @@ def unique_rows(columns: Ints) -> tuple[Ints, Ints]:
     return columns[first], inverse.astype(np.int32)
 
 
-def ascend(tree: Tree, layout: Layout, leaves: Sequence[Floats], tables: Sequence[Floats]) -> list[Floats]:
+def ascend(tree: Tree, layout: TreeLayout, leaves: Sequence[Floats], tables: Sequence[Floats]) -> list[Floats]:
     """Forward messages a[items of the node, clusters] of all nodes (P0 eq. 50, the inner sums).
 
     Parameters
@@ -110,7 +110,7 @@ class TreePosterior(Posterior):
     def factors(self, relation: int = 0) -> tuple[Any, ...]:
         raise GinghamError("A tree is no tri-factorisation; its tables are assign_, its root cells answers_.")
 
-    def _messages(self, layout: Layout, unseen: bool = False) -> list[Floats]:
+    def _messages(self, layout: TreeLayout, unseen: bool = False) -> list[Floats]:
         tables = [self.assign[mode] for mode in self.structure.tables]
         masses = [self.mass[mode] for mode in self.structure.tables]
         d = self.structure.n_leaves
@@ -125,7 +125,7 @@ class TreePosterior(Posterior):
         return contract(layout.top, [messages[root] for root in self.structure.roots], table)
 
 
-def combination_modes(tree: Tree, layout: Layout) -> tuple[Mode, ...]:
+def combination_modes(tree: Tree, layout: TreeLayout) -> tuple[Mode, ...]:
     """The items of each root by name: "ann · jaws" for a combination of two leaves."""
     nodes = list(tree.columns())
     for children, below in zip(tree.children, layout.below):

@@ -1,23 +1,32 @@
-"""A co-clustering that lives on a GPU: cells, memberships and whole sweeps in torch, on `accelerated.project_block`."""
+"""A co-clustering that lives on a GPU: cells, memberships and whole sweeps in torch, on `project_block`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
+from torch import Tensor
 
 from gingham.arrays import AnyArray
-from gingham.kernels.project_torch import Layout, buffer_for, device_name, gather, layout, project_block, tall_product
+from gingham.kernels.project_torch import (
+    DeviceRows,
+    buffer_for,
+    device_name,
+    device_rows,
+    project_block,
+    tall_product,
+    triton_kernels,
+)
 
 
 class Cell(Protocol):
     """What the device needs of a cell model, whose own arrays lie there already (`CellModel.placed`)."""
 
-    def answer(self, statistics: Any) -> Any: ...
+    def answer(self, statistics: Tensor) -> Tensor: ...
 
-    def coef(self, answer: Any) -> Any: ...
+    def coef(self, answer: Tensor) -> Tensor: ...
 
 
 class Grid:
@@ -25,14 +34,21 @@ class Grid:
 
     Parameters
     ----------
-    layouts : one Layout per mode
+    layouts : one DeviceRows per mode
     assigns : one (n_items, m) tensor per mode, float32 or float64
     answers : tensor of shape (m_1, …, m_d[, |Y|])
     half : bool
         Gather from bfloat16 copies of the assignments; sums stay float32.
     """
 
-    def __init__(self, layouts: Sequence[Layout], cell: Cell, assigns: Sequence[Any], answers: Any, half: bool) -> None:
+    def __init__(
+        self,
+        layouts: Sequence[DeviceRows],
+        cell: Cell,
+        assigns: Sequence[Tensor],
+        answers: Tensor,
+        half: bool,
+    ) -> None:
         self.layouts, self.cell, self.half = tuple(layouts), cell, half
         self.assigns = [q.contiguous() for q in assigns]
         self.answers = answers
@@ -46,10 +62,10 @@ class Grid:
             fits = tuples.one_hot and self.assigns[0].dtype == torch.float32
             self.buffers.append(buffer_for(tuples, width, device) if fits else None)
 
-    def _copy(self, q: Any) -> Any:
+    def _copy(self, q: Tensor) -> Tensor:
         return q.to(torch.bfloat16) if self.half else q
 
-    def sweep(self, beta: float) -> Any:
+    def sweep(self, beta: float) -> Tensor:
         """One pass over all modes. Returns N·L̂ and n Ī of every mode as one device tensor."""
         for axis in range(len(self.assigns)):
             loss = self.step(axis, beta)
@@ -58,7 +74,7 @@ class Grid:
             terms.append(entropy - q.shape[0] * torch.special.xlogy(mass, mass).sum())
         return torch.stack([term.double() for term in terms])
 
-    def step(self, axis: int, beta: float) -> Any:
+    def step(self, axis: int, beta: float) -> Tensor:
         """q(c|x) ∝ qbar(c) exp(−β G) for one mode, then its mass and the answers (P0 eqs. 40-42)."""
         q = self.assigns[axis]
         others = [self.copies[j] for j in range(len(self.assigns)) if j != axis]
@@ -91,18 +107,18 @@ class Members:
 
     Parameters
     ----------
-    layouts : one Layout per mode, made for B·m clusters
+    layouts : one DeviceRows per mode, made for B·m clusters
     assigns : two tensors of shape (B, n_items, m)
     answers : tensor of shape (B, m_1, m_2[, |Y|])
     """
 
-    def __init__(self, layouts: Sequence[Layout], cell: Cell, assigns: Sequence[Any], answers: Any) -> None:
+    def __init__(self, layouts: Sequence[DeviceRows], cell: Cell, assigns: Sequence[Tensor], answers: Tensor) -> None:
         self.layouts, self.cell, self.answers = tuple(layouts), cell, answers
         self.assigns = [q.contiguous() for q in assigns]
         self.mass = [q.mean(1, dtype=torch.float64) for q in self.assigns]
         self.entropy = [torch.special.xlogy(q, q).sum((1, 2), dtype=torch.float64) for q in self.assigns]
 
-    def sweep(self, beta: float) -> Any:
+    def sweep(self, beta: float) -> Tensor:
         """One pass over both modes. Returns N·L̂ and n Ī of every mode for each member, (B, 3), on the device."""
         for axis in range(2):
             loss = self.step(axis, beta)
@@ -111,7 +127,7 @@ class Members:
             terms.append(entropy - q.shape[1] * torch.special.xlogy(mass, mass).sum(1))
         return torch.stack([term.double() for term in terms], dim=1)
 
-    def step(self, axis: int, beta: float) -> Any:
+    def step(self, axis: int, beta: float) -> Tensor:
         """The step of `Grid`, for every member."""
         q, other = self.assigns[axis], self.assigns[1 - axis]
         n_members, _, m = q.shape
@@ -142,10 +158,10 @@ class Members:
         return (self.cell.coef(self.answers).double() * cells).sum((1, 2, 3))
 
 
-def gibbs(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any | None) -> tuple[Any, Any]:
+def gibbs(log_mass: Tensor, cost: Tensor, beta: float, out: Tensor, copy: Tensor | None) -> tuple[Tensor, Tensor]:
     """Fill ``out`` (and its bfloat16 copy) with the new memberships; returns column sums and Σ q ln q."""
-    if gather is not None and cost.is_cuda and cost.dtype == torch.float32:
-        return gather.gibbs_rows(log_mass, cost, beta, out, copy)
+    if triton_kernels is not None and cost.is_cuda and cost.dtype == torch.float32:
+        return triton_kernels.gibbs_rows(log_mass, cost, beta, out, copy)
     logits = log_mass - beta * cost
     out.copy_(torch.softmax(logits, 1))
     if copy is not None:
@@ -197,7 +213,9 @@ def make_members(
     return Members(_layouts(*tuples, cell, answers, widths, tables[0], block_bytes, 4), cell, tables, answers)
 
 
-def _placed(assigns: Sequence[AnyArray], answers: AnyArray, device: str | None, dtype: str) -> tuple[list[Any], Any]:
+def _placed(
+    assigns: Sequence[AnyArray], answers: AnyArray, device: str | None, dtype: str
+) -> tuple[list[Tensor], Tensor]:
     """A start on the device, memberships in the wanted precision."""
     place = torch.device(device or device_name())
     kind = getattr(torch, dtype)
@@ -213,17 +231,17 @@ def _layouts(
     weights: AnyArray | None,
     shape: Sequence[int],
     cell: Cell,
-    answers: Any,
+    answers: Tensor,
     widths: Sequence[int],
-    like: Any,
+    like: Tensor,
     block_bytes: int,
     itemsize: int,
-) -> list[Layout]:
+) -> list[DeviceRows]:
     """The tuples sorted for every mode, where ``like`` is and in its precision."""
     place, kind = like.device, like.dtype
     n_features = int(cell.coef(answers).shape[-1])
 
-    def put(array: Any, kind: Any = None) -> Any:
+    def put(array: AnyArray | None, kind: torch.dtype | None = None) -> Tensor | None:
         return None if array is None else torch.as_tensor(array).to(place, kind)
 
     columns = [put(code) for code in codes]
@@ -231,7 +249,7 @@ def _layouts(
     for axis in range(len(columns)):
         others = [j for j in range(len(columns)) if j != axis]
         layouts.append(
-            layout(
+            device_rows(
                 columns[axis],
                 [columns[j] for j in others],
                 put(labels),

@@ -1,4 +1,4 @@
-"""torch: `project` on a GPU (whole sweeps: device_grid). Imports with torch and numpy alone; triton where it is there.
+"""torch: `project` on a GPU (whole sweeps: grid_torch). Imports with torch and numpy alone; triton where it is there.
 
 Tuples are sorted once per mode by (block of the other mode, item, label). One program sums the assignments of
 one run of equal keys; the block keeps the gathered rows in the cache, and long runs are cut, so that a popular
@@ -13,18 +13,19 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
+from torch import Tensor
 
-from gingham.arrays import Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.kernels.project import Rows
 
 try:  # CPU builds of torch come without it
-    from gingham.kernels import triton_kernels as gather
+    from gingham.kernels import triton_kernels as triton_kernels
 except ImportError:  # pragma: no cover - depends on the installation
-    gather = None  # type: ignore[assignment]
+    triton_kernels = None  # type: ignore[assignment]
 
 CACHE_BYTES = 24 * 2**20  # of gathered assignments in use at a time
 RUN = 2048  # tuples one program adds up
@@ -42,40 +43,40 @@ class Runs:
     first: int  # items first … last − 1
     last: int
     n_rows: int  # (last − first) · K, or · 1 for dense features
-    begin: Any
-    end: Any
-    target: Any
+    begin: Tensor
+    end: Tensor
+    target: Tensor
     n_partials: int
-    fold_row: Any
-    fold_begin: Any
-    fold_end: Any
+    fold_row: Tensor
+    fold_begin: Tensor
+    fold_end: Tensor
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class DeviceRows:
     """The tuples of one mode on the device, sorted."""
 
     n_items: int
     n_features: int
     one_hot: bool
-    others: tuple[Any, ...]  # int32 codes of the other modes
-    scales: tuple[Any, ...]  # one weight vector per feature (dense), or at most one (one-hot)
+    others: tuple[Tensor, ...]  # int32 codes of the other modes
+    scales: tuple[Tensor, ...]  # one weight vector per feature (dense), or at most one (one-hot)
     blocks: tuple[Runs, ...]
 
 
-def layout(
-    item: Any,
-    others: Sequence[Any],
-    labels: Any | None,
-    features: Any | None,
-    weights: Any | None,
+def device_rows(
+    item: Tensor,
+    others: Sequence[Tensor],
+    labels: Tensor | None,
+    features: Tensor | None,
+    weights: Tensor | None,
     n_items: int,
     n_features: int,
     widths: Sequence[int],
     n_others: Sequence[int],
     block_bytes: int = 2**34,
     itemsize: int = 4,
-) -> Layout:
+) -> DeviceRows:
     """Sort the tuples (tensors on the device) for projection onto one mode.
 
     ``widths`` and ``n_others`` are the numbers of clusters and items of the other modes; they set how many items
@@ -125,10 +126,10 @@ def layout(
         inside = slice(cuts[b], cuts[b + 1])
         last = min(n_items, (b + 1) * per_block)
         blocks.append(_runs(b * per_block, last, per_item, row_of[inside], counts[inside], ends[inside]))
-    return Layout(n_items, n_features, labels is not None, sorted_others, tuple(scales), tuple(blocks))
+    return DeviceRows(n_items, n_features, labels is not None, sorted_others, tuple(scales), tuple(blocks))
 
 
-def _runs(first: int, last: int, per_item: int, rows: Any, counts: Any, ends: Any) -> Runs:
+def _runs(first: int, last: int, per_item: int, rows: Tensor, counts: Tensor, ends: Tensor) -> Runs:
     """Cut segments into runs of at most RUN tuples and number the partial sums."""
     n_rows = (last - first) * per_item
     pieces = torch.div(counts + RUN - 1, RUN, rounding_mode="floor")
@@ -156,7 +157,7 @@ def _runs(first: int, last: int, per_item: int, rows: Any, counts: Any, ends: An
     )  # fmt: skip
 
 
-def project_block(tuples: Layout, block: Runs, assigns: Sequence[Any], buffer: Any | None = None) -> Any:
+def project_block(tuples: DeviceRows, block: Runs, assigns: Sequence[Tensor], buffer: Tensor | None = None) -> Tensor:
     """A[x, k, r] for the items of one block, shape (items, K, Π m_j), float32 (float64 for float64 assignments)."""
     width = prod(int(q.shape[1]) for q in assigns)
     dtype = torch.float64 if not assigns or assigns[0].dtype == torch.float64 else torch.float32
@@ -172,8 +173,8 @@ def project_block(tuples: Layout, block: Runs, assigns: Sequence[Any], buffer: A
         sums = buffer if buffer is not None and repeats == 1 else torch.zeros(size, width, dtype=dtype, device=device)
         if buffer is not None and len(tuples.blocks) > 1:
             sums = sums[:size].zero_()  # rows without tuples differ from block to block
-        if gather is not None and device.type == "cuda" and len(assigns) in (1, 2):
-            gather.run_sums(block, tuples.others, scale, assigns, sums)
+        if triton_kernels is not None and device.type == "cuda" and len(assigns) in (1, 2):
+            triton_kernels.run_sums(block, tuples.others, scale, assigns, sums)
         else:
             _plain_sums(block, tuples.others, scale, assigns, sums[:size])
         result.append(sums[: block.n_rows])
@@ -182,13 +183,19 @@ def project_block(tuples: Layout, block: Runs, assigns: Sequence[Any], buffer: A
     return torch.stack(result, dim=1)
 
 
-def buffer_for(tuples: Layout, width: int, device: Any) -> Any:
+def buffer_for(tuples: DeviceRows, width: int, device: torch.device) -> Tensor:
     """Room for the sums of the largest block; rows without tuples stay zero."""
     size = max(block.n_rows + block.n_partials for block in tuples.blocks)
     return torch.zeros(size, width, dtype=torch.float32, device=device)
 
 
-def _plain_sums(block: Runs, others: Sequence[Any], scale: Any, assigns: Sequence[Any], sums: Any) -> None:
+def _plain_sums(
+    block: Runs,
+    others: Sequence[Tensor],
+    scale: Tensor,
+    assigns: Sequence[Tensor],
+    sums: Tensor,
+) -> None:
     """The same sums without triton: a sparse product for one other mode, chunks of outer products for more."""
     if len(block.begin) == 0:
         return
@@ -220,7 +227,7 @@ def _plain_sums(block: Runs, others: Sequence[Any], scale: Any, assigns: Sequenc
         sums[row] = sums[block.n_rows + begin : block.n_rows + end].sum(0)
 
 
-def tall_product(a: Any, b: Any) -> Any:
+def tall_product(a: Tensor, b: Tensor) -> Tensor:
     """aᵀ b of each member, (B, n, m) and (B, n, r) to (B, m, r).
 
     One product after another: a batched one does not split the long sum over n and takes ten times as long.
@@ -261,7 +268,7 @@ def project_table(rows: Rows, assigns: tuple[Floats, ...], own: Floats) -> Float
     """ownᵀ · A in float64."""
     tuples, tables = _kept(rows, assigns), _tables(assigns)
     (mine,) = _tables((own,))
-    total: Any = 0
+    total = torch.zeros((), dtype=mine.dtype, device=mine.device)
     for block in tuples.blocks:
         sums = project_block(tuples, block, tables).reshape(block.last - block.first, -1)
         total = total + mine[block.first : block.last].T @ sums
@@ -269,14 +276,14 @@ def project_table(rows: Rows, assigns: tuple[Floats, ...], own: Floats) -> Float
     return table
 
 
-def _tables(assigns: Sequence[Floats]) -> list[Any]:
+def _tables(assigns: Sequence[Floats]) -> list[Tensor]:
     return [torch.from_numpy(np.ascontiguousarray(q)).to(device_name()) for q in assigns]
 
 
-_KEPT: dict[tuple[int, ...], Layout] = {}  # sorted tuples on the device, for as long as the host's live
+_KEPT: dict[tuple[int, ...], DeviceRows] = {}  # sorted tuples on the device, for as long as the host's live
 
 
-def _kept(rows: Rows, assigns: tuple[Floats, ...]) -> Layout:
+def _kept(rows: Rows, assigns: tuple[Floats, ...]) -> DeviceRows:
     """The layout of these tuples, sorted at the first call."""
     parts = (rows.others, rows.labels, rows.features, rows.weights)
     key = (*map(id, parts), *(q.shape[1] for q in assigns))
@@ -288,16 +295,16 @@ def _kept(rows: Rows, assigns: tuple[Floats, ...]) -> Layout:
     return _KEPT[key]
 
 
-def _moved(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, kind: Any) -> Layout:
+def _moved(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, kind: np.dtype[np.floating]) -> DeviceRows:
     """Tuples of items start … stop − 1, moved to the device and sorted."""
     device = device_name()
     low, high = int(rows.indptr[start]), int(rows.indptr[stop])
     item = torch.from_numpy(np.repeat(np.arange(stop - start), np.diff(rows.indptr[start : stop + 1]))).to(device)
 
-    def move(array: Any, kind: Any = None) -> Any:
+    def move(array: AnyArray | None, kind: npt.DTypeLike | None = None) -> Tensor | None:
         return None if array is None else torch.from_numpy(np.ascontiguousarray(array[low:high], kind)).to(device)
 
-    return layout(
+    return device_rows(
         item, [move(code) for code in rows.others], move(rows.labels), move(rows.features, kind),
         move(rows.weights, kind), stop - start, rows.n_features, [q.shape[1] for q in assigns],
         [q.shape[0] for q in assigns], itemsize=kind.itemsize,

@@ -3,11 +3,16 @@
 # mypy: allow-untyped-defs, allow-incomplete-defs
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 import triton
 import triton.language as tl
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from gingham.kernels.project_torch import Runs
 
 TUPLES = 8  # tuples one program loads at a time
 ROWS = 32  # items one program of gibbs handles
@@ -104,7 +109,9 @@ def _gibbs(
     tl.store(entropy + pid, tl.sum(tl.sum(plogp, 1), 0))
 
 
-def run_sums(block: Any, others: Any, scale: Any, assigns: Any, sums: Any) -> None:
+def run_sums(
+    block: Runs, others: Sequence[Tensor], scale: Tensor | None, assigns: Sequence[Tensor], sums: Tensor
+) -> None:
     """Sum every run of the block, then fold the partial sums of rows that have several."""
     n_runs = block.begin.numel()
     if n_runs == 0:
@@ -127,7 +134,7 @@ def run_sums(block: Any, others: Any, scale: Any, assigns: Any, sums: Any) -> No
     _fold_partials(block, sums, width)
 
 
-def _fold_partials(block: Any, sums: Any, width: int) -> None:
+def _fold_partials(block: Runs, sums: Tensor, width: int) -> None:
     """Add up the partial sums of rows that have several, in a fixed order; ``sums`` has rows of ``width`` numbers."""
     if not block.n_partials:
         return
@@ -138,7 +145,7 @@ def _fold_partials(block: Any, sums: Any, width: int) -> None:
     )  # fmt: skip
 
 
-def gibbs_rows(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any) -> tuple[Any, Any]:
+def gibbs_rows(log_mass: Tensor, cost: Tensor, beta: float, out: Tensor, copy: Tensor) -> tuple[Tensor, Tensor]:
     """New memberships into ``out`` (and ``copy``, bfloat16); returns their column sums and Σ q ln q, float64."""
     n, m = cost.shape
     n_programs = triton.cdiv(n, ROWS)
@@ -152,7 +159,7 @@ def gibbs_rows(log_mass: Any, cost: Any, beta: float, out: Any, copy: Any) -> tu
 
 
 @triton.jit
-def _hear(
+def _residual_histograms(
     begin, end, target, index, order, labels, residual, weights, out, n_labels, n_tuples, width,
     SCALED: tl.constexpr, BC: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
@@ -161,8 +168,8 @@ def _hear(
     start, stop = tl.load(begin + t), tl.load(end + t)
     row = tl.load(target + t).to(tl.int64)
     c, k = tl.arange(0, BC), tl.arange(0, BK)
-    seen = tl.zeros((BK, BC), tl.float32)
-    heard = tl.zeros((BK, BC), tl.float32)
+    counts = tl.zeros((BK, BC), tl.float32)
+    residuals = tl.zeros((BK, BC), tl.float32)
     mine = labels + b.to(tl.int64) * n_labels
     left = residual + b.to(tl.int64) * n_tuples
     for p in range(start, stop, BK):
@@ -175,15 +182,15 @@ def _hear(
         if SCALED:
             w = tl.load(weights + at, mask=ok, other=0.0)
         here = label[:, None] == c[None, :]
-        seen += tl.where(here, w[:, None], 0.0)
-        heard += tl.where(here, (w * r)[:, None], 0.0)
+        counts += tl.where(here, w[:, None], 0.0)
+        residuals += tl.where(here, (w * r)[:, None], 0.0)
     place = out + (row * tl.num_programs(1) + b) * 2 * width + c
-    tl.store(place, tl.sum(seen, 0), mask=c < width)
-    tl.store(place + width, tl.sum(heard, 0), mask=c < width)
+    tl.store(place, tl.sum(counts, 0), mask=c < width)
+    tl.store(place + width, tl.sum(residuals, 0), mask=c < width)
 
 
 @triton.jit
-def _shift(residual, code1, code2, labels1, labels2, cells, n1, n2, n_tuples, m1, m2, sign, BK: tl.constexpr):
+def _add_cells(residual, code1, code2, labels1, labels2, cells, n1, n2, n_tuples, m1, m2, sign, BK: tl.constexpr):
     """Equivalent to ``residual[b] += sign * cells[b][labels1[b][code1], labels2[b][code2]]``."""
     e = tl.program_id(0).to(tl.int64) * BK + tl.arange(0, BK)
     b = tl.program_id(1).to(tl.int64)
@@ -195,7 +202,16 @@ def _shift(residual, code1, code2, labels1, labels2, cells, n1, n2, n_tuples, m1
     tl.store(at, tl.load(at, mask=ok, other=0.0) + sign * cell, mask=ok)
 
 
-def hear(block: Any, index: Any, order: Any, labels: Any, residual: Any, weights: Any, width: int, out: Any) -> None:
+def residual_histograms(
+    block: Runs,
+    index: Tensor,
+    order: Tensor,
+    labels: Tensor,
+    residual: Tensor,
+    weights: Tensor,
+    width: int,
+    out: Tensor,
+) -> None:
     """Histograms of tuples and of residuals over the other mode's clusters, for every item and chain.
 
     ``labels`` (B, n_other) uint8, ``residual`` (B, N); ``out`` (rows and partials, B, 2, width) is filled.
@@ -204,7 +220,7 @@ def hear(block: Any, index: Any, order: Any, labels: Any, residual: Any, weights
     if n_runs == 0:
         return
     n_chains = residual.shape[0]
-    _hear[(n_runs, n_chains)](
+    _residual_histograms[(n_runs, n_chains)](
         block.begin, block.end, block.target, index, order, labels, residual, residual if weights is None else weights,
         out, labels.shape[1], residual.shape[1], width,
         SCALED=weights is not None, BC=max(2, triton.next_power_of_2(width)), BK=32, num_warps=1,
@@ -212,11 +228,11 @@ def hear(block: Any, index: Any, order: Any, labels: Any, residual: Any, weights
     _fold_partials(block, out, n_chains * 2 * width)
 
 
-def shift(residual: Any, codes: Any, labels: Any, cells: Any, sign: float) -> None:
+def add_cells(residual: Tensor, codes: Sequence[Tensor], labels: Sequence[Tensor], cells: Tensor, sign: float) -> None:
     """Add (sign 1) or take away (−1) a layer's prediction in every chain."""
     n_chains, n_tuples = residual.shape
     size = 1024
-    _shift[(triton.cdiv(n_tuples, size), n_chains)](
+    _add_cells[(triton.cdiv(n_tuples, size), n_chains)](
         residual, codes[0], codes[1], labels[0], labels[1], cells, labels[0].shape[1], labels[1].shape[1],
         n_tuples, cells.shape[1], cells.shape[2], sign, BK=size, num_warps=4,
     )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.project_torch import Layout, device_name, gather, layout, tall_product
+from gingham.kernels.project_torch import DeviceRows, device_name, device_rows, tall_product, triton_kernels
 
 
 class DeviceChains:
@@ -78,7 +78,7 @@ class DeviceChains:
         ]  # (T, B, n) of each mode
         order = torch.arange(n_tuples, device=self.device, dtype=torch.int64 if n_tuples > 2**31 - 1 else torch.int32)
         self.layouts = [
-            layout(
+            device_rows(
                 self.codes[mode], [self.codes[1 - mode], order], None, None, None, n_items[mode], 1, [1, 1],
                 [n_items[1 - mode], n_tuples],
             )
@@ -160,14 +160,14 @@ class DeviceChains:
         return torch.rand(n, generator=self.generators[chain], device=self.device)
 
 
-def histograms(tuples: Layout, labels: Any, residual: Any, weights: Any, width: int) -> Any:
+def histograms(tuples: DeviceRows, labels: Any, residual: Any, weights: Any, width: int) -> Any:
     """(n, B, 2, width): Σ w and Σ w r of every item's tuples by the cluster of the item at their other end."""
     (block,) = tuples.blocks
     index, order = tuples.others
     n_chains = residual.shape[0]
     out = torch.zeros(block.n_rows + block.n_partials, n_chains, 2, width, device=residual.device)
-    if gather is not None and residual.is_cuda:
-        gather.hear(block, index, order, labels.contiguous(), residual, weights, width, out)
+    if triton_kernels is not None and residual.is_cuda:
+        triton_kernels.residual_histograms(block, index, order, labels.contiguous(), residual, weights, width, out)
         return out[: block.n_rows]
     item = torch.repeat_interleave(block.target, (block.end - block.begin).long())
     for b in range(n_chains):
@@ -184,8 +184,8 @@ def histograms(tuples: Layout, labels: Any, residual: Any, weights: Any, width: 
 
 def add_cells(residual: Any, codes: Sequence[Any], labels: Sequence[Any], cells: Any, sign: float) -> None:
     """residual[b, e] += sign · F_b[c_1(x_1), c_2(x_2)]."""
-    if gather is not None and residual.is_cuda:
-        gather.shift(residual, codes, [part.contiguous() for part in labels], cells.contiguous(), sign)
+    if triton_kernels is not None and residual.is_cuda:
+        triton_kernels.add_cells(residual, codes, [part.contiguous() for part in labels], cells.contiguous(), sign)
         return
     for b in range(len(residual)):
         first, second = (part[b][code.long()].long() for part, code in zip(labels, codes))

@@ -12,7 +12,7 @@ from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem, information_terms
-from gingham.core.tree_posterior import Layout, TreePosterior, ascend, lay_out, merge
+from gingham.core.tree_posterior import TreeLayout, TreePosterior, ascend, lay_out, merge
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedule import Constant, Schedule
@@ -62,7 +62,7 @@ class Plan:
         self.tree = start.structure
         self.cell: CellModel = problem.cells[0]
         self.backend = backend
-        self.layout: Layout = lay_out(self.tree, sample.codes)
+        self.layout: TreeLayout = lay_out(self.tree, sample.codes)
         _, self.sample = start.at_root(sample)
         self.free = set(range(self.tree.n_modes)) - set(self.tree.frozen) - set(self.tree.tied)
         counts = [sample.shape[leaf] for leaf in range(self.tree.n_leaves)] + [len(b) for b in self.layout.below]
