@@ -23,8 +23,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, data_file, load, previous, write
 from gingham import CoClusteringClassifier, CoOccurrenceClustering, GraphClustering, InformationClustering
 from gingham.data.from_graph import from_graph
-from gingham.kernels import sweep as moves
-from gingham.kernels.sweep import effort_of, group_size, make_board, sweep
+from gingham.kernels import batched_moves
+from gingham.kernels.batched_moves import batch_size
+from gingham.kernels.sweep import effort_of, make_board, sweep
 from gingham.models.counts.starts import start_labels
 from gingham.models.graph.fit import graph_problem, search_problem
 from gingham.models.graph.partition import finder
@@ -50,7 +51,7 @@ def documents(args, name):
         shape = (k, counts.shape[1] if columns is None else k)
         board = make_board("mass", entries.coords, labels, shape, moving, weights=entries.data)
         items = np.arange(counts.shape[0] if columns is None else sum(counts.shape))
-        at_once = group_size(effort_of(board, items))
+        at_once = batch_size(effort_of(board, items))
         for _ in range(2):  # an average sweep, not the first
             sweep(board, rng.permutation(items), 1.0, 0.0, at_once=at_once)
         order = rng.permutation(items)
@@ -183,13 +184,13 @@ def on_threads(functions, threads, repeats, timed):
 
 def by_groups(ends, n_seeds):
     """Objectives where descents end, with items one by one and in groups, whatever the size of the board."""
-    results, small = {}, moves.SMALL
+    results, small = {}, batched_moves.SMALL
     for name, end in ends.items():
         found = {}
         for title, limit in (("one_by_one", 2**62), ("together", 0)):
-            moves.SMALL = limit
+            batched_moves.SMALL = limit
             found[title] = np.array([end(seed) for seed in range(n_seeds)])
-        moves.SMALL = small
+        batched_moves.SMALL = small
         results[name] = {title: float(totals.mean()) for title, totals in found.items()}
         results[name] |= {
             "ratio": float(found["together"].mean() / found["one_by_one"].mean()),

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from gingham.errors import GinghamError
-from gingham.kernels.sweep import SMALL, Board, board_cost, effort_of, group_size, make_board, size_cost, sweep
+from gingham.kernels.batched_moves import SMALL, batch_size
+from gingham.kernels.sweep import Board, board_cost, effort_of, make_board, size_cost, sweep
 
 LABELS = 4
 ABSOLUTE = np.abs(np.subtract.outer(np.arange(LABELS), np.arange(LABELS))).astype(float)
@@ -91,7 +92,7 @@ def test_compiled_and_reference_move_in_lockstep(kind: str, d: int, moving: tupl
 
 
 @pytest.mark.parametrize(("kind", "d", "moving", "whole"), CASES)
-def test_groups_that_look_together_move_in_lockstep(
+def test_batches_that_are_evaluated_together_move_in_lockstep(
     kind: str, d: int, moving: tuple[int, ...], whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the number of threads: the board after every sweep is the same, bit by bit."""
@@ -126,10 +127,10 @@ def test_one_mode_alone_moves_in_lockstep(
     kind: str, whole: bool, by_table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No item has two tuples in one cell: the kernel that writes only when an item moves."""
-    from gingham.kernels import sweep_single_mode as compiled_alone
+    from gingham.kernels import sweep_compiled
 
     if not by_table:
-        monkeypatch.setattr(compiled_alone, "TABLE", 1)
+        monkeypatch.setattr(sweep_compiled, "TABLE", 1)
     for seed, (d, moving) in cases(range(3), ((2, 0), (2, 1), (3, 1))):
         rng = np.random.default_rng(seed)
         n_items = (9, 8, 3)[:d]
@@ -187,9 +188,9 @@ def test_mass_cost_is_the_negative_information() -> None:
 
 
 def test_counts_beyond_the_table_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gingham.kernels import sweep_compiled as compiled_moves
+    from gingham.kernels import sweep_compiled
 
-    monkeypatch.setattr(compiled_moves, "TABLE", 8)
+    monkeypatch.setattr(sweep_compiled, "TABLE", 8)
     board = random_board("mass", 2, (0, 1))
     twin = copy.deepcopy(board)
     order = np.random.default_rng(1).permutation(13)
@@ -204,12 +205,12 @@ def test_last_item_stays_when_emptying_does_not_pay() -> None:
     assert len(set(sweep(board, np.array([0, 1]), 0.1, 1.0).tolist())) == 1
 
 
-def test_large_boards_are_looked_at_together_whatever_the_machine() -> None:
+def test_large_boards_are_evaluated_in_batches_whatever_the_machine() -> None:
     board = random_board("mass", 2, (0, 1), n_rows=60)
     effort = effort_of(board, np.array([0, 7]))
     assert effort.tolist() == [3 * (board.indptr[1] - board.indptr[0]), 3 * (board.indptr[8] - board.indptr[7])]
-    assert group_size(effort) == 1
-    assert group_size(np.full(1000, SMALL // 1000 + 1)) == 63  # sixteen groups
+    assert batch_size(effort) == 1
+    assert batch_size(np.full(1000, SMALL // 1000 + 1)) == 63  # sixteen batches
 
 
 def test_unknown_names_are_refused() -> None:

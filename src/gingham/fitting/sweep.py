@@ -17,7 +17,8 @@ from gingham.errors import GinghamError
 from gingham.fitting.checkpoint import begin_run, of_random
 from gingham.fitting.loop import Report, Solution, Trace, objective_from, objective_state
 from gingham.fitting.starts import from_labels
-from gingham.kernels.sweep import Board, board_cost, effort_of, group_size, make_board, size_cost, sweep
+from gingham.kernels.batched_moves import batch_size
+from gingham.kernels.sweep import Board, board_cost, effort_of, make_board, size_cost, sweep
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Sweep:
         """
         rng = np.random.default_rng(self.seed)
         items = np.concatenate([np.arange(board.first_item[mode], board.first_item[mode + 1]) for mode in moving])
-        at_once = group_size(effort_of(board, items))
+        at_once = batch_size(effort_of(board, items))
 
         def objective() -> Objective:
             paid = self.price * size_cost(board, moving)

@@ -3,8 +3,13 @@
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numba import njit
+from scipy.special import xlogy
+
+from gingham.arrays import Floats
 
 
 @njit(inline="always", error_model="numpy")
@@ -22,3 +27,10 @@ def ln(x):
     series = 1 / 9 + z * (1 / 11 + z * (1 / 13 + z * (1 / 15 + z * (1 / 17))))
     series = 1.0 + z * (1 / 3 + z * (1 / 5 + z * (1 / 7 + z * series)))
     return exponent * 0.6931471805599453 + 2.0 * s * series
+
+
+@cache
+def x_ln_x(size: int) -> Floats:
+    """x ln x of the counts 0, 1, …, size − 1."""
+    counts = np.arange(size, dtype=np.float64)
+    return np.asarray(xlogy(counts, counts))

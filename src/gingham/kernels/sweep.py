@@ -13,8 +13,6 @@ from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
 
 TABLE = 2**20  # x ln x is looked up for counts below this
-GROUPS, SMALL = 16, 2**22  # groups of items that look together in a sweep, and effort that is not worth it
-RESTLESS = 0.25  # share of a group; looking costs half a visit on two cores, so it pays up to twice this share
 TIE = 1e-9  # a move must gain more than this: rounding must not move items to and fro
 
 
@@ -244,20 +242,6 @@ def effort_of(board: Board, items: Ints) -> Ints:
     return effort
 
 
-def group_size(effort: Ints) -> int:
-    """How many items of a sweep should look at once: one where all visits together take a few milliseconds.
-
-    A sixteenth of the items keeps cores busy and what they look at fresh: where descents end, and after how many
-    sweeps, is the same on average. Says nothing of the machine, so that results are the same on all.
-    """
-    return 1 if int(effort.sum()) < SMALL else -(-len(effort) // GROUPS)
-
-
-def is_restless(before: Ints, after: Ints) -> bool:
-    """Whether so many of a group moved that the next should not look together."""
-    return int(np.count_nonzero(before != after)) > RESTLESS * len(before)
-
-
 def sweep(
     board: Board, order: Ints, beta: float = 1.0, price: float = 1.0, backend: str = "auto", at_once: int = 1
 ) -> Ints:
@@ -270,9 +254,9 @@ def sweep(
     order : int array
         Numbers of the items to visit (see `Board`), all of moving modes.
     at_once : int
-        Items that look at the board together, on all cores; those that would move are then visited again, one
-        after the other. A group after a restless one does not look. The result does not depend on the number
-        of threads.
+        Items that are evaluated together, on all cores; those that would move are then visited again, one after
+        the other. A batch after one of which too many moved is visited one by one. The result does not depend on
+        the number of threads.
 
     Returns
     -------
@@ -283,7 +267,7 @@ def sweep(
     Notes
     -----
     Equivalent to, for each item of ``order``: ``labels[x] = argmin_c objective(labels with x in c)``; with
-    ``at_once`` > 1 for those items of each group of which that is true before the group moves.
+    ``at_once`` > 1 for those items of each batch of which that is true before the batch moves.
     """
     if backend not in ("auto", "compiled", "reference"):
         raise GinghamError(f"backend={backend!r} is unknown; choose auto, compiled or reference.")

@@ -9,36 +9,35 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.batched_moves import Visit, in_groups
-from gingham.kernels.logarithm import ln
+from gingham.kernels.batched_moves import Visit, move_in_batches
+from gingham.kernels.logarithm import ln, x_ln_x
 from gingham.kernels.sweep import TABLE, TIE, Board, effort_of, n_features
-from gingham.kernels.sweep_single_mode import visit_alone, x_ln_x
 
 
 def sweep(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:
     """See `gingham.kernels.sweep.sweep`."""
     if len(board.cells):
-        visit = visit_alone(board, order, beta, price)
+        visit = _visit_single_mode(board, order, beta, price)
     elif board.kind in ("mass", "log"):
         visit = _visit_entropy(board, order, beta, price)
     else:
         visit = _visit_statistics(board, beta, price)
-    return in_groups(visit, order, at_once, board.labels, effort_of(board, order))
+    return move_in_batches(visit, order, at_once, board.labels, effort_of(board, order))
 
 
 def _visit_entropy(board: Board, order: Ints, beta: float, price: float) -> Visit:
-    covered, table = lookup(board, order)
+    covered, table = _entropy_table(board, order)
     # Where the tuples of other items find each item's cluster in the tables; follows the moves.
     fine_at = board.labels * board.fine_stride[board.mode_of]
     coarse_at = board.labels * board.coarse_stride[board.mode_of] * (board.kind == "log")
 
-    def visit(items: Ints, only_look: bool, chosen: Ints) -> None:
+    def visit(items: Ints, evaluate_only: bool, chosen: Ints) -> None:
         _entropy(
             items, board.indptr, board.others, board.weights, board.marks,
             board.mode_of, board.widths, board.labels, board.sizes, board.first_cluster, fine_at, coarse_at,
             board.fine, board.fine_stride, board.mark_stride,
             board.coarse, board.coarse_stride, board.coarse_base, board.kind == "log",
-            table, covered, beta, price, only_look, chosen,
+            table, covered, beta, price, evaluate_only, chosen,
         )  # fmt: skip
 
     return visit
@@ -47,17 +46,17 @@ def _visit_entropy(board: Board, order: Ints, beta: float, price: float) -> Visi
 def _visit_statistics(board: Board, beta: float, price: float) -> Visit:
     cells, stride = board.fine.reshape(-1, n_features(board)), board.fine_stride // n_features(board)
 
-    def visit(items: Ints, only_look: bool, chosen: Ints) -> None:
+    def visit(items: Ints, evaluate_only: bool, chosen: Ints) -> None:
         _statistics(
             items, board.indptr, board.others, board.weights, board.marks, board.features,
             board.mode_of, board.widths, board.labels, board.sizes, board.first_cluster,
-            cells, stride, board.coef, board.kind == "table", beta, price, only_look, chosen,
+            cells, stride, board.coef, board.kind == "table", beta, price, evaluate_only, chosen,
         )  # fmt: skip
 
     return visit
 
 
-def lookup(board: Board, order: Ints) -> tuple[bool, Floats]:
+def _entropy_table(board: Board, order: Ints) -> tuple[bool, Floats]:
     """Whether x ln x of every fine entry can be looked up throughout the sweep, and the table."""
     if board.fine.dtype != np.int32:
         return False, np.zeros(0)
@@ -86,7 +85,7 @@ def _phi(table, x):
 def _entropy(
     order, indptr, others, weights, marks, mode_of, widths, labels, sizes, first_cluster, fine_at, coarse_at,
     fine, fine_stride, mark_stride, coarse, coarse_stride, coarse_base, coarse_follows,
-    table, covered, beta, price, only_look, chosen,
+    table, covered, beta, price, evaluate_only, chosen,
 ):  # fmt: skip
     """Cost Σ_coarse φ − Σ_fine φ, φ(x) = x ln x.
 
@@ -175,7 +174,7 @@ def _entropy(
             if score[c] < score[best] - TIE:
                 best = c
         chosen[step] = best
-        moves = best != here and not only_look
+        moves = best != here and not evaluate_only
         for i in range(n_fine):
             f = fine_seen[i]
             if moves:
@@ -223,7 +222,7 @@ def _envelope(statistics, own, coef, is_table):
 @njit(cache=True, nogil=True, boundscheck=False)
 def _statistics(
     order, indptr, others, weights, marks, features, mode_of, widths, labels, sizes, first_cluster,
-    cells, stride, coef, is_table, beta, price, only_look, chosen,
+    cells, stride, coef, is_table, beta, price, evaluate_only, chosen,
 ):  # fmt: skip
     """Cost Σ_cells min_θ ⟨coef(θ), S⟩; statistics ``cells`` (n_cells, K).
 
@@ -275,7 +274,7 @@ def _statistics(
             if score[c] < score[best] - TIE:
                 best = c
         chosen[step] = best
-        moves = best != here and not only_look
+        moves = best != here and not evaluate_only
         for i in range(n_seen):
             for k in range(n_statistics):
                 if moves:
@@ -287,3 +286,142 @@ def _statistics(
             sizes[first + here] -= 1
             sizes[first + best] += 1
             labels[x] = best
+
+
+def _visit_single_mode(board: Board, order: Ints, beta: float, price: float) -> Visit:
+    """Where one mode alone moves and no item has two tuples in one cell (sIB, IobMax).
+
+    What a tuple touches is then known beforehand and an item's counts need not be gathered. Nothing is written
+    unless an item moves, so x ln x of the tables is kept beside them and a cell costs one logarithm.
+    """
+    mode = int(board.mode_of[order[0]]) if len(order) else 0
+    first, m = int(board.first_cluster[mode]), int(board.widths[mode])
+    fine, coarse = board.fine.reshape(-1, m), board.coarse
+    coarse = coarse.reshape(-1, m) if board.kind == "log" else coarse[None, first : first + m]
+    known, table = (_phi_of_all(fine), _phi_of_all(coarse)), _single_mode_table(board, m)
+    rise = np.diff(table)  # φ(x + 1) − φ(x)
+
+    def visit(items: Ints, evaluate_only: bool, chosen: Ints) -> None:
+        _single_mode(
+            items, board.indptr, board.weights, board.cells, board.coarse_cells, board.labels,
+            board.sizes[first : first + m], fine, coarse, *known, board.kind == "log",
+            table, rise, beta, price, evaluate_only, chosen,
+        )  # fmt: skip
+
+    return visit
+
+
+def _single_mode_table(board: Board, m: int) -> Floats:
+    """x ln x of all counts that a sweep of whole numbers can meet beside an item; empty where it is to be computed."""
+    if board.fine.dtype != np.int32 or not len(board.weights):
+        return np.zeros(0)
+    # Clusters exchange counts among themselves: their sum bounds each for good.
+    largest = int(board.fine.reshape(-1, m).sum(axis=1).max())
+    if board.kind == "log":
+        largest = max(largest, int(board.coarse.reshape(-1, m).sum(axis=1).max()))
+    largest += int(board.weights.max())
+    return x_ln_x(1 << largest.bit_length()) if largest < TABLE else np.zeros(0)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _single_mode(
+    order, indptr, weights, cells, coarse_cells, labels, sizes, fine, coarse, fine_known, coarse_known,
+    coarse_follows, table, rise, beta, price, evaluate_only, chosen,
+):  # fmt: skip
+    """Cost Σ_coarse φ − Σ_fine φ, φ(x) = x ln x; tables (rows, clusters), ``known`` their φ.
+
+    Equivalent to ``argmin_c beta * (xlogy(coarse, coarse).sum() − xlogy(fine, fine).sum()) + price * sizes_cost``
+    with the item's counts moved to cluster c.
+    """
+    # All is written out: a helper that is given arrays costs more a tuple than what it would do.
+    m, looked_up = len(sizes), len(table) > 0
+    zero = weights[:0].sum()  # of the weights' own type
+    score = np.empty(m)
+    for step in range(len(order)):
+        x = order[step]
+        here = labels[x]
+        for c in range(m):
+            score[c] = 0.0
+        mass, stays = zero, 0.0  # stays: the score of the item's own cluster
+        for e in range(indptr[x], indptr[x + 1]):
+            own, row = weights[e], cells[e]
+            mass += own
+            left = fine[row, here] - own
+            if looked_up and own == 1:  # most counts are one
+                stays -= rise[np.uint64(left)]
+                for c in range(m):
+                    score[c] -= rise[np.uint64(fine[row, c])]
+            elif looked_up:
+                stays += table[np.uint64(left)] - fine_known[row, here]
+                for c in range(m):
+                    score[c] += fine_known[row, c] - table[np.uint64(fine[row, c] + own)]
+            else:
+                stays += (left * ln(left) if left > 1e-9 else 0.0) - fine_known[row, here]
+                for c in range(m):
+                    after = np.float64(fine[row, c] + own)
+                    score[c] += fine_known[row, c] - after * ln(after)
+            if coarse_follows:
+                row = coarse_cells[e]
+                left = coarse[row, here] - own
+                if looked_up and own == 1:
+                    stays += rise[np.uint64(left)]
+                    for c in range(m):
+                        score[c] += rise[np.uint64(coarse[row, c])]
+                elif looked_up:
+                    stays += coarse_known[row, here] - table[np.uint64(left)]
+                    for c in range(m):
+                        score[c] += table[np.uint64(coarse[row, c] + own)] - coarse_known[row, c]
+                else:
+                    stays += coarse_known[row, here] - (left * ln(left) if left > 1e-9 else 0.0)
+                    for c in range(m):
+                        after = np.float64(coarse[row, c] + own)
+                        score[c] += after * ln(after) - coarse_known[row, c]
+        if not coarse_follows and mass > 0:
+            left = coarse[0, here] - mass
+            stays += coarse_known[0, here] - (left * ln(left) if left > 1e-9 else 0.0)
+            for c in range(m):
+                after = np.float64(coarse[0, c] + mass)
+                score[c] += after * ln(after) - coarse_known[0, c]
+        score[here] = stays
+        for c in range(m):
+            score[c] *= beta
+            if price != 0.0:
+                size = np.float64(sizes[c] - (c == here))
+                score[c] -= price * ((size + 1.0) * ln(size + 1.0) - size * ln(size))
+        best = here
+        for c in range(m):
+            if score[c] < score[best] - TIE:
+                best = c
+        chosen[step] = best
+        if evaluate_only or best == here:
+            continue
+        for e in range(indptr[x], indptr[x + 1]):
+            _move(fine, fine_known, cells[e], here, best, weights[e])
+            if coarse_follows:
+                _move(coarse, coarse_known, coarse_cells[e], here, best, weights[e])
+        if not coarse_follows:
+            _move(coarse, coarse_known, 0, here, best, mass)
+        sizes[here] -= 1
+        sizes[best] += 1
+        labels[x] = best
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _move(totals, known, row, here, best, own):
+    """Move a count from one cluster to another; what rounding leaves of nothing is nothing."""
+    left = totals[row, here] - own
+    totals[row, here] = left if left > 1e-9 else 0
+    totals[row, best] += own
+    less, more = np.float64(totals[row, here]), np.float64(totals[row, best])
+    known[row, here], known[row, best] = less * ln(less), more * ln(more)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _phi_of_all(counts):
+    """Equivalent to ``xlogy(counts, counts)``."""
+    out = np.empty(counts.shape)
+    for row in range(counts.shape[0]):
+        for c in range(counts.shape[1]):
+            x = np.float64(counts[row, c])
+            out[row, c] = x * ln(x)
+    return out

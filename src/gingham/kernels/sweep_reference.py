@@ -5,23 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from gingham.arrays import AnyArray, Ints
-from gingham.kernels.sweep import TIE, Board, board_cost, is_restless, size_cost
+from gingham.kernels.batched_moves import too_many_moves
+from gingham.kernels.sweep import TIE, Board, board_cost, size_cost
 
 
 def sweep(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:
     """See `gingham.kernels.sweep.sweep`."""
     moving = [int(mode) for mode in np.unique(board.mode_of[order])]
     chosen = np.empty(len(order), dtype=np.int64)
-    restless = False
+    one_by_one = False
     for begin in range(0, len(order), at_once):
-        group = order[begin : begin + at_once]
-        before = board.labels[group]
-        wanted = [-1 if restless else best_cluster(board, int(x), moving, beta, price) for x in group]
-        for x, want in zip(group, wanted):
+        batch = order[begin : begin + at_once]
+        before = board.labels[batch]
+        wanted = [-1 if one_by_one else best_cluster(board, int(x), moving, beta, price) for x in batch]
+        for x, want in zip(batch, wanted):
             if want != board.labels[x]:
                 put(board, int(x), best_cluster(board, int(x), moving, beta, price))
-        chosen[begin : begin + at_once] = board.labels[group]
-        restless = is_restless(before, board.labels[group])
+        chosen[begin : begin + at_once] = board.labels[batch]
+        one_by_one = too_many_moves(before, board.labels[batch])
     return chosen
 
 

@@ -16,8 +16,7 @@ from gingham.datasets import planted_graph
 from gingham.errors import GinghamError
 from gingham.fitting.schedule import Constant
 from gingham.fitting.starts import from_labels, random
-from gingham.kernels import sweep as moves
-from gingham.kernels import threads
+from gingham.kernels import batched_moves, threads
 from gingham.models.graph.adjacency import hard_statistics
 from gingham.models.graph.fit import GraphSearch, graph_problem
 from gingham.models.graph.merging import Blocks, DegreeCorrected, ExactBernoulli, TradeOff, merge_greedily
@@ -129,8 +128,8 @@ def look_together(monkeypatch):
     """Call with a number of threads: from then on a quarter of the nodes look at once, on that many."""
 
     def together(n_threads):
-        monkeypatch.setattr(moves, "SMALL", 0)
-        monkeypatch.setattr(moves, "GROUPS", 4)
+        monkeypatch.setattr(batched_moves, "SMALL", 0)
+        monkeypatch.setattr(batched_moves, "BATCHES", 4)
         monkeypatch.setattr(threads, "SERIAL_WORK", 0)
         monkeypatch.setattr(threads, "available_threads", lambda: n_threads)
 
@@ -152,7 +151,7 @@ def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, l
     plain = Sweep(seed=3, backend="reference").solve(task, start)
     np.testing.assert_allclose(plain.trace.totals, results[0].trace.totals, rtol=1e-9)
     assert results[0].converged
-    assert moves.group_size(np.ones(30, int)) == 8
+    assert batched_moves.batch_size(np.ones(30, int)) == 8
 
 
 def test_degree_corrected_nodes_look_together_whatever_the_threads(look_together):

@@ -1,6 +1,6 @@
 """Hard moves of nodes in numba, with block answers that follow each move or stay.
 
-``chosen`` gets the cluster of each visited node; nothing else changes where nodes ``only_look``.
+``chosen`` gets the cluster of each visited node; nothing else changes where nodes ``evaluate_only``.
 """
 
 # mypy: allow-untyped-defs
@@ -16,14 +16,14 @@ QUADRATIC, BERNOULLI = 0, 1
 
 @njit(cache=True, nogil=True, boundscheck=False)
 def hard_nodes(
-    order, indptr, others, slots, values, present, absent, complete, beta, price, labels, sizes, only_look, chosen
+    order, indptr, others, slots, values, present, absent, complete, beta, price, labels, sizes, evaluate_only, chosen
 ):
     """Each node in turn to the cluster of least β cost + price · Δ(n H(sizes)), answers fixed.
 
     Equivalent to ``graph_reference.hard_nodes``.
     """
     n_slots, k = present.shape[0], present.shape[1]
-    if only_look:
+    if evaluate_only:
         sizes = sizes.copy()
     seen = np.zeros((n_slots, k))
     for step in range(len(order)):
@@ -45,8 +45,8 @@ def hard_nodes(
         if least >= stay - 1e-9:
             best = current
         chosen[step] = best
-        sizes[current if only_look else best] += 1.0
-        if not only_look:
+        sizes[current if evaluate_only else best] += 1.0
+        if not evaluate_only:
             labels[x] = best
 
 
@@ -88,7 +88,7 @@ def _fit(m, s, kind):
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def hard_sweep(
-    order, indptr, others, values, complete, kind, beta, price, labels, weight, pairs, sizes, only_look, chosen
+    order, indptr, others, values, complete, kind, beta, price, labels, weight, pairs, sizes, evaluate_only, chosen
 ):
     """Each node in turn to the cluster where β Σ_blocks fit + price · Σ_c size ln size is highest.
 
@@ -102,7 +102,7 @@ def hard_sweep(
     inner ones, along rows, so that they run in vector registers.
     """
     k = len(sizes)
-    if only_look:  # other threads look as well
+    if evaluate_only:  # other threads evaluate as well
         weight, pairs, sizes = weight.copy(), pairs.copy(), sizes.copy()
     fits, bare = np.zeros((k, k)), np.zeros((k, k))
     for a in range(k):
@@ -147,7 +147,7 @@ def hard_sweep(
         for c in range(k):
             gain[c] = beta * gain[c] + price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
         best = chosen[step] = _highest(gain, current)
-        if only_look or best == current:
+        if evaluate_only or best == current:
             for b in range(k):
                 weight[current, b] = weight[b, current] = kept[0, b]
                 pairs[current, b] = pairs[b, current] = kept[1, b]
@@ -215,7 +215,7 @@ def _refresh(weight, pairs, sizes, fits, bare, cluster, complete, kind):
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def degree_sweep(order, indptr, others, values, degree, price, labels, weight, sizes, shares, only_look, chosen):
+def degree_sweep(order, indptr, others, values, degree, price, labels, weight, sizes, shares, evaluate_only, chosen):
     """Hard moves that raise ½ Σ_ab W_ab ln W_ab − Σ_a κ_a ln κ_a + price · Σ_c size ln size.
 
     The likelihood of a block model in which i and j are joined in proportion to degree_i · degree_j
@@ -223,7 +223,7 @@ def degree_sweep(order, indptr, others, values, degree, price, labels, weight, s
     clusters that a node has edges to change with it. Equivalent to ``graph_reference.degree_sweep``.
     """
     k = len(sizes)
-    if only_look:  # other threads look as well
+    if evaluate_only:  # other threads evaluate as well
         weight, sizes, shares = weight.copy(), sizes.copy(), shares.copy()
     gain, to_weight, kept = np.zeros(k), np.zeros(k), np.empty(k)
     touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
@@ -258,7 +258,7 @@ def degree_sweep(order, indptr, others, values, degree, price, labels, weight, s
                 gain[c] += _xlogx(weight[b, c] + own) - _xlogx(weight[b, c])
             gain[b] = within
         best = chosen[step] = _highest(gain, current)
-        stays = only_look or best == current
+        stays = evaluate_only or best == current
         for t in range(n_touched):
             b = touched[t]
             if stays:

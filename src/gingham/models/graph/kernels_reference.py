@@ -29,7 +29,7 @@ def soft_nodes(
 
 def hard_nodes(
     order: Ints, indptr: Ints, others: Ints, slots: Ints, values: Floats, present: Floats, absent: Floats,
-    complete: bool, beta: float, price: float, labels: Ints, sizes: Floats, only_look: bool, chosen: Ints,
+    complete: bool, beta: float, price: float, labels: Ints, sizes: Floats, evaluate_only: bool, chosen: Ints,
 ) -> None:  # fmt: skip
     """The cheapest cluster for each node at fixed answers."""
     for step, x in enumerate(order):
@@ -41,14 +41,14 @@ def hard_nodes(
         cost = beta * cost - price * (xlogy(rest + 1.0, rest + 1.0) - xlogy(rest, rest))
         best = int(np.argmin(cost))
         chosen[step] = best if cost[best] < cost[here] - 1e-9 else here
-        if not only_look:
+        if not evaluate_only:
             labels[x] = chosen[step]
             sizes[:] = rest + np.eye(len(sizes))[chosen[step]]
 
 
 def hard_sweep(
     order: Ints, indptr: Ints, others: Ints, values: Floats, complete: bool, kind: int, beta: float, price: float,
-    labels: Ints, weight: Floats, pairs: Floats, sizes: Floats, only_look: bool, chosen: Ints,
+    labels: Ints, weight: Floats, pairs: Floats, sizes: Floats, evaluate_only: bool, chosen: Ints,
 ) -> None:  # fmt: skip
     """Try every cluster for every node and keep the highest objective, each time from scratch."""
     n, k = len(labels), len(sizes)
@@ -64,14 +64,14 @@ def hard_sweep(
         weight, pairs, sizes = tables(labels)
         return float(beta * block_fit(weight, pairs, kind).sum() / 2.0 + price * xlogy(sizes, sizes).sum())
 
-    _best_moves(order, labels, k, objective, only_look, chosen)
-    if not only_look:
+    _best_moves(order, labels, k, objective, evaluate_only, chosen)
+    if not evaluate_only:
         weight[:], pairs[:], sizes[:] = tables(labels)
 
 
 def degree_sweep(
     order: Ints, indptr: Ints, others: Ints, values: Floats, degree: Floats, price: float, labels: Ints,
-    weight: Floats, sizes: Floats, shares: Floats, only_look: bool, chosen: Ints,
+    weight: Floats, sizes: Floats, shares: Floats, evaluate_only: bool, chosen: Ints,
 ) -> None:  # fmt: skip
     """The same with the objective of the degree-corrected model."""
     k = len(sizes)
@@ -87,8 +87,8 @@ def degree_sweep(
             xlogy(weight, weight).sum() / 2.0 - xlogy(shares, shares).sum() + price * xlogy(sizes, sizes).sum()
         )
 
-    _best_moves(order, labels, k, objective, only_look, chosen)
-    if not only_look:
+    _best_moves(order, labels, k, objective, evaluate_only, chosen)
+    if not evaluate_only:
         weight[:], sizes[:], shares[:] = tables(labels)
 
 
@@ -100,7 +100,7 @@ def _dense(indptr: Ints, others: Ints, values: Floats) -> Floats:
 
 
 def _best_moves(
-    order: Ints, labels: Ints, k: int, objective: Callable[[Ints], float], only_look: bool, chosen: Ints
+    order: Ints, labels: Ints, k: int, objective: Callable[[Ints], float], evaluate_only: bool, chosen: Ints
 ) -> None:
     for step, x in enumerate(order):
         here = int(labels[x])
@@ -111,5 +111,5 @@ def _best_moves(
             totals[c] = objective(tried)
         best = int(np.argmax(totals))
         chosen[step] = best if totals[best] > totals[here] + 1e-9 else here
-        if not only_look:
+        if not evaluate_only:
             labels[x] = chosen[step]

@@ -11,8 +11,7 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
 from gingham.data.graphs import PairSample
-from gingham.kernels.batched_moves import Visit, in_groups
-from gingham.kernels.sweep import group_size
+from gingham.kernels.batched_moves import Visit, batch_size, move_in_batches
 from gingham.models.graph.adjacency import Neighbours, Pairs, hard_statistics
 from gingham.models.graph.kernels import block_sums
 
@@ -51,12 +50,12 @@ class HardMoves:
         if listed is None:
             raise ValueError("moves need pairs or entries")
         effort = (np.diff(listed.indptr) + k) * k
-        at_once = group_size(effort)
+        at_once = batch_size(effort)
         following = None if self.pairs is None else self._following(self.pairs, labels, k)
         for _ in range(n_sweeps):
             before, order = labels.copy(), rng.permutation(len(labels))
             visit = following or self._fixed(labels, k)
-            in_groups(visit, order, at_once, labels, effort[order])
+            move_in_batches(visit, order, at_once, labels, effort[order])
             if np.array_equal(labels, before):
                 break
         return labels
@@ -69,8 +68,8 @@ class HardMoves:
         if self.kind is None:
             shares = np.bincount(labels, self.degree, minlength=k).astype(np.float64)
             tables: tuple[Floats, ...] = (weight, sizes, shares)
-            return lambda items, only_look, chosen: self.kernel.degree_sweep(
-                items, *listed, self.degree, self.price, labels, *tables, only_look, chosen
+            return lambda items, evaluate_only, chosen: self.kernel.degree_sweep(
+                items, *listed, self.degree, self.price, labels, *tables, evaluate_only, chosen
             )
         count: Floats
         if self.sample.complete:
@@ -78,8 +77,8 @@ class HardMoves:
         else:
             count = block_sums(pairs.indptr, pairs.others, np.ones(len(pairs.others)), labels, k)
         rule, tables = (self.sample.complete, self.kind, self.beta, self.price), (weight, count, sizes)
-        return lambda items, only_look, chosen: self.kernel.hard_sweep(
-            items, *listed, *rule, labels, *tables, only_look, chosen
+        return lambda items, evaluate_only, chosen: self.kernel.hard_sweep(
+            items, *listed, *rule, labels, *tables, evaluate_only, chosen
         )
 
     def _fixed(self, labels: Ints, k: int) -> Visit:
@@ -92,6 +91,6 @@ class HardMoves:
         sizes = np.bincount(labels, minlength=k).astype(np.float64)
         graph = (entries.indptr, entries.others, entries.slots, entries.values)
         costs = (present, absent, self.sample.complete, self.beta, self.price)
-        return lambda items, only_look, chosen: self.kernel.hard_nodes(
-            items, *graph, *costs, labels, sizes, only_look, chosen
+        return lambda items, evaluate_only, chosen: self.kernel.hard_nodes(
+            items, *graph, *costs, labels, sizes, evaluate_only, chosen
         )
