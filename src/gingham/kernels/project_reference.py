@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import Floats
 from gingham.kernels.project import Rows
-from gingham.models.bayesian.entry_kernels import Pairs
 
 
 def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out: Floats) -> None:
@@ -22,23 +21,3 @@ def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out:
                 out[x - start, rows.labels[e]] += weight * product
             elif rows.features is not None:
                 out[x - start] += weight * np.outer(rows.features[e], product)
-
-
-def inner(left: Floats, right: Floats, left_codes: Ints, right_codes: Ints, out: Floats) -> None:
-    out[:] = np.einsum("ec,ec->e", left[left_codes], right[right_codes])
-
-
-def contract(tables: Floats, pairs: Pairs, factor: Floats, out: Floats) -> None:
-    out[:] = np.einsum("pij,pj->pi", tables[_labels(pairs)], factor[pairs.items])
-
-
-def expand(tables: Floats, pairs: Pairs, factor: Floats, sums: Floats, back: Floats, cells: Floats) -> None:
-    labels = _labels(pairs)
-    back[:] = np.einsum("pij,pi->pj", tables[labels], sums)
-    cells[:] = 0.0
-    np.add.at(cells, labels, np.einsum("pi,pj->pij", sums, factor[pairs.items]))
-    cells *= tables
-
-
-def _labels(pairs: Pairs) -> Ints:
-    return np.repeat(np.arange(len(pairs.indptr) - 1), np.diff(pairs.indptr))

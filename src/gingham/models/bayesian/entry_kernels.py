@@ -62,6 +62,4 @@ def _backend(name: str) -> Any:
     if name not in BACKENDS:
         raise GinghamError(f"backend={name!r} is unknown; choose one of {', '.join(BACKENDS)}.")
     # Backends of other machines take `project`; these small steps stay with the compiled loops.
-    return import_module(
-        "gingham." + ("kernels.project_reference" if name == "reference" else "models.bayesian.entry_kernels_compiled")
-    )
+    return import_module(f"{__name__}_{'reference' if name == 'reference' else 'compiled'}")
