@@ -12,10 +12,10 @@ from scipy.special import softmax, xlogy
 
 from gingham.cells import Logarithmic, Quadratic
 from gingham.certificates import bounds, certify, equation15, papers
+from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.clusters import certify_clusters
 from gingham.certificates.complexity import partition_papers
 from gingham.certificates.divergence import kl
-from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Tree
 from gingham.core.tree_posterior import TreePosterior

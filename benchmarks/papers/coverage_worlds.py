@@ -17,9 +17,9 @@ from coverage_problems import DELTA, Tally
 from scipy.special import logsumexp, softmax
 
 from gingham.certificates import bounds
+from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.complexity import labels_by_type, partition_exact
 from gingham.certificates.divergence import kl
-from gingham.certificates.gibbs_law import GibbsLaw
 
 UPPER: dict[str, Callable[..., bounds.Bound]] = {
     "log-wealth": bounds.log_wealth,

@@ -22,7 +22,7 @@ import coverage_streams as streams
 import coverage_worlds as worlds
 
 from gingham.certificates import bounds
-from gingham.certificates.gibbs_law import GibbsLaw
+from gingham.certificates.bounds import GibbsLaw
 
 PLANTED = problems.problems()
 

@@ -221,7 +221,7 @@ def test_the_table_of_a_bound_is_its_derivative():
     cell, sample = Absolute(FIVE), Sample.of(list(X.T), y, alphabet=FIVE)
     posterior = random(Problem.grid(sample, cell, 1.0), [3, 2], np.random.default_rng(0))
     exact = local_table(posterior, sample, cell, "log-wealth")
-    from gingham.certificates.theorems import find
+    from gingham.certificates.bounds import find
 
     law, price, n = facts(posterior, sample, cell, "exact")
     kl = local_table(posterior, sample, cell, "kl")

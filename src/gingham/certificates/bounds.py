@@ -1,4 +1,4 @@
-"""Bounds on the expected Gibbs loss that hold for all posteriors at once: one function a theorem.
+"""Bounds on the expected Gibbs loss that hold for all posteriors at once: one function and one record a theorem.
 
 Each takes the law of the Gibbs loss on the sample (values at most 1), the complexity KL(Q‖P) in nats,
 the number N of independent tuples and δ, and returns a Bound. With probability at least 1 − δ over the
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from math import exp, log
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats
 from gingham.certificates.divergence import ball_maximum, kl_lower, kl_upper, ln_shtarkov, ln_xi, whole
-from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.errors import GinghamError, RefusedCertificate
 
 # ν of the log-wealth bound, fixed before any data are seen.
@@ -25,6 +25,96 @@ LOWER_GRID: Floats = np.geomspace(1e-4, 1e3, 60)
 SHIFTS: Floats = np.array([0.0, 0.1, 0.15, 0.2, 0.25])
 RATES: Floats = np.geomspace(0.01, 0.98, 60)
 _SIXTEENTHS: Floats = np.arange(17) / 16
+
+
+@dataclass(frozen=True, eq=False)
+class GibbsLaw:
+    """The empirical law of the Gibbs loss: E_Q (1/N) Σ_e [ℓ(h, e) = value].
+
+    All bounds on one posterior see the sample only through this law. Values are on the scale of the
+    theorems: at most 1, and at least 0 unless they are differences of losses.
+
+    Attributes
+    ----------
+    values : ndarray of shape (K,)
+    weights : ndarray of shape (K,)
+        Non-negative, with sum 1.
+    support : ndarray or None
+        All values a loss can possibly take, known before the sample was seen; None for a continuum.
+    """
+
+    values: Floats
+    weights: Floats
+    support: Floats | None = None
+
+    @classmethod
+    def of(cls, values: npt.ArrayLike, weights: npt.ArrayLike, support: npt.ArrayLike | None = None) -> GibbsLaw:
+        """Flatten, check and normalise (weights may be counts); equal values are merged."""
+        values = np.asarray(values, dtype=np.float64).ravel()
+        weights = np.asarray(weights, dtype=np.float64).ravel()
+        if values.shape != weights.shape or values.size == 0:
+            raise GinghamError("A law needs as many weights as values, and at least one.")
+        if not (np.isfinite(values).all() and np.isfinite(weights).all() and (weights >= 0).all()):
+            raise GinghamError("A law needs finite values and finite weights that are not negative.")
+        if values.max() > 1 + 1e-12:
+            raise GinghamError(f"A loss of {values.max():.6g} exceeds 1; divide losses by their range first.")
+        total = weights.sum()
+        if total <= 0:
+            raise GinghamError("All weights of the law are zero.")
+        distinct, at = np.unique(values, return_inverse=True)
+        merged = np.bincount(at.ravel(), weights, minlength=len(distinct)) / total
+        return cls(
+            np.minimum(distinct, 1.0),
+            merged,
+            None if support is None else np.unique(np.asarray(support, dtype=np.float64)),
+        )
+
+    @property
+    def mean(self) -> float:
+        """L̂(Q), the empirical Gibbs loss."""
+        return float(self.weights @ self.values)
+
+    @property
+    def lowest(self) -> float:
+        """The smallest value that can occur (that has occurred, on a continuum)."""
+        return float(self.values.min() if self.support is None else self.support.min())
+
+    def log_mean(self, offsets: Floats, sign: int) -> Floats:
+        """E ln(offset + sign·X) for each offset, shape (len(offsets),)."""
+        seen = self.weights > 0
+        values, weights = self.values[seen], self.weights[seen]
+        result: Floats = np.zeros(len(offsets))
+        for start in range(0, len(values), 2**16):  # a few values at a time keep the table small
+            part = slice(start, start + 2**16)
+            result += np.log(offsets[:, None] + sign * values[None, part]) @ weights[part]
+        return result
+
+    def on_support(self) -> tuple[Floats, Floats]:
+        """Values and weights over everything that can occur; refused on a continuum."""
+        if self.support is None:
+            raise GinghamError("This bound needs a loss that takes finitely many known values.")
+        at = np.searchsorted(self.support, self.values)
+        at = np.clip(at, 0, len(self.support) - 1)
+        lower = np.maximum(at - 1, 0)
+        closer = np.abs(self.support[lower] - self.values) < np.abs(self.support[at] - self.values)
+        at = np.where(closer, lower, at)
+        if np.abs(self.support[at] - self.values).max() > 1e-9:
+            raise GinghamError("A loss occurred that is not among the values said to be possible.")
+        weights: Floats = np.bincount(at, self.weights, minlength=len(self.support)).astype(np.float64)
+        return self.support, weights
+
+
+def mixture(laws: list[GibbsLaw]) -> GibbsLaw:
+    """The law of a predictor that first draws one of several members, all alike (a committee)."""
+    if not laws:
+        raise GinghamError("A committee needs at least one member.")
+    supports = [law.support for law in laws]
+    known = [s for s in supports if s is not None]
+    return GibbsLaw.of(
+        np.concatenate([law.values for law in laws]),
+        np.concatenate([law.weights for law in laws]),
+        np.concatenate(known) if len(known) == len(laws) else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -247,3 +337,135 @@ def _unit(p: float) -> float:
 def log_wealth_bound(log_mean: float, nu: float, epsilon: float) -> float:
     """ν − exp{E ln(ν − X) − ε}: the bound at one ν of the grid, for solvers that follow it."""
     return nu - exp(log_mean - epsilon)
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """One bound that holds for all posteriors at once.
+
+    Attributes
+    ----------
+    name : str
+    title, text, latex, reference : str
+    function : (law, complexity, n, delta) → Bound
+    price : {"exact", "papers"}
+        The account of KL(Q‖P) it is used with by default.
+    anytime : bool
+        Whether it holds for all sample sizes at once.
+    finite : bool
+        Whether it needs a loss with finitely many known values.
+    """
+
+    name: str
+    title: str
+    text: str
+    latex: str
+    reference: str
+    function: Callable[[GibbsLaw, float, int, float], Bound]
+    price: str = "exact"
+    anytime: bool = False
+    finite: bool = False
+
+
+_FOR_ALL = "With probability at least 1 − δ over a sample of N independent tuples, for all posteriors Q at once: "
+_KL = r"\mathrm{kl}\!\left(\hat L(Q)\,\|\,L(Q)\right) \le \frac{%s}{N}"
+_COMPLEXITY = r"\sum_i \left(n_i \bar I_i + m_i \ln n_i\right) + M \ln|\mathcal Y|"
+
+_ALL = (
+    Theorem(
+        "log-wealth",
+        "Log-wealth bound",
+        _FOR_ALL + "L(Q) ≤ min over ν of ν − exp{E ln(ν − loss) − [KL(Q‖P) + ln(|grid|/δ)]/N}, with the loss scaled "
+        "to at most 1 and ν from a fixed grid. It holds for all N at once.",
+        r"L(Q) \le \min_{\nu \in \mathcal G} \nu - \exp\left\{\frac1N \sum_{i=1}^N \mathbb E_Q \ln(\nu - X_i) "
+        r"- \frac{\mathrm{KL}(Q\|P) + \ln(|\mathcal G|/\delta)}{N}\right\}",
+        "gingham, docs/theory/log_wealth; a PAC-Bayesian betting martingale (Ville's inequality)",
+        log_wealth,
+        anytime=True,
+    ),
+    Theorem(
+        "type-kl",
+        "Type-KL bound",
+        _FOR_ALL + "KL(p̂_Q(z)‖p_Q(z)) ≤ [KL(Q‖P) + ln C(K, N) + ln 1/δ]/N for the law of the K possible losses z, "
+        "with C the exact Shtarkov sum.",
+        r"\mathrm{KL}\!\left(\hat p_Q(z)\,\|\,p_Q(z)\right) \le "
+        r"\frac{\mathrm{KL}(Q\|P) + \ln C(K,N) + \ln\frac1\delta}{N}",
+        "Seldin and Tishby 2010, Theorem 2, with the exact constant of Shtarkov 1987",
+        type_kl,
+        finite=True,
+    ),
+    Theorem(
+        "kl",
+        "kl bound with Maurer's exact constant",
+        _FOR_ALL + "kl(L̂(Q)‖L(Q)) ≤ [KL(Q‖P) + ln ξ(N) + ln 1/δ]/N.",
+        _KL % r"\mathrm{KL}(Q\|P) + \ln \xi(N) + \ln\frac1\delta",
+        "Maurer 2004, A note on the PAC-Bayesian theorem",
+        maurer,
+    ),
+    Theorem(
+        "split-kl",
+        "Split-kl bound",
+        _FOR_ALL + "the loss is a staircase of coins, and kl bounds each coin with δ/(number of steps).",
+        r"L(Q) \le v_0 + \sum_j (v_j - v_{j-1})\, \mathrm{kl}^{-1}\!\left(\hat p_Q(X \ge v_j),\, "
+        r"\frac{\mathrm{KL}(Q\|P) + \ln\xi(N) + \ln\frac{J}{\delta}}{N}\right)",
+        "Wu and Seldin 2022, Split-kl and PAC-Bayes-split-kl inequalities",
+        split_kl,
+        finite=True,
+    ),
+    Theorem(
+        "bernstein",
+        "Unexpected Bernstein bound",
+        _FOR_ALL + "L(Q) ≤ L̂(Q) + c·(second moment of the loss about a shift) + [KL(Q‖P) + ln(|grid|/δ)]/(ηN).",
+        r"L(Q) \le \hat L(Q) + c_\eta\, \hat{\mathbb E}_Q (X-a)^2 + "
+        r"\frac{\mathrm{KL}(Q\|P) + \ln(|\mathcal G|/\delta)}{\eta N}",
+        "Mhammedi, Grünwald and Guedj 2019, PAC-Bayes un-expected Bernstein inequality",
+        unexpected_bernstein,
+    ),
+    Theorem(
+        "theorem-1",
+        "PAC-Bayesian bound for classification, eq. (1)",
+        _FOR_ALL + "kl(L̂(Q)‖L(Q)) ≤ [KL(Q‖P) + ln(N + 1) + ln 1/δ]/N.",
+        _KL % r"\mathrm{KL}(Q\|P) + \ln(N+1) + \ln\frac1\delta",
+        "Seldin and Tishby 2010, Theorem 1, eq. (1), with their price of the partitions",
+        classification,
+        price="papers",
+    ),
+    Theorem(
+        "theorem-7",
+        "Co-clustering bound, eq. (18)",
+        _FOR_ALL + "kl(L̂(Q)‖L(Q)) ≤ [Σ modes (n·I + m ln n) + M ln|Y| + ½ ln 4N + ln 1/δ]/N. For a graph this is "
+        "Theorem 13, eq. (53). Sizes chosen by looking at the data are covered for modes of at least nine items.",
+        _KL % (_COMPLEXITY + r" + \tfrac12 \ln(4N) + \ln\frac1\delta"),
+        "Seldin and Tishby 2010, Theorem 7, eq. (18); Theorem 13, eq. (53)",
+        theorem7,
+        price="papers",
+    ),
+)
+
+THEOREMS = {theorem.name: theorem for theorem in _ALL}
+ALIASES = {
+    "eq-18": "theorem-7",
+    "eq-53": "theorem-7",
+    "theorem-13": "theorem-7",
+    "eq-1": "theorem-1",
+    "maurer": "kl",
+    "unexpected-bernstein": "bernstein",
+}
+
+
+def register_theorem(theorem: Theorem) -> Theorem:
+    """Make a bound known: ``certify(bound=…)``, `Certificate.compare` and ``objective=`` find it by its name."""
+    if theorem.name in ALIASES or THEOREMS.get(theorem.name, theorem) != theorem:
+        raise GinghamError(f"There is a bound called {theorem.name!r} already; give yours another name.")
+    if theorem.price not in ("exact", "papers"):
+        raise GinghamError(f"price={theorem.price!r} is unknown; choose exact or papers.")
+    THEOREMS[theorem.name] = theorem
+    return theorem
+
+
+def find(name: str) -> Theorem:
+    """The theorem of that name."""
+    theorem = THEOREMS.get(ALIASES.get(name, name))
+    if theorem is None:
+        raise GinghamError(f"bound={name!r} is unknown; choose one of {', '.join(THEOREMS)}, holdout, split.")
+    return theorem

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
+from gingham.certificates.bounds import THEOREMS, Theorem, find
 from gingham.certificates.evidence import Evidence
-from gingham.certificates.theorems import THEOREMS, Theorem, find
 from gingham.core.posterior import Posterior
 from gingham.errors import GinghamError, RefusedCertificate
 

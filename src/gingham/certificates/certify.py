@@ -8,10 +8,10 @@ from typing import Any
 
 from gingham.cells import CellModel
 from gingham.certificates import bounds as all_bounds
+from gingham.certificates.bounds import find
 from gingham.certificates.certificate import Assumption, Certificate, worst_of
 from gingham.certificates.committee import certify_held_out, committee_members, pooled
 from gingham.certificates.evidence import Evidence, collect
-from gingham.certificates.theorems import find
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Sample
 from gingham.data.adapt import id_columns

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from gingham.arrays import Floats
 from gingham.certificates import bounds
+from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.divergence import relative_entropy
-from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.errors import GinghamError
 
 BOUNDS = {

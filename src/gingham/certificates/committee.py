@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from gingham.cells import CellModel
+from gingham.certificates.bounds import mixture
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.complexity import Complexity
 from gingham.certificates.evidence import Evidence
-from gingham.certificates.gibbs_law import mixture
 from gingham.certificates.holdout import certify_predictions
 from gingham.core.posterior import Posterior
 from gingham.errors import RefusedCertificate

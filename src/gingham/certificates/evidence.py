@@ -10,8 +10,8 @@ import numpy as np
 
 from gingham.arrays import Floats
 from gingham.cells import CellModel
+from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.complexity import Complexity, of_partitions, renamings
-from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.certificates.quantise_answers import Rounded, payable
 from gingham.certificates.tree import tree_clusterings
 from gingham.core.posterior import Posterior, label_features

@@ -15,6 +15,7 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.cells import CellModel
 from gingham.certificates import bounds
+from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import (
     INDEPENDENT,
@@ -33,7 +34,6 @@ from gingham.certificates.evidence import (
     loss_scale,
     paid,
 )
-from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.certificates.quantise_answers import GRIDS, PARTS, smoothed
 from gingham.core.posterior import label_features
 from gingham.data import Alphabet, Sample

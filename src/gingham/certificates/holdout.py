@@ -10,12 +10,10 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats
 from gingham.cells import CellModel, make_cell, needs_alphabet
 from gingham.certificates.betting import LATEX, REFERENCE, TEXT, betting
-from gingham.certificates.bounds import Bound
+from gingham.certificates.bounds import Bound, GibbsLaw, find
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.complexity import FREE, Complexity
 from gingham.certificates.evidence import Evidence, check_alphabet, continuous_law, in_full_precision, loss_scale
-from gingham.certificates.gibbs_law import GibbsLaw
-from gingham.certificates.theorems import find
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet
 from gingham.data.graphs import PairSample

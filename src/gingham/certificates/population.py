@@ -17,10 +17,10 @@ from scipy.special import gammaln, logsumexp, xlogy
 
 from gingham.arrays import Floats, Ints
 from gingham.certificates import betting
+from gingham.certificates.bounds import THEOREMS
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.divergence import kl
 from gingham.certificates.holdout import MAURER_PONTIL
-from gingham.certificates.theorems import THEOREMS
 from gingham.errors import GinghamError, RefusedCertificate
 
 WITHOUT_REPLACEMENT = Assumption(

@@ -24,6 +24,7 @@ from sklearn.base import clone
 from gingham.arrays import AnyArray, Floats
 from gingham.cells.needs import TABLE, refuse_unmet
 from gingham.certificates import bounds
+from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import (
     INDEPENDENT,
@@ -35,7 +36,6 @@ from gingham.certificates.certify import (
 )
 from gingham.certificates.complexity import Complexity, against
 from gingham.certificates.evidence import Evidence, check_sample, in_full_precision, loss_scale
-from gingham.certificates.gibbs_law import GibbsLaw
 from gingham.certificates.holdout import certify_posterior
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, OneHot, Sample

@@ -12,10 +12,8 @@ from gingham.arrays import Floats
 from gingham.cells import CellModel, TableLoss
 from gingham.cells.needs import TABLE, Need, refuse_unmet
 from gingham.certificates import complexity
-from gingham.certificates.bounds import effective_loss
+from gingham.certificates.bounds import GibbsLaw, effective_loss, find
 from gingham.certificates.divergence import log_binomial
-from gingham.certificates.gibbs_law import GibbsLaw
-from gingham.certificates.theorems import find
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample

@@ -13,8 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham.arrays import Floats
-from gingham.certificates.bounds import log_wealth_lower
-from gingham.certificates.gibbs_law import GibbsLaw
+from gingham.certificates.bounds import GibbsLaw, log_wealth_lower
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data.adapt import categorical_entries
 from gingham.errors import GinghamError

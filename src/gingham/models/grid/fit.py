@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, Floats
 from gingham.cells import CellModel, make_cell
-from gingham.certificates.theorems import THEOREMS
+from gingham.certificates.bounds import THEOREMS
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
