@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import gingham as gg
-from gingham.certificates.tree_density import certify_tree_density
+from gingham.certificates.density import certify_tree_density
 from gingham.data import Sample
 from gingham.datasets.trees import make_sequences
 

@@ -8,8 +8,8 @@ import pytest
 
 from gingham.cells import Quadratic, ZeroOne
 from gingham.certificates.certify import certify
-from gingham.certificates.evidence import collect
-from gingham.certificates.tree import sequence_price, tree_clusterings
+from gingham.certificates.complexity import sequence_price
+from gingham.certificates.evidence import collect, tree_clusterings
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure, Tree
 from gingham.core.tree_posterior import TreePosterior

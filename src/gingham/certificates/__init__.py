@@ -2,9 +2,9 @@
 
 from gingham.certificates.certificate import Assumption, Certificate, Comparison
 from gingham.certificates.certify import certify
+from gingham.certificates.committee import certify_folds
 from gingham.certificates.density import certify_density
 from gingham.certificates.excess_loss import certify_gain
-from gingham.certificates.folds import certify_folds
 from gingham.certificates.graph import certify_partition, compare_partitions, equation15
 from gingham.certificates.holdout import certify_predictions
 from gingham.certificates.labels import certify_labels

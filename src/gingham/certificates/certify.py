@@ -97,7 +97,7 @@ def certify(
         from gingham.certificates.split import certify_split
 
         return certify_split(model, X, y, delta=delta, predictor=predictor, sample_weight=sample_weight, **options)
-    members = committee_members(model)
+    members = committee_members(model) if hasattr(model, "members_") else []
     posterior = posterior_of(members[0] if members else model)
     cell, statement = stated_cell(posterior.cells[relation], alphabet)
     if bound == "holdout" and members:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from math import comb, log
 
 import numpy as np
 from scipy.special import gammaln, xlogy
@@ -153,6 +153,19 @@ def renamings(assigns: Sequence[Floats]) -> float:
         m = assign.shape[1]
         total += float(gammaln(m + 1) - gammaln(m - used + 1))
     return total
+
+
+def sequence_price(n_leaves: int, merges: Sequence[Sequence[object]]) -> float:
+    """−ln P(tree) when pairs are merged one after the other: with f nodes at the top, stop or pick a pair.
+
+    The C(f, 2) pairs and stopping are equally likely, so the prior sums to one over all merge histories
+    and a bound may hold for all of them at once (P0 §7.2).
+    """
+    price, top = 0.0, n_leaves
+    for _ in merges:
+        price += log(comb(top, 2) + 1)
+        top -= 1
+    return price + (log(comb(top, 2) + 1) if top > 1 else 0.0)
 
 
 def against(assigns: Sequence[Floats], priors: Sequence[Floats]) -> dict[str, float]:

@@ -13,7 +13,6 @@ from gingham.cells import CellModel
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.complexity import Complexity, of_partitions, renamings
 from gingham.certificates.quantise_answers import Rounded, payable
-from gingham.certificates.tree import tree_clusterings
 from gingham.core.posterior import Posterior, label_features
 from gingham.core.structure import Tree
 from gingham.core.tree_posterior import TreePosterior
@@ -147,6 +146,27 @@ def clusterings(posterior: Posterior, relation: int) -> dict[str, Floats]:
     modes = [m for m in dict.fromkeys(posterior.structure.factors[relation]) if m not in posterior.structure.frozen]
     names = posterior.structure.titles(modes) if len(modes) > 1 else ["items"]
     return {name: posterior.assign[i] for name, i in zip(names, modes)}
+
+
+def tree_clusterings(posterior: Posterior) -> dict[str, Floats]:
+    """The tables that the guarantee of a tree pays for, leaves and inner nodes alike (P0 eq. 51: B1 + B2).
+
+    A clustering that several nodes share is paid once when it is hard. A soft one is drawn anew at each
+    node (its Gibbs loss is the product over nodes), and so it is paid for at each. Frozen tables were
+    not learned and cost nothing.
+    """
+    tree = posterior.structure
+    if not isinstance(tree, Tree):
+        raise RefusedCertificate("This is the price of a tree, and the posterior is none.")
+    tables = {}
+    for mode, q in enumerate(posterior.assign):
+        if mode in tree.frozen:
+            continue
+        nodes = [node for node, at in enumerate(tree.tables) if at == mode]
+        hard = bool(((q == 0) | (q == 1)).all())
+        for node in nodes[:1] if hard else nodes:
+            tables[f"node {node} ({tree.modes[mode].name})"] = q
+    return tables
 
 
 def with_unseen(posterior: Posterior, population: Sequence[int] | None) -> Posterior:

@@ -16,11 +16,10 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
 from gingham.arrays import Floats, Ints
-from gingham.certificates import betting
 from gingham.certificates.bounds import THEOREMS
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.divergence import kl
-from gingham.certificates.holdout import MAURER_PONTIL
+from gingham.certificates.holdout import BETTING_REFERENCE, MAURER_PONTIL
 from gingham.errors import GinghamError, RefusedCertificate
 
 WITHOUT_REPLACEMENT = Assumption(
@@ -59,7 +58,7 @@ def held_out_part(certificate: Certificate, size: int) -> Certificate:
 def _check(certificate: Certificate, size: int) -> None:
     if certificate.anytime:
         raise RefusedCertificate("Drawn without replacement the anytime property is lost: certify with anytime=False.")
-    independent_only = {betting.REFERENCE: "Betting tuple by tuple", MAURER_PONTIL: "Maurer and Pontil's bound"}
+    independent_only = {BETTING_REFERENCE: "Betting tuple by tuple", MAURER_PONTIL: "Maurer and Pontil's bound"}
     if certificate.reference in independent_only:
         raise RefusedCertificate(
             f"{independent_only[certificate.reference]} was proven for independent tuples, not for draws without "

@@ -240,7 +240,7 @@ def device_name() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def to_device(array: Any) -> Any:
+def to_device(array: AnyArray) -> Tensor:
     """An array where work would go to."""
     return torch.as_tensor(array).to(device_name())
 
