@@ -7,6 +7,7 @@ from itertools import product
 from math import log
 
 import numpy as np
+import statements
 from coverage_problems import ADVERSARIES, DELTA, Planted, Tally, adversary, best_of_many, deepest, planted, ups
 from scipy.special import softmax, xlogy
 
@@ -172,7 +173,7 @@ def clusters(law: np.ndarray, n_samples: int, seed: int, n: int = 40) -> Tally:
             ("tilted", softmax(surprise), softmax(doubt)),
         ):
             members = np.array([np.arange(n) < round(share * n) for share in seen_cover], dtype=float).T
-            stated = papers.explanatory_power(power, members, prior, DELTA)
+            stated = statements.explanatory_power(power, members, prior, DELTA)
             tally.above("P3 Theorem 1 with Proposition 1", name, float(power @ cover), stated.value)
             naive = bounds.maurer(_coin(float(power @ seen_cover)), 0.0, n, DELTA).value
             tally.above("broken: P3 Theorem 1 without KL", name, float(power @ cover), naive)

@@ -1,14 +1,14 @@
-"""The papers' other statements as named references, each with its terms; corrections are said where they apply.
+"""The papers' statements that models report beside their certificates, each with its terms and corrections.
 
-P0: Seldin and Tishby 2010. P1: Seldin 2010 (graphs). P3: Pelckmans and Hardoon. P4: Krupka and Tishby 2005.
-P0's Theorems 1, 7 and 13 are in ``bounds``, the tree bound (51) in ``tree``.
+P0: Seldin and Tishby 2010. P1: Seldin 2010 (graphs). P4: Krupka and Tishby 2005. P0's Theorems 1, 7 and 13 and the
+tree bound (51) are certificates like any other (``bounds``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil, exp, inf, log, sqrt
+from math import ceil, exp, log, sqrt
 
 import numpy as np
 from scipy.special import xlogy
@@ -36,40 +36,6 @@ class Statement:
     terms: Mapping[str, float] = field(default_factory=dict)
     reference: str = ""
     caveat: str = ""
-
-
-def theorem2(complexity: float, size: int, n: int, delta: float) -> Statement:
-    """P0 Theorem 2: KL(p̂_Q(z)‖p_Q(z)) ≤ ε = [KL + (|Z| − 1) ln(N + 1) + ln 1/δ]/N."""
-    n = whole(n)
-    terms = {"KL(Q‖P)": complexity, "(|Z|-1)·ln(N+1)": (size - 1) * log(n + 1), "ln 1/δ": -log(delta)}
-    return Statement(sum(terms.values()) / n, terms, "P0 Theorem 2, eq. (2)")
-
-
-def theorem5(size: int, n: int, delta: float) -> Statement:
-    """P0 Theorem 5 (law of large numbers): KL(p̂‖p) ≤ ε = [(|X| − 1) ln(N + 1) + ln 1/δ]/N."""
-    return Statement(theorem2(0.0, size, n, delta).value, theorem2(0.0, size, n, delta).terms, "P0 Theorem 5")
-
-
-@dataclass(frozen=True)
-class Smoothed:
-    """What P0's Theorem 6 says of a smoothed distribution."""
-
-    gamma: float
-    upper: float
-    lower: float
-
-
-def theorem6(p_hat: Floats, epsilon: float) -> Smoothed:
-    """P0 Theorem 6: with γ = √(ε/2)/|Z| the code length of the smoothed p̂ lies within (16) and (15).
-
-    Read under KL(p̂‖p) ≤ ε for the law itself (or E_Q KL(p̂_h‖p_h) ≤ ε for (14)).
-    """
-    root = sqrt(epsilon / 2)
-    size = len(p_hat)
-    h = float(entropy(np.asarray(p_hat, dtype=np.float64)))
-    upper = h + root * log(size) + phi(epsilon)
-    lower = h - root * log(size) - psi(epsilon)
-    return Smoothed(root / size, upper, lower)
 
 
 def psi(epsilon: float) -> float:
@@ -101,19 +67,6 @@ def theorem11(
         own = {"(n-1)·ln(N+1)": (len(q) - 1) * log(n + 1), "ln (d+1)/δ": log((d + 1) / delta)}
         items.append(Statement(sum(own.values()) / n, own, "P0 Theorem 11, eq. (29)"))
     return cells, tuple(items)
-
-
-def theorem11_joint(assigns: Sequence[Floats], n: int, delta: float) -> Statement:
-    """P0 Theorem 11, eq. (31), as printed. Its proof multiplies expectations of dependent variables."""
-    n, d = whole(n), len(assigns)
-    n_cells = int(np.prod([q.shape[1] for q in assigns]))
-    n_items = sum(len(q) for q in assigns)
-    terms = {f"mode {i}": sum(partition_papers(q).values()) for i, q in enumerate(assigns)}
-    terms["[M+Σn-d-1]·ln(N+1)"] = (n_cells + n_items - d - 1) * log(n + 1)
-    terms["ln 1/δ"] = -log(delta)
-    return Statement(
-        sum(terms.values()) / n, terms, "P0 Theorem 11, eq. (31)", "The printed proof has a gap: no guarantee."
-    )
 
 
 def theorem12(
@@ -186,33 +139,6 @@ def quantised(
     value = kl_upper(min(loss + correction, 1.0), sum(terms.values()) / n) + correction
     name = "P0 appendix B" if labels else "P1 eq. (15)"
     return Statement(min(value, 1.0), {**terms, "correction (loss units)": correction}, name)
-
-
-def renyi(posterior: Floats, prior: Floats) -> float:
-    """P3 Proposition 1: ln Σ Q²/P, which is never below KL(Q‖P) (the Rényi divergence of order 2)."""
-    q, p = np.asarray(posterior, dtype=np.float64), np.asarray(prior, dtype=np.float64)
-    if (p[q > 0] <= 0).any():
-        return inf
-    return log(float((q[q > 0] ** 2 / p[q > 0]).sum()))
-
-
-def explanatory_power(weights: Floats, memberships: Floats, prior: Floats, delta: float) -> Statement:
-    """P3 Theorem 1 with Proposition 1: an upper bound on E_Q P(X in the drawn cluster).
-
-    Parameters
-    ----------
-    weights, prior : arrays of shape (K,)
-        Q and P over the given clusters.
-    memberships : array of shape (n, K)
-        Whether (or how much, in [0, 1]) each object belongs to each cluster.
-    """
-    n = whole(len(memberships))
-    if n < 8:
-        raise RefusedCertificate("P3's Theorem 1 needs n ≥ 8 objects.")
-    empirical = float(np.mean(memberships @ weights))
-    terms = {"Rényi ln ΣQ²/P": renyi(weights, prior), "ln 1/δ": -log(delta), "ln 2√n": log(2 * sqrt(n))}
-    value = kl_upper(min(max(empirical, 0.0), 1.0), sum(terms.values()) / n)
-    return Statement(value, terms, "P3 Theorem 1 with Proposition 1")
 
 
 def lemma1(n_features: int, n_instances: int, n_clusters: int, delta: float) -> Statement:

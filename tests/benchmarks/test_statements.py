@@ -1,0 +1,63 @@
+"""The papers' statements that only the coverage study uses, by hand on small numbers."""
+
+import sys
+from math import log
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "papers"))
+
+import statements
+
+from gingham import RefusedCertificate
+from gingham.certificates.divergence import relative_entropy
+
+
+def test_theorems_2_and_5_by_hand():
+    statement = statements.theorem2(3.0, 4, 99, 0.05)
+    assert statement.value == pytest.approx((3 + 3 * log(100) + log(20)) / 99)
+    assert statements.theorem5(4, 99, 0.05).value == pytest.approx((3 * log(100) + log(20)) / 99)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 6), st.floats(1e-4, 2.0), st.integers(0, 999))
+def test_theorem6_brackets_every_code_length_in_the_ball(size, epsilon, seed):
+    rng = np.random.default_rng(seed)
+    p_hat = rng.dirichlet(np.ones(size))
+    statement = statements.theorem6(p_hat, epsilon)
+    smooth = (p_hat + statement.gamma) / (1 + statement.gamma * size)
+    for _ in range(20):
+        p = rng.dirichlet(np.full(size, 0.7))
+        for mix in (1.0, 0.3, 0.05):
+            q = mix * p + (1 - mix) * p_hat
+            if relative_entropy(p_hat, q) <= epsilon:
+                code = float(-(q @ np.log(smooth)))
+                assert statement.lower - 1e-9 <= code <= statement.upper + 1e-9
+
+
+def test_theorem11_joint_says_that_it_is_no_guarantee():
+    q = np.eye(3)[[0, 1, 2, 0]]
+    assert "no guarantee" in statements.theorem11_joint([q, q], 50, 0.05).caveat
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(2, 8), st.integers(0, 999))
+def test_renyi_is_never_below_kl(size, seed):
+    rng = np.random.default_rng(seed)
+    q, p = rng.dirichlet(np.full(size, 0.5)), rng.dirichlet(np.ones(size))
+    assert statements.renyi(q, p) >= relative_entropy(q, p) - 1e-12
+
+
+def test_explanatory_power():
+    memberships = np.eye(3)[np.arange(60) % 3]
+    uniform = np.full(3, 1 / 3)
+    statement = statements.explanatory_power(uniform, memberships, uniform, 0.05)
+    assert statement.terms["Rényi ln ΣQ²/P"] == pytest.approx(0.0, abs=1e-12)
+    assert statement.value > 1 / 3
+    with pytest.raises(RefusedCertificate, match="n ≥ 8"):
+        statements.explanatory_power(uniform, memberships[:5], uniform, 0.05)
+    assert statements.renyi([0.5, 0.5], [1.0, 0.0]) == float("inf")
