@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import arguments, data_file, load, previous, write
 from gingham import CoClusteringClassifier, CoOccurrenceClustering, GraphClustering, InformationClustering
-from gingham.data.from_graph import from_graph
+from gingham.data.graphs import from_graph
 from gingham.kernels import batched_moves
 from gingham.kernels.batched_moves import batch_size
 from gingham.kernels.sweep import effort_of, make_board, sweep

@@ -54,7 +54,7 @@ _PUBLIC = {
     "compare_partitions": "gingham.certificates",
     "from_anndata": "gingham.data.annotated",
     "from_frame": "gingham.data.adapt",
-    "from_graph": "gingham.data.from_graph",
+    "from_graph": "gingham.data.graphs",
     "from_matrix": "gingham.data.adapt",
     "from_tuples": "gingham.data.adapt",
     "load": "gingham.models",

@@ -12,7 +12,7 @@ from gingham.certificates import certify, certify_gain, certify_partition, compa
 from gingham.certificates.divergence import kl_upper
 from gingham.certificates.graph import partition_posterior
 from gingham.data import Alphabet
-from gingham.data.from_graph import from_graph, with_alphabet
+from gingham.data.graphs import from_graph, with_alphabet
 from gingham.datasets import planted_graph
 from gingham.errors import GinghamError, RefusedCertificate
 

@@ -15,8 +15,7 @@ from scipy import sparse
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Moments, OneHot
-from gingham.data.from_graph import from_graph, label_values, with_alphabet
-from gingham.data.graphs import all_pairs
+from gingham.data.graphs import all_pairs, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError, GinghamWarning
 
 EDGES = [(0, 1, 2.0), (0, 2, 0.5), (1, 3, 1.5), (2, 3, 3.0), (3, 4, 1.0)]

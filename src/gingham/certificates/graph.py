@@ -18,8 +18,7 @@ from gingham.certificates.papers import Statement, quantised
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet
-from gingham.data.from_graph import from_graph, with_alphabet
-from gingham.data.graphs import PairSample
+from gingham.data.graphs import PairSample, from_graph, with_alphabet
 from gingham.errors import GinghamError, RefusedCertificate
 
 

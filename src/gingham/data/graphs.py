@@ -1,20 +1,31 @@
-"""PairSample: the observed pairs of one mode met twice (a graph) or more often (a hypergraph), absent ones included."""
+"""Graphs: the observed pairs of one mode met twice (hypergraphs: more often), and how any form of a graph becomes them.
+
+Sparse and dense matrices, networkx, edge lists, frames and hyperedges are read; absent pairs are counted, never listed.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from math import comb, factorial
 from string import ascii_lowercase
+from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
+from scipy import sparse
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.data.features import Features
+from gingham.data.modes import Alphabet, Mode
 from gingham.data.sample import Sample
+from gingham.errors import GinghamError, GinghamWarning
 
 LETTERS = ascii_lowercase  # names of positions in einsum
+PAIRS = ("all", "listed")
+NODE = "node"
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,3 +121,274 @@ def same_node(assign: Floats, group: str, keep: str = "") -> Floats:
     factors = ",".join("X" + position for position in group)
     table: Floats = np.einsum(f"{factors}->{keep}{group}", *[assign] * len(group), optimize=True)
     return table
+
+
+class Edges(NamedTuple):
+    """Listed pairs as node codes, their weights, the nodes, and whether order matters (None: not known)."""
+
+    ends: Ints  # (E, d)
+    weights: Floats  # (E,)
+    mode: Mode
+    directed: bool | None
+
+
+def from_graph(
+    graph: Any,
+    *,
+    pairs: Any = "all",
+    directed: bool | None = None,
+    weight: str | None = "weight",
+    nodes: Any = None,
+) -> PairSample:
+    """The observed pairs of a graph.
+
+    Parameters
+    ----------
+    graph : scipy sparse matrix or array, square ndarray, networkx graph, edge list, or frame
+        An edge list is a list of tuples or an (E, 2) or (E, 3) array (the third column is the weight);
+        a frame has two columns of node ids, and a weight column if there is one. Longer tuples of ids
+        (a list of d-tuples or sets, d > 2) are hyperedges. A PairSample is passed on.
+    pairs : {"all", "listed"} or mask
+        Which pairs were observed. "all": every pair, and one that is not listed has weight 0. "listed":
+        those in the list only (in a dense matrix, those that are not NaN; in a sparse one, those that
+        are stored, zeros too). A mask is a square matrix that is not zero where a pair was observed, or
+        a (P, 2) array of node ids; a masked pair without an edge has weight 0.
+    directed : bool or None
+        None reads it off the graph: networkx says so, a matrix is directed if it is not symmetric,
+        a list or frame is taken as undirected.
+    weight : str or None
+        Name of the weight attribute or column; None takes every edge with weight 1.
+    nodes : sequence, optional
+        All node ids, for lists and frames in which some node has no edge.
+    """
+    if isinstance(graph, PairSample):
+        return graph
+    edges = _read(graph, weight, nodes, listed=isinstance(pairs, str) and pairs == "listed")
+    if directed is None:
+        directed = bool(edges.directed)
+    edges = _without_loops(edges)
+    if not np.isfinite(edges.weights).all():
+        at = int(np.flatnonzero(~np.isfinite(edges.weights))[0])
+        raise GinghamError(f"The weight of pair {_names(edges, at)} is {edges.weights[at]}; weights must be finite.")
+    edges = _once(edges, directed)
+    if edges.mode.n_items < 2 or len(edges.ends) == 0:
+        raise GinghamError(
+            f"The graph has {edges.mode.n_items} nodes and {len(edges.ends)} edges; at least two nodes and one edge "
+            "are needed."
+        )
+    if not isinstance(pairs, str):
+        return _masked(edges, directed, pairs)
+    if pairs not in PAIRS:
+        raise GinghamError(f"pairs={pairs!r} is unknown; choose 'all', 'listed', or give a mask of observed pairs.")
+    return _sample(edges, directed, complete=pairs == "all")
+
+
+def with_alphabet(sample: PairSample, alphabet: Alphabet) -> PairSample:
+    """The same pairs with their labels numbered on an alphabet."""
+    codes = None if sample.labels is None else alphabet.encode(sample.labels)
+    return replace(sample, alphabet=alphabet, label_codes=codes)
+
+
+def label_values(sample: PairSample) -> Floats:
+    """The different labels of the observed pairs, 0 included where absent pairs were observed."""
+    listed = np.unique(np.ones(1) if sample.labels is None else sample.labels)
+    return np.unique(np.append(listed, 0.0)) if sample.complete else listed
+
+
+def _sample(edges: Edges, directed: bool, complete: bool) -> PairSample:
+    d = edges.ends.shape[1]
+    return PairSample(
+        modes=(edges.mode,) * d,
+        codes=tuple(np.ascontiguousarray(edges.ends[:, j], dtype=np.int32) for j in range(d)),
+        labels=edges.weights,
+        directed=directed,
+        complete=complete,
+    )
+
+
+def _read(graph: Any, weight: str | None, nodes: Any, listed: bool) -> Edges:
+    if sparse.issparse(graph):
+        return _from_sparse(graph, nodes, weight)
+    if hasattr(graph, "adj") and hasattr(graph, "is_directed"):
+        return _from_networkx(graph, weight)
+    frame = nw.from_native(graph, pass_through=True, eager_only=True)
+    if isinstance(frame, nw.DataFrame):
+        return _from_frame(frame, weight, nodes)
+    if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[0] == graph.shape[1]:
+        return _from_dense(graph, nodes, listed)
+    return _from_list(graph, nodes)
+
+
+def _from_sparse(matrix: Any, nodes: Any, weight: str | None) -> Edges:
+    if matrix.shape[0] != matrix.shape[1]:
+        raise GinghamError(f"An adjacency matrix is square; this one has shape {matrix.shape}.")
+    entries = matrix.tocoo()
+    difference = (matrix != matrix.T).nnz if matrix.shape[0] else 0
+    values = np.ones(entries.nnz) if weight is None else np.asarray(entries.data, dtype=np.float64)
+    return Edges(
+        np.column_stack([entries.row, entries.col]).astype(np.int64),
+        values,
+        _mode(nodes, matrix.shape[0]),
+        bool(difference),
+    )
+
+
+def _from_dense(matrix: AnyArray, nodes: Any, listed: bool) -> Edges:
+    matrix = matrix.astype(np.float64)
+    missing = np.isnan(matrix)
+    if missing.any() and not listed:
+        i, j = np.argwhere(missing)[0]
+        raise GinghamError(
+            f"Entry ({i}, {j}) is NaN. If NaN marks pairs that were not observed, say pairs='listed'; "
+            "with pairs='all' every entry needs a number."
+        )
+    ends = np.argwhere(~missing if listed else matrix != 0)
+    symmetric = bool(np.array_equal(matrix, matrix.T, equal_nan=True))
+    return Edges(ends, matrix[ends[:, 0], ends[:, 1]], _mode(nodes, len(matrix)), not symmetric)
+
+
+def _from_networkx(graph: Any, weight: str | None) -> Edges:
+    mode = Mode.of(_objects(list(graph.nodes)), NODE)
+    listed = list(graph.edges(data=weight, default=1.0) if weight else ((u, v, 1.0) for u, v in graph.edges()))
+    ends = np.array(
+        [mode.encode(_objects([edge[j] for edge in listed])) for j in (0, 1)], dtype=np.int64
+    ).T.reshape(-1, 2)  # fmt: skip
+    return Edges(ends, np.array([edge[2] for edge in listed], dtype=np.float64), mode, bool(graph.is_directed()))
+
+
+def _from_frame(frame: Any, weight: str | None, nodes: Any) -> Edges:
+    names = list(frame.columns)
+    values = None
+    if weight is not None and weight in names:
+        values = frame[weight].to_numpy().astype(np.float64)
+        names.remove(weight)
+    elif weight is not None and len(names) == 3 and frame[names[2]].dtype.is_float():
+        values = frame[names[2]].to_numpy().astype(np.float64)
+        names = names[:2]
+    if len(names) < 2:
+        raise GinghamError(
+            f"A table of edges needs two columns of node ids; this one has {', '.join(map(repr, names))}."
+        )
+    return _encoded([frame[name].to_numpy() for name in names], values, nodes)
+
+
+def _from_list(graph: Any, nodes: Any) -> Edges:
+    if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[1] in (2, 3):
+        weights = graph[:, 2].astype(np.float64) if graph.shape[1] == 3 else None
+        ends = graph[:, :2]
+        if ends.dtype.kind == "f" and np.array_equal(ends, np.floor(ends)):
+            ends = ends.astype(np.int64)
+        return _encoded([ends[:, 0], ends[:, 1]], weights, nodes)
+    if isinstance(graph, np.ndarray) and graph.dtype.kind not in "iuOUS":
+        raise GinghamError(
+            f"An array of shape {graph.shape} is neither a square matrix nor a list of edges (two columns of ids, or "
+            "three with the weight)."
+        )
+    try:
+        rows = [tuple(row) for row in graph]
+    except TypeError:
+        raise GinghamError(
+            "This is no graph I know: give a scipy sparse matrix, a square array, a networkx graph, a list of edges "
+            "or a frame."
+        ) from None
+    widths = {len(row) for row in rows}
+    if not rows:
+        raise GinghamError("The list of edges is empty.")
+    if len(widths) != 1 or min(widths) < 2:
+        raise GinghamError(f"The edges have {sorted(widths)[:4]} entries; all need the same number, at least two.")
+    width = widths.pop()
+    weights = None
+    if width == 3 and all(isinstance(row[2], float | np.floating) for row in rows):
+        weights, width = np.array([row[2] for row in rows]), 2
+    return _encoded([_objects([row[j] for row in rows]) for j in range(width)], weights, nodes)
+
+
+def _encoded(columns: Sequence[AnyArray], weights: Floats | None, nodes: Any) -> Edges:
+    given = list(columns) if nodes is None else [_objects(list(nodes))]
+    mode = Mode.of(_objects([value for column in given for value in np.asarray(column).tolist()]), NODE)
+    ends = np.column_stack([mode.encode(column) for column in columns]).astype(np.int64)
+    if len(ends) and ends.min() < 0:
+        row = int(np.flatnonzero(ends.min(axis=1) < 0)[0])
+        raise GinghamError(f"Edge {row} has a node that is not among nodes=.")
+    return Edges(ends, np.ones(len(ends)) if weights is None else weights, mode, None)
+
+
+def _mode(nodes: Any, n: int) -> Mode:
+    if nodes is None:
+        return Mode(NODE, np.arange(n))
+    column = _objects(list(nodes))
+    if len(column) != n or len(set(column.tolist())) != n:
+        raise GinghamError(f"nodes= must name each of the {n} rows of the matrix once; it has {len(column)} names.")
+    return Mode(NODE, column)
+
+
+def _objects(values: list[Any]) -> AnyArray:
+    """An array of ids: numbers or strings where all are alike, objects otherwise."""
+    kinds = {type(value) for value in values}
+    if kinds <= {int} or kinds <= {str} or all(issubclass(kind, np.integer) for kind in kinds):
+        return np.array(values)
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+def _without_loops(edges: Edges) -> Edges:
+    ordered = np.sort(edges.ends, axis=1)
+    loops = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if not loops.any():
+        return edges
+    nonzero = int((loops & (edges.weights != 0) & ~np.isnan(edges.weights)).sum())
+    if nonzero:
+        warnings.warn(
+            f"{nonzero} self loops were left out: a pair has two different nodes.", GinghamWarning, stacklevel=3
+        )
+    return edges._replace(ends=edges.ends[~loops], weights=edges.weights[~loops])
+
+
+def _once(edges: Edges, directed: bool) -> Edges:
+    """Each pair once; a pair listed again with the same weight is dropped, with another one refused."""
+    n = edges.mode.n_items
+    ends = edges.ends if directed else np.sort(edges.ends, axis=1)
+    if n ** ends.shape[1] < 2**62:
+        key = np.ravel_multi_index(tuple(ends.T), (n,) * ends.shape[1]) if len(ends) else np.zeros(0, np.int64)
+        _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    else:
+        _, first, inverse = np.unique(ends, axis=0, return_index=True, return_inverse=True)
+    differs = edges.weights[first][inverse.ravel()] != edges.weights
+    if differs.any():
+        at = int(np.flatnonzero(differs)[0])
+        raise GinghamError(
+            f"Pair {_names(edges, at)} is listed twice with different weights. Combine them first"
+            + ("." if directed else ", or say directed=True if the order of the two nodes matters.")
+        )
+    return edges._replace(ends=ends[first], weights=edges.weights[first])
+
+
+def _names(edges: Edges, at: int) -> str:
+    return "(" + ", ".join(str(name) for name in edges.mode.items[edges.ends[at]].tolist()) + ")"
+
+
+def _masked(edges: Edges, directed: bool, mask: Any) -> PairSample:
+    """The pairs of a mask, with weight 0 where the graph has no edge."""
+    n = edges.mode.n_items
+    if np.shape(mask) == (n, n) and hasattr(mask, "nonzero"):
+        chosen = np.array(mask.nonzero()).T.astype(np.int64)
+    else:
+        table = np.asarray(mask)
+        if table.ndim != 2 or table.shape[1] != edges.ends.shape[1]:
+            raise GinghamError(
+                f"pairs= has shape {table.shape}; a mask is a {n} × {n} matrix or a list of pairs of node ids."
+            )
+        chosen = np.column_stack([edges.mode.encode(table[:, j]) for j in range(table.shape[1])]).astype(np.int64)
+        if len(chosen) and chosen.min() < 0:
+            row = int(np.flatnonzero(chosen.min(axis=1) < 0)[0])
+            raise GinghamError(f"pairs=, row {row}: {table[row].tolist()} has a node that is not in the graph.")
+    wanted = _once(_without_loops(Edges(chosen, np.zeros(len(chosen)), edges.mode, directed)), directed)
+    if len(wanted.ends) == 0:
+        raise GinghamError("The mask of observed pairs is empty.")
+    shape = (n,) * edges.ends.shape[1]
+    known = np.ravel_multi_index(tuple(edges.ends.T), shape)
+    asked = np.ravel_multi_index(tuple(wanted.ends.T), shape)
+    at = np.minimum(np.searchsorted(known, asked), len(known) - 1)  # `_once` sorted both
+    weights = np.where(known[at] == asked, edges.weights[at], 0.0)
+    return _sample(wanted._replace(weights=weights), directed, complete=False)

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from gingham.cells import Absolute, Logarithmic, Quadratic
 from gingham.core.problem import Problem
 from gingham.data import Alphabet
-from gingham.data.from_graph import from_graph, with_alphabet
+from gingham.data.graphs import from_graph, with_alphabet
 from gingham.datasets import planted_graph
 from gingham.errors import GinghamError
 from gingham.fitting.schedule import Constant

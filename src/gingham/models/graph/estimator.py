@@ -10,8 +10,7 @@ from sklearn.utils import check_random_state
 
 from gingham.cells import CellModel, Logarithmic, make_cell, needs_alphabet
 from gingham.data import Alphabet
-from gingham.data.from_graph import from_graph, label_values, with_alphabet
-from gingham.data.graphs import PairSample
+from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Callback
 from gingham.fitting.schedule import make_schedule

@@ -14,8 +14,7 @@ from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet
-from gingham.data.from_graph import label_values, with_alphabet
-from gingham.data.graphs import PairSample
+from gingham.data.graphs import PairSample, label_values, with_alphabet
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoint import once
 from gingham.fitting.loop import Callback, Solution, Trace, best_of

@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.core.posterior import Posterior
 from gingham.data.adapt import id_columns
-from gingham.data.from_graph import from_graph, with_alphabet
-from gingham.data.graphs import PairSample
+from gingham.data.graphs import PairSample, from_graph, with_alphabet
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.models.graph.degrees import DegreeModel
 

@@ -14,8 +14,7 @@ from sklearn.utils import check_random_state
 from gingham.arrays import Ints
 from gingham.certificates import certify
 from gingham.certificates.population import held_out_part
-from gingham.data.from_graph import from_graph
-from gingham.data.graphs import PairSample
+from gingham.data.graphs import PairSample, from_graph
 from gingham.errors import GinghamError
 from gingham.models.graph.duplicates import without_duplicates
 from gingham.models.graph.estimator import GraphClustering
