@@ -12,7 +12,7 @@ from gingham.arrays import Floats
 from gingham.cells import CellModel
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.complexity import Complexity, of_partitions, renamings
-from gingham.certificates.quantise_answers import Rounded, payable
+from gingham.certificates.quantise_answers import QuantisedAnswers, quantise_answers
 from gingham.core.posterior import Posterior, label_features
 from gingham.core.structure import Tree
 from gingham.core.tree_posterior import TreePosterior
@@ -77,11 +77,11 @@ def collect(
             f"{type(cell).__name__}: the loss is unbounded, and no theorem covers an unbounded loss. "
             "Give alphabet= (the possible labels) or bounds=(smallest, largest) to the model."
         )
-    covered, payable_answers, accounts = paid(posterior, sample, relation, population)
+    covered, quantised, accounts = quantised_and_priced(posterior, sample, relation, population)
     low, scale = loss_scale(cell)
     if sample.alphabet is not None:
-        losses, support = loss_table(cell, payable_answers, sample)
-        joint = answer_label_counts(covered, sample, payable_answers, relation)
+        losses, support = loss_table(cell, quantised, sample)
+        joint = answer_label_counts(covered, sample, quantised, relation)
         law = GibbsLaw.of(
             np.clip((losses - low) / scale, 0.0, 1.0), joint, None if support is None else (support - low) / scale
         )
@@ -94,14 +94,14 @@ def collect(
         n_tuples=int(sample.n_tuples),
         prices=accounts,
         covered=covered,
-        n_answers=payable_answers.n_answers,
-        rounded=payable_answers.rounded,
+        n_answers=quantised.n_answers,
+        rounded=quantised.rounded,
     )
 
 
-def paid(
+def quantised_and_priced(
     posterior: Posterior, sample: Sample, relation: int, population: Sequence[int] | None = None
-) -> tuple[Posterior, Rounded, dict[str, Complexity]]:
+) -> tuple[Posterior, QuantisedAnswers, dict[str, Complexity]]:
     """The posterior with answers a prior can pay for, these answers, and both accounts of the price."""
     answers = list(posterior.answers)
     undirected = is_graph(posterior, relation)
@@ -116,24 +116,24 @@ def paid(
     cell = posterior.cells[relation]
     # Labels need no rounding, and so no look at the cells.
     statistics = np.zeros(0) if cell.answers == "label" else posterior.statistics(sample, relation)
-    payable_answers = payable(cell, table, statistics, symmetric)
-    answers[relation] = payable_answers.answers
+    quantised = quantise_answers(cell, table, statistics, symmetric)
+    answers[relation] = quantised.answers
     covered = replace(posterior, answers=tuple(answers))
     if is_tree and population is not None:
         raise RefusedCertificate("population= is for grids and graphs.")
-    return covered, payable_answers, prices(with_unseen(covered, population), payable_answers, relation, undirected)
+    return covered, quantised, prices(with_unseen(covered, population), quantised, relation, undirected)
 
 
-def prices(posterior: Posterior, payable_answers: Rounded, relation: int, undirected: bool) -> dict[str, Complexity]:
+def prices(posterior: Posterior, quantised: QuantisedAnswers, relation: int, undirected: bool) -> dict[str, Complexity]:
     """KL(Q‖P) exactly and as in the papers, for the modes that meet in one relation."""
     names = clusterings(posterior, relation)
-    exact = {**of_partitions(names, "exact"), **payable_answers.price}
+    exact = {**of_partitions(names, "exact"), **quantised.price}
     if undirected:
         exact["directed or undirected"] = log(2)
     saved = renamings(list(names.values()))
     if saved > 0:
         exact["renamings of clusters"] = -saved
-    papers = {**of_partitions(names, "papers"), **payable_answers.price_papers}
+    papers = {**of_partitions(names, "papers"), **quantised.price_papers}
     if isinstance(posterior.structure, Tree) and posterior.structure.price > 0:
         exact["choice of the tree"] = papers["choice of the tree"] = posterior.structure.price
     return {"exact": Complexity(exact), "papers": Complexity(papers)}
@@ -188,11 +188,11 @@ def loss_scale(cell: CellModel) -> tuple[float, float]:
     return cell.low, float(cell.range) if cell.range > 0 else 1.0
 
 
-def loss_table(cell: CellModel, payable_answers: Rounded, sample: Sample) -> tuple[Floats, Floats | None]:
+def loss_table(cell: CellModel, quantised: QuantisedAnswers, sample: Sample) -> tuple[Floats, Floats | None]:
     """Losses (A, |Y|) of the distinct answers on each label, and all losses that could occur."""
     if sample.alphabet is None:
         raise GinghamError("A table of losses needs labels on an alphabet.")
-    losses = cell.coef(payable_answers.distinct) @ label_features(cell.features, sample.alphabet.numbers).T
+    losses = cell.coef(quantised.distinct) @ label_features(cell.features, sample.alphabet.numbers).T
     support = None
     if cell.table is not None:
         support = np.unique(cell.table)
@@ -200,12 +200,12 @@ def loss_table(cell: CellModel, payable_answers: Rounded, sample: Sample) -> tup
     return losses, support
 
 
-def answer_label_counts(posterior: Posterior, sample: Sample, payable_answers: Rounded, relation: int) -> Floats:
+def answer_label_counts(posterior: Posterior, sample: Sample, quantised: QuantisedAnswers, relation: int) -> Floats:
     """Expected number of tuples (A, |Y|) with each answer and each label."""
     size = sample.alphabet.size if sample.alphabet is not None else 1
     histogram = posterior.statistics(sample, relation, OneHot(size)).reshape(-1, size)
-    counts = np.zeros((len(payable_answers.distinct), size))
-    np.add.at(counts, payable_answers.index.ravel(), histogram)
+    counts = np.zeros((len(quantised.distinct), size))
+    np.add.at(counts, quantised.index.ravel(), histogram)
     return counts
 
 

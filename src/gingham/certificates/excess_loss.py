@@ -32,7 +32,7 @@ from gingham.certificates.evidence import (
     check_sample,
     in_full_precision,
     loss_scale,
-    paid,
+    quantised_and_priced,
 )
 from gingham.certificates.quantise_answers import GRIDS, PARTS, smoothed
 from gingham.core.posterior import label_features
@@ -79,7 +79,7 @@ def certify_gain(
     check_sample(posterior, sample, relation)
     if sample.alphabet is None:
         raise RefusedCertificate("The gain is certified for labels on an alphabet: give alphabet= when fitting.")
-    covered, rounded, accounts = paid(posterior, sample, relation)
+    covered, rounded, accounts = quantised_and_priced(posterior, sample, relation)
     price = accounts["exact"]
     losses = cell.coef(rounded.distinct) @ label_features(cell.features, sample.alphabet.numbers).T  # (A, |Y|)
     scale = loss_scale(cell)[1]

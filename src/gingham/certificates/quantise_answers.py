@@ -23,7 +23,7 @@ PARTS = (4, 8, 16, 32, 64, 128, 256)  # into how many parts a distribution is cu
 
 
 @dataclass(frozen=True, eq=False)
-class Rounded:
+class QuantisedAnswers:
     """Answers a prior can pay for.
 
     Attributes
@@ -49,7 +49,7 @@ class Rounded:
     rounded: bool
 
 
-def payable(cell: CellModel, answers: AnyArray, statistics: Floats, symmetric: bool) -> Rounded:
+def quantise_answers(cell: CellModel, answers: AnyArray, statistics: Floats, symmetric: bool) -> QuantisedAnswers:
     """The answers of one relation with their prices; rounded where they come from a continuum.
 
     Parameters
@@ -62,7 +62,7 @@ def payable(cell: CellModel, answers: AnyArray, statistics: Floats, symmetric: b
     if cell.answers == "label" and cell.n_answers is not None:
         size = cell.n_answers
         distinct, index = _pooled(answers, 0)
-        return Rounded(
+        return QuantisedAnswers(
             answers,
             distinct,
             index,
@@ -81,7 +81,7 @@ def payable(cell: CellModel, answers: AnyArray, statistics: Floats, symmetric: b
     )
 
 
-def _on_grid(cell: CellModel, answers: Floats, size: int, symmetric: bool) -> Rounded:
+def _on_grid(cell: CellModel, answers: Floats, size: int, symmetric: bool) -> QuantisedAnswers:
     """Numbers to the nearest of ``size`` evenly spaced ones between the bounds."""
     if cell.bounds is None:
         raise RefusedCertificate(
@@ -94,10 +94,10 @@ def _on_grid(cell: CellModel, answers: Floats, size: int, symmetric: bool) -> Ro
     fresh = low + step * at
     distinct, index = _pooled(fresh, 0)
     price = labels_either_way(cells_once(at) if symmetric else at, size)
-    return Rounded(fresh, distinct, index, price, labels_uniform(at.size, size), size, True)
+    return QuantisedAnswers(fresh, distinct, index, price, labels_uniform(at.size, size), size, True)
 
 
-def _in_parts(cell: CellModel, answers: Floats, parts: int, symmetric: bool) -> Rounded:
+def _in_parts(cell: CellModel, answers: Floats, parts: int, symmetric: bool) -> QuantisedAnswers:
     """Distributions to multiples of 1/parts by largest remainders, then smoothed as the cell smooths."""
     size = answers.shape[-1]
     counts = _cut(answers, cell.smoothing, parts)
@@ -105,7 +105,7 @@ def _in_parts(cell: CellModel, answers: Floats, parts: int, symmetric: bool) -> 
     distinct, index = _pooled(fresh, 1)
     ways = float(np.exp(log_binomial(parts + size - 1, size - 1)))
     cells = cells_once(index) if symmetric else index
-    return Rounded(
+    return QuantisedAnswers(
         fresh, distinct, index, labels_uniform(cells.size, ways), labels_uniform(index.size, ways), ways, True
     )
 
@@ -116,11 +116,11 @@ def smoothed(counts: Floats, parts: int, cell: CellModel) -> Floats:
     return result
 
 
-def _best(cell: CellModel, statistics: Floats, options: list[Rounded]) -> Rounded:
+def _best(cell: CellModel, statistics: Floats, options: list[QuantisedAnswers]) -> QuantisedAnswers:
     """Any rule may choose; this one takes the lowest kl bound with the answers' price alone."""
     total = float(cell.features.count(statistics).sum())
 
-    def promise(option: Rounded) -> float:
+    def promise(option: QuantisedAnswers) -> float:
         loss = float(cell.loss(option.answers, statistics).sum()) - total * cell.low
         loss = loss / (total * cell.range) if cell.range > 0 else 0.0
         return float(kl_upper(min(max(loss, 0.0), 1.0), sum(option.price.values()) / total))
