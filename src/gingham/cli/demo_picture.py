@@ -11,7 +11,7 @@ from gingham.arrays import AnyArray, Floats
 from gingham.cli.demo_data import tuples
 from gingham.errors import GinghamError
 from gingham.plots.checkerboard import checkerboard
-from gingham.plots.style import INK, UNSEEN, cloth
+from gingham.plots.style import INK, UNSEEN, colormap
 
 DIGITS = range(10)  # images that are shown: they happen to be the digits 0 to 9
 ROWS = ("original", "60 % hidden", "filled in")
@@ -46,7 +46,7 @@ def draw(path: Path, readable: Any, digits: AnyArray, visible: AnyArray, filled:
         for row, pixels in enumerate((digits[image], holes[image], filled[image])):
             ax = figure.add_subplot(grid[row, column])
             ax.set_facecolor(UNSEEN)
-            ax.imshow(np.ma.masked_invalid(pixels.reshape(8, 8)), cmap=cloth(), vmin=0, vmax=16)
+            ax.imshow(np.ma.masked_invalid(pixels.reshape(8, 8)), cmap=colormap(), vmin=0, vmax=16)
             _bare(ax)
             if column == 0:
                 ax.set_ylabel(ROWS[row], color=INK, fontsize=10)

@@ -10,7 +10,7 @@ from gingham.core.posterior import Posterior
 from gingham.core.tree_posterior import TreePosterior
 from gingham.data import Sample
 from gingham.plots.arrange import arrange, picture
-from gingham.plots.style import INK, UNSEEN, axes_or_new, cloth
+from gingham.plots.style import INK, UNSEEN, axes_or_new, colormap
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes
@@ -54,7 +54,7 @@ def checkerboard(
     ax.set_facecolor(UNSEEN)
     ax.imshow(
         np.ma.masked_invalid(image),
-        cmap=cloth() if cmap is None else cmap,
+        cmap=colormap() if cmap is None else cmap,
         aspect="auto",
         interpolation="nearest",
         extent=(0, shape[1], shape[0], 0),

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes
+    from matplotlib.colors import LinearSegmentedColormap
 
 UNSEEN = "#d9d9de"  # where nothing was observed
 INK = "#22303c"
 ACCENT = "#c8553d"
 COOL = "#2f6690"
-CLOTH = ("#fbf8f2", "#f0c9b4", "#d9775c", "#a8352f", "#45101c")  # from white thread to red check
+COLOURS = ("#fbf8f2", "#f0c9b4", "#d9775c", "#a8352f", "#45101c")  # from white thread to red check
 
 
 def axes_or_new(ax: Axes | None) -> Axes:
@@ -27,8 +28,8 @@ def axes_or_new(ax: Axes | None) -> Axes:
     return plt.subplots(layout="constrained")[1]
 
 
-def cloth() -> Any:
+def colormap() -> LinearSegmentedColormap:
     """The colour map of a checkerboard."""
     from matplotlib.colors import LinearSegmentedColormap
 
-    return LinearSegmentedColormap.from_list("cloth", CLOTH)
+    return LinearSegmentedColormap.from_list("gingham", COLOURS)

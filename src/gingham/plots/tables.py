@@ -11,7 +11,7 @@ from sklearn.metrics.cluster import contingency_matrix
 from gingham.core.posterior import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.plots.style import ACCENT, COOL, axes_or_new, cloth
+from gingham.plots.style import ACCENT, COOL, axes_or_new, colormap
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def contingency(
     rows, columns = linear_sum_assignment(-table)
     order = [*columns[np.argsort(rows)], *(c for c in range(table.shape[1]) if c not in set(columns))]
     ax = axes_or_new(ax)
-    ax.imshow(table[:, order], cmap=cloth(), aspect="auto")
+    ax.imshow(table[:, order], cmap=colormap(), aspect="auto")
     half = table.max() / 2
     for (row, column), count in np.ndenumerate(table[:, order]):
         ax.text(column, row, str(count), ha="center", va="center", color="white" if count > half else "black")
