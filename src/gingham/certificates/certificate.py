@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
 
 from gingham.certificates.bounds import THEOREMS, Theorem, find
 from gingham.certificates.evidence import Evidence
@@ -85,7 +84,7 @@ class Certificate:
     text: str = ""
     latex: str = ""
     reference: str = ""
-    model: Any = field(default=None, repr=False)
+    model: object = field(default=None, repr=False)
 
     @property
     def complexity(self) -> float:
@@ -156,7 +155,7 @@ class Certificate:
             return "It covers the mean prediction, exactly as used."
         return _COVERS.get(self.predictor, f"It covers the predictor {self.predictor!r}, exactly as used.")
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
         return {
             "value": float(self.value),
@@ -245,7 +244,7 @@ class Comparison:
         raise KeyError(bound)
 
     @property
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """One plain record per certificate, ready for a data frame."""
         keys = ("bound", "predictor", "value", "empirical", "delta", "n_tuples", "reference")
         return [{key: certificate.to_dict()[key] for key in keys} for certificate in self.certificates]

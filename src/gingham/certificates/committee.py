@@ -5,12 +5,13 @@ In a cross-committee all the data are used, and yet every member was tested on t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import log
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.cells import CellModel
 from gingham.certificates.bounds import mixture
@@ -19,12 +20,13 @@ from gingham.certificates.complexity import Complexity
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.holdout import certify_predictions
 from gingham.core.posterior import Posterior
+from gingham.data.adapt import TableLike
 from gingham.errors import GinghamError, RefusedCertificate
 
 CONVEX = ("absolute", "quadratic", "pinball")
 
 
-def committee_members(model: Any) -> list[Posterior]:
+def committee_members(model: object) -> list[Posterior]:
     """The posteriors of a committee, if the model is one and all its members have the same items."""
     members = getattr(model, "members_", None)
     if members is None or isinstance(model, Posterior):
@@ -46,7 +48,9 @@ def committee_members(model: Any) -> list[Posterior]:
     return known
 
 
-def certify_held_out(model: Any, cell: CellModel, X: Any, y: Any, predictor: str, **options: Any) -> Certificate:
+def certify_held_out(
+    model: Any, cell: CellModel, X: TableLike, y: npt.ArrayLike, predictor: str, **options: Any
+) -> Certificate:
     """A guarantee for a committee's averaged prediction, exactly as used, on tuples that no member has seen."""
     if predictor not in ("mean", "median", "mode"):
         raise RefusedCertificate(
@@ -82,11 +86,11 @@ def pooled(parts: Sequence[Evidence]) -> Evidence:
 
 
 def certify_folds(
-    model: Any,
-    y: Any,
+    model: object,
+    y: npt.ArrayLike,
     *,
     loss: str = "absolute",
-    alphabet: Any = None,
+    alphabet: Iterable[object] | None = None,
     label_bounds: tuple[float, float] | None = None,
     delta: float = 0.05,
 ) -> Certificate:

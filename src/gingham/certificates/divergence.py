@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from math import exp, inf, log, log1p
-from typing import Any
+from typing import overload
 
 import numpy as np
+import numpy.typing as npt
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import gammaln, xlogy
 
@@ -15,7 +16,7 @@ from gingham.errors import GinghamError
 _HALVINGS = 70  # of an interval of length at most 1: far below the spacing of floats near 1
 
 
-def entropy(p: Any, axis: int = -1) -> Any:
+def entropy(p: Floats, axis: int = -1) -> Floats:
     """H(p) = −Σ p ln p along one axis."""
     return -xlogy(p, p).sum(axis=axis)
 
@@ -26,7 +27,7 @@ def information(assign: Floats) -> float:
     return max(0.0, float(xlogy(assign, assign).sum() - len(assign) * xlogy(mass, mass).sum()))
 
 
-def relative_entropy(p: Any, q: Any) -> float:
+def relative_entropy(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     """KL(p‖q) = Σ p ln (p/q) of two distributions on one finite set; infinite where q misses p."""
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     if (q[p > 0] <= 0).any():
@@ -34,14 +35,18 @@ def relative_entropy(p: Any, q: Any) -> float:
     return max(0.0, float((xlogy(p, p) - xlogy(p, np.where(p > 0, q, 1.0))).sum()))
 
 
-def kl(p: Any, q: Any) -> Any:
+@overload
+def kl(p: float, q: float) -> float: ...
+@overload
+def kl(p: npt.ArrayLike, q: npt.ArrayLike) -> Floats: ...
+def kl(p: npt.ArrayLike, q: npt.ArrayLike) -> float | Floats:
     """Divergence of two coins, kl(p‖q) = p ln (p/q) + (1 − p) ln ((1 − p)/(1 − q))."""
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     result = _kl_at(p, q - p)
     return float(result) if result.ndim == 0 else result
 
 
-def _kl_at(p: Any, gap: Any) -> Any:
+def _kl_at(p: Floats, gap: Floats) -> Floats:
     """kl(p‖p + gap). Taking the gap, not q, keeps the inverse exact when the two coins are close."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         head = np.where(p > 0, -p * np.log1p(np.clip(gap / p, -1.0, 1e300)), 0.0)
@@ -49,7 +54,11 @@ def _kl_at(p: Any, gap: Any) -> Any:
     return np.maximum(head + tail, 0.0)
 
 
-def kl_upper(p: Any, epsilon: Any) -> Any:
+@overload
+def kl_upper(p: float, epsilon: float) -> float: ...
+@overload
+def kl_upper(p: npt.ArrayLike, epsilon: npt.ArrayLike) -> Floats: ...
+def kl_upper(p: npt.ArrayLike, epsilon: npt.ArrayLike) -> float | Floats:
     """max {q ≥ p : kl(p‖q) ≤ ε}, the inverse of P0 eq. (4); never rounded below the true value.
 
     Parameters
@@ -69,14 +78,18 @@ def _kl_number(p: float, gap: float) -> float:
     return max(-p * log1p(min(up, 1e300)) - (1 - p) * log1p(min(down, 1e300)), 0.0)
 
 
-def kl_lower(p: Any, epsilon: Any) -> Any:
+@overload
+def kl_lower(p: float, epsilon: float) -> float: ...
+@overload
+def kl_lower(p: npt.ArrayLike, epsilon: npt.ArrayLike) -> Floats: ...
+def kl_lower(p: npt.ArrayLike, epsilon: npt.ArrayLike) -> float | Floats:
     """min {q ≤ p : kl(p‖q) ≤ ε}; never rounded above the true value."""
     return _kl_inverse(p, epsilon, -1)
 
 
-def _kl_inverse(p: Any, epsilon: Any, sign: int) -> Any:
+def _kl_inverse(p: npt.ArrayLike, epsilon: npt.ArrayLike, sign: int) -> float | Floats:
     if np.ndim(p) == 0 and np.ndim(epsilon) == 0:
-        return _kl_inverse_number(float(p), float(epsilon), sign)
+        return _kl_inverse_number(float(p), float(epsilon), sign)  # type: ignore[arg-type]  # both are numbers
     p, epsilon = np.broadcast_arrays(np.asarray(p, np.float64), np.asarray(epsilon, np.float64))
     if p.size <= 4:  # number by number is faster
         each = [_kl_inverse_number(float(a), float(b), sign) for a, b in zip(p.ravel(), epsilon.ravel())]

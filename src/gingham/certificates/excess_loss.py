@@ -6,13 +6,14 @@ be proven where the two separate bounds overlap. A negative value is a proven ga
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from math import log
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from gingham.arrays import Floats
+from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
@@ -37,6 +38,7 @@ from gingham.certificates.evidence import (
 from gingham.certificates.quantise_answers import GRIDS, PARTS, smoothed
 from gingham.core.posterior import label_features
 from gingham.data import Alphabet, Sample
+from gingham.data.adapt import TableLike
 from gingham.data.graphs import PairSample
 from gingham.errors import RefusedCertificate
 
@@ -51,14 +53,14 @@ LATEX = (
 
 
 def certify_gain(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: object,
+    X: TableLike | Sample,
+    y: npt.ArrayLike | None = None,
     *,
-    reference: Any = "constant",
+    reference: str | npt.ArrayLike = "constant",
     delta: float = 0.05,
-    sample_weight: Any = None,
-    alphabet: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
+    alphabet: Iterable[object] | None = None,
     relation: int = 0,
 ) -> Certificate:
     """A guarantee on L(Q) − L(reference); below zero, co-clustering provably predicts better.
@@ -148,7 +150,7 @@ def constants(cell: CellModel, alphabet: Alphabet, histogram: Floats) -> tuple[F
     raise RefusedCertificate(f"{type(cell).__name__}: gingham knows no set of constant answers for these cells.")
 
 
-def _reference_losses(cell: CellModel, sample: Sample, reference: Any) -> tuple[Floats, Any]:
+def _reference_losses(cell: CellModel, sample: Sample, reference: npt.ArrayLike) -> tuple[Floats, Ints]:
     """Losses (|Y|, R) of the reference's different predictions, and which one each tuple got."""
     if isinstance(sample, PairSample) and sample.complete:
         raise RefusedCertificate("A reference predictor needs the pairs listed (pairs='listed').")
@@ -169,7 +171,7 @@ def _reference_losses(cell: CellModel, sample: Sample, reference: Any) -> tuple[
     raise RefusedCertificate(f"{type(cell).__name__}: a reference predictor cannot be compared with these cells.")
 
 
-def _paired(sample: Sample, codes: Any, n_codes: int) -> Sample:
+def _paired(sample: Sample, codes: Ints, n_codes: int) -> Sample:
     """The sample labelled by (label, reference's prediction) pairs."""
     if sample.alphabet is None or sample.label_codes is None:
         raise RefusedCertificate("A reference predictor needs labels on an alphabet.")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.arrays import AnyArray
-from gingham.cells import Quadratic, make_cell
+from gingham.cells import CellModel, Quadratic, make_cell
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.certificates.excess_loss import certify_gain
@@ -18,8 +19,11 @@ from gingham.certificates.papers import Statement, quantised
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet
+from gingham.data.adapt import MatrixLike
 from gingham.data.graphs import PairSample, from_graph, with_alphabet
 from gingham.errors import GinghamError, RefusedCertificate
+
+Partition = Mapping[object, object] | npt.ArrayLike  # the cluster of each node, by its id or in the order of the nodes
 
 
 def equation15(posterior: Posterior, sample: PairSample, delta: float = 0.05) -> Statement:
@@ -37,7 +41,9 @@ def equation15(posterior: Posterior, sample: PairSample, delta: float = 0.05) ->
     return replace(stated, value=cell.range * stated.value)
 
 
-def partition_posterior(labels: Any, sample: PairSample, cell: Any, items: Any = None) -> Posterior:
+def partition_posterior(
+    labels: Partition, sample: PairSample, cell: CellModel, items: npt.ArrayLike | None = None
+) -> Posterior:
     """Hard clusters from any library with the best block answers on a sample.
 
     ``labels`` is a mapping from node id to cluster, or an array in the order of ``items`` (of the sample's
@@ -65,14 +71,14 @@ def partition_posterior(labels: Any, sample: PairSample, cell: Any, items: Any =
 
 
 def certify_partition(
-    labels: Any,
-    graph: Any,
+    labels: Partition,
+    graph: object,
     *,
-    pairs: Any = "all",
+    pairs: str | MatrixLike = "all",
     directed: bool | None = None,
-    items: Any = None,
+    items: npt.ArrayLike | None = None,
     loss: Any = "quadratic",
-    alphabet: Any = None,
+    alphabet: Iterable[object] | None = None,
     bounds: tuple[float, float] | None = None,
     gain: bool = False,
     **options: Any,
@@ -110,13 +116,13 @@ class PartitionRow:
 
 
 def compare_partitions(
-    partitions: Mapping[str, Any],
-    graph: Any,
+    partitions: Mapping[str, Partition],
+    graph: object,
     *,
-    pairs: Any = "all",
+    pairs: str | MatrixLike = "all",
     directed: bool | None = None,
     loss: Any = "quadratic",
-    alphabet: Any = None,
+    alphabet: Iterable[object] | None = None,
     delta: float = 0.05,
 ) -> list[PartitionRow]:
     """Any partitions of one graph by predictive loss, by certificate and by certified gain over the constant.
@@ -140,7 +146,9 @@ def compare_partitions(
     return rows
 
 
-def _stated(sample: PairSample, loss: Any, alphabet: Any, bounds: tuple[float, float] | None) -> tuple[PairSample, Any]:
+def _stated(
+    sample: PairSample, loss: Any, alphabet: Iterable[object] | None, bounds: tuple[float, float] | None
+) -> tuple[PairSample, CellModel]:
     """The sample on stated labels with the loss's cell model; 0 and 1 need not be stated."""
     binary = sample.labels is None or bool(np.isin(sample.labels, (0.0, 1.0)).all())
     if alphabet is None and bounds is None:

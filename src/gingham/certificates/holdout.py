@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import log, sqrt
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats
 from gingham.cells import CellModel, make_cell, needs_alphabet
@@ -41,16 +43,16 @@ MAURER_PONTIL = "Maurer and Pontil 2009, Empirical Bernstein bounds"
 
 
 def certify_predictions(
-    y_pred: Any,
-    y: Any,
+    y_pred: npt.ArrayLike,
+    y: npt.ArrayLike,
     *,
     loss: Any = "absolute",
-    alphabet: Any = None,
+    alphabet: Iterable[object] | None = None,
     label_bounds: tuple[float, float] | None = None,
     delta: float = 0.05,
     candidates: int = 1,
     method: str = "log-wealth",
-    sample_weight: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
     predictor: str = "predictions",
 ) -> Certificate:
     """A guarantee for finished predictions of any library on tuples that were not used to make them.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats
 from gingham.cells import make_cell
@@ -15,20 +16,20 @@ from gingham.certificates.certify import certify
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
-from gingham.data.adapt import id_columns
+from gingham.data.adapt import TableLike, id_columns
 from gingham.errors import GinghamError, RefusedCertificate
 
 
 def certify_labels(
-    labels: Sequence[Any],
-    X: Any,
-    y: Any,
+    labels: Sequence[Mapping[object, object] | npt.ArrayLike],
+    X: TableLike,
+    y: npt.ArrayLike,
     *,
     loss: Any = "absolute",
-    alphabet: Any = None,
+    alphabet: Iterable[object] | None = None,
     label_bounds: tuple[float, float] | None = None,
-    items: Sequence[Any] | None = None,
-    sample_weight: Any = None,
+    items: Sequence[npt.ArrayLike] | None = None,
+    sample_weight: npt.ArrayLike | None = None,
     graph: bool = False,
     **options: Any,
 ) -> Certificate:
@@ -78,9 +79,11 @@ def certify_labels(
     return certify(posterior, sample, **options)
 
 
-def _hard_mode(given: Any, seen: AnyArray, items: Any, name: str) -> tuple[Mode, Floats]:
+def _hard_mode(
+    given: Mapping[object, object] | npt.ArrayLike, seen: AnyArray, items: npt.ArrayLike | None, name: str
+) -> tuple[Mode, Floats]:
     """A mode with hard assignments from a mapping or an array of cluster labels."""
-    if hasattr(given, "items") and callable(given.items) and not hasattr(given, "dtype"):
+    if isinstance(given, Mapping):
         pairs = dict(given)
         mode = Mode.of(np.array(list(pairs)), name)
         clusters = np.array([pairs[item] for item in mode.items.tolist()])

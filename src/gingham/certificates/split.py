@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log, prod
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import clone
 
@@ -39,7 +39,7 @@ from gingham.certificates.evidence import Evidence, check_sample, in_full_precis
 from gingham.certificates.holdout import certify_posterior
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, OneHot, Sample
-from gingham.data.adapt import id_columns
+from gingham.data.adapt import TableLike, id_columns
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import project
@@ -50,18 +50,18 @@ REFERENCE_SHARE = 0.9  # of δ goes to the reference's own loss, which varies mo
 
 
 def certify_split(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: object,
+    X: TableLike,
+    y: npt.ArrayLike,
     *,
     delta: float = 0.05,
     predictor: str = "gibbs",
-    sample_weight: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
     fraction: float = 0.75,
     method: str = "holdout",
     random_state: int | None = 0,
     candidates: int = 1,
-    rows: tuple[Any, Any] | None = None,
+    rows: tuple[AnyArray, AnyArray] | None = None,
 ) -> Certificate:
     """Split at random, fit a clone on the first part, certify on the second; the model comes with it.
 
@@ -266,7 +266,7 @@ def random_parts(n: int, fraction: float, random_state: int | None) -> tuple[Any
     return np.sort(order[:cut]), np.sort(order[cut:])
 
 
-def _rows(X: Any, columns: Sequence[AnyArray], rows: AnyArray) -> Any:
+def _rows(X: TableLike, columns: Sequence[AnyArray], rows: AnyArray) -> TableLike:
     """The given rows in the form the estimator was given."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]

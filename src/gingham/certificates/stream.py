@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from gingham.arrays import Floats, Ints
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.core.posterior import Posterior
-from gingham.data.adapt import id_columns
+from gingham.data.adapt import TableLike, id_columns
 from gingham.errors import GinghamError, RefusedCertificate
 
 
@@ -31,7 +32,7 @@ class Stream:
 
     sizes: Ints
     certificates: tuple[Certificate, ...]
-    models: tuple[Any, ...]
+    models: tuple[object, ...]
 
     def __iter__(self) -> Iterator[Certificate]:
         return iter(self.certificates)
@@ -54,9 +55,9 @@ class Stream:
 
 
 def certify_stream(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: object,
+    X: TableLike,
+    y: npt.ArrayLike,
     *,
     sizes: Sequence[int] | None = None,
     population: Sequence[int] | None = None,

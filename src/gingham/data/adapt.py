@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
+from narwhals.typing import IntoDataFrame
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
 
 MISSING = ("implicit", "nan", "none")
+
+
+TableLike: TypeAlias = npt.ArrayLike | Sequence[Sequence[object]] | IntoDataFrame
+"""Rows of a table: an array, a list of tuples, or a pandas, polars or pyarrow frame."""
+MatrixLike: TypeAlias = npt.ArrayLike | sparse.sparray | sparse.spmatrix | IntoDataFrame
+"""One number a row and column: an array, a scipy sparse matrix or a frame."""
 
 
 class Tuples(NamedTuple):
@@ -29,12 +37,12 @@ class Columns(NamedTuple):
     names: list[str]
 
 
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> TypeGuard[IntoDataFrame]:
     """Whether X is a pandas, polars or pyarrow table (anything narwhals knows)."""
     return isinstance(nw.from_native(X, pass_through=True, eager_only=True), nw.DataFrame)
 
 
-def id_columns(X: Any) -> Columns:
+def id_columns(X: TableLike) -> Columns:
     """One array of ids per mode, from a frame (its columns), an array or a list of tuples.
 
     Columns keep their own types: a string column beside an integer column stays a string column.
@@ -74,10 +82,10 @@ def _check_shape(shape: tuple[int, ...]) -> None:
         raise GinghamError(f"Found array with 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
 
 
-def _object_array(X: Any) -> AnyArray:
+def _object_array(X: TableLike) -> AnyArray:
     if isinstance(X, np.ndarray):
         return X
-    rows = list(X)
+    rows = list(cast("Iterable[Sequence[object]]", X))
     if not rows or not isinstance(rows[0], (list, tuple, np.ndarray)):
         return np.asarray(rows)
     widths = {len(row) for row in rows}
@@ -113,7 +121,9 @@ def _series(series: nw.Series[Any], name: str) -> AnyArray:
     return _typed(values)
 
 
-def from_frame(frame: Any, axes: Sequence[str], label: str, weight: str | None = None) -> tuple[Any, AnyArray, Any]:
+def from_frame(
+    frame: IntoDataFrame, axes: Sequence[str], label: str, weight: str | None = None
+) -> tuple[IntoDataFrame, AnyArray, AnyArray | None]:
     """Split a table into ids (a frame of the same kind), labels and weights (None without a column for them)."""
     table = nw.from_native(frame, eager_only=True)
     wanted = [*axes, label, *([weight] if weight else [])]
@@ -124,7 +134,7 @@ def from_frame(frame: Any, axes: Sequence[str], label: str, weight: str | None =
     return table.select(list(axes)).to_native(), labels, None if weight is None else _series(table[weight], weight)
 
 
-def from_matrix(matrix: Any, missing: str | None = None) -> Tuples:
+def from_matrix(matrix: MatrixLike, missing: str | None = None) -> Tuples:
     """The observed entries of a matrix or tensor as tuples of positions and their values.
 
     Parameters
@@ -168,7 +178,7 @@ def from_matrix(matrix: Any, missing: str | None = None) -> Tuples:
     return Tuples(positions, values)
 
 
-def _sparse_entries(matrix: Any, missing: str) -> tuple[Ints, Floats]:
+def _sparse_entries(matrix: sparse.sparray, missing: str) -> tuple[Ints, Floats]:
     if missing == "none":
         dense = matrix.toarray()
         return np.argwhere(np.ones(dense.shape, bool)), dense.ravel()
@@ -186,7 +196,7 @@ def _sparse_entries(matrix: Any, missing: str) -> tuple[Ints, Floats]:
     return positions, values
 
 
-def count_matrix(X: Any, model: str, allow_zero: bool = False) -> Any:
+def count_matrix(X: MatrixLike, model: str, allow_zero: bool = False) -> sparse.csr_array:
     """Counts as a csr_array of float64 without stored zeros; NaN, infinity and negative counts are refused."""
     matrix = sparse.csr_array(X, dtype=np.float64)
     matrix.sum_duplicates()
@@ -209,7 +219,9 @@ def count_matrix(X: Any, model: str, allow_zero: bool = False) -> Any:
     return matrix
 
 
-def from_tuples(X: Any, sample_weight: Any = None) -> tuple[Any, AnyArray, AnyArray]:
+def from_tuples(
+    X: TableLike, sample_weight: npt.ArrayLike | None = None
+) -> tuple[sparse.csr_array, AnyArray, AnyArray]:
     """Pairs (N, 2) of ids as a sparse matrix of counts, with the ids of its rows and of its columns.
 
     Weights add up; a pair that is listed twice counts twice.
@@ -224,7 +236,7 @@ def from_tuples(X: Any, sample_weight: Any = None) -> tuple[Any, AnyArray, AnyAr
     return matrix, ids[0], ids[1]
 
 
-def categorical_entries(X: Any) -> tuple[Ints, Ints, Ints, tuple[int, int], int]:
+def categorical_entries(X: TableLike) -> tuple[Ints, Ints, Ints, tuple[int, int], int]:
     """The observed entries of a table of categories: rows, columns, value codes, shape, most values a column has.
 
     NaN, None and nulls are missing. Values are numbered column by column.
@@ -270,7 +282,7 @@ def _few_numbers(columns: AnyArray) -> tuple[Ints, Ints, Ints, tuple[int, int], 
     return rows.astype(np.int32), at.astype(np.int32), codes.astype(np.int32), shape, int(present.sum(axis=1).max())
 
 
-def _category_columns(X: Any) -> list[AnyArray]:
+def _category_columns(X: TableLike) -> list[AnyArray]:
     if sparse.issparse(X):
         raise GinghamError("Sparse tables are ambiguous here: mark missing entries as NaN in a dense table or a frame.")
     if is_frame(X):

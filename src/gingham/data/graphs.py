@@ -6,18 +6,19 @@ Sparse and dense matrices, networkx, edge lists, frames and hyperedges are read;
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from math import comb, factorial
 from string import ascii_lowercase
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import narwhals as nw
 import numpy as np
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints
+from gingham.data.adapt import MatrixLike
 from gingham.data.features import Features
 from gingham.data.modes import Alphabet, Mode
 from gingham.data.sample import Sample
@@ -26,6 +27,7 @@ from gingham.errors import GinghamError, GinghamWarning
 LETTERS = ascii_lowercase  # names of positions in einsum
 PAIRS = ("all", "listed")
 NODE = "node"
+Ids = Sequence[object] | AnyArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,12 +135,12 @@ class Edges(NamedTuple):
 
 
 def from_graph(
-    graph: Any,
+    graph: object,
     *,
-    pairs: Any = "all",
+    pairs: str | MatrixLike = "all",
     directed: bool | None = None,
     weight: str | None = "weight",
-    nodes: Any = None,
+    nodes: Ids | None = None,
 ) -> PairSample:
     """The observed pairs of a graph.
 
@@ -206,7 +208,7 @@ def _sample(edges: Edges, directed: bool, complete: bool) -> PairSample:
     )
 
 
-def _read(graph: Any, weight: str | None, nodes: Any, listed: bool) -> Edges:
+def _read(graph: object, weight: str | None, nodes: Ids | None, listed: bool) -> Edges:
     if sparse.issparse(graph):
         return _from_sparse(graph, nodes, weight)
     if hasattr(graph, "adj") and hasattr(graph, "is_directed"):
@@ -219,7 +221,7 @@ def _read(graph: Any, weight: str | None, nodes: Any, listed: bool) -> Edges:
     return _from_list(graph, nodes)
 
 
-def _from_sparse(matrix: Any, nodes: Any, weight: str | None) -> Edges:
+def _from_sparse(matrix: sparse.sparray, nodes: Ids | None, weight: str | None) -> Edges:
     if matrix.shape[0] != matrix.shape[1]:
         raise GinghamError(f"An adjacency matrix is square; this one has shape {matrix.shape}.")
     entries = matrix.tocoo()
@@ -233,7 +235,7 @@ def _from_sparse(matrix: Any, nodes: Any, weight: str | None) -> Edges:
     )
 
 
-def _from_dense(matrix: AnyArray, nodes: Any, listed: bool) -> Edges:
+def _from_dense(matrix: AnyArray, nodes: Ids | None, listed: bool) -> Edges:
     matrix = matrix.astype(np.float64)
     missing = np.isnan(matrix)
     if missing.any() and not listed:
@@ -256,7 +258,7 @@ def _from_networkx(graph: Any, weight: str | None) -> Edges:
     return Edges(ends, np.array([edge[2] for edge in listed], dtype=np.float64), mode, bool(graph.is_directed()))
 
 
-def _from_frame(frame: Any, weight: str | None, nodes: Any) -> Edges:
+def _from_frame(frame: nw.DataFrame[Any], weight: str | None, nodes: Ids | None) -> Edges:
     names = list(frame.columns)
     values = None
     if weight is not None and weight in names:
@@ -272,7 +274,7 @@ def _from_frame(frame: Any, weight: str | None, nodes: Any) -> Edges:
     return _encoded([frame[name].to_numpy() for name in names], values, nodes)
 
 
-def _from_list(graph: Any, nodes: Any) -> Edges:
+def _from_list(graph: object, nodes: Ids | None) -> Edges:
     if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[1] in (2, 3):
         weights = graph[:, 2].astype(np.float64) if graph.shape[1] == 3 else None
         ends = graph[:, :2]
@@ -285,7 +287,7 @@ def _from_list(graph: Any, nodes: Any) -> Edges:
             "three with the weight)."
         )
     try:
-        rows = [tuple(row) for row in graph]
+        rows = [tuple(row) for row in cast("Iterable[Iterable[object]]", graph)]
     except TypeError:
         raise GinghamError(
             "This is no graph I know: give a scipy sparse matrix, a square array, a networkx graph, a list of edges "
@@ -303,7 +305,7 @@ def _from_list(graph: Any, nodes: Any) -> Edges:
     return _encoded([_objects([row[j] for row in rows]) for j in range(width)], weights, nodes)
 
 
-def _encoded(columns: Sequence[AnyArray], weights: Floats | None, nodes: Any) -> Edges:
+def _encoded(columns: Sequence[AnyArray], weights: Floats | None, nodes: Ids | None) -> Edges:
     given = list(columns) if nodes is None else [_objects(list(nodes))]
     mode = Mode.of(_objects([value for column in given for value in np.asarray(column).tolist()]), NODE)
     ends = np.column_stack([mode.encode(column) for column in columns]).astype(np.int64)
@@ -313,7 +315,7 @@ def _encoded(columns: Sequence[AnyArray], weights: Floats | None, nodes: Any) ->
     return Edges(ends, np.ones(len(ends)) if weights is None else weights, mode, None)
 
 
-def _mode(nodes: Any, n: int) -> Mode:
+def _mode(nodes: Ids | None, n: int) -> Mode:
     if nodes is None:
         return Mode(NODE, np.arange(n))
     column = _objects(list(nodes))
@@ -368,10 +370,10 @@ def _names(edges: Edges, at: int) -> str:
     return "(" + ", ".join(str(name) for name in edges.mode.items[edges.ends[at]].tolist()) + ")"
 
 
-def _masked(edges: Edges, directed: bool, mask: Any) -> PairSample:
+def _masked(edges: Edges, directed: bool, mask: MatrixLike) -> PairSample:
     """The pairs of a mask, with weight 0 where the graph has no edge."""
     n = edges.mode.n_items
-    if np.shape(mask) == (n, n) and hasattr(mask, "nonzero"):
+    if getattr(mask, "shape", None) == (n, n) and hasattr(mask, "nonzero"):
         chosen = np.array(mask.nonzero()).T.astype(np.int64)
     else:
         table = np.asarray(mask)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
@@ -17,13 +18,14 @@ MAX_ITEMS = 2**31 - 1
 MAX_SPAN = 4  # whole-number ids that span at most this many times their count are looked up in a table
 
 
-def as_column(values: Any, name: str) -> AnyArray:
+def as_column(values: npt.ArrayLike, name: str) -> AnyArray:
     """A one-dimensional array of ids; missing ids (None, NaN) are refused with their row."""
     column = np.asarray(values)
     if column.ndim != 1:
         # Ids that are themselves sequences (tuples, say) arrive as a nested array.
-        column = np.empty(len(values), dtype=object)
-        column[:] = [tuple(v) if isinstance(v, list) else v for v in values]
+        nested = cast("Sequence[object]", values)
+        column = np.empty(len(nested), dtype=object)
+        column[:] = [tuple(v) if isinstance(v, list) else v for v in nested]
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         row = int(np.flatnonzero(~np.isfinite(column))[0])
         what = "NaN" if np.isnan(column[row]) else "infinity (inf)"
@@ -79,7 +81,7 @@ class Mode:
     items: AnyArray
 
     @classmethod
-    def of(cls, values: Any, name: str) -> Mode:
+    def of(cls, values: npt.ArrayLike, name: str) -> Mode:
         items = distinct(as_column(values, name), name)
         if len(items) > MAX_ITEMS:
             raise GinghamError(f"Mode {name!r} has {len(items):,} items; at most {MAX_ITEMS:,} fit.")
@@ -90,10 +92,10 @@ class Mode:
         return len(self.items)
 
     @cached_property
-    def _index(self) -> dict[Any, int]:
+    def _index(self) -> dict[object, int]:
         return {item: code for code, item in enumerate(self.items.tolist())}
 
-    def encode(self, values: Any) -> Ints:
+    def encode(self, values: npt.ArrayLike) -> Ints:
         """Codes (int32) of ids; −1 for ids this mode has never seen."""
         column = as_column(values, self.name)
         numeric = "biuf"
@@ -143,7 +145,7 @@ class Alphabet:
     given: bool = False
 
     @classmethod
-    def of(cls, values: Iterable[Any] | AnyArray, given: bool) -> Alphabet:
+    def of(cls, values: Iterable[object] | AnyArray, given: bool) -> Alphabet:
         column = np.asarray(values if isinstance(values, np.ndarray) else list(values))
         if column.ndim != 1 or len(column) == 0:
             raise GinghamError("alphabet= needs a flat list with at least one label value.")

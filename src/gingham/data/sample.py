@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.data.features import Features
@@ -47,9 +48,9 @@ class Sample:
     @classmethod
     def of(
         cls,
-        columns: Sequence[Any],
-        y: Any = None,
-        weights: Any = None,
+        columns: Sequence[npt.ArrayLike],
+        y: npt.ArrayLike | None = None,
+        weights: npt.ArrayLike | None = None,
         *,
         names: Sequence[str] | None = None,
         modes: Sequence[Mode] | None = None,
@@ -209,7 +210,7 @@ class Sample:
         )
 
 
-def checked_weights(weights: Any, n_rows: int) -> Floats | None:
+def checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> Floats | None:
     if weights is None:
         return None
     weights = np.asarray(weights, dtype=np.float64)

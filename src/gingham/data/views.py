@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar, cast
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats
+from gingham.data.adapt import MatrixLike
 from gingham.errors import GinghamError
 
-Matrix = Any
+Matrix: TypeAlias = Floats | sparse.csr_array
 """A dense float64 array or a scipy CSR array of float64, shape (n_objects, n_features)."""
+Parameter = TypeVar("Parameter")
 
 
-def as_views(views: Any, at_least: int = 1, missing: bool = False) -> list[Any]:
+def as_views(views: Sequence[MatrixLike | None], at_least: int = 1, missing: bool = False) -> list[Any]:
     """The views as float matrices with one number of rows, or a sentence about what is wrong.
 
     Parameters
@@ -44,7 +47,7 @@ def as_views(views: Any, at_least: int = 1, missing: bool = False) -> list[Any]:
     return matrices
 
 
-def as_view(values: Any, name: str) -> Matrix:
+def as_view(values: MatrixLike, name: str) -> Matrix:
     """One view as a float64 matrix; strings, NaN and wrong shapes are refused with their place."""
     if sparse.issparse(values):
         return _as_sparse(values, name)
@@ -59,10 +62,10 @@ def as_view(values: Any, name: str) -> Matrix:
                     "Encode it (one-hot, TfidfVectorizer, …) or leave it out."
                 )
         values = frame.to_numpy()
-    return _as_dense(values, name)
+    return _as_dense(cast("npt.ArrayLike", values), name)
 
 
-def feature_names(values: Any) -> AnyArray | None:
+def feature_names(values: object) -> AnyArray | None:
     """Column names of a frame, None for anything without names."""
     frame = nw.from_native(values, pass_through=True)
     if isinstance(frame, nw.DataFrame):
@@ -70,7 +73,7 @@ def feature_names(values: Any) -> AnyArray | None:
     return None
 
 
-def rows_of(view: Matrix, rows: Any) -> Matrix:
+def rows_of(view: Matrix, rows: AnyArray) -> Matrix:
     """Some rows of a view."""
     return view[rows]
 
@@ -97,7 +100,7 @@ def column_squares(view: Matrix) -> Floats:
     return np.asarray(squares.sum(axis=0), dtype=np.float64).ravel()
 
 
-def to_parts(view: Matrix) -> dict[str, Any]:
+def to_parts(view: Matrix) -> dict[str, object]:
     """The view as plain arrays, for a model file."""
     if isinstance(view, np.ndarray):
         return {"dense": view}
@@ -111,16 +114,16 @@ def from_parts(parts: dict[str, Any]) -> Matrix:
     return sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
 
 
-def per_view(value: Any, n_views: int, name: str) -> Sequence[Any]:
+def per_view(value: Parameter | Sequence[Parameter], n_views: int, name: str) -> Sequence[Parameter]:
     """A parameter given once for all views, or as a list with one entry per view."""
     if not isinstance(value, (list, tuple)):
-        return [value] * n_views
+        return [cast("Parameter", value)] * n_views
     if len(value) != n_views:
         raise GinghamError(f"{name} has {len(value)} entries for {n_views} views: give one value, or one per view.")
     return value
 
 
-def _as_sparse(values: Any, name: str) -> Matrix:
+def _as_sparse(values: sparse.sparray, name: str) -> Matrix:
     if values.ndim != 2:
         raise GinghamError(f"{name} has {values.ndim} dimension(s); a view is a matrix, one row per object.")
     if values.dtype.kind not in "biuf":
@@ -133,7 +136,7 @@ def _as_sparse(values: Any, name: str) -> Matrix:
     return _not_empty(matrix, name)
 
 
-def _as_dense(values: Any, name: str) -> Floats:
+def _as_dense(values: npt.ArrayLike, name: str) -> Floats:
     try:
         matrix = np.asarray(values)
         if matrix.dtype.kind == "c":

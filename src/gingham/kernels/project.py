@@ -8,12 +8,17 @@ from importlib import import_module
 from importlib.util import find_spec
 from math import prod
 from threading import local
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
+
+if TYPE_CHECKING:
+    from gingham.kernels.tiles import Tiles
 
 BLOCK_BYTES = 2**27  # largest temporary of one pass
 WORTHWHILE = 2 * 10**8  # multiply-adds a pass from which moving the work to a GPU pays
@@ -47,7 +52,7 @@ def project(
     start: int = 0,
     stop: int | None = None,
     backend: str = "auto",
-    tiles: Any = None,
+    tiles: Tiles | None = None,
 ) -> Floats:
     """A[x, k, r] = Σ_{tuples e of item x} w_e t_k(y_e) Π_j q_j(r_j | x_j), the product over other modes.
 
@@ -78,8 +83,8 @@ def projector(
     rows: Rows,
     assigns: Sequence[Floats],
     backend: str = "auto",
-    dtype: Any = None,
-    tiles: Any = None,
+    dtype: npt.DTypeLike | None = None,
+    tiles: Tiles | None = None,
     reuse: bool = False,
 ) -> Callable[[int, int], Floats]:
     """`project` as a function of (start, stop), where one set of assignments serves many ranges of items.
@@ -164,7 +169,7 @@ def on_device(backend: str, work: float) -> bool:
     return bool(import_module("torch").cuda.is_available())
 
 
-def _backend(name: str) -> Any:
+def _backend(name: str) -> ModuleType:
     if name not in BACKENDS:
         raise GinghamError(f"backend={name!r} is unknown; choose one of {', '.join(BACKENDS)}.")
     return import_module("gingham.kernels.project_" + _MODULES.get(name, name))

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numba import njit
 
 from gingham.arrays import Floats
@@ -24,7 +24,7 @@ def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out:
 
 
 def prepared(
-    rows: Rows, assigns: tuple[Floats, ...], dtype: Any, tiles: Tiles | None = None
+    rows: Rows, assigns: tuple[Floats, ...], dtype: npt.DTypeLike, tiles: Tiles | None = None
 ) -> Callable[[int, int, Floats], None]:
     """`project` as a function of (start, stop, out), with the assignments laid out once for all calls.
 

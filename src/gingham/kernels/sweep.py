@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
@@ -16,7 +17,7 @@ TABLE = 2**20  # x ln x is looked up for counts below this
 TIE = 1e-9  # a move must gain more than this: rounding must not move items to and fro
 
 
-def _xlogx(x: Any) -> Any:
+def _xlogx(x: npt.ArrayLike) -> Floats:
     """x ln x, 0 at 0; without scipy, so that this package imports with numpy alone."""
     x = np.asarray(x, dtype=np.float64)
     return x * np.log(x, out=np.zeros_like(x), where=x > 0)
@@ -102,7 +103,7 @@ def make_board(
     first_cluster = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
     weights = np.ones(n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
     whole = kind in ("mass", "log") and bool((weights == np.floor(weights)).all()) and weights.sum() < 2**31
-    number: Any = np.int32 if whole else np.float64
+    number: type[np.int32 | np.float64] = np.int32 if whole else np.float64
     orders = [_by_item(codes[mode]) for mode in moving]
     counts = np.zeros(first_item[-1], dtype=np.int64)
     others = np.empty((d - 1, len(moving) * n_rows), dtype=np.int32)
@@ -144,7 +145,8 @@ def make_board(
     else:
         raise GinghamError(f"Hard moves of kind {kind!r} are unknown.")
     indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    cells = coarse_cells = np.zeros(0, dtype=np.int64)
+    cells: Ints = np.zeros(0, dtype=np.int64)
+    coarse_cells = cells
     if kind in ("mass", "log") and len(moving) == 1:
         m = int(widths[moving[0]])
         rest_at = _places(placed, np.where(np.arange(d) == moving[0], 0, cell_stride // m))[orders[0]]
@@ -177,12 +179,12 @@ def make_board(
     )
 
 
-def _by_item(codes: Ints) -> Any:
+def _by_item(codes: Ints) -> slice | Ints:
     """An index that sorts tuples by their items; nothing is copied where they are sorted."""
     return slice(None) if bool((np.diff(codes) >= 0).all()) else np.argsort(codes, kind="stable")
 
 
-def _arranged(values: AnyArray, orders: Sequence[Any]) -> AnyArray:
+def _arranged(values: AnyArray, orders: Sequence[slice | Ints]) -> AnyArray:
     """Values of the tuples in each of the orders, one order after the other."""
     return values[orders[0]] if len(orders) == 1 else np.concatenate([values[:0], *(values[o] for o in orders)])
 

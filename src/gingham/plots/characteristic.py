@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.plots.style import ACCENT, INK, axes_or_new
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes
 
 
-def characteristic(table: Mapping[str, Any], cluster: int, ax: Axes | None = None) -> Axes:
+def characteristic(table: Mapping[str, npt.ArrayLike], cluster: int, ax: Axes | None = None) -> Axes:
     """Contributions to the information of one cluster's top columns, largest on top.
 
     Parameters

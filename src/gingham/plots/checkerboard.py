@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from gingham.plots.style import INK, UNSEEN, axes_or_new, colormap
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
 
 
 def checkerboard(
@@ -24,7 +25,7 @@ def checkerboard(
     lines: bool = True,
     positions: tuple[int, int] = (0, 1),
     relation: int = 0,
-    cmap: Any = None,
+    cmap: str | Colormap | None = None,
     max_pixels: int = 1000,
     ax: Axes | None = None,
 ) -> Axes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.metrics.cluster import contingency_matrix
 
 from gingham.core.posterior import Posterior
@@ -18,7 +19,7 @@ if TYPE_CHECKING:  # pragma: no cover
 
 
 def contingency(
-    first: Any, second: Any, *, names: tuple[str, str] = ("first", "second"), ax: Axes | None = None
+    first: npt.ArrayLike, second: npt.ArrayLike, *, names: tuple[str, str] = ("first", "second"), ax: Axes | None = None
 ) -> Axes:
     """How many items each pair of clusters shares; columns in the order that puts large numbers on the diagonal."""
     first, second = np.asarray(first), np.asarray(second)
@@ -42,7 +43,7 @@ def contingency(
 
 
 def information_plane(
-    posteriors: Sequence[Posterior] | Mapping[Any, Posterior], sample: Sample, *, ax: Axes | None = None
+    posteriors: Sequence[Posterior] | Mapping[object, Posterior], sample: Sample, *, ax: Axes | None = None
 ) -> Axes:
     """Loss on a sample against Σ n_i Ī_i / N, the information a tuple pays for; a path of β goes left to right.
 

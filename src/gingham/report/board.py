@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ def board(
     relation: int,
     zeros: bool = False,
     logarithmic: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Both pictures, the order of items, and the borders of clusters.
 
     ``zeros``: what is not listed counts as zero. ``logarithmic``: colours follow ln(1 + value), for counts.

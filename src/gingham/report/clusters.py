@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gingham.arrays import Floats
@@ -19,7 +17,7 @@ MARKS = 3
 MAX_SIDE = 60  # cells a side that the page shows as a table
 
 
-def clusters(own: Shown, other: Shown, sample: Sample, position: int) -> list[dict[str, Any]]:
+def clusters(own: Shown, other: Shown, sample: Sample, position: int) -> list[dict[str, object]]:
     """For each cluster: size, its surest members with much data, and where it differs from the rest."""
     assign = np.asarray(own.assign, dtype=np.float64)
     mass = assign.mean(axis=0)
@@ -68,7 +66,7 @@ def cells(
     relation: int,
     laws: Floats | None = None,
     zeros: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Answer, amount of data and observed mean of each cell of two modes, clusters in the order shown.
 
     Where labels are names (``laws``), answer and mean are the most probable and the commonest label.
@@ -98,7 +96,7 @@ def cells(
 
 def _observed(
     posterior: Posterior, sample: Sample, positions: tuple[int, int], relation: int, named: bool
-) -> tuple[Any, Any]:
+) -> tuple[Floats, Floats]:
     """Weight and mean (or commonest) label of each cell of two modes, both of shape (m_row, m_column)."""
     features = OneHot(sample.alphabet.size) if sample.alphabet is not None else Moments(1)
     statistics = posterior.statistics(sample, relation, features)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -62,7 +61,7 @@ def items(
     other_position: int,
     predict: Predictor | None = None,
     zeros: bool = False,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Columns of facts on the shown items of one mode; ``predict`` is the model's own word on pairs."""
     chosen = own.chosen
     counts = sample.counts(position)[chosen]
@@ -118,7 +117,7 @@ def neighbours(own: Shown) -> Ints:
 
 def predictions(
     own: Shown, other: Shown, sample: Sample, position: int, other_position: int, predict: Predictor | None = None
-) -> list[list[Any]]:
+) -> list[list[list[float]]]:
     """For each item, [place, prediction] of the highest predictions among partners it was not observed with.
 
     Where labels are names, [place, label, probability] of the surest ones. With ``predict`` the candidates that
@@ -137,7 +136,7 @@ def predictions(
     order = np.argsort(rows, kind="stable")
     rows, columns = rows[order], columns[order]
     assign = np.asarray(other.assign[other.chosen], dtype=np.float64).T
-    result: list[list[Any]] = []
+    result: list[list[list[float]]] = []
     k = min(PREDICTIONS if predict is None else CANDIDATES, assign.shape[1])
     step = 500 if own.laws is None else max(1, 500 // own.laws.shape[2])
     for start in range(0, len(own.chosen), step):
@@ -160,7 +159,7 @@ def predictions(
     return result
 
 
-def _surest(assign: Any, laws: Floats, partners: Floats) -> tuple[Floats, Ints]:
+def _surest(assign: Floats, laws: Floats, partners: Floats) -> tuple[Floats, Ints]:
     """Probability and position of the most probable label of each pair, two arrays (n, n_partners)."""
     m, m_other, size = laws.shape
     own = np.asarray(assign, dtype=np.float64) @ laws.reshape(m, m_other * size)
@@ -178,7 +177,7 @@ def _rescore(scores: Floats, top: Ints, own: Ints, other: Ints, predict: Predict
         scores[rows, columns] = predict(own[rows], other[columns])
 
 
-def rounded(values: Any, digits: int = 4) -> Any:
+def rounded(values: Floats, digits: int = 4) -> list[object]:
     """Nested lists of short numbers; NaN becomes None."""
     array = np.asarray(values, dtype=np.float64)
     if array.ndim > 1:

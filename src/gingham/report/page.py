@@ -6,7 +6,6 @@ import json
 import math
 import os
 from importlib.resources import files
-from typing import Any
 
 from gingham.errors import GinghamError
 from gingham.storage import atomic
@@ -14,7 +13,7 @@ from gingham.storage import atomic
 SCRIPTS = ("dom.js", "charts.js", "board.js", "panels.js", "main.js")
 
 
-def render(summary: dict[str, Any]) -> str:
+def render(summary: dict[str, object]) -> str:
     """The page as text. It loads nothing from anywhere."""
     try:
         from jinja2 import Environment
@@ -30,14 +29,14 @@ def render(summary: dict[str, Any]) -> str:
     )
 
 
-def write(summary: dict[str, Any], path: str | os.PathLike[str]) -> None:
+def write(summary: dict[str, object], path: str | os.PathLike[str]) -> None:
     """Write the page; the file appears whole or not at all."""
     page = render(summary)
     with atomic(path) as stream:
         stream.write(page.encode("utf-8", "replace"))
 
 
-def embedded_json(value: Any) -> str:
+def embedded_json(value: object) -> str:
     """JSON that may stand inside a script element: no character in it can end the element or start a comment."""
     text = json.dumps(finite(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":
@@ -45,7 +44,7 @@ def embedded_json(value: Any) -> str:
     return text
 
 
-def finite(value: Any) -> Any:
+def finite(value: object) -> object:
     """Numbers that JSON does not know become null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None

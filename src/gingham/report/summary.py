@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from gingham.arrays import Floats
+from gingham.certificates import Certificate
 from gingham.core.posterior import Posterior
 from gingham.core.tree_posterior import TreePosterior
 from gingham.data import Sample
@@ -30,9 +30,9 @@ def summarize(
     *,
     title: str = "Co-clustering",
     label: str = "label",
-    facts: Mapping[str, Any] | None = None,
+    facts: Mapping[str, object] | None = None,
     errors: Mapping[str, float] | None = None,
-    certificates: Mapping[str, Any] | None = None,
+    certificates: Mapping[str, Certificate | Mapping[str, object]] | None = None,
     path: Sequence[Mapping[str, float]] | None = None,
     positions: tuple[int, int] = (0, 1),
     relation: int = 0,
@@ -43,7 +43,7 @@ def summarize(
     zeros: bool = False,
     notes: Sequence[str] = (),
     refusal: str = "",
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What a page shows of two modes of a model.
 
     Parameters
@@ -177,11 +177,11 @@ def profile(posterior: Posterior, positions: tuple[int, int], relation: int, law
     return found
 
 
-def certificate_facts(name: str, certificate: Any) -> dict[str, Any]:
+def certificate_facts(name: str, certificate: Certificate | Mapping[str, object]) -> dict[str, object]:
     """A certificate with its explanation and, where bounds can be compared, the others; facts as they are."""
     if isinstance(certificate, Mapping):
         return {"name": name, **certificate}
-    facts: dict[str, Any] = {"name": name, **certificate.to_dict(), "explanation": certificate.explain()}
+    facts: dict[str, object] = {"name": name, **certificate.to_dict(), "explanation": certificate.explain()}
     rows = certificate.compare()
     facts["others"] = [{"bound": row.bound, "value": float(row.value)} for row in rows]
     return facts

@@ -141,7 +141,7 @@ def nystroem(view: Matrix, kernel: Kernel, landmarks: Ints) -> Representation:
         readings = kernel.gram(view)[:, landmarks]
         among = readings[landmarks]
         reading, mean = _itself(view, kernel), column_means(view)
-        columns = np.eye(view.shape[1])[:, landmarks]
+        columns: Matrix | None = np.eye(view.shape[1])[:, landmarks]
     else:
         anchors = rows_of(view, landmarks)
         readings, among = kernel.between(view, anchors), kernel.between(anchors, anchors)
