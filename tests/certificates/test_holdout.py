@@ -133,6 +133,9 @@ def test_split_refuses_nonsense(parts):
     assert certify(model, X, y, bound="split", predictor="mean").value < 16
     with pytest.raises(GinghamError, match="unknown"):
         certify(model, X, y, bound="split", method="hope")
+    for rows, labels in ((X, None), (model.fit(X, y).sample(X, y), y)):
+        with pytest.raises(GinghamError, match="give the rows of ids X and their labels y"):
+            certify(model, rows, labels, bound="split")
     with pytest.raises(GinghamError, match="fraction"):
         random_parts(10, 1.0, 0)
     with pytest.raises(GinghamError, match="no posterior_"):

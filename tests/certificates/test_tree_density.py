@@ -24,6 +24,13 @@ def test_code_length_is_observed_covered_and_below_uniform(fitted):
     assert -model.score(data.X[10000:]) < certificate.value < certificate.parameters["uniform"]
 
 
+def test_a_sample_is_certified_like_its_rows(fitted):
+    model, data = fitted
+    rows = data.X[:1000]
+    sample = Sample.of(list(rows.T), None, modes=model.density_.tree.columns())
+    assert gg.certify_density(model, sample)[0].value == gg.certify_density(model, rows)[0].value
+
+
 def test_shared_clusterings_are_paid_once_and_more_data_costs_less(fitted):
     model, data = fitted
     few, _ = gg.certify_density(model, data.X[:1000])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy.typing as npt
 
 from gingham.cells import CellModel
 from gingham.certificates import bounds as all_bounds
@@ -14,7 +16,7 @@ from gingham.certificates.committee import certify_held_out, committee_members, 
 from gingham.certificates.evidence import Evidence, collect
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Sample
-from gingham.data.adapt import id_columns
+from gingham.data.adapt import TableLike, id_columns
 from gingham.errors import GinghamError, RefusedCertificate
 
 INDEPENDENT = Assumption(
@@ -38,15 +40,15 @@ ARRIVING = (
 
 
 def certify(
-    model: Any,
-    X: Any,
-    y: Any = None,
+    model: object,
+    X: TableLike | Sample,
+    y: npt.ArrayLike | None = None,
     *,
     bound: str = "log-wealth",
     delta: float = 0.05,
     predictor: str = "gibbs",
-    sample_weight: Any = None,
-    alphabet: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
+    alphabet: Iterable[object] | None = None,
     anytime: bool = False,
     lower: bool = False,
     relation: int = 0,
@@ -96,12 +98,16 @@ def certify(
     if bound == "split":
         from gingham.certificates.split import certify_split
 
-        return certify_split(model, X, y, delta=delta, predictor=predictor, sample_weight=sample_weight, **options)
+        return certify_split(
+            model, *_rows_and_labels(X, y), delta=delta, predictor=predictor, sample_weight=sample_weight, **options
+        )
     members = committee_members(model) if hasattr(model, "members_") else []
     posterior = posterior_of(members[0] if members else model)
     cell, statement = stated_cell(posterior.cells[relation], alphabet)
     if bound == "holdout" and members:
-        return certify_held_out(model, cell, X, y, predictor, delta=delta, sample_weight=sample_weight, **options)
+        return certify_held_out(
+            model, cell, *_rows_and_labels(X, y), predictor, delta=delta, sample_weight=sample_weight, **options
+        )
     posterior = with_cell(posterior, cell, relation)
     sample = sample_of(posterior, X, y, sample_weight, relation)
     if bound == "holdout":
@@ -128,6 +134,13 @@ def certify(
     if lower:
         certificate = replace(certificate, lower=_lower(theorem.name, theorem.price, evidence, delta / 2))
     return certificate
+
+
+def _rows_and_labels(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[TableLike, npt.ArrayLike]:
+    """Rows of ids and their labels, for what fits or predicts anew."""
+    if isinstance(X, Sample) or y is None:
+        raise GinghamError("This certificate fits or predicts anew: give the rows of ids X and their labels y.")
+    return X, y
 
 
 def from_theorem(
@@ -167,7 +180,7 @@ def _lower(name: str, price: str, evidence: Evidence, delta: float) -> float:
     return evidence.in_unit(function(evidence.law, complexity, evidence.n_tuples, delta).value)
 
 
-def posterior_of(model: Any) -> Posterior:
+def posterior_of(model: object) -> Posterior:
     """The posterior of a fitted estimator, or the posterior itself."""
     if getattr(model, "degree_model_", None) is not None:
         raise RefusedCertificate(
@@ -183,7 +196,7 @@ def posterior_of(model: Any) -> Posterior:
     return posterior
 
 
-def stated_cell(cell: CellModel, alphabet: Any) -> tuple[CellModel, Assumption]:
+def stated_cell(cell: CellModel, alphabet: Iterable[object] | None) -> tuple[CellModel, Assumption]:
     """The cell model on stated labels; refuses labels that were read off the data without a word."""
     letters = cell.alphabet
     if letters is None:
@@ -217,7 +230,13 @@ def with_cell(posterior: Posterior, cell: CellModel, relation: int) -> Posterior
     return replace(posterior, cells=tuple(cells))
 
 
-def sample_of(posterior: Posterior, X: Any, y: Any, weights: Any, relation: int) -> Sample:
+def sample_of(
+    posterior: Posterior,
+    X: TableLike | Sample,
+    y: npt.ArrayLike | None,
+    weights: npt.ArrayLike | None,
+    relation: int,
+) -> Sample:
     """The tuples in the posterior's own numbering; items it does not know are refused."""
     if isinstance(X, Sample):
         return X

@@ -15,9 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Any
+from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.certificates.certificate import Assumption, Certificate
@@ -28,7 +29,7 @@ from gingham.core.posterior import Posterior, contract
 from gingham.core.structure import Structure
 from gingham.core.tree_density import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
-from gingham.data.adapt import id_columns
+from gingham.data.adapt import TableLike, id_columns
 from gingham.errors import GinghamError, RefusedCertificate
 
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried
@@ -66,7 +67,7 @@ class CoClusterDensity:
 
 
 def certify_density(
-    model: Any, X: Any, *, sample_weight: Any = None, delta: float = 0.05
+    model: object, X: TableLike | Sample, *, sample_weight: npt.ArrayLike | None = None, delta: float = 0.05
 ) -> tuple[Certificate, CoClusterDensity | TreeDensity]:
     """A guarantee on the expected code length −E ln p̃ (nats a tuple), and the density it is about.
 
@@ -79,7 +80,11 @@ def certify_density(
     """
     fitted = getattr(model, "density_", None)
     if isinstance(fitted, TreeDensity):
-        sample = Sample.of(id_columns(X).columns, None, sample_weight, modes=fitted.tree.columns())
+        sample = (
+            X
+            if isinstance(X, Sample)
+            else Sample.of(id_columns(X).columns, None, sample_weight, modes=fitted.tree.columns())
+        )
         return certify_tree_density(fitted, sample, delta), fitted
     posterior, sample = _prepare(model, X, sample_weight)
     d = sample.n_modes
@@ -156,7 +161,7 @@ def _uniform(assigns: Sequence[Floats]) -> float:
     return float(sum(log(len(q)) for q in assigns))
 
 
-def _prepare(model: Any, X: Any, sample_weight: Any) -> tuple[Posterior, Sample]:
+def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike | None) -> tuple[Posterior, Sample]:
     posterior = model if isinstance(model, Posterior) else getattr(model, "posterior_", None)
     if posterior is not None and type(posterior) is not Posterior:
         raise RefusedCertificate("The density certificate is for grids.")
@@ -165,7 +170,7 @@ def _prepare(model: Any, X: Any, sample_weight: Any) -> tuple[Posterior, Sample]
         from gingham.cells import Quadratic
         from gingham.data import Mode
 
-        assigns = tuple(np.asarray(q, dtype=np.float64) for q in model)
+        assigns = tuple(np.asarray(q, dtype=np.float64) for q in cast("Sequence[npt.ArrayLike]", model))
         modes = tuple(Mode(f"mode {i}", np.arange(len(q))) for i, q in enumerate(assigns))
         posterior = Posterior(Structure.grid(modes), (Quadratic(),), assigns, (np.zeros(0),))
     if posterior.structure.repeats:
