@@ -13,7 +13,7 @@ from coverage_problems import DELTA, Planted, planted, summary
 from numba import njit
 
 from gingham.certificates import bounds
-from gingham.certificates.divergence import ln_xi
+from gingham.certificates.bounds import ln_xi
 
 LENGTH = 300
 BOUNDS = ("log-wealth", "kl", "kl of a fixed sample size (Occam)")

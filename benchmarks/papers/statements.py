@@ -12,8 +12,9 @@ from math import inf, log, sqrt
 import numpy as np
 
 from gingham.arrays import Floats
+from gingham.certificates.bounds import whole
 from gingham.certificates.complexity import partition_papers
-from gingham.certificates.divergence import entropy, kl_upper, whole
+from gingham.certificates.divergence import entropy, kl_upper
 from gingham.certificates.papers import Statement, phi, psi
 from gingham.errors import RefusedCertificate
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gingham.certificates import bounds
-from gingham.certificates.bounds import GibbsLaw, mixture
-from gingham.certificates.divergence import kl_upper, ln_xi
+from gingham.certificates.bounds import GibbsLaw, ln_xi, mixture
+from gingham.certificates.divergence import kl_upper
 from gingham.errors import GinghamError, RefusedCertificate
 
 STARS = np.arange(5) / 4

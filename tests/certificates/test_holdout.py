@@ -4,7 +4,8 @@ from sklearn.base import BaseEstimator
 
 from gingham import CoClusteringClassifier, CoClusteringRegressor, Committee, GinghamError, RefusedCertificate
 from gingham.certificates import certify, certify_folds, certify_gain, certify_predictions, held_out_part
-from gingham.certificates.divergence import kl_upper, ln_xi
+from gingham.certificates.bounds import ln_xi
+from gingham.certificates.divergence import kl_upper
 from gingham.certificates.holdout import betting
 from gingham.certificates.split import random_parts
 

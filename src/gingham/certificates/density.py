@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints
+from gingham.certificates.bounds import ln_shtarkov, whole
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import INDEPENDENT
 from gingham.certificates.complexity import Complexity, of_partitions
-from gingham.certificates.divergence import ball_maxima, ball_maximum, ln_shtarkov, whole
+from gingham.certificates.divergence import ball_maxima, ball_maximum
 from gingham.core.posterior import Posterior, contract
 from gingham.core.structure import Structure
 from gingham.core.tree_density import TreeDensity, clusters_of

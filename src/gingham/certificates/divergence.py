@@ -1,14 +1,13 @@
-"""Divergences and their inverses, entropies, Shtarkov sums, and the law of a sum of coins. All in nats."""
+"""Divergences, their inverses, and the largest means in their balls. All in nats."""
 
 from __future__ import annotations
 
-from math import exp, inf, log, log1p
+from math import inf, log1p
 from typing import overload
 
 import numpy as np
 import numpy.typing as npt
-from scipy.fft import irfft, next_fast_len, rfft
-from scipy.special import gammaln, xlogy
+from scipy.special import xlogy
 
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
@@ -19,12 +18,6 @@ _HALVINGS = 70  # of an interval of length at most 1: far below the spacing of f
 def entropy(p: Floats, axis: int = -1) -> Floats:
     """H(p) = −Σ p ln p along one axis."""
     return -xlogy(p, p).sum(axis=axis)
-
-
-def information(assign: Floats) -> float:
-    """n Ī(X; C) = Σ_x Σ_c q(c|x) ln [q(c|x)/qbar(c)], items weighted uniformly. Assignments are (n, m)."""
-    mass = assign.mean(axis=0)
-    return max(0.0, float(xlogy(assign, assign).sum() - len(assign) * xlogy(mass, mass).sum()))
 
 
 def relative_entropy(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
@@ -183,128 +176,3 @@ def ball_maxima(weights: Floats, values: Floats, epsilon: float) -> Floats:
         low, high = scan[rows, np.maximum(best - 1, 0)], scan[rows, np.minimum(best + 1, scan.shape[1] - 1)]
         scan = low[:, None] + (high - low)[:, None] * steps
     return np.asarray(np.where(width > 0, np.minimum(value, top), top))
-
-
-def ln_xi(n: int) -> float:
-    """ln ξ(N), ξ(N) = Σ_k C(N, k) (k/N)^k (1 − k/N)^{N−k}: Maurer's exact constant for ½ ln 4N.
-
-    The sum equals Σ_k Π_{j<k} (1 − j/N) (one plus Ramanujan's Q), whose terms fall like e^{−k²/2N},
-    so about 9√N terms suffice; the rest is bounded by a geometric series and included.
-    """
-    n = whole(n)
-    last = min(n, int(9.0 * n**0.5) + 10)
-    steps = np.log1p(-np.arange(1, last) / n) if last > 1 else np.zeros(0)
-    terms = np.exp(np.concatenate([[0.0, 0.0], np.cumsum(steps)]))  # k = 0, 1, …, last
-    rest = 0.0 if last >= n else float(terms[-1]) * (n / last)
-    return log(float(terms.sum()) + rest)
-
-
-def ln_shtarkov(size: int, n: int) -> float:
-    """ln C(K, N) = ln Σ_{types of N symbols} multinomial · Π (k_i/N)^{k_i} ≥ ln E e^{N KL(p̂‖p)}.
-
-    C(1) = 1, C(2) = ξ(N), C(k + 2) = C(k + 1) + (N/k) C(k), carried on as ratios. P0's Theorem 3 has
-    (K − 1) ln(N + 1) in its place.
-    """
-    n = whole(n)
-    if size < 1:
-        raise GinghamError(f"A distribution needs at least one value, not {size}.")
-    if size == 1:
-        return 0.0
-    total = ln_xi(n)
-    ratio = exp(total)
-    for k in range(1, size - 1):
-        ratio = 1.0 + n / (k * ratio)
-        total += log(ratio)
-    return total
-
-
-def poisson_binomial(probabilities: Floats) -> Floats:
-    """Laws of sums of independent coins, by divide and conquer.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, m)
-        Column c holds the success probabilities of the n coins of sum c.
-
-    Returns
-    -------
-    ndarray of shape (m, n + 1)
-        Row c: P(N_c = 0), …, P(N_c = n).
-    """
-    q = np.asarray(probabilities, dtype=np.float64)
-    n, m = q.shape
-    if n == 0:
-        return np.ones((m, 1))
-    block = 32  # coins put together one by one; longer sums are convolved in pairs by Fourier transform
-    n_blocks = 1 << max(0, (-(-n // block) - 1).bit_length())
-    padded = np.zeros((n_blocks * block, m))
-    padded[:n] = q
-    coins = padded.reshape(n_blocks, block, m).transpose(1, 2, 0)[..., None]  # (block, m, n_blocks, 1)
-    laws = np.zeros((m, n_blocks, block + 1))
-    laws[..., 0] = 1.0
-    for j in range(block):
-        moved = coins[j] * laws[..., :-1]
-        laws *= 1 - coins[j]
-        laws[..., 1:] += moved
-    while laws.shape[1] > 1:
-        length = 2 * (laws.shape[2] - 1)  # highest count of a pair
-        period = next_fast_len(length + 1, real=True)
-        spectrum = rfft(laws, n=period, axis=2)
-        laws = irfft(spectrum[:, 0::2] * spectrum[:, 1::2], n=period, axis=2)[..., : length + 1]
-        np.maximum(laws, 0.0, out=laws)
-        # High counts that are out of reach, and the transform's noise there, are cut off. That makes
-        # E ln N! smaller and the divergence larger, never the other way round.
-        reachable = np.flatnonzero(laws.max(axis=(0, 1)) > 1e-14)
-        laws = laws[..., : reachable[-1] + 1]
-    width = min(laws.shape[2], n + 1)
-    result: Floats = np.zeros((m, n + 1))
-    result[:, :width] = laws[:, 0, :width]
-    return result / np.maximum(result.sum(axis=1, keepdims=True), 1.0)
-
-
-def expected_log_factorials(assign: Floats) -> Floats:
-    """E ln N_c! for each cluster, N_c the number of items drawn into it, Poisson-binomial(q(c|·)).
-
-    Parameters
-    ----------
-    assign : ndarray of shape (n, m)
-
-    Returns
-    -------
-    ndarray of shape (m,)
-    """
-    q = np.asarray(assign, dtype=np.float64)
-    m = q.shape[1]
-    result = np.empty(m)
-    certain = q == 1.0
-    uncertain = (q > 0.0) & ~certain
-    n_sure, n_open = certain.sum(axis=0), uncertain.sum(axis=0)
-    # Clusters of about equal support go together, so that hard posteriors cost nothing.
-    order = np.argsort(n_open, kind="stable")
-    start = 0
-    while start < m:
-        longest = int(n_open[order[start]])
-        stop = start + 1
-        while stop < m and n_open[order[stop]] <= max(64, 1.3 * longest) and stop - start < 64:
-            stop += 1
-        group = order[start:stop]
-        depth = int(n_open[group].max())
-        coins = np.zeros((depth, len(group)))
-        for j, c in enumerate(group):
-            coins[: n_open[c], j] = q[uncertain[:, c], c]
-        counts = n_sure[group][:, None] + np.arange(depth + 1)[None, :]
-        result[group] = (poisson_binomial(coins) * gammaln(counts + 1.0)).sum(axis=1)
-        start = stop
-    return result
-
-
-def log_binomial(n: float, k: float) -> float:
-    """ln C(n, k)."""
-    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
-
-
-def whole(n: float) -> int:
-    """A sample size as a whole number of at least one."""
-    if not (float(n).is_integer() and n >= 1):
-        raise GinghamError(f"A certificate needs a whole number of at least one tuple, not N={n}.")
-    return int(n)

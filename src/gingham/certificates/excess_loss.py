@@ -26,7 +26,7 @@ from gingham.certificates.certify import (
     stated_cell,
     with_cell,
 )
-from gingham.certificates.divergence import log_binomial
+from gingham.certificates.complexity import log_binomial
 from gingham.certificates.evidence import (
     Evidence,
     answer_label_counts,

@@ -14,8 +14,9 @@ import numpy as np
 from scipy.special import xlogy
 
 from gingham.arrays import Floats
+from gingham.certificates.bounds import whole
 from gingham.certificates.complexity import partition_papers
-from gingham.certificates.divergence import entropy, kl_upper, whole
+from gingham.certificates.divergence import entropy, kl_upper
 from gingham.errors import GinghamError, RefusedCertificate
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
-from gingham.certificates.complexity import cells_once, labels_by_type, labels_either_way, labels_uniform
-from gingham.certificates.divergence import kl_upper, log_binomial
+from gingham.certificates.complexity import cells_once, labels_by_type, labels_either_way, labels_uniform, log_binomial
+from gingham.certificates.divergence import kl_upper
 from gingham.errors import RefusedCertificate
 
 GRIDS = tuple(2**j + 1 for j in range(1, 13))  # 3, 5, …, 4097 evenly spaced numbers, both ends included

@@ -13,7 +13,7 @@ from gingham.cells import CellModel, TableLoss
 from gingham.cells.needs import TABLE, Need, refuse_unmet
 from gingham.certificates import complexity
 from gingham.certificates.bounds import GibbsLaw, effective_loss, find
-from gingham.certificates.divergence import log_binomial
+from gingham.certificates.complexity import log_binomial
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
