@@ -374,11 +374,6 @@ def _unit(p: float) -> float:
     return min(max(p, 0.0), 1.0)
 
 
-def log_wealth_bound(log_mean: float, nu: float, epsilon: float) -> float:
-    """ν − exp{E ln(ν − X) − ε}: the bound at one ν of the grid, for solvers that follow it."""
-    return nu - exp(log_mean - epsilon)
-
-
 @dataclass(frozen=True)
 class Theorem:
     """One bound that holds for all posteriors at once.

@@ -191,7 +191,9 @@ class Certificate:
                 if theorem.name == self.bound or (self.anytime and not theorem.anytime):
                     continue
                 try:
-                    rows.append(apply(theorem, self.evidence, self))
+                    rows.append(
+                        from_theorem(theorem, self.evidence, self.delta, self.predictor, self.assumptions, self.loss)
+                    )
                 except RefusedCertificate:
                     continue
                 except GinghamError:
@@ -201,23 +203,30 @@ class Certificate:
         return Comparison(tuple(sorted(rows, key=lambda c: c.value)))
 
 
-def apply(theorem: Theorem, evidence: Evidence, like: Certificate) -> Certificate:
-    """The certificate another theorem gives on the same evidence."""
+def from_theorem(
+    theorem: Theorem,
+    evidence: Evidence,
+    delta: float,
+    predictor: str,
+    assumptions: tuple[Assumption, ...],
+    loss: str,
+) -> Certificate:
+    """The certificate that one theorem gives on collected evidence."""
     price = evidence.prices[theorem.price]
-    bound = theorem.function(evidence.law, price.total, evidence.n_tuples, like.delta)
+    result = theorem.function(evidence.law, price.total, evidence.n_tuples, delta)
     return Certificate(
-        value=evidence.in_unit(bound.value),
+        value=evidence.in_unit(result.value),
         empirical=evidence.empirical,
         bound=theorem.name,
-        predictor=like.predictor,
-        delta=like.delta,
+        predictor=predictor,
+        delta=delta,
         n_tuples=evidence.n_tuples,
-        terms={**price.terms, **bound.price},
-        assumptions=like.assumptions,
-        worst=like.worst,
+        terms={**price.terms, **result.price},
+        assumptions=assumptions,
+        worst=worst_of(evidence),
         evidence=evidence,
-        parameters=bound.parameters,
-        loss=like.loss,
+        parameters=result.parameters,
+        loss=loss,
         text=theorem.text,
         latex=theorem.latex,
         reference=theorem.reference,

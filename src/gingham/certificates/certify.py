@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gingham.cells import CellModel
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.bounds import find
-from gingham.certificates.certificate import Assumption, Certificate, worst_of
+from gingham.certificates.certificate import Assumption, Certificate, from_theorem, worst_of
 from gingham.certificates.committee import certify_held_out, committee_members, pooled
 from gingham.certificates.evidence import Evidence, collect
 from gingham.core.posterior import Posterior
@@ -129,7 +129,7 @@ def certify(
         evidence = collect(posterior, sample, relation, population)
     drawn = ARRIVING if anytime else (INDEPENDENT,)
     assumptions = (*drawn, statement, *item_assumptions(posterior, relation, population), *_scale(evidence))
-    certificate = from_theorem(bound, evidence, delta / 2 if lower else delta, covered, assumptions, cell.name)
+    certificate = from_theorem(theorem, evidence, delta / 2 if lower else delta, covered, assumptions, cell.name)
     certificate = replace(certificate, anytime=anytime, delta=delta)
     if lower:
         certificate = replace(certificate, lower=_lower(theorem.name, theorem.price, evidence, delta / 2))
@@ -141,37 +141,6 @@ def _rows_and_labels(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[Ta
     if isinstance(X, Sample) or y is None:
         raise GinghamError("This certificate fits or predicts anew: give the rows of ids X and their labels y.")
     return X, y
-
-
-def from_theorem(
-    bound: str,
-    evidence: Evidence,
-    delta: float,
-    predictor: str,
-    assumptions: tuple[Assumption, ...],
-    loss: str,
-) -> Certificate:
-    """The certificate that one theorem gives on collected evidence."""
-    theorem = find(bound)
-    price = evidence.prices[theorem.price]
-    result = theorem.function(evidence.law, price.total, evidence.n_tuples, delta)
-    return Certificate(
-        value=evidence.in_unit(result.value),
-        empirical=evidence.empirical,
-        bound=theorem.name,
-        predictor=predictor,
-        delta=delta,
-        n_tuples=evidence.n_tuples,
-        terms={**price.terms, **result.price},
-        assumptions=assumptions,
-        worst=worst_of(evidence),
-        evidence=evidence,
-        parameters=result.parameters,
-        loss=loss,
-        text=theorem.text,
-        latex=theorem.latex,
-        reference=theorem.reference,
-    )
 
 
 def _lower(name: str, price: str, evidence: Evidence, delta: float) -> float:

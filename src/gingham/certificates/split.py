@@ -144,10 +144,9 @@ def certify_prior(
     evidence = Evidence(chosen.law, low, scale, n, {"exact": price, "papers": price}, chosen.posterior)
     elsewhere = Assumption("The prior was learned on other tuples of the same population.", "given")
     assumptions = (INDEPENDENT, statement, *item_assumptions(prior, 0), elsewhere)
-    empirical = bounds_free_loss(chosen.posterior, sample)
     return Certificate(
         value=low + scale * (base + bound.value),
-        empirical=empirical,
+        empirical=chosen.posterior.gibbs_loss(sample),
         bound="split-excess" if excess else "split-prior",
         predictor=predictor,
         delta=delta,
@@ -165,11 +164,6 @@ def certify_prior(
         else r"L(Q) \le \mathrm{LW}_{\delta}[\ell_h],\quad P = P(S_1),\ \text{law on } S_2",
         reference="gingham, docs/theory/split",
     )
-
-
-def bounds_free_loss(posterior: Posterior, sample: Sample) -> float:
-    """The plain Gibbs loss on the sample, in the loss's own unit."""
-    return posterior.gibbs_loss(sample)
 
 
 @dataclass(frozen=True, eq=False)
