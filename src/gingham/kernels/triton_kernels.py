@@ -145,7 +145,7 @@ def _fold_partials(block: Runs, sums: Tensor, width: int) -> None:
     )  # fmt: skip
 
 
-def gibbs_rows(log_mass: Tensor, cost: Tensor, beta: float, out: Tensor, copy: Tensor) -> tuple[Tensor, Tensor]:
+def gibbs_rows(log_mass: Tensor, cost: Tensor, beta: float, out: Tensor, copy: Tensor | None) -> tuple[Tensor, Tensor]:
     """New memberships into ``out`` (and ``copy``, bfloat16); returns their column sums and Σ q ln q, float64."""
     n, m = cost.shape
     n_programs = triton.cdiv(n, ROWS)
@@ -208,7 +208,7 @@ def residual_histograms(
     order: Tensor,
     labels: Tensor,
     residual: Tensor,
-    weights: Tensor,
+    weights: Tensor | None,
     width: int,
     out: Tensor,
 ) -> None:
