@@ -31,7 +31,7 @@ from typing import Any
 from common import PEERS, SOURCES
 
 HERE = Path(__file__).parent
-FOLDERS = ("speed", "papers", "peers", "robustness")
+FOLDERS = ("speed", "papers", "peers", "robustness", "structure")
 QUICK_SECONDS = 180  # a small version needs a fraction of it, kernels still to be compiled included
 SKIPPED_KEYS = ("summary", "mean", "means", "table", "predicted", "verdict")  # repeat what stands elsewhere
 TIMES = HERE / "times.json"
