@@ -22,9 +22,9 @@ import common
 import gingham as gg
 from gingham.certificates import certify, equation15
 from gingham.datasets import load_king, similarities
-from gingham.models.graph.duplicates import without_duplicates
 from gingham.models.graph.fit import graph_problem
 from gingham.models.graph.iclust import mean_similarity, similarity
+from gingham.models.graph.partition import merge_duplicates
 
 FIGURES = {
     "loss of the mean": "verdict/loss_of_the_mean",
@@ -53,7 +53,7 @@ def fitted(graph, k: int, beta: float, seed: int, start="spectral") -> tuple:
     ).fit(graph, pairs="listed")
     sample = model.sample(graph, pairs="listed")
     problem = graph_problem(sample, model.posterior_.cells[0], beta)
-    return model, without_duplicates(problem, model.posterior_), sample
+    return model, merge_duplicates(problem, model.posterior_), sample
 
 
 def held_out(sample, k: int, beta: float, seed: int, start="spectral") -> float:

@@ -23,9 +23,8 @@ from graph_folds import cross_validated, folds
 import common
 import gingham as gg
 from gingham.certificates import certify, certify_gain, equation15
-from gingham.models.graph.duplicates import without_duplicates
 from gingham.models.graph.fit import graph_problem
-from gingham.models.graph.partition import spectral_labels
+from gingham.models.graph.partition import merge_duplicates, spectral_partition
 
 FIGURES = {
     "loss of the constant": "clusters/0/train",
@@ -53,12 +52,12 @@ def fitted(graph, k: int, beta: float, start, pairs="all", n_iter: int = 45):
     ).fit(graph, pairs=pairs)
     sample = model.sample(graph, pairs=pairs)
     problem = graph_problem(sample, model.posterior_.cells[0], beta)
-    return model, without_duplicates(problem, model.posterior_), sample
+    return model, merge_duplicates(problem, model.posterior_), sample
 
 
 def fitted_on(sample, k: int, beta: float, seed: int):
     """The first experiment's fit: 71 clusters from the spectrum of the sampled pairs."""
-    start = spectral_labels(sample, k, np.random.default_rng(seed), dimensions=20) if k > 1 else constant(sample)
+    start = spectral_partition(sample, k, np.random.default_rng(seed), dimensions=20) if k > 1 else constant(sample)
     return fitted(sample, k, beta, start, n_iter=25)
 
 

@@ -28,7 +28,7 @@ from gingham.kernels.batched_moves import batch_size
 from gingham.kernels.sweep import effort_of, make_board, sweep
 from gingham.models.counts.starts import start_labels
 from gingham.models.graph.fit import graph_problem, search_problem
-from gingham.models.graph.partition import finder
+from gingham.models.graph.partition import PartitionSearch
 
 FIGURES = {
     "times faster on all threads, one sweep": "*/sweeps/*/times_faster",
@@ -116,7 +116,7 @@ def enron(args):
     problem = search_problem(graph_problem(sample, None, 1.0))
 
     def one_sweep(k, by_degree):
-        hard = finder(problem, degree_correction=by_degree).moves
+        hard = PartitionSearch.of(problem, degree_correction=by_degree).moves
         rng = np.random.default_rng(args.seed)
         labels = hard.improve(rng.integers(0, k, n), k, rng, 5)
 
@@ -145,10 +145,10 @@ def enron(args):
     }
 
     def end(seed):
-        hard = finder(problem).moves
+        hard = PartitionSearch.of(problem).moves
         rng = np.random.default_rng(seed)
         labels = hard.improve(rng.integers(0, 10, n), 10, rng, 30)
-        return finder(problem).blocks(labels, 10).cost(finder(problem).code)
+        return PartitionSearch.of(problem).blocks(labels, 10).cost(PartitionSearch.of(problem).code)
 
     return sweeps, fits, {"10 clusters, random start, 30 sweeps, nats": end}
 

@@ -19,7 +19,7 @@ from gingham.fitting.checkpoint import KEEPER
 from gingham.fitting.parallel_starts import Interrupted
 from gingham.kernels import threads
 from gingham.models.counts import fit as counts
-from gingham.models.counts.size import choose_size
+from gingham.models.counts.size import choose_n_clusters
 
 OBJECTIVE: Any = None
 
@@ -241,35 +241,24 @@ def test_starts_go_side_by_side_and_none_is_made_twice(use: Any, monkeypatch: py
             assert threading.current_thread() not in made
 
 
-def test_seeds_among_equals_are_drawn_otherwise(use: Any) -> None:
-    X, solver = counts.sparse.csr_array(np.ones((40, 1))), counts.CountSolver(start="profiles")
-    begins = solver._ahead(X, [(5, None)] * 2, np.random.default_rng(0))
-    solver.fit(X, (5, None), begins[0])
-    assert begins[0].bit_generator.state != begins[1].bit_generator.state
-
-
-def test_a_start_that_drew_otherwise_than_expected_is_done_again(use: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(start: str, X: Any, n_clusters: Any, rng: np.random.Generator) -> bool:
-        rng.random(1)
-        return True
-
-    X, solver = counts.sparse.csr_array(table()), counts.CountSolver()
-    monkeypatch.setattr(counts, "draw_ahead", wrong)
-    rng = np.random.default_rng(0)
-    one_by_one = [solver.fit(X, (4, 4), rng) for _ in range(4)]
+def test_every_start_has_a_seed_of_its_own(use: Any) -> None:
+    X, solver = counts.sparse.csr_array(table()), counts.CountSolver(start="random")
     told: list[int] = []
+    runs = []
     for n in (1, 3):
         use(n)
         told.clear()
-        together = list(
-            solver.fits(X, [(4, 4)] * 4, np.random.default_rng(0), lambda start, *facts: told.append(start))
-        )
-        assert len(together) == 4
-        for a, b in zip(one_by_one, together):
-            np.testing.assert_array_equal(a.labels[0], b.labels[0])
-            np.testing.assert_array_equal(a.trace.totals, b.trace.totals)
-        assert told == [start for start in range(4) for _ in one_by_one[start].trace.factors]
-    assert len({blocks.objective.total for blocks in one_by_one}) > 1
+        found = solver.fits(X, [(4, 4)] * 4, np.random.default_rng(0), lambda start, *facts: told.append(start))
+        runs.append(list(found))
+        assert told == [start for start in range(4) for _ in runs[-1][start].trace.factors]
+    fewer = list(solver.fits(X, [(4, 4)] * 2, np.random.default_rng(0)))
+    for alone, together, first in zip(runs[0], runs[1], [*fewer, *runs[0][2:]]):
+        np.testing.assert_array_equal(alone.labels[0], together.labels[0])
+        np.testing.assert_array_equal(alone.trace.totals, together.trace.totals)
+        np.testing.assert_array_equal(alone.labels[0], first.labels[0])  # a third start changes nothing before it
+    assert len({blocks.objective.total for blocks in runs[0]}) == 4
+    best = solver.best(X, (4, 4), 4, np.random.default_rng(0))
+    assert best.objective.total == min(blocks.objective.total for blocks in runs[0])
 
 
 @pytest.mark.parametrize("criterion", ["held-out", "certificate"])
@@ -279,7 +268,7 @@ def test_the_size_is_chosen_alike_and_the_generator_left_alike(use: Any, criteri
     for n in (1, 2, 3):
         use(n)
         rng = np.random.default_rng(0)
-        found.append((choose_size(criterion, X, counts.CountSolver(), rng, tried), rng.bit_generator.state))
+        found.append((choose_n_clusters(criterion, X, counts.CountSolver(), rng, tried), rng.bit_generator.state))
     assert len(found[0][0][1]) < 8  # the search ended before the last size
     assert found == [found[0]] * 3
 

@@ -36,7 +36,7 @@ def test_starts_are_made_on_one_library_thread(start: str, monkeypatch: pytest.M
     with threadpool_limits(2):
         if start == "counts":
             counts = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (30, 20)).astype(float))
-            starts_counts.spectral_labels(counts, 3, np.random.default_rng(0))
+            starts_counts.spectral_row_labels(counts, 3, np.random.default_rng(0))
         elif start == "graph":
             GraphClustering(2, random_state=0).fit(planted_graph(40, 2, seed=0).adjacency)
         else:

@@ -18,7 +18,7 @@ from gingham.fitting.schedule import Constant
 from gingham.fitting.starts import from_labels
 from gingham.fitting.sweep import Sweep
 from gingham.kernels import batched_moves
-from gingham.models.counts.concave import Concave
+from gingham.models.counts.fit import Concave
 from problems import FIVE, random_sample
 
 

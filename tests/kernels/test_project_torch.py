@@ -18,7 +18,7 @@ from gingham.fitting.schedule import Down  # noqa: E402
 from gingham.fitting.starts import from_labels, random  # noqa: E402
 from gingham.kernels import grid_torch as device_grid  # noqa: E402
 from gingham.kernels import project_torch as accelerated  # noqa: E402
-from gingham.models.counts.concave import Concave  # noqa: E402
+from gingham.models.counts.fit import Concave  # noqa: E402
 from problems import all_cells, random_problem  # noqa: E402
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import gingham as gg
 from gingham.core.problem import Problem
+from gingham.datasets import planted_counts, planted_graph
 from gingham.fitting.coarsen import information_rises, ladder, loss_rises
 from gingham.selection.auto import suggested_beta
 from gingham.selection.coarser import problem_of, steps
@@ -193,3 +194,28 @@ def test_plot_shows_loss_above_information(path) -> None:
     assert {t.get_text() for t in above.get_legend().get_texts()} >= {"certificate", "training (Gibbs)"}
     assert below.get_xlabel() == "β"
     plt.close("all")
+
+
+def test_a_graph_and_counts_are_simplified_in_their_own_way() -> None:
+    graph = planted_graph(120, 4, inside=15, outside=2, seed=0)
+    model = gg.GraphClustering(4, degree_correction=True, random_state=0).fit(graph.adjacency)
+    small = gg.simplify(model, graph.adjacency, max_clusters=2)
+    assert (small.n_clusters_, model.n_clusters_) == (2, 4)
+    assert small.degree_model_.rates.shape == (2, 2)
+    assert gg.prune(model).n_clusters_ == 4
+    with pytest.raises(gg.GinghamError, match="not to a loss"):
+        gg.simplify(model, graph.adjacency, max_loss=0.1)
+    with pytest.raises(gg.GinghamError, match="way of its own"):
+        gg.merge(model, graph.adjacency, by="certificate")
+    table = planted_counts(seed=0).counts
+    blocks = gg.CoOccurrenceClustering((4, 3), random_state=0).fit(table)
+    coarse = gg.simplify(blocks, table, max_clusters=(2, 3))
+    assert coarse.n_clusters_ == (2, 3)
+    assert blocks.n_clusters_ == (4, 3)
+    np.testing.assert_allclose(coarse.blocks_, coarse.row_memberships_.T @ table @ coarse.column_memberships_)
+    assert 0 < coarse.information_ < blocks.information_
+    for asked, refusal in (({}, "numbers of clusters"), ({"max_clusters": 0}, "at least one")):
+        with pytest.raises(gg.GinghamError, match=refusal):
+            gg.simplify(blocks, table, **asked)
+    with pytest.raises(gg.GinghamError, match="not a fitted model with one grid"):
+        gg.prune(blocks)

@@ -180,11 +180,11 @@ class OfCounts(Opened):
         return {"counted pairs": self.model.certify(self.counts, asked.delta)}
 
     def simplified(self, clusters: tuple[int, ...] | None, max_loss: float | None) -> tuple[Any, dict[str, Any]]:
-        from gingham.selection.coarser import simplify_counts
+        from gingham.selection import simplify
 
         if clusters is None or max_loss is not None:
             raise GinghamError("Counts are simplified to numbers of clusters: give --clusters 5,4, and no --max-loss.")
-        small = simplify_counts(self.model, clusters)
+        small = simplify(self.model, self.counts, max_clusters=clusters)
         return small, {
             "clusters_before": self.model.n_clusters_,
             "clusters": small.n_clusters_,

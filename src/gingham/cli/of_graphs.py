@@ -105,11 +105,11 @@ class OfGraph(Opened):
         return found
 
     def simplified(self, clusters: tuple[int, ...] | None, max_loss: float | None) -> tuple[Any, dict[str, Any]]:
-        from gingham.selection.coarser import simplify_graph
+        from gingham.selection import simplify
 
         if max_loss is not None:
             raise GinghamError("A graph is simplified to a number of clusters (--clusters 5), not to a loss.")
-        small = simplify_graph(self.model, self.sample, None if clusters is None else clusters[0])
+        small = simplify(self.model, self.sample, max_clusters=None if clusters is None else clusters[0])
         return small, {
             "clusters_before": self.model.n_clusters_,
             "clusters": small.n_clusters_,

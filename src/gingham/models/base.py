@@ -6,7 +6,8 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -28,6 +29,11 @@ from gingham.fitting.loop import Found, Progress, Solution
 
 class Persistent(BaseEstimator):
     """An estimator that can be saved to one file and loaded again.
+
+    A model whose clusters can be merged offers ``posterior_``, ``sample(X, y, sample_weight)``, ``beta_`` and
+    ``with_posterior(posterior)``, the same model with other memberships and answers (see `GridModel`). One that merges
+    in a way of its own offers ``simplified(X, y, max_clusters, max_loss, sample_weight)`` instead, and ``gg.simplify``
+    asks it.
 
     Attributes
     ----------
@@ -199,6 +205,12 @@ class GridModel(TupleModel):
             modes=self.posterior_.structure.columns(),
             alphabet=getattr(cell, "alphabet", None),
         )
+
+    def with_posterior(self, posterior: Posterior) -> Self:
+        """The same model with other memberships and answers."""
+        new = copy(self)
+        new.posterior_ = posterior
+        return new
 
     # facts of the fit
 

@@ -3,36 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from typing import Any
+from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from gingham.cells import Mass
 from gingham.certificates import certify
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
-from gingham.data.graphs import PairSample
+from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting import coarsen
 from gingham.fitting.coarsen import Rung
-from gingham.fitting.starts import from_labels
-from gingham.models.counts.starts import merge as merge_counts
-from gingham.models.graph.degrees import DegreeModel
-from gingham.models.graph.fit import graph_problem, search_problem
-from gingham.models.graph.merging import merge_greedily
-from gingham.models.graph.partition import compact, finder
-from gingham.models.graph.solvers import answered
 
 
-def prune(model: Any, least: float = 0.5) -> Any:
+class OneGrid(Protocol):
+    """What merging asks of a fitted model with one grid, beside its β: ``beta_``, or ``beta`` as it was given."""
+
+    posterior_: Posterior
+
+    def sample(self, X: object, y: object, sample_weight: object = None) -> Sample:
+        """Labelled tuples in the model's own numbering."""
+
+    def with_posterior(self, posterior: Posterior) -> Self:
+        """The same model with other memberships and answers."""
+
+
+@runtime_checkable
+class MergesItself(Protocol):
+    """A fitted model that merges its clusters in a way of its own, as graphs and counts do."""
+
+    def simplified(
+        self,
+        X: object,
+        y: object = None,
+        max_clusters: int | Sequence[int] | None = None,
+        max_loss: float | None = None,
+        sample_weight: object = None,
+    ) -> Self:
+        """A coarser model; the arguments are those of `simplify`."""
+
+
+Grid = TypeVar("Grid", bound=OneGrid)
+Model = TypeVar("Model", bound=OneGrid | MergesItself)
+
+
+def prune(model: Grid, least: float = 0.5) -> Grid:
     """The model without clusters that expect fewer than ``least`` items."""
-    return _with(model, coarsen.prune(_posterior(model), least))
+    pruned = coarsen.prune(_posterior(model), least)
+    return model.with_posterior(pruned)
 
 
 def merge(
-    model: Any, X: Any, y: Any, sample_weight: Any = None, by: str = "tradeoff", bound: str = "log-wealth"
-) -> Any:
+    model: Model,
+    X: object,
+    y: object = None,
+    sample_weight: object = None,
+    by: str = "tradeoff",
+    bound: str = "log-wealth",
+) -> Model:
     """The model with clusters merged, the cheapest pair first, as long as that pays.
 
     Parameters
@@ -49,25 +77,28 @@ def merge(
         return simplify(model, X, y, sample_weight=sample_weight)
     if by != "certificate":
         raise GinghamError(f"by={by!r} is unknown; choose tradeoff or certificate.")
-    sample = model.sample(X, y, sample_weight)
+    if isinstance(model, MergesItself):
+        raise GinghamError(f"{type(model).__name__} merges clusters in a way of its own: leave by='certificate' out.")
     rungs = steps(model, X, y, sample_weight)
-    return _with(model, min((rung.posterior for rung in rungs), key=lambda q: certify(q, sample, bound=bound).value))
+    sample = model.sample(X, y, sample_weight)
+    best = min((rung.posterior for rung in rungs), key=lambda q: certify(q, sample, bound=bound).value)
+    return model.with_posterior(best)
 
 
 def simplify(
-    model: Any,
-    X: Any,
-    y: Any,
+    model: Model,
+    X: object,
+    y: object = None,
     max_clusters: int | Sequence[int] | None = None,
     max_loss: float | None = None,
-    sample_weight: Any = None,
-) -> Any:
+    sample_weight: object = None,
+) -> Model:
     """A coarser checkerboard from one fit.
 
     Parameters
     ----------
-    model : fitted model with one grid
-    X, y : the training tuples
+    model : fitted model with one grid, of a graph or of counts
+    X, y : the training tuples; the graph or the counts that were fitted, and no y
     max_clusters : int or one int per mode, optional
         Go on merging, the cheapest pair first, until no mode has more clusters.
     max_loss : float, optional
@@ -78,19 +109,21 @@ def simplify(
     -------
     A new fitted model of the same kind. Without limits: the one where merging no longer pays.
     """
+    if isinstance(model, MergesItself):
+        return model.simplified(X, y, max_clusters, max_loss, sample_weight)
     posterior = coarsen.prune(_posterior(model))
     problem = problem_of(model, X, y, sample_weight)
     n_tuples = problem.samples[0].n_tuples
     if max_clusters is None:
         rungs = list(coarsen.ladder(problem, posterior))
         if max_loss is None:
-            return _with(model, min(rungs, key=lambda rung: rung.total).posterior)
+            return model.with_posterior(min(rungs, key=lambda rung: rung.total).posterior)
         low = [rung for rung in rungs if rung.loss(n_tuples) <= max_loss]
         if not low:
             raise GinghamError(
                 f"max_loss={max_loss:g} cannot be kept: the model itself loses {rungs[0].loss(n_tuples):.4g}."
             )
-        return _with(model, low[-1].posterior)
+        return model.with_posterior(low[-1].posterior)
     limits = [int(m) for m in np.broadcast_to(np.asarray(max_clusters), (len(posterior.assign),))]
     if min(limits) < 1:
         raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster per mode is needed.")
@@ -99,61 +132,23 @@ def simplify(
         raise GinghamError(
             f"max_loss={max_loss:g} cannot be kept: {max_clusters} clusters lose {last.loss(n_tuples):.4g}."
         )
-    return _with(model, last.posterior)
+    return model.with_posterior(last.posterior)
 
 
-def steps(model: Any, X: Any, y: Any, sample_weight: Any = None) -> list[Rung]:
+def steps(model: OneGrid, X: object, y: object, sample_weight: object = None) -> list[Rung]:
     """Every checkerboard from the model's own down to a single cell, cheapest merge first."""
     return list(coarsen.ladder(problem_of(model, X, y, sample_weight), coarsen.prune(_posterior(model))))
 
 
-def problem_of(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Problem:
+def problem_of(model: OneGrid, X: object, y: object, sample_weight: object = None) -> Problem:
     """The trade-off that the model was fitted to."""
     posterior = _posterior(model)
-    beta = getattr(model, "beta_", model.beta)
-    return Problem(posterior.structure, (model.sample(X, y, sample_weight),), posterior.cells, (float(beta),))
+    beta = float(getattr(model, "beta_", getattr(model, "beta", np.nan)))
+    return Problem(posterior.structure, (model.sample(X, y, sample_weight),), posterior.cells, (beta,))
 
 
-def _posterior(model: Any) -> Posterior:
-    posterior = getattr(model, "posterior_", None)
+def _posterior(model: OneGrid) -> Posterior:
+    posterior = getattr(model, "posterior_", None) if hasattr(model, "with_posterior") else None
     if not isinstance(posterior, Posterior) or len(posterior.structure.factors) != 1:
         raise GinghamError(f"{type(model).__name__} is not a fitted model with one grid; fit it first.")
     return posterior
-
-
-def _with(model: Any, posterior: Posterior) -> Any:
-    new = copy(model)
-    new.posterior_ = posterior
-    return new
-
-
-def simplify_graph(model: Any, sample: PairSample, n_clusters: int | None = None) -> Any:
-    """A coarser clustering of a graph: clusters merged to a number, or while the description length falls."""
-    problem = graph_problem(sample, model.posterior_.cells[0], float(model.beta_))
-    search = finder(search_problem(problem), model.backend)
-    labels, k = compact(model.labels_)
-    labels, k = compact(merge_greedily(search.blocks(labels, k), search.code, n_clusters)[labels])
-    new = _with(model, answered(problem, from_labels(problem, [labels], [k]))[0])
-    if model.degree_model_ is not None:
-        new.degree_model_ = DegreeModel.of(sample, labels, k)
-    return new
-
-
-def simplify_counts(model: Any, n_clusters: Sequence[int]) -> Any:
-    """Coarser blocks of counts: row clusters, then column clusters, merged where least information is lost."""
-    if model.column_memberships_ is None:
-        raise GinghamError("Columns were left by themselves: fit with column clusters, or with fewer row clusters.")
-    new = copy(model)
-    table, memberships = model.blocks_, [model.row_memberships_, model.column_memberships_]
-    for axis, wanted in enumerate(n_clusters):
-        profiles = table.T if axis == 0 else table  # one column a cluster of this side
-        size = profiles.shape[1]
-        into = np.eye(min(wanted, size))[merge_counts(profiles, np.arange(size), min(wanted, size))]
-        table = into.T @ table if axis == 0 else table @ into
-        memberships[axis] = memberships[axis] @ into
-    new.blocks_, (new.row_memberships_, new.column_memberships_) = table, memberships
-    new.row_labels_, new.column_labels_ = (q.argmax(axis=1) for q in memberships)
-    before = model.information_
-    new.information_ = -float(Mass().envelope(table[..., None]).sum() / table.sum())
-    new.information_kept_ = model.information_kept_ * (new.information_ / before if before > 0 else 1.0)
-    return new

@@ -10,7 +10,7 @@ import pytest
 import gingham as gg
 from gingham.certificates.density import certify_density
 from gingham.models.counts.fit import CountSolver, count_sample
-from gingham.models.counts.size import certified_length, choose_size
+from gingham.models.counts.size import certified_length, choose_n_clusters
 
 
 def density(seed: int = 0, shape: tuple[int, int] = (60, 50), k: int = 5) -> np.ndarray:
@@ -62,7 +62,7 @@ def test_the_chosen_size_keeps_the_promise() -> None:
     for seed in range(10):
         X = draw(p, 1500, seed)
         counts = gg.data.adapt.count_matrix(X, "test")
-        size, lengths = choose_size("certificate", counts, CountSolver(), np.random.default_rng(seed), (2, 4))
+        size, lengths = choose_n_clusters("certificate", counts, CountSolver(), np.random.default_rng(seed), (2, 4))
         model = gg.CoOccurrenceClustering(size, random_state=seed).fit(X)
         certificate = model.certify(X)
         every = np.argwhere(np.ones(p.shape, bool))

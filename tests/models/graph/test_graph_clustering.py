@@ -162,6 +162,7 @@ def test_another_graph_in_the_models_numbering():
         ({"start": "middle"}, "start='middle'"),
         ({"loss": "elegance"}, "elegance"),
         ({"degree_correction": True, "solver": "nodewise"}, "degree_correction"),
+        ({"degree_correction": True, "start": np.zeros(3, int)}, "must be"),
         ({"beta": -1.0}, "beta"),
         ({"schedule": "up"}, "schedule"),
     ],

@@ -18,10 +18,16 @@ from gingham.fitting.schedule import Constant
 from gingham.fitting.starts import from_labels, random
 from gingham.kernels import batched_moves, threads
 from gingham.models.graph.adjacency import hard_statistics
-from gingham.models.graph.fit import GraphSearch, graph_problem
-from gingham.models.graph.merging import Blocks, DegreeCorrected, ExactBernoulli, TradeOff, merge_greedily
-from gingham.models.graph.partition import finder
-from gingham.models.graph.solvers import Damped, NodeWise, Sweep, gradient
+from gingham.models.graph.fit import GraphFit, graph_problem
+from gingham.models.graph.partition import (
+    BlockSums,
+    DegreeCorrected,
+    ExactBernoulli,
+    PartitionSearch,
+    TradeOff,
+    merge_greedily,
+)
+from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, gradient
 
 
 def weighted(n=30, directed=False, seed=0, levels=(0.0, 0.5, 1.0)):
@@ -55,11 +61,11 @@ CASES = list(product(["quadratic", "absolute", "log"], [False, True], [False, Tr
 
 
 @pytest.mark.parametrize(("loss", "directed", "listed"), CASES)
-@pytest.mark.parametrize("solver", [NodeWise, Damped, Sweep])
+@pytest.mark.parametrize("solver", [NodeWise, Damped, NodeSweep])
 def test_the_objective_never_rises(solver, loss, directed, listed):
     task = problem(loss, directed, listed)
     start = random(task, [4], np.random.default_rng(1))
-    options = {} if solver is Sweep else {"schedule": Constant()}
+    options = {} if solver is NodeSweep else {"schedule": Constant()}
     solution = solver(max_iter=25, **options).solve(task, start)
     totals = solution.trace.totals
     assert np.all(np.diff(totals) <= 1e-8 * np.abs(totals[:-1]))
@@ -117,7 +123,7 @@ def test_damped_steps_through_torch_are_the_same(loss):
 def test_the_reference_backend_moves_in_lockstep():
     task = problem("quadratic")
     start = random(task, [3], np.random.default_rng(1))
-    for solver in (NodeWise, Sweep):
+    for solver in (NodeWise, NodeSweep):
         fast = solver(max_iter=4, seed=3).solve(task, start)
         slow = solver(max_iter=4, seed=3, backend="reference").solve(task, start)
         np.testing.assert_allclose(fast.trace.totals, slow.trace.totals, rtol=1e-9)
@@ -143,12 +149,12 @@ def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, l
     results = []
     for n_threads in (1, 3):
         look_together(n_threads)
-        results.append(Sweep(seed=3).solve(task, start))
+        results.append(NodeSweep(seed=3).solve(task, start))
         totals = results[-1].trace.totals
         assert np.all(np.diff(totals) <= 1e-8 * np.abs(totals[:-1]))
     assert np.array_equal(results[0].trace.totals, results[1].trace.totals)
     assert np.array_equal(results[0].posterior.labels[0], results[1].posterior.labels[0])
-    plain = Sweep(seed=3, backend="reference").solve(task, start)
+    plain = NodeSweep(seed=3, backend="reference").solve(task, start)
     np.testing.assert_allclose(plain.trace.totals, results[0].trace.totals, rtol=1e-9)
     assert results[0].converged
     assert batched_moves.batch_size(np.ones(30, int)) == 8
@@ -157,7 +163,7 @@ def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, l
 def test_degree_corrected_nodes_look_together_whatever_the_threads(look_together):
     graph = planted_graph(300, 4, inside=12, outside=4, seed=0)
     task = graph_problem(from_graph(graph.adjacency), Quadratic(), 1.0)
-    hard = finder(task, degree_correction=True).moves
+    hard = PartitionSearch.of(task, degree_correction=True).moves
     start = np.random.default_rng(0).integers(0, 4, 300)
     found = []
     for n_threads in (1, 3):
@@ -192,7 +198,8 @@ def test_hard_moves_find_the_best_of_all_partitions():
     every = [task.objective(from_labels(task, [np.array((0, *z))], [3])).total for z in product(range(3), repeat=7)]
     rng = np.random.default_rng(0)
     found = min(
-        Sweep(seed=s).solve(task, from_labels(task, [rng.integers(0, 3, 8)], [3])).objective.total for s in range(20)
+        NodeSweep(seed=s).solve(task, from_labels(task, [rng.integers(0, 3, 8)], [3])).objective.total
+        for s in range(20)
     )
     assert found == pytest.approx(min(every))
 
@@ -205,7 +212,7 @@ def test_merging_changes_the_cost_by_what_was_announced(directed):
     labels = rng.integers(0, 4, 20)
     cell = Logarithmic(sample.alphabet)
     double = 1 if directed else 2
-    blocks = Blocks(
+    blocks = BlockSums(
         double * hard_statistics(sample, cell.features, labels, 4),
         np.bincount(labels, minlength=4).astype(float),
         rng.random(4),
@@ -225,18 +232,18 @@ def test_merging_changes_the_cost_by_what_was_announced(directed):
 
 def test_exact_code_lengths_by_hand():
     table = np.array([[[6.0, 2.0], [3.0, 1.0]], [[3.0, 1.0], [4.0, 2.0]]])  # within blocks each pair twice
-    blocks = Blocks(table, np.array([3.0, 3.0]), np.zeros(2))
+    blocks = BlockSums(table, np.array([3.0, 3.0]), np.zeros(2))
     # C(4, 1)·5 within, C(4, 1)·5 between, C(3, 1)·4 within; 6!/(3! 3!) partitions; C(7, 1) sizes
     by_hand = np.log(20) + np.log(20) + np.log(12) + np.log(20) + np.log(7)
     assert blocks.cost(ExactBernoulli()) == pytest.approx(by_hand)
-    edges = Blocks(np.array([[[2.0], [1.0]], [[1.0], [4.0]]]), np.array([3.0, 3.0]), np.array([3.0, 5.0]))
+    edges = BlockSums(np.array([[[2.0], [1.0]], [[1.0], [4.0]]]), np.array([3.0, 3.0]), np.array([3.0, 5.0]))
     # ln 3! 5! − ln 1! − ln (2·1!) − ln (4·2!) with e_rr!! of e = 2, 4; counts C(3 + 4 − 1, 4)
     by_hand = np.log(6 * 120) - np.log(2) - np.log(8) + np.log(20) + np.log(7) + np.log(15)
     assert edges.cost(DegreeCorrected(4.0)) == pytest.approx(by_hand)
 
 
 def search(task: Problem, k, seed=0, **options):
-    return GraphSearch(k, Sweep(), **options).solve(task, np.random.default_rng(seed)).posterior
+    return GraphFit(k, NodeSweep(), **options).solve(task, np.random.default_rng(seed)).posterior
 
 
 @pytest.mark.parametrize("kind", ["assortative", "ring"])
@@ -265,7 +272,7 @@ def test_a_cap_that_binds_is_doubled():
     sample = with_alphabet(from_graph(graph.adjacency), Alphabet.of([0.0, 1.0], given=True))
     task = graph_problem(sample, Logarithmic(sample.alphabet, 1e-9), 1.0)
     assert search(task, None).n_clusters == (15,)
-    assert search(task, None, most=6).n_clusters[0] <= 6
+    assert search(task, None, max_clusters=6).n_clusters[0] <= 6
 
 
 @pytest.mark.parametrize("directed", [False, True])
@@ -297,5 +304,5 @@ def test_other_structures_are_refused():
     with pytest.raises(GinghamError, match="damped"):
         NodeWise().solve(three, random(three, [2], np.random.default_rng(0)))
     with pytest.raises(GinghamError, match="backend"):
-        Sweep(backend="quantum").solve(task, random(task, [2], np.random.default_rng(0)))
-    assert finder(task).sample is task.samples[0]
+        NodeSweep(backend="quantum").solve(task, random(task, [2], np.random.default_rng(0)))
+    assert PartitionSearch.of(task).sample is task.samples[0]

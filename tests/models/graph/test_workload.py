@@ -7,9 +7,9 @@ from sklearn.metrics import adjusted_rand_score
 import gingham as gg
 from gingham.datasets import planted_graph
 from gingham.models import workload_path
-from gingham.models.graph.duplicates import without_duplicates
 from gingham.models.graph.fit import graph_problem
 from gingham.models.graph.iclust import mean_similarity, similarity
+from gingham.models.graph.partition import merge_duplicates
 
 
 def similar(n=90, seed=0):
@@ -94,7 +94,7 @@ def test_duplicate_clusters_are_merged():
     twice = type(model.posterior_)(
         model.posterior_.structure, model.posterior_.cells, (split,), (np.zeros((5, 5)),)
     ).refit(sample)
-    merged = without_duplicates(problem, twice)
+    merged = merge_duplicates(problem, twice)
     assert merged.n_clusters == (3,)
     assert merged.gibbs_loss(sample) == pytest.approx(model.posterior_.gibbs_loss(sample), rel=1e-6)
     assert adjusted_rand_score(z, merged.labels[0]) == 1

@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from scipy.special import softmax, xlogy
 from sklearn.base import BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gingham.arrays import Bools, Floats, Ints
+from gingham.arrays import AnyArray, Bools, Floats, Ints
+from gingham.cells import Mass
+from gingham.certificates import Certificate, certify_density
+from gingham.certificates.papers import Statement, theorem12
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
 from gingham.data.adapt import count_matrix
-from gingham.errors import GinghamError
+from gingham.data.modes import Mode
+from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.checkpoint import once
-from gingham.fitting.loop import Callback, lowest, progress
+from gingham.fitting.loop import Callback, progress
 from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, stderr_progress
-from gingham.models.counts.fit import Blocks, CountSolver, smoothed_lift
-from gingham.models.counts.results import CountFacts, information
-from gingham.models.counts.size import choose_size
-from gingham.models.counts.starts import profile_table
+from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, count_sample, smoothed_lift
+from gingham.models.counts.size import choose_n_clusters
+from gingham.models.counts.starts import merge_profiles, profile_table
 
 WEIGHTINGS = ("counts", "uniform")
 
 
-class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BiclusterMixin, Persistent):
+class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BiclusterMixin, Persistent):
     """Cluster rows and columns of counts so that the blocks keep as much information as they can.
 
     Maximises ``β N I(C_1; C_2) − Σ_i n_i Ī_i`` (P0 §4.2, Algorithm 2). With β = ∞ that is
@@ -80,19 +88,27 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
     (1, 2)
     """
 
+    row_labels_: Ints
+    column_labels_: Ints
+    row_memberships_: Floats
+    column_memberships_: Floats | None
+    row_mass_: Floats
+    column_mass_: Floats
+    blocks_: Floats
+
     def __init__(
         self,
-        n_clusters: Any = "auto",
+        n_clusters: int | Sequence[int | None] | str = "auto",
         beta: float = np.inf,
         solver: str = "sweep",
-        start: Any = "merged",
+        start: str | Sequence[Ints] = "merged",
         n_init: int | str = "auto",
         weighting: str = "counts",
         smoothing: float = 1.0,
         max_iter: int = 100,
         tol: float = 1e-3,
         backend: str = "auto",
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
         criterion: str = "held-out",
     ) -> None:
@@ -116,43 +132,43 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
         tags.input_tags.positive_only = True
         return tags
 
-    def _counts(self, X: Any, reset: bool) -> Any:
+    def _counts(self, X: object, reset: bool) -> sparse.csr_array:
         X = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=1
         )
         return count_matrix(X, type(self).__name__)
 
-    def fit(self, X: Any, y: Any = None, *, callback: Callback | None = None) -> Self:
+    def fit(self, X: object, y: object = None, *, callback: Callback | None = None) -> Self:
         """Cluster a matrix of counts (dense, scipy sparse or frame; rows × columns)."""
         counts = self._counts(X, reset=True)
         if self.weighting not in WEIGHTINGS:
             raise GinghamError(f"weighting={self.weighting!r} is unknown; choose one of {', '.join(WEIGHTINGS)}.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        for_sizes, for_starts = rng.spawn(2)
         solver = CountSolver(self.beta, self.solver, self.start, self.max_iter, self.tol, self.backend)
-        with one_blas_thread():
-            n_clusters = self._sizes(counts, solver, rng)
-        n_init = self._starts(n_clusters)
         if callback is None and self.verbose:
             callback = stderr_progress
-        tell = progress(callback, n_init, self.max_iter)
         with one_blas_thread():
-            found = solver.fits(self._weighted(counts), [n_clusters] * n_init, rng, tell)
-            best = lowest(found, lambda blocks: blocks.objective.total, n_init)
-        return self._keep(best, counts, singletons=n_clusters[1] is None)
+            n_clusters = self._sizes(counts, solver, for_sizes)
+            n_init = self._starts(n_clusters)
+            tell = progress(callback, n_init, self.max_iter)
+            blocks = solver.best(self._weighted(counts), n_clusters, n_init, for_starts, tell)
+        return self._keep(blocks, counts, singletons=n_clusters[1] is None)
 
-    def _sizes(self, counts: Any, solver: CountSolver, rng: np.random.Generator) -> tuple[int, int | None]:
+    def _sizes(self, counts: sparse.csr_array, solver: CountSolver, rng: np.random.Generator) -> GridSize:
         if isinstance(self.n_clusters, str):
             if self.n_clusters != "auto":
                 raise GinghamError(f"n_clusters={self.n_clusters!r} is unknown; give numbers or 'auto'.")
 
             def chosen() -> dict[str, Any]:
-                size, gains = choose_size(self.criterion, counts, solver, rng)
+                size, gains = choose_n_clusters(self.criterion, counts, solver, rng)
                 return {"size": size, "gains": gains}
 
-            found = once(chosen, rng)
+            found = once(chosen)
             self.sizes_tried_ = found["gains"]
             return found["size"], found["size"]
-        wanted = [self.n_clusters] * 2 if np.ndim(self.n_clusters) == 0 else list(self.n_clusters)
+        given: Any = self.n_clusters
+        wanted = [given] * 2 if np.ndim(given) == 0 else list(given)
         if len(wanted) != 2 or wanted[0] is None:
             raise GinghamError(f"n_clusters={self.n_clusters!r}: give one number, (rows, columns) or (rows, None).")
         for m in wanted:
@@ -161,14 +177,14 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
         rows, columns = (None if m is None else min(int(m), n) for m, n in zip(wanted, counts.shape))
         return int(rows or 1), columns
 
-    def _starts(self, n_clusters: tuple[int, int | None]) -> int:
+    def _starts(self, n_clusters: GridSize) -> int:
         if isinstance(self.n_init, str) and self.n_init == "auto":
             return 1 if n_clusters[1] is None or n_clusters == (1, 1) or not isinstance(self.start, str) else 3
         if isinstance(self.n_init, (int, np.integer)) and not isinstance(self.n_init, bool) and self.n_init >= 1:
             return int(self.n_init)
         raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1, or 'auto'.")
 
-    def _weighted(self, counts: Any) -> Any:
+    def _weighted(self, counts: sparse.csr_array) -> sparse.csr_array:
         if self.weighting == "counts":
             return counts
         mass = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1e-300)
@@ -176,7 +192,7 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
         scaled.data = counts.data / np.repeat(mass, np.diff(counts.indptr)) * (counts.sum() / counts.shape[0])
         return scaled
 
-    def _keep(self, blocks: Blocks, counts: Any, singletons: bool) -> Self:
+    def _keep(self, blocks: CountBlocks, counts: sparse.csr_array, singletons: bool) -> Self:
         self.row_labels_, self.column_labels_ = blocks.labels
         hard = np.eye(blocks.shape[0])[self.row_labels_] if blocks.assigns is None else blocks.assigns[0]
         self.row_memberships_ = hard
@@ -190,7 +206,7 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
             self.blocks_ = self.row_memberships_.T @ (counts @ self.column_memberships_)
         self.row_mass_ = np.asarray(counts.sum(axis=1)).ravel()
         self.column_mass_ = np.asarray(counts.sum(axis=0)).ravel()
-        self.information_ = information(self.blocks_)
+        self.information_ = block_information(self.blocks_)
         entries = counts.data
         total = counts.sum()
         everything = entries @ np.log(entries) + xlogy(total, total)  # no stored zeros
@@ -225,15 +241,15 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
     def _lift(self) -> Floats:
         return smoothed_lift(self.blocks_, self.smoothing)
 
-    def _profiles(self, counts: Any) -> Any:
+    def _profiles(self, counts: sparse.csr_array) -> sparse.csr_array | Floats:
         """Counts of new rows in each column cluster, (n, column clusters)."""
         return counts if self.column_memberships_ is None else counts @ self.column_memberships_
 
-    def predict(self, X: Any) -> Ints:
+    def predict(self, X: object) -> Ints:
         """Row clusters of new rows over the same columns: where their counts cost least."""
         return np.asarray(self.predict_memberships(X).argmax(axis=1))
 
-    def predict_memberships(self, X: Any) -> Floats:
+    def predict_memberships(self, X: object) -> Floats:
         """q(c|x) ∝ qbar(c) exp(Σ_y n(x, y) ln lift(c, y)) of new rows, (n, row clusters)."""
         check_is_fitted(self)
         counts = self._new_rows(X)
@@ -242,7 +258,7 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
         scores = np.asarray(self._profiles(counts) @ np.log(self._lift()).T)
         return np.asarray(softmax(scores + prior, axis=1))
 
-    def transform(self, X: Any) -> Floats:
+    def transform(self, X: object) -> Floats:
         """Profiles of rows over the column clusters: p(c_2|x), (n, column clusters)."""
         check_is_fitted(self)
         profiles = self._profiles(self._new_rows(X))
@@ -253,10 +269,165 @@ class CoOccurrenceClustering(CountFacts, ClassNamePrefixFeaturesOutMixin, Transf
     def _n_features_out(self) -> int:
         return self.n_clusters_[1]
 
-    def _new_rows(self, X: Any) -> Any:
+    def _new_rows(self, X: object) -> sparse.csr_array:
         """Counts of new rows; rows of zeros are allowed here."""
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
         return count_matrix(X, type(self).__name__, allow_zero=True)
+
+    def score_samples(self, X: object) -> Floats:
+        """ln p̃(row, column) of pairs of positions (N, 2): the smoothed density, P0 (35), second line."""
+        check_is_fitted(self)
+        pairs = np.asarray(X)
+        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+            raise GinghamError("score_samples takes pairs of positions (row, column), whole numbers of shape (N, 2).")
+        n = (len(self.row_labels_), len(self.column_labels_))
+        if len(pairs) and (pairs.min() < 0 or (pairs.max(axis=0) >= n).any()):
+            raise GinghamError(f"A pair lies outside the {n[0]} × {n[1]} matrix that was fitted.")
+        row, column = pairs.T
+        items = [np.exp(self._log_items(axis)) for axis in (0, 1)]
+        clusters = [p if q is None else p @ q for p, q in zip(items, (self.row_memberships_, self.column_memberships_))]
+        # p̃(c) with pseudo-counts spread as if the sides were independent; over Π p̃(c_i), so that p̃ sums to one.
+        extra = self.smoothing * self.blocks_.size
+        expected = np.outer(clusters[0], clusters[1])
+        cells = (self.blocks_ + extra * expected) / (self.blocks_.sum() + extra)
+        lift = np.divide(cells, expected, out=np.ones(cells.shape), where=expected > 0)
+        result: Floats = np.log(items[0][row]) + np.log(items[1][column])
+        if self.column_memberships_ is None:
+            return result + np.log(lift[self.row_labels_[row], column])
+        left = self.row_memberships_ @ lift
+        return result + np.log(np.einsum("ec,ec->e", left[row], self.column_memberships_[column]))
+
+    def _log_items(self, axis: int) -> Floats:
+        """ln p̃(x) with one pseudo-count an item's share: (count + 1/n)/(N + 1)."""
+        mass = self.row_mass_ if axis == 0 else self.column_mass_
+        return np.log((mass + 1.0 / len(mass)) / (mass.sum() + 1.0))
+
+    def score(self, X: object, y: object = None) -> float:
+        """Mean log density of the tokens of a matrix of the same shape (higher is better)."""
+        check_is_fitted(self)
+        entries = self._counts(X, reset=False).tocoo()
+        return float(entries.data @ self.score_samples(np.column_stack(entries.coords)) / entries.data.sum())
+
+    # facts
+
+    @property
+    def factors_(self) -> tuple[Floats, Floats, Floats]:
+        """R_1, G, R_2 with P ≈ R_1 G R_2ᵀ: p(x|c_1), p(c_1, c_2), p(y|c_2) (P0 eq. 49)."""
+        check_is_fitted(self)
+        if self.column_memberships_ is None:
+            raise GinghamError("The tri-factorisation needs column clusters: n_clusters=(rows, columns).")
+        sides = []
+        for q, mass in ((self.row_memberships_, self.row_mass_), (self.column_memberships_, self.column_mass_)):
+            joint = q * mass[:, None]
+            sides.append(joint / np.maximum(joint.sum(axis=0), 1e-300))
+        return sides[0], self.blocks_ / self.blocks_.sum(), sides[1]
+
+    @property
+    def posterior_(self) -> Posterior:
+        """The memberships as a Posterior with mass cells."""
+        check_is_fitted(self)
+        if self.column_memberships_ is None:
+            raise GinghamError("A posterior over checkerboards needs column clusters: n_clusters=(rows, columns).")
+        assign = (self.row_memberships_, self.column_memberships_)
+        names = getattr(self, "notes_", {}).get("axes") or ("row", "column")  # of the table it was fitted on
+        modes = tuple(Mode(str(name), np.arange(len(q))) for name, q in zip(names, assign))
+        cell = Mass()
+        return Posterior(Structure.grid(modes), (cell,), assign, (cell.answer(self.blocks_[..., None]),))
+
+    def certify(self, X: object, delta: float = 0.05) -> Certificate:
+        """A guarantee on the code length of new co-occurrences; X is the matrix that was fitted.
+
+        Each count must be an independent draw; weights that are not whole numbers are refused.
+        """
+        counts = self._counts(X, reset=False)
+        if not (counts.data == np.floor(counts.data)).all():
+            raise RefusedCertificate(
+                "The entries are weights, not counts: a certificate counts independent draws. Fit raw counts."
+            )
+        certificate, self.density_ = certify_density(self.posterior_, count_sample(counts), delta=delta)
+        return certificate
+
+    def theorem12(self, X: object, delta: float = 0.05) -> Statement:
+        """P0's Theorem 12, eq. (36), as a reference; valid for hard clusters only."""
+        counts = self._counts(X, reset=False)
+        total = counts.sum()
+        items = (self.row_mass_ / total, self.column_mass_ / total)
+        posterior = self.posterior_
+        names = posterior.structure.titles((0, 1))
+        return theorem12(posterior.assign, self.blocks_ / total, items, int(total), delta, names)
+
+    def characteristic(
+        self, n_top: int = 10, names: Sequence[object] | None = None, X: object = None
+    ) -> dict[str, AnyArray]:
+        """The columns that characterise each row cluster, by their contribution to the information.
+
+        Parameters
+        ----------
+        n_top : int
+        names : sequence, optional
+            Names of the columns (words); positions, or the frame's own names, without it.
+        X : counts, optional
+            Needed with column clusters, to see single columns; blocks are used without it.
+
+        Returns
+        -------
+        dict of columns, ready for a data frame: cluster, column, contribution (nats), lift
+        """
+        check_is_fitted(self)
+        if X is not None:
+            table = self.row_memberships_.T @ self._counts(X, reset=False)
+        elif self.column_memberships_ is None:
+            table = self.blocks_
+        else:
+            raise GinghamError("With column clusters characteristic() needs the counts: characteristic(X=counts).")
+        labels = np.asarray(getattr(self, "feature_names_in_", np.arange(table.shape[1])) if names is None else names)
+        p = table / table.sum()
+        expected = p.sum(axis=1, keepdims=True) * p.sum(axis=0)
+        lift = np.divide(p, expected, out=np.ones(p.shape), where=expected > 0)
+        contribution = xlogy(p, lift)
+        order = np.argsort(-contribution, axis=1, kind="stable")[:, :n_top]
+        cluster = np.repeat(np.arange(len(p)), order.shape[1])
+        column = order.ravel()
+        return {
+            "cluster": cluster,
+            "column": labels[column],
+            "contribution": contribution[cluster, column],
+            "lift": lift[cluster, column],
+        }
+
+    def simplified(
+        self,
+        X: object = None,
+        y: object = None,
+        max_clusters: int | Sequence[int] | None = None,
+        max_loss: float | None = None,
+        sample_weight: object = None,
+    ) -> Self:
+        """Coarser blocks: row clusters, then column clusters, merged where least information is lost.
+
+        The blocks say all that is needed: X may be left out.
+        """
+        check_is_fitted(self)
+        if max_clusters is None or max_loss is not None:
+            raise GinghamError("Counts are simplified to numbers of clusters (max_clusters=(5, 4)), not to a loss.")
+        if self.column_memberships_ is None:
+            raise GinghamError("Columns were left by themselves: fit with column clusters, or with fewer row clusters.")
+        new = copy(self)
+        table, memberships = self.blocks_, [self.row_memberships_, self.column_memberships_]
+        for axis, wanted in enumerate(np.broadcast_to(np.asarray(max_clusters), (2,)).tolist()):
+            if wanted < 1:
+                raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster a side is needed.")
+            profiles = table.T if axis == 0 else table  # one column a cluster of this side
+            size = profiles.shape[1]
+            into = np.eye(min(wanted, size))[merge_profiles(profiles, np.arange(size), min(wanted, size))]
+            table = into.T @ table if axis == 0 else table @ into
+            memberships[axis] = memberships[axis] @ into
+        new.blocks_, (new.row_memberships_, new.column_memberships_) = table, memberships
+        new.row_labels_, new.column_labels_ = (q.argmax(axis=1) for q in memberships)
+        new.information_ = block_information(table)
+        kept = new.information_ / self.information_ if self.information_ > 0 else 1.0
+        new.information_kept_ = self.information_kept_ * kept
+        return new
 
     def _state(self) -> dict[str, Any]:
         return {name: getattr(self, name, None) for name in _KEPT}
@@ -271,3 +442,13 @@ _KEPT = (
     "row_labels_", "column_labels_", "row_memberships_", "column_memberships_", "blocks_", "row_mass_", "column_mass_",
     "information_", "information_kept_", "n_iter_", "converged_", "n_features_in_", "feature_names_in_",
 )  # fmt: skip
+
+
+def block_information(table: Floats) -> float:
+    """I of a table of counts, nats."""
+    total = table.sum()
+    terms = xlogy(table, table).sum() + xlogy(total, total)
+    for axis in (0, 1):
+        margin = table.sum(axis=axis)
+        terms -= xlogy(margin, margin).sum()
+    return max(0.0, float(terms / total))

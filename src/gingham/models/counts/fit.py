@@ -1,12 +1,11 @@
-"""From a matrix of counts to blocks: one start, hard moves or the concave-convex procedure."""
+"""From a matrix of counts to blocks: starts, hard moves or the concave-convex procedure, the best of several."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from copy import deepcopy
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -14,24 +13,27 @@ from scipy.special import xlogy
 
 from gingham.arrays import Floats, Ints
 from gingham.cells import Mass
+from gingham.cells.needs import DENSITIES, Need, refuse_unmet
+from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoint import once
-from gingham.fitting.loop import Trace
+from gingham.fitting.loop import Report, Solution, Trace, lowest
 from gingham.fitting.parallel_starts import Tell, nobody, side_by_side
-from gingham.fitting.starts import from_labels
+from gingham.fitting.projection import Projection
+from gingham.fitting.schedule import Down, Schedule
+from gingham.fitting.starts import from_labels, with_best_answers
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
-from gingham.models.counts.concave import Concave
-from gingham.models.counts.starts import COUNT_STARTS, draw_ahead, start_labels
+from gingham.models.counts.starts import COUNT_STARTS, start_labels
 
 SOLVERS = ("sweep", "concave")
-Size = tuple[int, int | None]  # clusters of rows and of columns
+GridSize = tuple[int, int | None]  # clusters of rows and of columns
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class CountBlocks:
     """Clusters of rows and columns of a matrix of counts, and how they were found.
 
     Attributes
@@ -52,12 +54,43 @@ class Blocks:
 
 
 @dataclass(frozen=True)
+class Concave:
+    """q(c|x) ∝ qbar(c) exp(β N Σ_others p̂(x, others) ln lift(c, others)), mode by mode, then new lifts.
+
+    −N·I(C_1; …; C_d) is concave in each mode's memberships and Σ n Ī convex: the step minimises the
+    tangent of the one plus the other exactly, so β(−N·I) + Σ n Ī never rises at constant β. With mass
+    cells, whose costs are the tangent's coefficients, this is the projection step.
+
+    A start in which all items are alike stays there; starts are firm (.9 on one cluster) and β comes down
+    from 5β.
+    """
+
+    needs: ClassVar[tuple[Need, ...]] = (DENSITIES,)
+
+    schedule: Schedule = field(default_factory=Down)
+    tol: float = 1e-7
+    max_iter: int = 200
+    backend: str = "auto"
+    firmness: float = 0.9
+
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+        refuse_unmet("The concave-convex solver", self.needs, problem.cells)
+        if start.is_hard:
+            soft = [self.firmness * q + (1 - self.firmness) / q.shape[1] for q in start.assign]
+            frozen = problem.structure.frozen
+            soft = [start.assign[i] if i in frozen else q for i, q in enumerate(soft)]
+            start = with_best_answers(problem, soft)
+        projection = Projection(self.schedule, self.tol, self.max_iter, self.backend)
+        return projection.solve(problem, start, report)
+
+
+@dataclass(frozen=True)
 class CountSolver:
     """All settings of a fit; β = ∞ leaves cluster sizes free (information alone counts)."""
 
     beta: float = np.inf
     solver: str = "sweep"
-    start: Any = "merged"
+    start: str | Sequence[Ints] = "merged"
     max_iter: int = 100
     tol: float = 1e-3
     backend: str = "auto"
@@ -65,10 +98,10 @@ class CountSolver:
     def fit(
         self,
         counts: sparse.csr_array,
-        n_clusters: Size,
+        n_clusters: GridSize,
         rng: np.random.Generator,
-        report: Callable[[int, float, Objective], None] | None = None,
-    ) -> Blocks:
+        report: Report | None = None,
+    ) -> CountBlocks:
         """Blocks of one start."""
         if self.solver not in SOLVERS:
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
@@ -85,57 +118,34 @@ class CountSolver:
         sweep = Sweep(float(not free), self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
         total = float(counts.sum())
         descent = sweep.descend(board, moving, 1.0 if free else self.beta, -float(xlogy(total, total)), report)
-        return Blocks(
-            (board.labels_of(0).copy(), board.labels_of(1).copy()),
-            None,
-            shape,
-            descent.trace.objectives[-1],
-            descent.trace,
-            descent.converged,
-            descent.interrupted,
-        )
+        labels = (board.labels_of(0).copy(), board.labels_of(1).copy())
+        last = descent.trace.objectives[-1]
+        return CountBlocks(labels, None, shape, last, descent.trace, descent.converged, descent.interrupted)
 
     def fits(
-        self, counts: sparse.csr_array, sizes: Sequence[Size], rng: np.random.Generator, tell: Tell = nobody
-    ) -> Generator[Blocks, None, None]:
-        """Blocks of several starts, as `fit` finds them one after the other; side by side where that can be.
+        self,
+        counts: sparse.csr_array,
+        sizes: Sequence[GridSize],
+        rng: np.random.Generator,
+        tell: Tell = nobody,
+    ) -> Generator[CountBlocks, None, None]:
+        """Blocks of several starts, each from a seed of its own, side by side where each keeps one core busy."""
+        jobs = (partial(self.fit, counts, size, own) for size, own in zip(sizes, rng.spawn(len(sizes))))
+        return side_by_side(jobs, len(sizes) if self.solver == "sweep" else 1, tell)
 
-        Every start draws from the one generator, so a start that begins before another has ended begins with the
-        generator as that one is expected to leave it. Where it is left elsewhere (a draw among equals), what began
-        too early is done again. In the end the generator is where the last start that was taken has left it.
-        """
-        begins = self._ahead(counts, sizes, rng)
-        expected = [generator.bit_generator.state for generator in begins]
-        jobs = (partial(self.fit, counts, size, generator) for size, generator in zip(sizes, begins))
-        early = side_by_side(jobs, len(begins), tell)
-        done, last = 0, rng
-        try:
-            for blocks in early:
-                last = begins[done]
-                done += 1
-                yield blocks
-                if done < len(begins) and last.bit_generator.state != expected[done]:
-                    early.close()
-            late = (partial(self.fit, counts, size, last) for size in sizes[done:])
-            yield from side_by_side(late, 1, lambda start, *facts: tell(done + start, *facts))
-        finally:
-            early.close()
-            rng.bit_generator.state = last.bit_generator.state
+    def best(
+        self,
+        counts: sparse.csr_array,
+        n_clusters: GridSize,
+        n_init: int,
+        rng: np.random.Generator,
+        tell: Tell = nobody,
+    ) -> CountBlocks:
+        """The blocks of lowest objective among several starts; an interruption keeps the best so far."""
+        found = self.fits(counts, [n_clusters] * n_init, rng, tell)
+        return lowest(found, lambda blocks: blocks.objective.total, n_init)
 
-    def _ahead(
-        self, counts: sparse.csr_array, sizes: Sequence[Size], rng: np.random.Generator
-    ) -> list[np.random.Generator]:
-        """The generators that the first starts begin with, as many as are known beforehand."""
-        begins = [rng]
-        for size in sizes[:-1] if self.solver == "sweep" else ():
-            ahead = deepcopy(begins[-1])
-            if isinstance(self.start, str) and not draw_ahead(self.start, counts, size, ahead):
-                break
-            ahead.integers(2**31)  # the seed of the sweeps
-            begins.append(ahead)
-        return begins
-
-    def _start(self, counts: sparse.csr_array, n_clusters: Size, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    def _start(self, counts: sparse.csr_array, n_clusters: GridSize, rng: np.random.Generator) -> tuple[Ints, Ints]:
         if isinstance(self.start, str):
             name = self.start
             found = once(lambda: {"labels": start_labels(name, counts, n_clusters, rng)}, rng)["labels"]
@@ -156,8 +166,8 @@ class CountSolver:
         counts: sparse.csr_array,
         labels: tuple[Ints, Ints],
         shape: tuple[int, int],
-        report: Callable[[int, float, Objective], None] | None,
-    ) -> Blocks:
+        report: Report | None,
+    ) -> CountBlocks:
         if np.isinf(self.beta):
             raise GinghamError("solver='concave' gives soft memberships at a finite beta=; β = ∞ is solver='sweep'.")
         if len(labels[1]) == shape[1] > 1000:
@@ -167,16 +177,11 @@ class CountSolver:
         solution = Concave(tol=max(self.tol * 1e-3, 1e-9), max_iter=self.max_iter, backend=self.backend).solve(
             problem, start, report
         )
-        found = solution.posterior
-        return Blocks(
-            (found.labels[0], found.labels[1]),
-            (found.assign[0], found.assign[1]),
-            shape,
-            solution.objective,
-            solution.trace,
-            solution.converged,
+        (rows, columns), (own, other) = solution.posterior.labels, solution.posterior.assign
+        return CountBlocks(
+            (rows, columns), (own, other), shape, solution.objective, solution.trace, solution.converged,
             solution.interrupted,
-        )
+        )  # fmt: skip
 
 
 def count_sample(counts: sparse.csr_array) -> Sample:

@@ -7,10 +7,9 @@ clusters run over neighbours in memory.
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
+from scipy.sparse import csr_array
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels.logarithm import ln
@@ -19,7 +18,7 @@ from gingham.kernels.threads import in_blocks
 WORK, LOG_WORK = 8, 32  # multiply-adds that take as long as an addition in a random place, as a logarithm
 
 
-def block_sums(matrix: Any, row_at: Ints, column_at: Ints, n_cells: int) -> Floats:
+def block_sums(matrix: csr_array, row_at: Ints, column_at: Ints, n_cells: int) -> Floats:
     """Counts of blocks, flat: the count at (x, y) goes to ``row_at[x] + column_at[y]``, shape (n_cells,)."""
     out = np.zeros(n_cells)
     _block_sums(matrix.indptr, matrix.indices, matrix.data, row_at, column_at, out)
@@ -35,7 +34,7 @@ def _block_sums(indptr, indices, data, row_at, column_at, out):
             out[first + column_at[indices[e]]] += data[e]
 
 
-def cluster_counts(matrix: Any, labels: Ints, k: int) -> Floats:
+def cluster_counts(matrix: csr_array, labels: Ints, k: int) -> Floats:
     """Counts of each row in each cluster of columns, shape (rows, k)."""
     out = np.zeros((matrix.shape[0], k))
 
@@ -54,7 +53,9 @@ def _cluster_counts(indptr, indices, data, labels, start, stop, out):
             out[x, labels[indices[e]]] += data[e]
 
 
-def nearest_profiles(matrix: Any, table: Floats, overall: Floats, smoothing: float) -> tuple[Ints, Floats, Floats]:
+def nearest_profiles(
+    matrix: csr_array, table: Floats, overall: Floats, smoothing: float
+) -> tuple[Ints, Floats, Floats]:
     """The cluster whose smoothed profile codes each row best, the nats gained over the overall profile, a new table.
 
     Parameters
@@ -110,7 +111,9 @@ def _nearest(indptr, indices, data, logs, start, stop, labels, best):
         labels[x], best[x] = at, scores[at]
 
 
-def seed_scores(matrix: Any, turned: Any, seeds: Ints, mass: Floats, overall: Floats, smoothing: float) -> Floats:
+def seed_scores(
+    matrix: csr_array, turned: csr_array, seeds: Ints, mass: Floats, overall: Floats, smoothing: float
+) -> Floats:
     """Nats every row gains when coded by the smoothed profiles of some rows, not by the overall one.
 
     Parameters
@@ -148,10 +151,9 @@ def _seed_scores(indptr, indices, data, t_indptr, t_indices, t_data, seeds, mass
                 out[i, t_indices[f]] += t_data[f] * raised
 
 
-def own_scores(matrix: Any, mass: Floats, overall: Floats, smoothing: float) -> Floats:
+def own_scores(matrix: csr_array, mass: Floats, overall: Floats, smoothing: float) -> Floats:
     """Nats every row gains when coded by its own smoothed profile, not by the overall one, shape (rows,)."""
-    out: Floats = _own_scores(matrix.indptr, matrix.indices, matrix.data, mass, overall, smoothing)
-    return out
+    return _own_scores(matrix.indptr, matrix.indices, matrix.data, mass, overall, smoothing)
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")

@@ -13,14 +13,14 @@ from scipy import sparse
 from gingham.certificates import certify_density
 from gingham.errors import GinghamError
 from gingham.fitting.loop import completed
-from gingham.models.counts.fit import Blocks, CountSolver, count_sample, smoothed_lift, thinned
+from gingham.models.counts.fit import CountBlocks, CountSolver, count_sample, smoothed_lift, thinned
 from gingham.models.counts.starts import block_table
 
 SIZES = (2, 5, 10, 20, 40, 80, 120, 160, 240)
 CRITERIA = ("held-out", "certificate")
 
 
-def choose_size(
+def choose_n_clusters(
     criterion: str,
     counts: sparse.csr_array,
     solver: CountSolver,
@@ -44,7 +44,7 @@ def choose_size(
     quick = replace(solver, start="profiles", max_iter=min(solver.max_iter, 8), tol=max(solver.tol, 5e-3))
     if criterion == "certificate":
 
-        def length(blocks: Blocks) -> float:
+        def length(blocks: CountBlocks) -> float:
             return certified_length(blocks, counts)
 
         one = length(completed(quick.fit(counts, (1, 1), rng)))
@@ -54,8 +54,8 @@ def choose_size(
         return 1, {1: 0.0}
     quick = replace(quick, solver="sweep")
 
-    def loss(blocks: Blocks) -> float:
-        return -gain(blocks, kept, held_out)
+    def loss(blocks: CountBlocks) -> float:
+        return -held_out_gain(blocks, kept, held_out)
 
     size, losses = _lowest(quick, kept, _candidates(counts, sizes), rng, loss, 0.0)
     return size, {tried: 0.0 - nats for tried, nats in losses.items()}
@@ -71,7 +71,7 @@ def _lowest(
     counts: sparse.csr_array,
     sizes: Sequence[int],
     rng: np.random.Generator,
-    cost: Callable[[Blocks], float],
+    cost: Callable[[CountBlocks], float],
     one: float,
 ) -> tuple[int, dict[int, float]]:
     """The cheapest size, and all costs; a single cluster, which costs ``one``, is among the candidates."""
@@ -86,7 +86,9 @@ def _lowest(
     return min(costs, key=lambda size: costs[size]), costs
 
 
-def gain(blocks: Blocks, counts: sparse.csr_array, held_out: sparse.csr_array, smoothing: float = 1.0) -> float:
+def held_out_gain(
+    blocks: CountBlocks, counts: sparse.csr_array, held_out: sparse.csr_array, smoothing: float = 1.0
+) -> float:
     """Nats a held-out token costs less than under independence: mean ln lift of its block."""
     rows, columns = blocks.labels
     table = block_table(counts, rows, columns, blocks.shape)
@@ -95,7 +97,7 @@ def gain(blocks: Blocks, counts: sparse.csr_array, held_out: sparse.csr_array, s
     return float(entries.data @ np.log(lift) / entries.data.sum())
 
 
-def certified_length(blocks: Blocks, counts: sparse.csr_array, delta: float = 0.05) -> float:
+def certified_length(blocks: CountBlocks, counts: sparse.csr_array, delta: float = 0.05) -> float:
     """The certified code length of new tokens, nats (docs/theory/density).
 
     It holds for all partitions into any number of clusters at once: the price ln m(m + 1) of each side is

@@ -55,8 +55,10 @@ def start_labels(
         if fine == (k, columns):
             return start_labels("profiles", counts, n_clusters, rng)
         row_labels, column_labels = start_labels("profiles", counts, fine, rng)
-        row_labels = merge(block_table(counts, row_labels, column_labels, fine).T, row_labels, k)
-        column_labels = merge(block_table(counts, row_labels, column_labels, (k, fine[1])), column_labels, columns)
+        row_labels = merge_profiles(block_table(counts, row_labels, column_labels, fine).T, row_labels, k)
+        column_labels = merge_profiles(
+            block_table(counts, row_labels, column_labels, (k, fine[1])), column_labels, columns
+        )
         return block_steps(counts, row_labels, column_labels, (k, columns))
     row_labels = _row_start(start, counts, k, rng)
     profiles = sparse.csr_array(counts.T @ indicator(row_labels, k))
@@ -64,30 +66,12 @@ def start_labels(
     return block_steps(counts, row_labels, column_labels, (k, columns))
 
 
-def draw_ahead(
-    start: str, counts: sparse.csr_array, n_clusters: Sequence[int | None], rng: np.random.Generator
-) -> bool:
-    """Draw what `start_labels` draws as a rule (it draws otherwise among rows that are all alike).
-
-    False where that is not known beforehand.
-    """
-    if start == "random":
-        start_labels(start, counts, n_clusters, rng)
-        return True
-    if start not in ("merged", "profiles"):
-        return False
-    for m, n in zip(n_clusters, counts.shape):
-        if m is not None:
-            rng.random(1 + TRIALS * ((_finer(m, n) if start == "merged" else m) - 1))  # as profile_seeds does
-    return True
-
-
 def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
     n_rows = counts.shape[0]
     if start == "random":
         return rng.integers(0, k, n_rows)
     if start == "spectral":
-        labels = spectral_labels(counts, k, rng)
+        labels = spectral_row_labels(counts, k, rng)
         return profile_steps(counts, labels, k, 5)
     if start == "profiles":
         return profile_steps(counts, profile_seeds(counts, k, rng), k, 5)
@@ -97,7 +81,7 @@ def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Gene
     if fine == k:
         return _row_start("profiles", counts, k, rng)
     labels = profile_steps(counts, profile_seeds(counts, fine, rng), fine, FINE_STEPS)
-    return profile_steps(counts, merge(column_table(counts, labels, fine), labels, k), k, 10)
+    return profile_steps(counts, merge_profiles(column_table(counts, labels, fine), labels, k), k, 10)
 
 
 def _finer(k: int, n_items: int) -> int:
@@ -238,7 +222,7 @@ def refilled(labels: Ints, gains: Floats, mass: AnyArray, k: int) -> Ints:
     return labels
 
 
-def merge(table: Floats, labels: Ints, k: int) -> Ints:
+def merge_profiles(table: Floats, labels: Ints, k: int) -> Ints:
     """Merge the clusters of a table of counts (columns, clusters) greedily to k, each time at the least loss of N·I."""
     table = np.array(table, dtype=np.float64, order="C")
     n = table.shape[1]
@@ -257,7 +241,7 @@ def merge(table: Floats, labels: Ints, k: int) -> Ints:
     return np.unique(joined, return_inverse=True)[1][labels]
 
 
-def spectral_labels(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
+def spectral_row_labels(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
     """k-means on left singular vectors of D₁^{−½} X D₂^{−½}, rows weighted by their mass."""
     mass = [np.maximum(np.asarray(counts.sum(axis=axis)).ravel(), 1e-12) for axis in (1, 0)]
     scaled = sparse.csr_array(sparse.diags_array(mass[0] ** -0.5) @ counts @ sparse.diags_array(mass[1] ** -0.5))

@@ -92,7 +92,7 @@ def alphabet_codes(sample: PairSample) -> Ints:
     return sample.label_codes
 
 
-class Pairs(NamedTuple):
+class WeightedPairs(NamedTuple):
     """Weighted undirected entries grouped by node, for hard moves and spectra."""
 
     indptr: Ints
@@ -106,7 +106,7 @@ class Pairs(NamedTuple):
         return np.bincount(at, self.values, minlength=len(self.indptr) - 1).astype(np.float64)
 
 
-def weighted_pairs(sample: PairSample) -> Pairs:
+def weighted_pairs(sample: PairSample) -> WeightedPairs:
     """Both ends of every pair with its label as the weight; hyperedges as all their pairs."""
     labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
     d = sample.n_modes
@@ -117,7 +117,7 @@ def weighted_pairs(sample: PairSample) -> Pairs:
     order = np.argsort(owner, kind="stable")
     indptr = np.zeros(sample.n_nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=sample.n_nodes), out=indptr[1:])
-    return Pairs(indptr, other[order].astype(np.int32), values[order].astype(np.float64))
+    return WeightedPairs(indptr, other[order].astype(np.int32), values[order].astype(np.float64))
 
 
 def hard_statistics(sample: PairSample, features: Features, labels: Ints, k: int) -> Floats:

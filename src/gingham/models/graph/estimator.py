@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel, Logarithmic, make_cell, needs_alphabet
+from gingham.core.posterior import Posterior
 from gingham.data import Alphabet
+from gingham.data.adapt import TableLike, id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Callback
-from gingham.fitting.schedule import make_schedule
+from gingham.fitting.schedule import Schedule, make_schedule
 from gingham.models.base import Persistent, posterior_from_state, posterior_state, stderr_progress
-from gingham.models.graph.degrees import DegreeModel
-from gingham.models.graph.fit import TINY, GraphSearch, default_beta, graph_problem
+from gingham.models.graph.adjacency import weighted_pairs
+from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
 from gingham.models.graph.iclust import Iclust
-from gingham.models.graph.partition import MOST_CLUSTERS
-from gingham.models.graph.results import GraphFacts
-from gingham.models.graph.solvers import Damped, NodeWise, Sweep
+from gingham.models.graph.kernels import block_sums
+from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
+from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, hard_posterior
 
 SOLVERS = ("sweep", "nodewise", "damped")
 OBJECTIVES = ("tradeoff", "iclust")
@@ -29,7 +37,41 @@ ICLUST_BETA = 20.0  # 1/T where none is given
 KEPT = ("beta_", "n_iter_", "converged_", "n_features_in_", "directed_")  # in model files, beside the posterior
 
 
-class GraphClustering(ClusterMixin, GraphFacts, Persistent):
+@dataclass(frozen=True, eq=False)
+class DegreeModel:
+    """E w_ij = degree_i · degree_j · rate[cluster_i, cluster_j] (Karrer and Newman 2011).
+
+    Attributes
+    ----------
+    labels : int array of shape (n,)
+    degrees : array of shape (n,)
+    rates : array of shape (k, k)
+        Weight between two clusters over the product of their degree sums.
+    """
+
+    labels: Ints
+    degrees: Floats
+    rates: Floats
+
+    @classmethod
+    def of(cls, sample: PairSample, labels: Ints, k: int) -> DegreeModel:
+        pairs = weighted_pairs(sample)
+        weight = block_sums(pairs.indptr, pairs.others, pairs.values, labels, k)
+        shares = weight.sum(axis=1)
+        return cls(labels, pairs.strengths, weight / np.maximum(np.outer(shares, shares), 1e-300))
+
+    def predict(self, codes: list[Ints]) -> Floats:
+        """Expected weights, shape (P,); an unseen node (−1) has the mean degree and any cluster, by size."""
+        k = len(self.rates)
+        sizes = np.bincount(self.labels, minlength=k) / len(self.labels)
+        membership = np.vstack([np.eye(k)[self.labels], sizes])
+        degrees = np.append(self.degrees, self.degrees.mean())
+        i, j = codes
+        rate = np.einsum("ea,ea->e", membership[i] @ self.rates, membership[j])
+        return degrees[i] * degrees[j] * rate
+
+
+class GraphClustering(ClusterMixin, Persistent):
     """Cluster the nodes of a graph so that the two clusters of a pair predict its weight.
 
     Minimises ``β N L̂(Q) + n Ī``: the loss of predicting pair weights from blocks against the information
@@ -89,24 +131,28 @@ class GraphClustering(ClusterMixin, GraphFacts, Persistent):
     {'a': True, 'b': True, 'c': True, 'x': False, 'y': False}
     """
 
+    posterior_: Posterior
+    degree_model_: DegreeModel | None
+    directed_: bool
+
     def __init__(
         self,
-        n_clusters: Any = "auto",
-        loss: Any = "auto",
+        n_clusters: int | str = "auto",
+        loss: str | Floats | Callable[[Alphabet], CellModel] = "auto",
         beta: float | None = None,
         solver: str = "sweep",
         degree_correction: bool = False,
-        alphabet: Any = None,
+        alphabet: Sequence[float] | None = None,
         bounds: tuple[float, float] | None = None,
         objective: str = "tradeoff",
-        start: Any = "spectral",
-        schedule: Any = "down",
+        start: str | Ints | Posterior = "spectral",
+        schedule: str | Schedule = "down",
         n_init: int = 1,
         max_clusters: int = MOST_CLUSTERS,
         max_iter: int = 200,
         tol: float = 1e-7,
         backend: str = "auto",
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -129,13 +175,13 @@ class GraphClustering(ClusterMixin, GraphFacts, Persistent):
 
     def fit(
         self,
-        X: Any,
-        y: Any = None,
+        X: object,
+        y: object = None,
         *,
-        pairs: Any = "all",
+        pairs: object = "all",
         directed: bool | None = None,
         weight: str | None = "weight",
-        nodes: Any = None,
+        nodes: Sequence[object] | AnyArray | None = None,
         callback: Callback | None = None,
     ) -> Self:
         """Cluster a graph.
@@ -150,24 +196,18 @@ class GraphClustering(ClusterMixin, GraphFacts, Persistent):
         """
         sample = from_graph(X, pairs=pairs, directed=directed, weight=weight, nodes=nodes)
         sample, cell = self._cell(sample)
-        k = self._k(sample.n_nodes)
         if self.degree_correction:
             self._check_degrees(sample)
         self.beta_ = self._beta(sample, cell)
         problem = graph_problem(sample, cell, self.beta_)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        search = GraphSearch(
-            k,
-            self._solver(seed, sample),
-            self.start,
-            self.n_init,
-            self.max_clusters,
-            self.degree_correction,
-            self.backend,
-        )
+        way = GraphFit(
+            self._k(sample.n_nodes), self._solver(seed, sample), self.start, self.n_init, self.max_clusters,
+            self.degree_correction, self.backend,
+        )  # fmt: skip
         if callback is None and self.verbose:
             callback = stderr_progress
-        solution = search.solve(problem, np.random.default_rng(seed), callback)
+        solution = way.solve(problem, np.random.default_rng(seed), callback)
         self.posterior_ = solution.posterior
         self.objective_ = solution.objective
         self._set_course(solution)
@@ -214,7 +254,7 @@ class GraphClustering(ClusterMixin, GraphFacts, Persistent):
             raise GinghamError(f"n_clusters={k!r} must be a whole number from 1, or 'auto'.")
         return min(int(k), n)
 
-    def _solver(self, seed: int, sample: PairSample) -> NodeWise | Damped | Sweep | Iclust:
+    def _solver(self, seed: int, sample: PairSample) -> Solvers:
         if self.objective not in OBJECTIVES:
             raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
         if self.objective == "iclust":
@@ -225,13 +265,125 @@ class GraphClustering(ClusterMixin, GraphFacts, Persistent):
             return Damped(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         if self.solver == "nodewise":
             return NodeWise(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, seed)
-        return Sweep(max_iter=self.max_iter, backend=self.backend, seed=seed)
+        return NodeSweep(max_iter=self.max_iter, backend=self.backend, seed=seed)
 
     def _check_degrees(self, sample: PairSample) -> None:
         if self.solver != "sweep" or sample.directed or sample.n_modes > 2 or not sample.complete:
             raise GinghamError("degree_correction=True is for undirected graphs with pairs='all' and solver='sweep'.")
         if sample.labels is not None and (sample.labels < 0).any():
             raise GinghamError("degree_correction=True needs weights that are not negative.")
+
+    # predictions
+
+    def predict(self, X: object) -> Floats:
+        """Expected weight of pairs of node ids, X of shape (P, 2), as the mean over Q."""
+        codes = self._codes(X)
+        if self.degree_model_ is not None:
+            return self.degree_model_.predict(codes)
+        return self.posterior_.predict(codes)
+
+    def predict_distribution(self, X: object) -> Floats:
+        """Law of the answer over the alphabet when the partition is drawn from Q, shape (P, |Y|)."""
+        return self.posterior_.predict_distribution(self._codes(X))
+
+    def sample(self, X: object, *, pairs: object = "all", weight: str | None = "weight") -> PairSample:
+        """Another graph on the same nodes in the model's own numbering, as certificates and tests need it."""
+        check_is_fitted(self)
+        return self.sample_like(from_graph(X, pairs=pairs, directed=self.directed_, weight=weight, nodes=self.items_))
+
+    def sample_like(self, found: PairSample) -> PairSample:
+        """The same pairs with the model's numbering of nodes and labels."""
+        mode = self.posterior_.structure.modes[0]
+        alphabet = getattr(self.posterior_.cells[0], "alphabet", None)
+        at = mode.encode(found.modes[0].items)
+        renamed = PairSample(
+            (mode,) * found.n_modes, tuple(at[code] for code in found.codes), found.labels,
+            directed=found.directed, complete=found.complete,
+        )  # fmt: skip
+        return renamed if alphabet is None else with_alphabet(renamed, alphabet)
+
+    def _codes(self, X: TableLike) -> list[Ints]:
+        check_is_fitted(self)
+        columns = id_columns(X).columns
+        d = len(self.posterior_.structure.factors[0])
+        if len(columns) != d:
+            raise GinghamError(f"X has {len(columns)} columns of node ids; each row needs {d}.")
+        mode = self.posterior_.structure.modes[0]
+        codes = [mode.encode(column) for column in columns]
+        unseen = sum(int((code < 0).sum()) for code in codes)
+        if unseen:
+            warnings.warn(
+                f"{unseen} node ids were never seen in training: they are predicted with the average memberships.",
+                UnseenItemsWarning,
+                stacklevel=3,
+            )
+        return codes
+
+    # facts of the fit
+
+    @property
+    def assign_(self) -> Floats:
+        """q(c|x), shape (n, k)."""
+        return self.posterior_.assign[0]
+
+    @property
+    def labels_(self) -> Ints:
+        """Most probable cluster of each node."""
+        return self.posterior_.labels[0]
+
+    @property
+    def items_(self) -> AnyArray:
+        return self.posterior_.structure.modes[0].items
+
+    @property
+    def n_clusters_(self) -> int:
+        return self.posterior_.n_clusters[0]
+
+    @property
+    def answers_(self) -> Floats:
+        """The weight that each block predicts, shape (k, k)."""
+        return self.posterior_.cells[0].values(self.posterior_.answers[0])
+
+    @property
+    def information_(self) -> float:
+        """Ī, nats."""
+        return self.posterior_.information[0]
+
+    # coarser
+
+    def simplified(
+        self,
+        X: object,
+        y: object = None,
+        max_clusters: int | Sequence[int] | None = None,
+        max_loss: float | None = None,
+        sample_weight: object = None,
+    ) -> Self:
+        """A coarser clustering: clusters merged to a number, or while the description length falls.
+
+        X is the graph with all its pairs, or what `sample` made of it.
+        """
+        if max_loss is not None:
+            raise GinghamError("A graph is simplified to a number of clusters (max_clusters=), not to a loss.")
+        limit = None if max_clusters is None else int(np.ravel(max_clusters)[0])
+        if limit is not None and limit < 1:
+            raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster is needed.")
+        sample = self.sample(X)
+        problem = graph_problem(sample, self.posterior_.cells[0], float(self.beta_))
+        search = PartitionSearch.of(search_problem(problem), self.backend)
+        labels, k = search.merge(self.labels_, limit)
+        new = self.with_posterior(hard_posterior(problem, labels, k)[0])
+        if self.degree_model_ is not None:
+            new.degree_model_ = DegreeModel.of(sample, labels, k)
+        return new
+
+    def with_posterior(self, posterior: Posterior) -> Self:
+        """The same model with other memberships and answers."""
+        new = copy(self)
+        new.posterior_ = posterior
+        return new
+
+    # saving
 
     def _state(self) -> dict[str, Any]:
         model = self.degree_model_

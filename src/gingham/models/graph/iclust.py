@@ -14,8 +14,7 @@ from gingham.data.graphs import PairSample
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedule import Constant
 from gingham.models.graph.adjacency import weighted_pairs
-from gingham.models.graph.damping import Damping
-from gingham.models.graph.solvers import answered, pair_sample
+from gingham.models.graph.solvers import Damping, answered, pair_sample
 
 
 @dataclass(frozen=True)
@@ -79,13 +78,11 @@ def mean_similarity(assign: Floats, weights: sparse.csr_array, rest: float = 0.0
 def _within(assign: Floats, weights: sparse.csr_array, rest: float) -> Floats:
     """Σ_{x ≠ y} q(c|x) q(c|y) w_xy of each cluster, shape (m,)."""
     mass = assign.sum(axis=0)
-    result: Floats = (assign * (weights @ assign)).sum(axis=0) + rest * (mass**2 - (assign**2).sum(axis=0))
-    return result
+    return (assign * (weights @ assign)).sum(axis=0) + rest * (mass**2 - (assign**2).sum(axis=0))
 
 
 def _gradient(assign: Floats, weights: sparse.csr_array, rest: float) -> Floats:
     """n ∂⟨s⟩/∂q(c|x) = 2 s(c; x) − s(c), shape (n, m)."""
     mass = np.maximum(assign.sum(axis=0), 1e-300)
     near = (weights @ assign + rest * (mass - assign)) / mass
-    result: Floats = 2.0 * near - _within(assign, weights, rest) / mass**2
-    return result
+    return 2.0 * near - _within(assign, weights, rest) / mass**2

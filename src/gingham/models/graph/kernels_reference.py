@@ -1,4 +1,4 @@
-"""Plain numpy counterparts of `graph`: slow, obviously right, shipped; the compiled kernels move in lockstep."""
+"""Plain numpy counterparts of `kernels`: slow, obviously right, shipped; the compiled kernels move in lockstep."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import softmax, xlogy
 
 from gingham.arrays import Floats, Ints
-from gingham.models.graph.kernels import block_fit
+from gingham.models.graph.kernels import QUADRATIC
 
 
 def soft_nodes(
@@ -90,6 +90,14 @@ def degree_sweep(
     _best_moves(order, labels, k, objective, evaluate_only, chosen)
     if not evaluate_only:
         weight[:], sizes[:], shares[:] = tables(labels)
+
+
+def block_fit(weight: Floats, pairs: Floats, kind: int) -> Floats:
+    """Minus the least loss of each block (constants left out), as the sweep counts it; any shape."""
+    if kind == QUADRATIC:
+        return np.divide(weight**2, pairs, out=np.zeros_like(weight), where=pairs > 1e-9)
+    rest = np.maximum(pairs - weight, 0.0)
+    return xlogy(weight, weight) + xlogy(rest, rest) - xlogy(pairs, pairs)
 
 
 def _dense(indptr: Ints, others: Ints, values: Floats) -> Floats:

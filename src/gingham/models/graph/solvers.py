@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from math import factorial, prod
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import softmax
 
-from gingham.arrays import Floats
+from gingham.arrays import Floats, Ints
+from gingham.cells import CellModel
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem, information_terms
 from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
 from gingham.errors import GinghamError
-from gingham.fitting.checkpoint import of_random
+from gingham.fitting.checkpoint import Memory, of_random
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedule import Constant, Down, Schedule
+from gingham.kernels.batched_moves import Visit, batch_size, move_in_batches
 from gingham.kernels.project import BACKENDS, on_device, project_cost, row_blocks
-from gingham.models.graph.adjacency import Neighbours, neighbours, weighted_pairs
-from gingham.models.graph.damping import Damping
-from gingham.models.graph.kernels import BERNOULLI, QUADRATIC
-from gingham.models.graph.moves import HardMoves
+from gingham.models.graph import kernels, kernels_reference
+from gingham.models.graph.adjacency import Neighbours, WeightedPairs, hard_statistics, neighbours, weighted_pairs
+from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, block_sums
+
+PRICE = 1.0  # of a nat of n Ī in hard moves, beside β of the loss
+LEAST = -1e5  # of a log-membership: a dead cluster stays dead, and no step has an infinity
 
 
 @dataclass(frozen=True)
@@ -43,12 +49,12 @@ class NodeWise:
         sample = pair_sample(problem, "NodeWise", positions=2)
         entries = neighbours(sample, problem.cells[0].features)
         rng = np.random.default_rng(self.seed)
-        kernel = graph_backend(self.backend)
+        visit = node_kernels(self.backend).soft_nodes
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             present, absent = entries.costs(posterior.cells[0].coef(posterior.answers[0]))
             assign = np.array(posterior.assign[0], dtype=np.float64, order="C")
-            kernel.soft_nodes(
+            visit(
                 rng.permutation(len(assign)), entries.indptr, entries.others, entries.slots, entries.values,
                 present, absent, sample.complete, factor * problem.betas[0], assign, assign.sum(axis=0),
             )  # fmt: skip
@@ -57,6 +63,41 @@ class NodeWise:
         return fixed_point(
             sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report, memory=of_random(rng)
         )
+
+
+class Damping:
+    """The length of the step, from one sweep to the next: halved where it fails, raised by half where it helps."""
+
+    def __init__(self, smallest: float) -> None:
+        self.smallest, self.step = smallest, 1.0
+
+    @property
+    def memory(self) -> Memory:
+        """What a resumed fit must know."""
+
+        def recall(value: float) -> None:
+            self.step = value
+
+        return Memory(lambda: self.step, recall)
+
+    def move(
+        self,
+        assign: Floats,
+        target: Floats,
+        attempt: Callable[[Floats], tuple[Posterior, Objective]],
+        helps: Callable[[Objective], bool],
+    ) -> tuple[Posterior, Objective] | None:
+        """The first of ever shorter steps from ``assign`` (n, m) towards exp(target) that helps, or None."""
+        target = np.maximum(target - target.max(axis=1, keepdims=True), LEAST)
+        old = np.log(np.maximum(assign, 1e-300))
+        while self.step > self.smallest:
+            moved, after = attempt(softmax((1.0 - self.step) * old + self.step * target, axis=1))
+            if helps(after):
+                self.step = min(1.0, 1.5 * self.step)
+                return moved, after
+            self.step /= 2.0
+        self.step = 1.0
+        return None
 
 
 @dataclass(frozen=True)
@@ -103,7 +144,7 @@ class Damped:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class NodeSweep:
     """Hard moves: each node in turn to the cluster where β N L̂ + n Ī is lowest, until a sweep moves nothing.
 
     For quadratic loss and for log loss on two labels, block answers follow every move; for other losses and
@@ -116,28 +157,155 @@ class Sweep:
     seed: int = 0
 
     def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
-        sample = pair_sample(problem, "Sweep", positions=2)
+        sample = pair_sample(problem, "NodeSweep", positions=2)
         rng = np.random.default_rng(self.seed)
-        moves = hard_moves(problem, sample, graph_backend(self.backend))
+        moves = hard_moves(problem, sample, node_kernels(self.backend))
         k = start.n_clusters[0]
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-            labels = moves.improve(posterior.labels[0], k, rng, n_sweeps=1)
-            return answered(problem, replace(posterior, assign=(np.eye(k)[labels],)))
+            return hard_posterior(problem, moves.improve(posterior.labels[0], k, rng, n_sweeps=1), k)
 
         return fixed_point(
             sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report, memory=of_random(rng)
         )
 
 
-def hard_moves(problem: Problem, sample: PairSample, kernel: Any) -> HardMoves:
+class NodeKernels(NamedTuple):
+    """Loops over the nodes of a graph: compiled (`kernels`), or plain (`kernels_reference`)."""
+
+    soft_nodes: Callable[..., None]
+    hard_nodes: Callable[..., None]
+    hard_sweep: Callable[..., None]
+    degree_sweep: Callable[..., None]
+
+
+def node_kernels(backend: str) -> NodeKernels:
+    if backend not in BACKENDS:
+        raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
+    chosen = kernels_reference if backend == "reference" else kernels
+    return NodeKernels(chosen.soft_nodes, chosen.hard_nodes, chosen.hard_sweep, chosen.degree_sweep)
+
+
+class HardMoves(ABC):
+    """Sweeps of single-node moves over a partition; what a visit to a node weighs is up to the subclass."""
+
+    answers_follow = True  # every move; otherwise they are those of the partition before the sweep
+
+    @property
+    @abstractmethod
+    def entries_of_nodes(self) -> Ints:
+        """Where the entries of each node begin, shape (n + 1,)."""
+
+    @abstractmethod
+    def visits(self, labels: Ints, k: int) -> Visit:
+        """How nodes are visited; labels, and tables that belong to them, move in place."""
+
+    def improve(self, labels: Ints, k: int, rng: np.random.Generator, n_sweeps: int) -> Ints:
+        """Sweep until nothing moves, at most ``n_sweeps`` times; returns new labels."""
+        labels = np.array(labels, dtype=np.int64)
+        effort = (np.diff(self.entries_of_nodes) + k) * k
+        at_once = batch_size(effort)
+        visit = self.visits(labels, k)
+        for sweep in range(n_sweeps):
+            if sweep and not self.answers_follow:
+                visit = self.visits(labels, k)
+            before, order = labels.copy(), rng.permutation(len(labels))
+            move_in_batches(visit, order, at_once, labels, effort[order])
+            if np.array_equal(labels, before):
+                break
+        return labels
+
+
+@dataclass(frozen=True, eq=False)
+class BlockMoves(HardMoves):
+    """The answer of a block follows every move: quadratic loss, or log loss of edges (``kind``), undirected."""
+
+    kernels: NodeKernels
+    pairs: WeightedPairs
+    complete: bool
+    kind: int
+    beta: float
+
+    @property
+    def entries_of_nodes(self) -> Ints:
+        return self.pairs.indptr
+
+    def visits(self, labels: Ints, k: int) -> Visit:
+        weight, sizes = block_sums(*self.pairs, labels, k), cluster_sizes(labels, k)
+        if self.complete:
+            count: Floats = np.outer(sizes, sizes) - np.diag(sizes)
+        else:
+            count = block_sums(self.pairs.indptr, self.pairs.others, np.ones(len(self.pairs.others)), labels, k)
+        rule, tables = (self.complete, self.kind, self.beta, PRICE), (weight, count, sizes)
+        return lambda items, evaluate_only, chosen: self.kernels.hard_sweep(
+            items, *self.pairs, *rule, labels, *tables, evaluate_only, chosen
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DegreeMoves(HardMoves):
+    """Nodes i and j are joined in proportion to degree_i · degree_j; undirected."""
+
+    kernels: NodeKernels
+    pairs: WeightedPairs
+    degree: Floats  # (n,)
+
+    @property
+    def entries_of_nodes(self) -> Ints:
+        return self.pairs.indptr
+
+    def visits(self, labels: Ints, k: int) -> Visit:
+        shares = cluster_sizes(labels, k, self.degree)
+        tables = (block_sums(*self.pairs, labels, k), cluster_sizes(labels, k), shares)
+        return lambda items, evaluate_only, chosen: self.kernels.degree_sweep(
+            items, *self.pairs, self.degree, PRICE, labels, *tables, evaluate_only, chosen
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FixedAnswerMoves(HardMoves):
+    """Any loss, directed graphs too: answers stay for a sweep."""
+
+    kernels: NodeKernels
+    sample: PairSample
+    cell: CellModel
+    entries: Neighbours
+    beta: float
+
+    answers_follow = False
+
+    @property
+    def entries_of_nodes(self) -> Ints:
+        return self.entries.indptr
+
+    def visits(self, labels: Ints, k: int) -> Visit:
+        answers = self.cell.answer(hard_statistics(self.sample, self.cell.features, labels, k))
+        graph = (self.entries.indptr, self.entries.others, self.entries.slots, self.entries.values)
+        costs = (*self.entries.costs(self.cell.coef(answers)), self.sample.complete, self.beta, PRICE)
+        sizes = cluster_sizes(labels, k)
+        return lambda items, evaluate_only, chosen: self.kernels.hard_nodes(
+            items, *graph, *costs, labels, sizes, evaluate_only, chosen
+        )
+
+
+def hard_moves(problem: Problem, sample: PairSample, kernels: NodeKernels) -> HardMoves:
     """The way of moving nodes that fits the problem's loss."""
-    cell = problem.cells[0]
-    two = sample.alphabet is not None and np.array_equal(sample.alphabet.numbers, [0.0, 1.0])
-    kind = QUADRATIC if cell.moves == "moments" else BERNOULLI if cell.moves == "log" and two else None
+    cell, beta = problem.cells[0], problem.betas[0]
+    kind = QUADRATIC if cell.moves == "moments" else BERNOULLI if codes_edges(problem) else None
     if sample.directed or kind is None or sample.weights is not None:
-        return HardMoves(kernel, sample, cell, problem.betas[0], entries=neighbours(sample, cell.features))
-    return HardMoves(kernel, sample, cell, problem.betas[0], pairs=weighted_pairs(sample), kind=kind)
+        return FixedAnswerMoves(kernels, sample, cell, neighbours(sample, cell.features), beta)
+    return BlockMoves(kernels, weighted_pairs(sample), sample.complete, kind, beta)
+
+
+def codes_edges(problem: Problem) -> bool:
+    """Whether the loss is the code length of edges that are there or not: log loss on the labels 0 and 1."""
+    alphabet = problem.samples[0].alphabet
+    return problem.cells[0].moves == "log" and alphabet is not None and np.array_equal(alphabet.numbers, [0.0, 1.0])
+
+
+def cluster_sizes(labels: Ints, k: int, weights: Floats | None = None) -> Floats:
+    """Nodes of each cluster, or the sums of their weights, shape (k,)."""
+    return np.bincount(labels, weights, minlength=k).astype(np.float64)
 
 
 def pair_sample(problem: Problem, solver: str, positions: int | None = None) -> PairSample:
@@ -150,15 +318,18 @@ def pair_sample(problem: Problem, solver: str, positions: int | None = None) -> 
     return sample
 
 
-def graph_backend(name: str) -> Any:
-    if name not in BACKENDS:
-        raise GinghamError(f"backend={name!r} is unknown; choose one of {', '.join(BACKENDS)}.")
-    return import_module("gingham.models.graph." + ("kernels_reference" if name == "reference" else "kernels"))
-
-
 def answered(problem: Problem, posterior: Posterior, backend: str = "auto") -> tuple[Posterior, Objective]:
     """The posterior with its best answers, and its objective."""
-    statistics = posterior.statistics(problem.samples[0], backend=backend)
+    return _answered(problem, posterior, posterior.statistics(problem.samples[0], backend=backend))
+
+
+def hard_posterior(problem: Problem, labels: Ints, k: int) -> tuple[Posterior, Objective]:
+    """The posterior of a partition, with its best answers, and its objective."""
+    statistics = hard_statistics(pair_sample(problem, "A partition"), problem.cells[0].features, labels, k)
+    return _answered(problem, Posterior(problem.structure, problem.cells, (np.eye(k)[labels],), ()), statistics)
+
+
+def _answered(problem: Problem, posterior: Posterior, statistics: Floats) -> tuple[Posterior, Objective]:
     cell = problem.cells[0]
     answers = cell.answer(statistics)
     posterior = replace(posterior, answers=(answers,))
@@ -204,6 +375,3 @@ def _absent_gradient(assign: Floats, cost: Floats, d: int, directed: bool) -> Fl
             subscripts = ",".join(["C" + axes, *("X" + group for group in groups)]) + "->XC"
             total[start:stop] += weight * np.einsum(subscripts, cost, *others, optimize=True)
     return total
-
-
-__all__ = ["Damped", "Neighbours", "NodeWise", "Sweep", "answered", "gradient", "hard_moves"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -16,9 +15,9 @@ from gingham.certificates import certify
 from gingham.certificates.population import held_out_part
 from gingham.data.graphs import PairSample, from_graph
 from gingham.errors import GinghamError
-from gingham.models.graph.duplicates import without_duplicates
 from gingham.models.graph.estimator import GraphClustering
 from gingham.models.graph.fit import graph_problem
+from gingham.models.graph.partition import merge_duplicates
 
 
 @dataclass(frozen=True)
@@ -73,13 +72,13 @@ class Workload:
 
 def workload_path(
     model: GraphClustering,
-    graph: Any,
+    graph: object,
     fractions: Sequence[float],
     *,
-    pairs: Any = "all",
+    pairs: object = "all",
     delta: float = 0.05,
     bound: str = "log-wealth",
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> Workload:
     """Fit on random shares of the pairs and certify each fit (P1 §1, Yom-Tov and Slonim 2009).
 
@@ -111,23 +110,17 @@ def workload_path(
         cell = fitted.posterior_.cells[0]
         sample = fitted.sample_like(sample)
         problem = graph_problem(sample, cell, fitted.beta_)
-        posterior = without_duplicates(problem, fitted.posterior_)
+        posterior = merge_duplicates(problem, fitted.posterior_)
         certificate = certify(posterior, sample, delta=delta / len(fractions), bound=bound)
         train = posterior.gibbs_loss(sample)
         whole = posterior.gibbs_loss(fitted.sample_like(everything))
         n = int(sample.n_tuples)
         rows.append(
             WorkloadRow(
-                fraction,
-                n,
-                posterior.n_clusters[0],
-                seconds,
-                train,
-                certificate.value,
-                held_out_part(certificate, size).value,
-                (whole * size - train * n) / (size - n),
+                fraction, n, posterior.n_clusters[0], seconds, train, certificate.value,
+                held_out_part(certificate, size).value, (whole * size - train * n) / (size - n),
             )
-        )
+        )  # fmt: skip
     return Workload(tuple(rows), size, delta)
 
 
