@@ -16,6 +16,8 @@ from gingham.errors import GinghamError
 
 VALUES = [None, True, -1, 0, 3, 10**30, 0.5, "", "x", "../../etc", [], {}, [1, [2]], {"$": "tuple", "items": 3},
           {"$": "array", "name": "0000.npy"}, {"$": "array", "name": "missing.npy"}, {"$": "objects", "items": [{}]},
+          {"$": "value", "name": "Mode", "items": {"name": 3}}, {"$": "value", "name": "Popen", "items": {}},
+          {"$": "value", "name": "Committee", "items": {"params": {}, "fitted": {}}}, {"$": "value", "name": []},
           {"$": "map", "items": [1]}, {"$": "pickle", "items": []}]  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 import zipfile
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -46,6 +47,69 @@ def test_equal_models_are_equal_files(tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
+@storage.savable
+@dataclass(frozen=True, eq=False)
+class Pair:
+    left: object
+    right: object
+
+
+class Secret:
+    def to_file(self):
+        return {"word": "sesame"}
+
+    @classmethod
+    def from_file(cls, state):
+        raise AssertionError("a class that was not registered was made")
+
+
+def test_registered_values_are_kept_by_their_fields(tmp_path):
+    path, array = tmp_path / "m", np.arange(1000.0)
+    storage.write(path, "Some", {"pair": Pair((array, 1), Pair(None, array))})
+    pair = storage.read(path)[1]["pair"]
+    assert isinstance(pair, Pair)
+    assert isinstance(pair.right, Pair)
+    assert pair.left[0].tolist() == array.tolist()
+    assert pair.left[0] is pair.right.right  # an array that stands in two places is written once
+    with zipfile.ZipFile(path) as archive:
+        assert sorted(archive.namelist()) == ["0000.npy", "manifest.json"]
+
+
+def test_values_of_unknown_classes_are_refused(tmp_path):
+    path = tmp_path / "m"
+    storage.write(path, "Some", {"x": Secret()})
+    with pytest.raises(GinghamError, match="unknown kind 'Secret'"):
+        storage.read(path)
+
+
+def test_a_name_belongs_to_one_class():
+    with pytest.raises(TypeError, match="two classes named Pair"):
+        storage.savable(type("Pair", (), {}))
+    assert storage.VALUES["Pair"] is Pair
+
+
+def test_a_model_keeps_its_declared_attributes_and_is_refused_without_one(tmp_path):
+    from gingham import CoClusteringRegressor, load
+
+    path, model = tmp_path / "m", CoClusteringRegressor(2, beta=1.0, random_state=0)
+    model.fit([(u, i) for u in range(4) for i in range(4)], [(u + i) % 2 for u in range(4) for i in range(4)])
+    model.save(path)
+    assert load(path).converged_ == model.converged_
+    assert not load(path).interrupted_
+    model.interrupted_ = True
+    model.save(path)
+    assert load(path).interrupted_
+
+    def change(parts):
+        manifest = json.loads(parts["manifest.json"])
+        del manifest["state"]["model"]["items"]["fitted"]["posterior_"]
+        parts["manifest.json"] = json.dumps(manifest).encode()
+
+    rewritten(path, change)
+    with pytest.raises(GinghamError, match="damaged"):
+        load(path)
+
+
 def test_unsavable_values_leave_the_old_file_whole(tmp_path):
     path = tmp_path / "m"
     storage.write(path, "Some", {"x": 1})
@@ -73,6 +137,10 @@ def test_a_failure_while_writing_leaves_the_old_file_whole(tmp_path, monkeypatch
 def damaged(tmp_path, change):
     path = tmp_path / "m"
     storage.write(path, "Some", STATE)
+    return rewritten(path, change)
+
+
+def rewritten(path, change):
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
     change(parts)
@@ -145,8 +213,11 @@ def test_load_refuses_what_is_not_a_model(tmp_path):
     from gingham import load
 
     path = tmp_path / "m"
-    storage.write(path, "load", {"params": {}, "fitted": {}})
+    storage.write(path, "load", {"model": 3})
     with pytest.raises(GinghamError, match="not a model"):
+        load(path)
+    storage.write(path, "load", {"params": {}, "fitted": {}})
+    with pytest.raises(GinghamError, match="unknown kind"):
         load(path)
     storage.write(path, "Unheard", {"params": {}, "fitted": {}})
     with pytest.raises(GinghamError, match="unknown kind"):

@@ -1,4 +1,8 @@
-"""Model files: a zip of .npy arrays and one JSON manifest with checksums. No pickle, nothing is executed."""
+"""Model files: a zip of .npy arrays and one JSON manifest with checksums. No pickle, nothing is executed.
+
+A file holds plain values, arrays, and values of classes that were registered by `savable`, each by its name and its
+fields. Reading makes values of registered classes only, whatever a file says.
+"""
 
 from __future__ import annotations
 
@@ -8,54 +12,93 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from gingham.arrays import AnyArray
 from gingham.errors import GinghamError
 
 FORMAT = "gingham-model"
-VERSION = 1
+VERSION = 2  # 1: without values of registered classes
 MANIFEST = "manifest.json"
 
+VALUES: dict[str, type] = {}  # by the names that stand in files
+Kind = TypeVar("Kind", bound=type)
+State = dict[str, Any]  # what a file keeps, by name: plain values, arrays, registered values
 
-def write(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> None:
-    """Write a nested state of plain values and arrays; the file appears whole or not at all."""
-    arrays: dict[str, bytes] = {}
-    tree = _pack(state, arrays)
-    manifest = {
-        "format": FORMAT,
-        "version": VERSION,
-        "kind": kind,
-        "state": tree,
-        "checksums": {name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()},
-    }
+
+def savable(kind: Kind) -> Kind:
+    """Let model files hold values of a frozen dataclass, by its fields. A class decorator.
+
+    A class that keeps something else than its fields says what, see `Storable`.
+    """
+    if VALUES.setdefault(kind.__name__, kind) is not kind:
+        raise TypeError(f"two classes named {kind.__name__} are savable: {VALUES[kind.__name__]} and {kind}")
+    return kind
+
+
+def fields_of(value: Any) -> State:
+    """The fields of a dataclass by name, but for those that it works out itself."""
+    return {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+
+
+@runtime_checkable
+class Storable(Protocol):
+    """A value that says itself what a file keeps of it."""
+
+    def to_file(self) -> State:
+        """What a file keeps, by name."""
+
+    @classmethod
+    def from_file(cls, state: State) -> object:
+        """The value again."""
+
+
+def restored(kind: type | None, name: str, state: State) -> Any:
+    """A value of a registered class from what a file keeps of it."""
+    if kind is None:
+        raise GinghamError(f"The model file holds a value of unknown kind {name!r}. Update gingham.")
+    return kind.from_file(state) if issubclass(kind, Storable) else kind(**state)
+
+
+def write(path: str | os.PathLike[str], kind: str, state: State) -> None:
+    """Write a nested state of plain values, arrays and registered values; the file appears whole or not at all."""
+    writing = _Writing()
+    manifest = {"format": FORMAT, "version": VERSION, "kind": kind, "state": writing.packed(state)}
+    arrays = writing.arrays
+    manifest["checksums"] = {name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()}
     with atomic(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_entry(MANIFEST), json.dumps(manifest, ensure_ascii=False, allow_nan=True))
         for name, data in arrays.items():
             archive.writestr(_entry(name), data)
 
 
-def read(path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
-    """The kind and state of a model file; a damaged or foreign file is refused with a sentence."""
+def read(path: str | os.PathLike[str], find: Callable[[str], type | None] = VALUES.get) -> tuple[str, State]:
+    """The kind and state of a model file; a damaged or foreign file is refused with a sentence.
+
+    ``find`` names the classes whose values the file may hold.
+    """
     name = Path(path)
     if not name.is_file():
         raise GinghamError(f"There is no model file {str(name)!r}.")
     try:
         with zipfile.ZipFile(name) as archive:
-            return _read(archive, str(name))
+            return _read(archive, str(name), find)
     except (zipfile.BadZipFile, EOFError, zipfile.LargeZipFile, NotImplementedError, OSError):
         raise GinghamError(f"{str(name)!r} is not a gingham model file, or it is damaged (truncated?).") from None
     except GinghamError:
         raise
     except MemoryError:
         raise GinghamError(f"{str(name)!r} does not fit into memory.") from None
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError, RecursionError):
+    except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError):
         raise GinghamError(f"{str(name)!r} is a damaged gingham model file: its manifest is not readable.") from None
 
 
-def _read(archive: zipfile.ZipFile, name: str) -> tuple[str, dict[str, Any]]:
+def _read(archive: zipfile.ZipFile, name: str, find: Callable[[str], type | None]) -> tuple[str, State]:
     manifest = json.loads(archive.read(MANIFEST))
     if manifest.get("format") != FORMAT:
         raise GinghamError(f"{name!r} is a zip file, but not a gingham model file.")
@@ -72,8 +115,7 @@ def _read(archive: zipfile.ZipFile, name: str) -> tuple[str, dict[str, Any]]:
         if hashlib.sha256(data).hexdigest() != checksum:
             raise GinghamError(f"{name!r} is damaged: part {entry!r} does not match its checksum.")
         arrays[entry] = np.load(io.BytesIO(data), allow_pickle=False)
-    state = _unpack(manifest["state"], arrays)
-    return str(manifest["kind"]), state
+    return str(manifest["kind"]), _unpacked(manifest["state"], arrays, find)
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
@@ -111,52 +153,76 @@ class atomic:
             Path(self.temporary).unlink(missing_ok=True)
 
 
-def _pack(value: Any, arrays: dict[str, bytes]) -> Any:
-    """Plain JSON with references to arrays; tuples and mixed ids keep their types."""
-    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
-        name = f"{len(arrays):04d}.npy"
-        stream = io.BytesIO()
-        np.save(stream, value, allow_pickle=False)
-        arrays[name] = stream.getvalue()
-        return {"$": "array", "name": name}
-    if isinstance(value, np.ndarray):
-        return {"$": "objects", "items": [_pack(v, arrays) for v in value.tolist()]}
-    if isinstance(value, np.generic):
-        return _pack(value.item(), arrays)
-    if isinstance(value, tuple):
-        return {"$": "tuple", "items": [_pack(v, arrays) for v in value]}
-    if isinstance(value, range):
-        return {"$": "range", "items": [value.start, value.stop, value.step]}
-    if isinstance(value, list):
-        return [_pack(v, arrays) for v in value]
-    if isinstance(value, dict):
-        if not all(isinstance(key, str) and key != "$" for key in value):
-            return {"$": "map", "items": [[_pack(k, arrays), _pack(v, arrays)] for k, v in value.items()]}
-        return {key: _pack(v, arrays) for key, v in value.items()}
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    raise GinghamError(f"A value of type {type(value).__name__} cannot be saved in a model file: {value!r}.")
+class _Writing:
+    """Plain JSON with references to arrays; an array that stands in several places is written once."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, bytes] = {}
+        self._names: dict[int, str] = {}
+        self._alive: list[object] = []  # an id belongs to an array only as long as the array lives
+
+    def packed(self, value: object) -> object:
+        if value is None or type(value) in (bool, int, float, str):
+            return value
+        if isinstance(value, Storable):
+            return self._value(type(value).__name__, value.to_file())
+        if VALUES.get(type(value).__name__) is type(value):
+            return self._value(type(value).__name__, fields_of(value))
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, np.generic):
+            return self.packed(value.item())
+        if isinstance(value, tuple):
+            return {"$": "tuple", "items": [self.packed(v) for v in value]}
+        if isinstance(value, range):
+            return {"$": "range", "items": [value.start, value.stop, value.step]}
+        if isinstance(value, list):
+            return [self.packed(v) for v in value]
+        if isinstance(value, dict):
+            if not all(isinstance(key, str) and key != "$" for key in value):
+                return {"$": "map", "items": [[self.packed(k), self.packed(v)] for k, v in value.items()]}
+            return {key: self.packed(v) for key, v in value.items()}
+        if isinstance(value, (int, float, str)):  # subclasses, such as members of an enumeration
+            return value
+        raise GinghamError(f"A value of type {type(value).__name__} cannot be saved in a model file: {value!r}.")
+
+    def _value(self, name: str, state: State) -> object:
+        return {"$": "value", "name": name, "items": self.packed(state)}
+
+    def _array(self, value: AnyArray) -> object:
+        if value.dtype.kind == "O":
+            return {"$": "objects", "items": [self.packed(v) for v in value.tolist()]}
+        if id(value) not in self._names:
+            stream = io.BytesIO()
+            np.save(stream, value, allow_pickle=False)
+            self._names[id(value)] = f"{len(self.arrays):04d}.npy"
+            self._alive.append(value)
+            self.arrays[self._names[id(value)]] = stream.getvalue()
+        return {"$": "array", "name": self._names[id(value)]}
 
 
-def _unpack(value: Any, arrays: dict[str, Any]) -> Any:
+def _unpacked(value: Any, arrays: dict[str, AnyArray], find: Callable[[str], type | None]) -> Any:
     if isinstance(value, list):
-        return [_unpack(v, arrays) for v in value]
+        return [_unpacked(v, arrays, find) for v in value]
     if not isinstance(value, dict):
         return value
     tag = value.get("$")
     if tag is None:
-        return {key: _unpack(v, arrays) for key, v in value.items()}
+        return {key: _unpacked(v, arrays, find) for key, v in value.items()}
     if tag == "array":
         return arrays[value["name"]]
+    if tag == "value":
+        kind = find(value["name"])  # first: a model brings the classes of the values that it holds
+        return restored(kind, value["name"], _unpacked(value["items"], arrays, find))
     items = value["items"]
     if tag == "tuple":
-        return tuple(_unpack(v, arrays) for v in items)
+        return tuple(_unpacked(v, arrays, find) for v in items)
     if tag == "range":
         return range(*items)
     if tag == "map":
-        return {_unpack(k, arrays): _unpack(v, arrays) for k, v in items}
+        return {_unpacked(k, arrays, find): _unpacked(v, arrays, find) for k, v in items}
     if tag == "objects":
         array = np.empty(len(items), dtype=object)
-        array[:] = [_unpack(v, arrays) for v in items]
+        array[:] = [_unpacked(v, arrays, find) for v in items]
         return array
     raise GinghamError(f"The model file contains an unknown kind of value, {tag!r}.")

@@ -88,7 +88,7 @@ def test_a_committee_ends_with_the_member_that_was_interrupted(monkeypatch):
         if sweeps.count(0) == 2:  # in the first sweep of the second member
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("gingham.models.grid.fit.stderr_progress", listen)
+    monkeypatch.setattr("gingham.models.grid.estimator.stderr_progress", listen)
     with pytest.warns(InterruptedWarning):
         model = gg.Committee(inner, n_members=4, random_state=0).fit(X, Y)
     assert model.interrupted_

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from gingham.arrays import TableLike
 from gingham.cells import CellModel
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.bounds import find
@@ -16,7 +17,7 @@ from gingham.certificates.committee import certify_held_out, committee_members, 
 from gingham.certificates.evidence import Evidence, collect
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Sample
-from gingham.data.adapt import TableLike, id_columns
+from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
 
 INDEPENDENT = Assumption(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gingham.arrays import TableLike
 from gingham.cells import CellModel
 from gingham.certificates.bounds import mixture
 from gingham.certificates.certificate import Assumption, Certificate
@@ -20,7 +21,6 @@ from gingham.certificates.complexity import Complexity
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.holdout import certify_predictions
 from gingham.core.posterior import Posterior
-from gingham.data.adapt import TableLike
 from gingham.errors import GinghamError, RefusedCertificate
 
 CONVEX = ("absolute", "quadratic", "pinball")

@@ -20,7 +20,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.certificates.bounds import ln_shtarkov, whole
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import INDEPENDENT
@@ -30,7 +30,7 @@ from gingham.core.posterior import Posterior, contract
 from gingham.core.structure import Structure
 from gingham.core.tree_density import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
-from gingham.data.adapt import TableLike, id_columns
+from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
 
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried

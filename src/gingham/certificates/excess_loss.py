@@ -13,7 +13,7 @@ from math import log
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
@@ -38,7 +38,6 @@ from gingham.certificates.evidence import (
 from gingham.certificates.quantise_answers import GRIDS, PARTS, smoothed
 from gingham.core.posterior import label_features
 from gingham.data import Alphabet, Sample
-from gingham.data.adapt import TableLike
 from gingham.data.graphs import PairSample
 from gingham.errors import RefusedCertificate
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import AnyArray
+from gingham.arrays import AnyArray, MatrixLike
 from gingham.cells import CellModel, Quadratic, make_cell
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
@@ -19,7 +19,6 @@ from gingham.certificates.papers import Statement, quantised
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet
-from gingham.data.adapt import MatrixLike
 from gingham.data.graphs import PairSample, from_graph, with_alphabet
 from gingham.errors import GinghamError, RefusedCertificate
 

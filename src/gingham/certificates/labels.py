@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.cells import make_cell
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
-from gingham.data.adapt import TableLike, id_columns
+from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
 
 

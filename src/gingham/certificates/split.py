@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import clone
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.cells.needs import TABLE, refuse_unmet
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
@@ -39,7 +39,7 @@ from gingham.certificates.evidence import Evidence, check_sample, in_full_precis
 from gingham.certificates.holdout import certify_posterior
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, OneHot, Sample
-from gingham.data.adapt import TableLike, id_columns
+from gingham.data.adapt import id_columns
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import project

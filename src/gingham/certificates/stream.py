@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import Floats, Ints, TableLike
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.core.posterior import Posterior
-from gingham.data.adapt import TableLike, id_columns
+from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
 
 

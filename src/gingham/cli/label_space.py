@@ -14,7 +14,7 @@ from gingham.cli.label_kind import parse_alphabet
 from gingham.cli.session import Asked
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
-from gingham.models.label_checks import default_loss
+from gingham.models.base import default_loss
 
 
 @dataclass(frozen=True, eq=False)

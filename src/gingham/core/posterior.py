@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
+from gingham.cells.registry import cell_from_state, cell_state
 from gingham.core.structure import Structure
 from gingham.core.sums import SumsOfSample
 from gingham.data import Features, OneHot, Sample
 from gingham.errors import GinghamError
 from gingham.kernels.project import BLOCK_BYTES, row_blocks
+from gingham.storage import State, fields_of, savable
 
 TABLE_BYTES = 2**32  # largest table of cell statistics
 RULES = ("mean", "median", "mode")
@@ -36,6 +38,7 @@ class LossLaw(NamedTuple):
         return float(self.values @ self.weights)
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """A distribution over checkerboards.
@@ -55,6 +58,21 @@ class Posterior:
     answers: tuple[AnyArray, ...]
     # Sums over the assignments, once known. Not an argument: `replace` begins with none, for others have other sums.
     _sums: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False)
+
+    def to_file(self) -> State:
+        """What a model file keeps: all fields, the cells as their registered names and parameters."""
+        return {
+            **fields_of(self),
+            "cells": [(cell_state(cell), getattr(cell, "alphabet", None)) for cell in self.cells],
+        }
+
+    @classmethod
+    def from_file(cls, state: State) -> Self:
+        posterior = cls(**{**state, "cells": tuple(cell_from_state(*cell) for cell in state["cells"])})
+        for mode, q in zip(posterior.structure.modes, posterior.assign):
+            if q.ndim != 2 or len(q) != mode.n_items:
+                raise GinghamError(f"The model file is damaged: mode {mode.name!r} has memberships of shape {q.shape}.")
+        return posterior
 
     # facts about the assignments
 

@@ -10,8 +10,10 @@ import numpy as np
 
 from gingham.data import Mode
 from gingham.errors import GinghamError
+from gingham.storage import savable
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Structure:
     """Named modes, each clustered once, and the relations (factors) in which they meet.
@@ -64,6 +66,7 @@ class Structure:
         ]
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Tree(Structure):
     """Leaves that merge step by step, as in P0 Fig. 8: only the nodes left at the top meet the labels.

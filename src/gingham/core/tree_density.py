@@ -11,10 +11,12 @@ from scipy.special import gammaln, xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.core.structure import Tree
+from gingham.storage import savable
 
 PRIOR_WEIGHTS = np.geomspace(0.1, 1e6, 29)  # pseudo-counts among which the evidence chooses
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class TreeDensity:
     """p(x) = P(roots) Π_inner P(child clusters | cluster) Π_leaves p(x | cluster), hard clusters.

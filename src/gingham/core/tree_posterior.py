@@ -13,6 +13,7 @@ from gingham.core.posterior import Posterior, contract
 from gingham.core.structure import Structure, Tree
 from gingham.data import Features, Mode, Sample
 from gingham.errors import GinghamError
+from gingham.storage import savable
 
 
 class TreeLayout(NamedTuple):
@@ -70,6 +71,7 @@ def merge(messages: Sequence[Floats], below: Ints, table: Floats) -> Floats:
     return contract(list(below.T), messages, cube)
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class TreePosterior(Posterior):
     """A distribution over trees of partitions: tables of leaves and inner nodes, answers of the root cells.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 
 import narwhals as nw
 import numpy as np
@@ -11,16 +11,10 @@ import numpy.typing as npt
 from narwhals.typing import IntoDataFrame
 from scipy import sparse
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints, MatrixLike, TableLike
 from gingham.errors import GinghamError
 
 MISSING = ("implicit", "nan", "none")
-
-
-TableLike: TypeAlias = npt.ArrayLike | Sequence[Sequence[object]] | IntoDataFrame
-"""Rows of a table: an array, a list of tuples, or a pandas, polars or pyarrow frame."""
-MatrixLike: TypeAlias = npt.ArrayLike | sparse.sparray | sparse.spmatrix | IntoDataFrame
-"""One number a row and column: an array, a scipy sparse matrix or a frame."""
 
 
 class Tuples(NamedTuple):

@@ -17,8 +17,7 @@ import narwhals as nw
 import numpy as np
 from scipy import sparse
 
-from gingham.arrays import AnyArray, Floats, Ints
-from gingham.data.adapt import MatrixLike
+from gingham.arrays import AnyArray, Floats, Ints, MatrixLike
 from gingham.data.features import Features
 from gingham.data.modes import Alphabet, Mode
 from gingham.data.sample import Sample

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
+from gingham.storage import savable
 
 MAX_ITEMS = 2**31 - 1
 MAX_SPAN = 4  # whole-number ids that span at most this many times their count are looked up in a table
@@ -66,6 +67,7 @@ def distinct(column: AnyArray, name: str) -> AnyArray:
     return items
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Mode:
     """One side of the data (viewers, say) and its items.
@@ -133,6 +135,7 @@ class Mode:
         return self.items[codes]
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Alphabet:
     """The possible label values, in order.

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from gingham.arrays import AnyArray, Floats
-from gingham.data.adapt import MatrixLike
+from gingham.arrays import AnyArray, Floats, MatrixLike
 from gingham.errors import GinghamError
 
 Matrix: TypeAlias = Floats | sparse.csr_array

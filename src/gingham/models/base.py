@@ -7,24 +7,28 @@ import sys
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gingham import models as estimators
-from gingham import storage
-from gingham.arrays import AnyArray, Floats, Ints
-from gingham.cells.registry import cell_from_state, cell_state, loss_from_state
+from gingham import models, storage
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, TableLike
+from gingham.cells.registry import cell_state, loss_from_state
 from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
-from gingham.data import Alphabet, Mode, Sample
+from gingham.data import Mode, Sample
 from gingham.data.adapt import Columns, id_columns
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Found, Progress, Solution
+from gingham.models.old_files import model_of_version_1
+
+Sizes = int | Sequence[int] | str  # clusters of all modes alike, of each mode, or "auto"
+Start = str | Sequence[AnyArray] | Posterior  # a start by its name, the labels of each mode, or a posterior
+KEPT_WHERE_KNOWN = ("n_features_in_", "feature_names_in_", "interrupted_")
+FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
 
 
 class Persistent(BaseEstimator):
@@ -43,25 +47,16 @@ class Persistent(BaseEstimator):
 
     interrupted_: bool = False
 
-    def save(self, path: str | os.PathLike[str], notes: dict[str, Any] | None = None) -> None:
+    saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
+
+    def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
 
         ``notes`` are plain values to keep with it (names of columns, say); `load` returns them as ``notes_``.
         """
         check_is_fitted(self)
-        kind, record = self._record()
-        storage.write(path, kind, {**record, "notes": getattr(self, "notes_", {}) if notes is None else notes})
-
-    def _record(self) -> tuple[str, dict[str, Any]]:
-        """The kind of the model and all that a file keeps of it."""
-        every = self.get_params(deep=False)
-        params = {name: value for name, value in every.items() if _savable(value)}
-        record: dict[str, Any] = {"params": params, "fitted": self._state()}
-        if "loss" in every and "loss" not in params:
-            record["loss"] = self._loss_state()
-        if self.interrupted_:
-            record["interrupted"] = True
-        return type(self).__name__, record
+        notes = getattr(self, "notes_", {}) if notes is None else notes
+        storage.write(path, type(self).__name__, {"model": self, "notes": notes})
 
     def _set_course(self, found: Found) -> None:
         """How the fit went: for every estimator that sweeps."""
@@ -69,6 +64,15 @@ class Persistent(BaseEstimator):
         self.n_iter_ = len(found.trace.factors)
         self.converged_ = found.converged
         self.interrupted_ = found.interrupted
+
+    def to_file(self) -> storage.State:
+        """Parameters and fitted attributes, as far as a file can hold them."""
+        every = self.get_params(deep=False)
+        params = {name: value for name, value in every.items() if _savable(value)}
+        fitted = {name: getattr(self, name) for name in self.saved_attributes}
+        known = {name: getattr(self, name) for name in KEPT_WHERE_KNOWN if hasattr(self, name)}
+        made = {"loss": self._loss_state()} if "loss" in every and "loss" not in params else {}
+        return {"params": params, "fitted": {**known, **fitted}, **made}
 
     def _loss_state(self) -> Any:
         """What a file keeps of a ``loss`` that is a callable: what the cells are that it made."""
@@ -79,44 +83,41 @@ class Persistent(BaseEstimator):
         loss = loss_from_state(state)
         return loss if loss.keywords else state["loss"]
 
-    def _state(self) -> dict[str, Any]:
-        """Fitted attributes as plain values and arrays."""
-        raise NotImplementedError  # pragma: no cover - every estimator says what it keeps
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        """Set fitted attributes from what `_state` returned."""
-        raise NotImplementedError  # pragma: no cover
+    @classmethod
+    def from_file(cls, state: storage.State) -> Self:
+        model, fitted = cls(**state["params"]), state["fitted"]
+        for name in model.saved_attributes:
+            setattr(model, name, fitted[name])
+        for name in KEPT_WHERE_KNOWN:
+            if fitted.get(name) is not None:
+                setattr(model, name, fitted[name])
+        if "loss" in state:
+            model.set_params(loss=model._loss_from_state(state["loss"]))
+        return model
 
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Load a model that was written by ``model.save(path)``. Nothing in the file is executed."""
-    kind, state = storage.read(path)
+    kind, state = storage.read(path, _class_named)
     try:
-        fitted = revive(kind, state)
-        fitted.notes_ = dict(state.get("notes", {}))
+        model = state["model"] if "model" in state else model_of_version_1(_class_named(kind), kind, state)
+        if not isinstance(model, Persistent):
+            raise GinghamError(f"The file names {kind!r}, which is not a model.")
+        model.notes_ = dict(state.get("notes", {}))
     except GinghamError:
         raise
     except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise GinghamError(f"{os.fspath(path)!r} is a damaged or foreign model file ({error}).") from None
-    return fitted
+    return model
 
 
-def revive(kind: str, state: dict[str, Any]) -> Any:
-    """The fitted model of a record."""
-    if kind not in estimators.MODULES:
-        raise GinghamError(f"The file holds a model of unknown kind {kind!r}. Update gingham.")
-    model = getattr(estimators, kind)
-    if not (isinstance(model, type) and issubclass(model, Persistent)):
-        raise GinghamError(f"The file names {kind!r}, which is not a model.")
-    fitted = model(**state["params"])
-    fitted._restore(state["fitted"])
-    fitted.interrupted_ = bool(state.get("interrupted", False))
-    if "loss" in state:
-        fitted.set_params(loss=fitted._loss_from_state(state["loss"]))
-    return fitted
+def _class_named(name: str) -> type | None:
+    """The class of a model, or of a value that a model file may hold."""
+    found = getattr(models, name) if name in models.MODULES else storage.VALUES.get(name)
+    return found if isinstance(found, type) else None
 
 
-def _savable(value: Any) -> bool:
+def _savable(value: object) -> bool:
     """Whether a parameter can stand in a model file; a callable or a starting posterior cannot."""
     if isinstance(value, (list, tuple)):
         return all(_savable(v) for v in value)
@@ -131,17 +132,17 @@ class TupleModel(Persistent):
     def _modes(self) -> tuple[Mode, ...]:
         raise NotImplementedError  # pragma: no cover
 
-    def _labels(self, y: Any) -> AnyArray:
+    def _labels(self, y: ArrayLike) -> AnyArray:
         raise NotImplementedError  # pragma: no cover
 
-    def _columns(self, X: Any, reset: bool) -> Columns:
+    def _columns(self, X: TableLike, reset: bool) -> Columns:
         columns = id_columns(X)
         validate_data(self, X, skip_check_array=True, reset=reset)
         names = getattr(self, "feature_names_in_", None)
         return columns if names is None else Columns(columns.columns, [str(n) for n in names])
 
     def _observed(
-        self, X: Any, y: Any, sample_weight: Any, reset: bool = True
+        self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None, reset: bool = True
     ) -> tuple[Columns, AnyArray, Floats | None]:
         """Columns of ids, labels and weights of the rows to learn from; rows of weight 0 are left out."""
         columns, names = self._columns(X, reset=reset)
@@ -161,7 +162,7 @@ class TupleModel(Persistent):
             columns, labels, weights = [c[kept] for c in columns], labels[kept], weights[kept]
         return Columns(columns, names), labels, weights
 
-    def _codes(self, X: Any) -> list[Ints]:
+    def _codes(self, X: TableLike) -> list[Ints]:
         """Codes of the training items; unseen ids become −1 and are counted in a warning."""
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
@@ -188,12 +189,13 @@ class TupleModel(Persistent):
 class GridModel(TupleModel):
     """Ids in, a posterior over checkerboards out: what every one-grid estimator shares."""
 
+    saved_attributes: ClassVar[tuple[str, ...]] = ("posterior_", "n_iter_", "converged_")
     posterior_: Posterior
 
     def _modes(self) -> tuple[Mode, ...]:
         return self.posterior_.structure.columns()
 
-    def sample(self, X: Any, y: Any, sample_weight: Any = None) -> Sample:
+    def sample(self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Sample:
         """Labelled tuples in the model's own numbering, as certificates and tests need them."""
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
@@ -246,7 +248,7 @@ class GridModel(TupleModel):
         return answers if cell.distribution(answers) is answers else cell.values(answers)
 
     @property
-    def factors_(self) -> tuple[Any, ...]:
+    def factors_(self) -> tuple[Floats | tuple[Floats, ...], ...]:
         """(Q1, F, Q2) with A ≈ Q1 F Q2ᵀ for two modes, Tucker's (F, (Q1, …, Qd)) otherwise."""
         return self.posterior_.factors()
 
@@ -264,51 +266,38 @@ class GridModel(TupleModel):
         """Ī of each mode, nats."""
         return self.posterior_.information
 
-    def _state(self) -> dict[str, Any]:
-        return {
-            **posterior_state(self.posterior_),
-            "n_features_in_": self.n_features_in_,
-            "feature_names_in_": getattr(self, "feature_names_in_", None),
-            "n_iter_": self.n_iter_,
-            "converged_": self.converged_,
-            "beta_": getattr(self, "beta_", None),
-        }
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.posterior_ = posterior_from_state(state)
-        for name in ("n_features_in_", "feature_names_in_", "n_iter_", "converged_", "beta_"):
-            if state.get(name) is not None:
-                setattr(self, name, state[name])
+class GridPredictor(TransformerMixin, GridModel):
+    """A grid whose cells predict labels: their laws, and the memberships of items as features for other models."""
 
+    def predict_distribution(self, X: TableLike) -> Floats:
+        """Law of the answer when the partition is drawn from Q, shape (N, |Y|), columns as ``alphabet_``."""
+        codes = self._codes(X)
+        return self.posterior_.predict_distribution(codes)
 
-def posterior_state(posterior: Posterior) -> dict[str, Any]:
-    """A posterior as plain values and arrays."""
-    alphabets = [getattr(cell, "alphabet", None) for cell in posterior.cells]
-    return {
-        "modes": [{"name": mode.name, "items": mode.items} for mode in posterior.structure.modes],
-        "factors": [list(factor) for factor in posterior.structure.factors],
-        "frozen": list(posterior.structure.frozen),
-        "assign": list(posterior.assign),
-        "answers": list(posterior.answers),
-        "cells": [cell_state(cell) for cell in posterior.cells],
-        "alphabets": [a if a is None else {"values": a.values, "given": a.given} for a in alphabets],
-    }
+    def transform(self, X: TableLike) -> Floats:
+        """Memberships of each row's items side by side, shape (N, Σ m_i): features for a next estimator."""
+        codes = self._codes(X)
+        posterior = self.posterior_
+        known = [np.vstack([q, mass]) for q, mass in zip(posterior.assign, posterior.mass)]
+        return np.hstack([q[code] for q, code in zip(known, codes)])
 
+    def get_feature_names_out(self, input_features: object = None) -> AnyArray:
+        """Names of the columns of ``transform``: mode and cluster."""
+        check_is_fitted(self)
+        modes = zip(self.posterior_.structure.modes, self.n_clusters_)
+        return np.array([f"{mode.name}_cluster{c}" for mode, m in modes for c in range(m)], dtype=object)
 
-def posterior_from_state(state: dict[str, Any]) -> Posterior:
-    """The posterior that `posterior_state` described."""
-    modes = tuple(Mode(mode["name"], mode["items"]) for mode in state["modes"])
-    structure = Structure(modes, tuple(tuple(factor) for factor in state["factors"]), tuple(state.get("frozen", ())))
-    alphabets = [None if a is None else Alphabet(a["values"], a["given"]) for a in state["alphabets"]]
-    cells = tuple(cell_from_state(c, a) for c, a in zip(state["cells"], alphabets))
-    posterior = Posterior(structure, cells, tuple(state["assign"]), tuple(state["answers"]))
-    for mode, q in zip(modes, posterior.assign):
-        if q.ndim != 2 or len(q) != mode.n_items:
-            raise GinghamError(f"The model file is damaged: mode {mode.name!r} has memberships of shape {q.shape}.")
-    return posterior
+    @property
+    def alphabet_(self) -> AnyArray:
+        """The label values, in the order of the columns of ``predict_distribution``."""
+        alphabet = getattr(self.posterior_.cells[0], "alphabet", None)
+        if alphabet is None:
+            raise AttributeError("labels are numbers without an alphabet")
+        return alphabet.values
 
 
-def expand_clusters(n_clusters: Any, shape: Sequence[int], n_tuples: float) -> tuple[int, ...]:
+def expand_clusters(n_clusters: Sizes | Sequence[int | None], shape: Sequence[int], n_tuples: float) -> tuple[int, ...]:
     """The number of clusters of each mode from an int, one int per mode, or "auto" (by the size of the data)."""
     d = len(shape)
     if isinstance(n_clusters, str):
@@ -316,18 +305,19 @@ def expand_clusters(n_clusters: Any, shape: Sequence[int], n_tuples: float) -> t
             raise GinghamError(f"n_clusters={n_clusters!r} is unknown; give an int, one int per mode, or 'auto'.")
         # About 40 tuples a cell, at most 20 clusters; two where a grid of twos is still small.
         even = round((n_tuples / 40) ** (1 / d))
-        wanted = [min(20, max(2 if d <= 12 else 1, even))] * d
-    elif np.ndim(n_clusters) == 0:
+        wanted: list[object] = [min(20, max(2 if d <= 12 else 1, even))] * d
+    elif np.ndim(cast(ArrayLike, n_clusters)) == 0:
         wanted = [n_clusters] * d
     else:
-        wanted = list(n_clusters)
+        wanted = list(cast(Sequence[object], n_clusters))
         if len(wanted) != d:
             raise GinghamError(f"n_clusters has {len(wanted)} entries, but the data has {d} modes (columns of X).")
-    for m in wanted:
+    sizes = []
+    for m, n in zip(wanted, shape):
         if isinstance(m, (bool, np.bool_)) or not isinstance(m, (int, np.integer)) or m < 1:
             raise GinghamError(f"n_clusters={n_clusters!r}: a number of clusters is a whole number from 1.")
-    # More clusters than items could never all be filled.
-    return tuple(min(int(m), n) for m, n in zip(wanted, shape))
+        sizes.append(min(int(m), n))  # more clusters than items could never all be filled
+    return tuple(sizes)
 
 
 def stderr_progress(progress: Progress) -> None:
@@ -337,3 +327,40 @@ def stderr_progress(progress: Progress) -> None:
         f"  objective {progress.objective.total:.6g}   "
     )
     sys.stderr.flush()
+
+
+def default_loss(labels: AnyArray, stated: bool = False, bounds: tuple[float, float] | None = None) -> str:
+    """The loss where none is named: names are right or wrong, a scale has absolute errors, a measurement squares.
+
+    ``stated`` says that the possible labels were listed, ``bounds`` that a range of measurements was.
+    """
+    if labels.dtype.kind not in "biuf":
+        return "zero-one"
+    if bounds is not None:
+        return "quadratic"
+    return "absolute" if stated or len(np.unique(labels)) <= FEW else "quadratic"
+
+
+def named_auto(setting: object) -> bool:
+    """Whether a setting is left to the data; arrays and callables are settings too."""
+    return isinstance(setting, str) and setting == "auto"
+
+
+def finite_labels(labels: AnyArray) -> AnyArray:
+    """The labels, unless one is NaN or infinite."""
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        row = int(np.flatnonzero(~np.isfinite(labels))[0])
+        what = "NaN" if np.isnan(labels[row]) else "infinity (inf)"
+        raise GinghamError(f"Input y contains {what} in row {row}. Missing labels are left out of X and y.")
+    return labels
+
+
+def numeric_labels(y: ArrayLike, model: str) -> AnyArray:
+    """Labels as finite numbers, shape (N,)."""
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind not in "biuf":
+        try:
+            labels = labels.astype(np.float64)
+        except (TypeError, ValueError):
+            raise GinghamError(f"Labels must be numbers for {model}; for names use CoClusteringClassifier.") from None
+    return finite_labels(labels)

@@ -113,3 +113,10 @@ def test_default_tree_pairs_neighbours_down_to_two_roots():
     model = gg.TreeCoClustering(2, max_iter=3, random_state=0).fit(X, X[:, 0] % 2)
     assert model.answers_.ndim == 2
     assert sorted(child for merge in model.merges_ for child in merge[:-1]) == list(range(10))
+
+
+def test_given_bounds_reach_the_cells():
+    X = [(a, b, c) for a in range(4) for b in range(4) for c in range(4)]
+    y = [float(a % 2 + b % 2) for a, b, c in X]
+    model = gg.TreeCoClustering(2, loss="quadratic", bounds=(-1.0, 6.0), n_init=1, max_iter=3, random_state=0)
+    assert model.fit(X, y).posterior_.cells[0].bounds == (-1.0, 6.0)

@@ -166,3 +166,16 @@ def test_bad_requests_get_a_sentence():
         fit.predict_memberships(0, ONE, 2)
     with pytest.raises(GinghamError, match="fitted with 4 clusters"):
         fit.predict_memberships(0, ONE[:, :2], 1)
+
+
+def test_a_loaded_model_weighs_and_certifies_as_before(tmp_path):
+    rng = np.random.default_rng(0)
+    indicators = rng.random((200, 3)) < 0.5
+    views = [indicators, indicators ^ (rng.random((200, 3)) < [0.05, 0.2, 0.4])]
+    model = gg.ExplanatoryClustering(penalty=0.1).fit(views)
+    model.save(tmp_path / "m.gingham")
+    again = gg.load(tmp_path / "m.gingham")
+    np.testing.assert_array_equal(again.explanatory_power(views), model.explanatory_power(views))
+    assert again.certify(views).risk.value == model.certify().risk.value
+    with pytest.raises(GinghamError, match="give memberships="):
+        again.certify()

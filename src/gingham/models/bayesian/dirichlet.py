@@ -10,11 +10,13 @@ from scipy.special import betaincinv, digamma, gammaln, polygamma
 
 from gingham.arrays import Floats
 from gingham.core.posterior import Posterior
+from gingham.storage import savable
 
 MIN_CONCENTRATION = 0.01  # Ψ(α) < −100 below: exp Ψ would leave the range of floats
 MAX_CONCENTRATION = 1e4  # a flatter prior is indistinguishable
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class DirichletPosterior(Posterior):
     """Mixed memberships: π_u ~ Dirichlet(γ_u) for every item, answers θ for every pair of clusters (P2 Figure 2).

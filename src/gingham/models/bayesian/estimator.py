@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Self, cast
 
 import numpy as np
+from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state, column_or_1d
 
-from gingham.arrays import AnyArray
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.cells.families import Family, family_kind, make_family, total_statistics
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
@@ -19,16 +20,25 @@ from gingham.errors import GinghamError
 from gingham.fitting.loop import Callback, best_of
 from gingham.fitting.schedule import Constant, Down
 from gingham.fitting.starts import from_votes, make_start
-from gingham.models.base import expand_clusters, posterior_state, stderr_progress
-from gingham.models.bayesian import predictive
+from gingham.models.base import (
+    FEW,
+    GridModel,
+    Sizes,
+    Start,
+    expand_clusters,
+    finite_labels,
+    numeric_labels,
+    stderr_progress,
+)
+from gingham.models.bayesian import coembedding, predictive
 from gingham.models.bayesian.dirichlet import DirichletPosterior
 from gingham.models.bayesian.fit import Bound, Variational, begin
-from gingham.models.bayesian.results import MixedMemberships
 from gingham.models.bayesian.validation import validate_concentration
-from gingham.models.label_checks import FEW, finite_labels, numeric_labels
+
+PROTOCOLS = ("held-out", "paper", "paper-bound")
 
 
-class BayesianCoClustering(MixedMemberships):
+class BayesianCoClustering(DensityMixin, GridModel):
     """Mixed memberships of rows and columns; every pair of clusters has a distribution of its own.
 
     Row u draws memberships π_u ~ Dirichlet(α_1), column v draws π_v ~ Dirichlet(α_2); an entry draws a
@@ -102,25 +112,29 @@ class BayesianCoClustering(MixedMemberships):
     array([1., 0.])
     """
 
+    saved_attributes = (*GridModel.saved_attributes, "beliefs_", "elbo_", "elbo_terms_")
+    beliefs_: DirichletPosterior
+    _sample: Sample
+
     def __init__(
         self,
-        n_clusters: Any = "auto",
+        n_clusters: Sizes | Sequence[int | None] = "auto",
         family: str = "auto",
         approximation: str = "per_entry",
-        concentration: Any = "validate",
-        concentrations: Any = (0.1, 0.5, 1.0, 2.0),
+        concentration: str | float | Sequence[float] = "validate",
+        concentrations: Sequence[float] = (0.1, 0.5, 1.0, 2.0),
         learn_concentration: bool = False,
-        alphabet: Any = None,
+        alphabet: Iterable[object] | None = None,
         pseudo: float = 1.0,
         shift: float = 0.0,
         bounds: tuple[float, float] | None = None,
-        start: Any = "singular",
+        start: Start = "singular",
         n_init: int = 1,
         temperature: float = 1.0,
         max_iter: int = 100,
         tol: float = 1e-5,
         backend: str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -144,11 +158,11 @@ class BayesianCoClustering(MixedMemberships):
 
     def fit(
         self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
-        clusters: Any = None,
+        clusters: ArrayLike | None = None,
         callback: Callback | None = None,
     ) -> Self:
         """Fit to the observed entries.
@@ -182,10 +196,10 @@ class BayesianCoClustering(MixedMemberships):
             clusters = np.asarray(clusters)[np.asarray(sample_weight) > 0]
         return self._fit(sample, family, clusters, callback)
 
-    def _fit(self, sample: Sample, family: Family, clusters: Any, callback: Callback | None) -> Self:
-        frozen = np.ndim(self.n_clusters) == 1 and len(self.n_clusters) == 2 and self.n_clusters[1] is None
-        wanted = (self.n_clusters[0], 1) if frozen else self.n_clusters
-        n_clusters = expand_clusters(wanted, sample.shape, sample.n_tuples)
+    def _fit(self, sample: Sample, family: Family, clusters: ArrayLike | None, callback: Callback | None) -> Self:
+        each = cast(Sequence[int | None], self.n_clusters)
+        frozen = np.ndim(cast(ArrayLike, each)) == 1 and len(each) == 2 and each[1] is None
+        n_clusters = expand_clusters((each[0], 1) if frozen else self.n_clusters, sample.shape, sample.n_tuples)
         structure = Structure(sample.modes, ((0, 1),), (1,) if frozen else ())
         problem = Problem(structure, (sample,), (family,), (1.0,))
         solver = self._solver()
@@ -197,7 +211,7 @@ class BayesianCoClustering(MixedMemberships):
             # Frozen columns have no memberships to start; `begin` gives them their own cells.
             free = replace(at, structure=Structure.grid(at.structure.modes))
             if clusters is not None and at is problem:
-                return from_votes(free, clusters, n_clusters)
+                return from_votes(free, np.asarray(clusters), n_clusters)
             return make_start(self.start, free, n_clusters, rng)
 
         alpha, self.validation_ = self._concentration(solver, problem, start_of, rng)
@@ -219,7 +233,6 @@ class BayesianCoClustering(MixedMemberships):
 
     def _believe(self, beliefs: DirichletPosterior) -> None:
         self.beliefs_ = beliefs
-        self.family_ = beliefs.cells[0].name
         self.posterior_ = predictive.checkerboard(beliefs, self.bounds)
 
     def _solver(self) -> Variational:
@@ -236,7 +249,7 @@ class BayesianCoClustering(MixedMemberships):
         )
 
     def _concentration(
-        self, solver: Variational, problem: Problem, start_of: Any, rng: np.random.Generator
+        self, solver: Variational, problem: Problem, start_of: Callable[[Problem], Posterior], rng: np.random.Generator
     ) -> tuple[tuple[float, ...], dict[tuple[float, ...], float]]:
         if isinstance(self.concentration, str):
             if self.concentration != "validate":
@@ -248,11 +261,16 @@ class BayesianCoClustering(MixedMemberships):
         given = np.broadcast_to(np.asarray(self.concentration, dtype=np.float64), 2)
         return (float(given[0]), float(given[1])), {}
 
-    def _labels(self, y: Any) -> AnyArray:
+    def _labels(self, y: ArrayLike) -> AnyArray:
         if self.family in ("gaussian", "poisson"):
             return numeric_labels(y, type(self).__name__)
         labels = column_or_1d(y, warn=True)
         return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
+
+    @property
+    def family_(self) -> str:
+        """The family that was used."""
+        return self.beliefs_.cells[0].name
 
     def _family(self, y: AnyArray) -> str:
         """The family by its name; the labels say which where none was named."""
@@ -270,18 +288,122 @@ class BayesianCoClustering(MixedMemberships):
             return None
         return Alphabet.of(np.unique(y) if self.alphabet is None else self.alphabet, self.alphabet is not None)
 
-    # model files
+    # what was found
 
-    def _state(self) -> dict[str, Any]:
-        q = self.beliefs_
-        own = {"alpha": list(q.alpha), "gamma": list(q.gamma), "counts": list(q.counts)}
-        more = {"elbo_": self.elbo_, "elbo_terms_": self.elbo_terms_, "checkerboard": self.posterior_.answers[0]}
-        return {**super()._state(), **posterior_state(q), **own, **more}
+    @property
+    def concentration_(self) -> tuple[Floats, ...]:
+        return self.beliefs_.alpha
 
-    def _restore(self, state: dict[str, Any]) -> None:
-        super()._restore(state)
-        plain = self.posterior_
-        own = {name: tuple(state[name]) for name in ("alpha", "gamma", "counts")}
-        self._believe(DirichletPosterior(plain.structure, plain.cells, plain.assign, plain.answers, **own))
-        self.posterior_ = replace(self.posterior_, answers=(state["checkerboard"],))
-        self.elbo_, self.elbo_terms_ = state["elbo_"], state["elbo_terms_"]
+    @property
+    def parameters_(self) -> AnyArray:
+        return self.beliefs_.answers[0]
+
+    def membership_interval(self, level: float = 0.9) -> tuple[tuple[Floats, Floats], ...]:
+        """(lower, upper) ends of the central credible interval of every membership, for each mode."""
+        _check_level(level)
+        return tuple(self.beliefs_.interval(mode, level) for mode in range(2))
+
+    def embed(self, n_components: int = 2, n_neighbors: int = 15, joint: bool = True) -> tuple[Floats, Floats]:
+        """Co-embedding of rows and columns, arrays (n_rows, n_components) and (n_columns, n_components).
+
+        ``joint`` puts both in one picture, in which a row lies in the direction of the columns it prefers;
+        otherwise each mode's memberships are embedded on their own, as P2 does.
+        """
+        return coembedding.co_embedding(self.beliefs_, n_components, n_neighbors, joint)
+
+    def signatures(self, X: TableLike | None = None, y: ArrayLike | None = None) -> tuple[Floats, Floats]:
+        """What each item's labels in the clusters of the other mode add up to, unit length (P2 §5.2.2)."""
+        return coembedding.signature_table(self.beliefs_, self._training() if X is None else self.sample(X, y))
+
+    # predictions
+
+    def predict(self, X: TableLike, return_std: bool = False) -> AnyArray | tuple[Floats, Floats]:
+        """Mean label of each row of X; where labels are names, the most probable one.
+
+        ``return_std`` adds the standard deviation of that mean under the posterior of the memberships.
+        """
+        codes = self._codes(X)
+        alphabet = self.beliefs_.cells[0].alphabet
+        if alphabet is not None and not alphabet.numeric:
+            return alphabet.values[self.beliefs_.predict_distribution(codes).argmax(axis=1)]
+        mean, std = predictive.mean_and_std(self.beliefs_, codes)
+        return (mean, std) if return_std else mean
+
+    def predict_interval(self, X: TableLike, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Ends of the central interval in which a new label falls with at least this probability."""
+        _check_level(level)
+        codes = self._codes(X)
+        return predictive.interval(self.beliefs_, codes, level)
+
+    def predict_distribution(self, X: TableLike, labels: ArrayLike | None = None) -> Floats:
+        """Probability (density) of each of the labels for each row of X, shape (N, n_labels).
+
+        ``labels`` are the alphabet by default; Gaussian and Poisson families need them given.
+        """
+        codes = self._codes(X)
+        if labels is None:
+            return self.beliefs_.predict_distribution(codes)
+        labels = np.asarray(labels)
+        columns = [self._log_density(codes, np.full(len(codes[0]), label)) for label in labels]
+        return np.exp(np.stack(columns, axis=1))
+
+    def score_samples(self, X: TableLike, y: ArrayLike) -> Floats:
+        """ln p(y|x) of each entry, with memberships from the training entries only."""
+        codes = self._codes(X)
+        return self._log_density(codes, np.asarray(y))
+
+    def _log_density(self, codes: Sequence[Ints], y: AnyArray) -> Floats:
+        family = cast(Family, self.beliefs_.cells[0])
+        label_codes = None if family.alphabet is None else family.alphabet.encode(y)
+        labels = y.astype(np.float64) if family.alphabet is None else family.alphabet.numbers[label_codes]
+        family.check(labels)
+        modes = self.beliefs_.structure.modes
+        sample = Sample(modes, tuple(codes), labels, family.alphabet, label_codes)
+        return predictive.log_density(self.beliefs_, sample, codes)
+
+    def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Mean ln p(y|x)."""
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return float(np.average(self.score_samples(X, y), weights=weights))
+
+    def perplexity(self, X: TableLike, y: ArrayLike, protocol: str = "held-out") -> float:
+        """exp(−mean ln p(y|x)); 1 is certainty, and no discrete model can be below.
+
+        Parameters
+        ----------
+        X, y : entries and their labels
+        protocol : {"held-out", "paper", "paper-bound"}
+            "held-out": memberships from the training entries only: the number to compare.
+            "paper": P2 §5.2.1, memberships inferred from training *and* test entries, so the test
+            labels leak into them. "paper-bound": exp(−ELBO/N) over training and test entries together.
+        """
+        if protocol not in PROTOCOLS:
+            raise GinghamError(f"protocol={protocol!r} is unknown; choose one of {', '.join(PROTOCOLS)}.")
+        if protocol == "held-out":
+            return float(np.exp(-self.score(X, y)))
+        train = self._training()
+        columns = self._columns(X, reset=False).columns
+        ids = [np.concatenate([mode.decode(c), new]) for mode, c, new in zip(train.modes, train.codes, columns)]
+        family = cast(Family, self.beliefs_.cells[0])
+        known = train.labels
+        if family.alphabet is not None and train.label_codes is not None:
+            known = family.alphabet.decode(train.label_codes)
+        weights = None if train.weights is None else np.concatenate([train.weights, np.ones(len(columns[0]))])
+        both = Sample.of(ids, np.concatenate([known, np.asarray(y)]), weights, alphabet=family.alphabet)
+        found = predictive.infer(self.beliefs_, both, self._solver())
+        if protocol == "paper-bound":
+            return float(np.exp(found.objective.total / both.n_tuples))
+        test = np.arange(train.n_rows, both.n_rows)
+        moved = replace(both.take(test), modes=found.posterior.structure.modes)
+        codes = [mode.encode(c[test]) for mode, c in zip(moved.modes, ids)]
+        return float(np.exp(-predictive.log_density(found.posterior, moved, codes).mean()))
+
+    def _training(self) -> Sample:
+        if not hasattr(self, "_sample"):
+            raise GinghamError("A loaded model has no training entries; fit it again, or pass X and y where possible.")
+        return self._sample
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise GinghamError(f"level={level} must lie strictly between 0 and 1.")

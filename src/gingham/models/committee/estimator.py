@@ -5,23 +5,24 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import KFold
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham import models
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.models.base import TupleModel, revive
+from gingham.models.base import TupleModel
 from gingham.models.committee.committee_torch import fit_together
-from gingham.models.grid.estimator import CoClusteringRegressor
+from gingham.storage import State
 
 LARGE = 2**16  # memberships from which single precision is kept
 RULES = ("mean", "median", "mode", "label")
@@ -65,13 +66,15 @@ class Committee(TupleModel):
     array([5., 1.])
     """
 
+    saved_attributes = ("members_", "folds_", "fold_predictions_")
+
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: BaseEstimator | None = None,
         n_members: int = 20,
         cross: bool = False,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.estimator = estimator
         self.n_members = n_members
@@ -79,14 +82,14 @@ class Committee(TupleModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _inner(self) -> Any:
-        return CoClusteringRegressor() if self.estimator is None else self.estimator
+    def _inner(self) -> BaseEstimator:
+        return models.CoClusteringRegressor() if self.estimator is None else self.estimator
 
     def _modes(self) -> tuple[Mode, ...]:
         modes: tuple[Mode, ...] = self.members_[0]._modes()
         return modes
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit every member; see the estimator for X, y and sample_weight."""
         least = 2 if self.cross else 1
         if not isinstance(self.n_members, (int, np.integer)) or self.n_members < least:
@@ -96,7 +99,7 @@ class Committee(TupleModel):
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_members)
         everything = np.arange(n_rows)
-        folds: list[tuple[Any, Any]] = [(None, None)] * self.n_members
+        folds: list[tuple[Ints | None, Ints | None]] = [(None, None)] * self.n_members
         self.folds_: Ints | None = None
         if self.cross:
             if n_rows < self.n_members:
@@ -107,7 +110,7 @@ class Committee(TupleModel):
             for fold, (_, held) in enumerate(folds):
                 self.folds_[held] = fold
         members = [clone(self._inner()).set_params(random_state=int(seed)) for seed in seeds]
-        results: list[tuple[Any, Floats | None]] = []
+        results: list[tuple[BaseEstimator, Floats | None]] = []
         if not self.cross and fit_together(members, X, y, sample_weight):
             results = [(_compact(member), None) for member in members]
         else:
@@ -127,7 +130,7 @@ class Committee(TupleModel):
         return self
 
     @available_if(lambda self: hasattr(self._inner(), "fold_in"))
-    def fold_in(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fold_in(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add items that were not in the training data to every member; see the estimator."""
         check_is_fitted(self)
         for member in self.members_:
@@ -136,7 +139,7 @@ class Committee(TupleModel):
 
     # predictions
 
-    def predict_distribution(self, X: Any) -> Floats:
+    def predict_distribution(self, X: TableLike) -> Floats:
         """The members' label distributions, averaged, shape (N, |Y|), columns as ``alphabet_``."""
         check_is_fitted(self)
         if not hasattr(self.members_[0], "predict_distribution"):
@@ -147,7 +150,7 @@ class Committee(TupleModel):
             total[:, np.searchsorted(self.alphabet_, member.alphabet_)] += distribution
         return total / len(self.members_)
 
-    def _ask(self, method: str, X: Any) -> list[Floats]:
+    def _ask(self, method: str, X: TableLike) -> list[Floats]:
         """What every member says; new ids are reported once, not once a member."""
         self._codes(X)
         with warnings.catch_warnings():
@@ -159,7 +162,7 @@ class Committee(TupleModel):
         """Every label value some member knows."""
         return np.unique(np.concatenate([member.alphabet_ for member in self.members_]))
 
-    def predict(self, X: Any, rule: str | None = None) -> AnyArray:
+    def predict(self, X: TableLike, rule: str | None = None) -> AnyArray:
         """One answer per row.
 
         Parameters
@@ -183,7 +186,7 @@ class Committee(TupleModel):
         half = 0.5 * (1 - 1e-9)  # rounding must not push an exact half over to the next label
         return self.alphabet_[(np.cumsum(distribution, axis=1) < half).sum(axis=1)].astype(np.float64)
 
-    def _numbers(self, X: Any, rule: str) -> Floats:
+    def _numbers(self, X: TableLike, rule: str) -> Floats:
         mean: Floats = np.mean(self._ask("predict", X), axis=0)
         if rule == "mean":
             return mean
@@ -194,7 +197,7 @@ class Committee(TupleModel):
         return labels[np.searchsorted(np.mean(np.array(cuts), axis=0), mean)]
 
     @available_if(lambda self: is_classifier(self._inner()))
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: TableLike) -> Floats:
         """Probability of each class, shape (N, n_classes)."""
         return self.predict_distribution(X)
 
@@ -202,7 +205,7 @@ class Committee(TupleModel):
     def classes_(self) -> AnyArray:
         return self.alphabet_
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """R² of the mean prediction, or the accuracy of the predicted class."""
         measure = accuracy_score if is_classifier(self) else r2_score
         return float(measure(y, self.predict(X), sample_weight=sample_weight))
@@ -214,31 +217,18 @@ class Committee(TupleModel):
         tags.target_tags = inner.target_tags
         return tags
 
-    # files
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "members": [member._record() for member in self.members_],
-            "folds": self.folds_,
-            "fold_predictions": self.fold_predictions_,
-            "n_features_in_": self.n_features_in_,
-            "feature_names_in_": getattr(self, "feature_names_in_", None),
-        }
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.members_ = tuple(revive(*record) for record in state["members"])
-        self.estimator = clone(self.members_[0])
-        self.folds_, self.fold_predictions_ = state["folds"], state["fold_predictions"]
-        self.n_features_in_ = state["n_features_in_"]
-        if state["feature_names_in_"] is not None:
-            self.feature_names_in_ = state["feature_names_in_"]
+    @classmethod
+    def from_file(cls, state: State) -> Self:
+        model = super().from_file(state)
+        model.estimator = clone(model.members_[0])
+        return model
 
 
-def _interrupted(member: Any) -> bool:
+def _interrupted(member: BaseEstimator) -> bool:
     return bool(getattr(member, "interrupted_", False))  # members may come from another library
 
 
-def _until_interrupted(members: Sequence[Any]) -> Iterator[Any]:
+def _until_interrupted(members: Sequence[BaseEstimator]) -> Iterator[BaseEstimator]:
     """The members one after the other; none after one that Ctrl-C has ended. In other processes it ends them all."""
     for member in members:
         yield member
@@ -247,8 +237,13 @@ def _until_interrupted(members: Sequence[Any]) -> Iterator[Any]:
 
 
 def _fit_member(
-    member: Any, X: Any, y: Any, sample_weight: Any, seen: Ints | None, held: Ints | None
-) -> tuple[Any, Floats | None]:
+    member: BaseEstimator,
+    X: TableLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    seen: Ints | None,
+    held: Ints | None,
+) -> tuple[BaseEstimator, Floats | None]:
     """One member, and its predictions for the rows it was not shown."""
     weights = () if sample_weight is None else (sample_weight if seen is None else _safe_indexing(sample_weight, seen),)
     if seen is None:
@@ -259,7 +254,7 @@ def _fit_member(
         return _compact(member), member.predict(_safe_indexing(X, held))
 
 
-def _compact(member: Any) -> Any:
+def _compact(member: BaseEstimator) -> BaseEstimator:
     """Large memberships in single precision: half the memory, the same predictions to six digits."""
     posterior = getattr(member, "posterior_", None)
     if posterior is not None and sum(q.size for q in posterior.assign) > LARGE:

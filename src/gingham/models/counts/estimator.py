@@ -88,6 +88,10 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     (1, 2)
     """
 
+    saved_attributes = (
+        "row_labels_", "column_labels_", "row_memberships_", "column_memberships_", "blocks_", "row_mass_",
+        "column_mass_", "information_", "information_kept_", "n_iter_", "converged_",
+    )  # fmt: skip
     row_labels_: Ints
     column_labels_: Ints
     row_memberships_: Floats
@@ -428,20 +432,6 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         kept = new.information_ / self.information_ if self.information_ > 0 else 1.0
         new.information_kept_ = self.information_kept_ * kept
         return new
-
-    def _state(self) -> dict[str, Any]:
-        return {name: getattr(self, name, None) for name in _KEPT}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        for name in _KEPT:
-            if state[name] is not None or name == "column_memberships_":
-                setattr(self, name, state[name])
-
-
-_KEPT = (
-    "row_labels_", "column_labels_", "row_memberships_", "column_memberships_", "blocks_", "row_mass_", "column_mass_",
-    "information_", "information_kept_", "n_iter_", "converged_", "n_features_in_", "feature_names_in_",
-)  # fmt: skip
 
 
 def block_information(table: Floats) -> float:

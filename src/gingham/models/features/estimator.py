@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gingham.arrays import Floats
+from gingham.arrays import Floats, Seed, TableLike
 from gingham.certificates.bounds import GibbsLaw, log_wealth_lower
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data.adapt import categorical_entries
@@ -82,6 +82,11 @@ class InformationClustering(ClusterMixin, Persistent):
     0.549
     """
 
+    saved_attributes = (
+        "labels_", "observed_information_", "chance_information_", "feature_information_", "n_iter_", "converged_",
+        "n_values_", "missing_",
+    )  # fmt: skip
+
     def __init__(
         self,
         n_clusters: int = 2,
@@ -89,7 +94,7 @@ class InformationClustering(ClusterMixin, Persistent):
         max_iter: int = 100,
         tol: float = 1e-3,
         backend: str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_clusters = n_clusters
         self.n_init = n_init
@@ -105,7 +110,7 @@ class InformationClustering(ClusterMixin, Persistent):
         tags.input_tags.string = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: TableLike, y: object = None) -> Self:
         """Cluster the rows of a table of categories; NaN, None and nulls are missing."""
         entries = Entries(*categorical_entries(X))
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -136,7 +141,7 @@ class InformationClustering(ClusterMixin, Persistent):
         shuffled = [entries.feature_information(rng.permutation(self.labels_), k).mean() for _ in range(SHUFFLES)]
         return float(np.mean(shuffled))
 
-    def _other(self, X: Any) -> tuple[Entries, Floats]:
+    def _other(self, X: TableLike) -> tuple[Entries, Floats]:
         check_is_fitted(self)
         entries = Entries(*categorical_entries(X))
         if entries.shape[0] != len(self.labels_):
@@ -146,15 +151,15 @@ class InformationClustering(ClusterMixin, Persistent):
             )
         return entries, entries.feature_information(self.labels_, int(self.labels_.max()) + 1)
 
-    def unobserved_information(self, X: Any) -> float:
+    def unobserved_information(self, X: TableLike) -> float:
         """I_un: nats a feature that the clusters tell about other features of the same instances."""
         return float(self._other(X)[1].mean())
 
-    def chance_of(self, X: Any, random_state: Any = 0) -> float:
+    def chance_of(self, X: TableLike, random_state: Seed = 0) -> float:
         """What shuffled labels would seem to tell about the same features."""
         return self._chance(self._other(X)[0], np.random.default_rng(random_state))
 
-    def certify(self, X: Any, delta: float = 0.05) -> UnobservedCertificate:
+    def certify(self, X: TableLike, delta: float = 0.05) -> UnobservedCertificate:
         """A lower bound on I_un from features that were held out: log-wealth without a complexity term."""
         entries, each = self._other(X)
         top = np.log(max(int(self.labels_.max()) + 1, 2))  # I(T; X) ≤ ln k
@@ -173,17 +178,3 @@ class InformationClustering(ClusterMixin, Persistent):
             "theorem 1": p4_theorem1(d, k, values, delta, missing),
             "theorem 2": p4_theorem2(d, k, values, delta, missing),
         }
-
-    def _state(self) -> dict[str, Any]:
-        return {name: getattr(self, name, None) for name in _KEPT}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            if name in _KEPT and value is not None:
-                setattr(self, name, value)
-
-
-_KEPT = (
-    "labels_", "observed_information_", "chance_information_", "feature_information_", "n_iter_", "converged_",
-    "n_values_", "missing_", "n_features_in_", "feature_names_in_",
-)  # fmt: skip

@@ -6,37 +6,38 @@ import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells import CellModel, Logarithmic, make_cell, needs_alphabet
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet
-from gingham.data.adapt import TableLike, id_columns
+from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Callback
 from gingham.fitting.schedule import Schedule, make_schedule
-from gingham.models.base import Persistent, posterior_from_state, posterior_state, stderr_progress
+from gingham.models.base import Persistent, stderr_progress
 from gingham.models.graph.adjacency import weighted_pairs
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
 from gingham.models.graph.iclust import Iclust
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
 from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, hard_posterior
+from gingham.storage import savable
 
 SOLVERS = ("sweep", "nodewise", "damped")
 OBJECTIVES = ("tradeoff", "iclust")
 MAX_LABELS = 1000
 ICLUST_BETA = 20.0  # 1/T where none is given
-KEPT = ("beta_", "n_iter_", "converged_", "n_features_in_", "directed_")  # in model files, beside the posterior
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class DegreeModel:
     """E w_ij = degree_i · degree_j · rate[cluster_i, cluster_j] (Karrer and Newman 2011).
@@ -131,6 +132,7 @@ class GraphClustering(ClusterMixin, Persistent):
     {'a': True, 'b': True, 'c': True, 'x': False, 'y': False}
     """
 
+    saved_attributes = ("posterior_", "degree_model_", "beta_", "n_iter_", "converged_", "directed_")
     posterior_: Posterior
     degree_model_: DegreeModel | None
     directed_: bool
@@ -275,14 +277,14 @@ class GraphClustering(ClusterMixin, Persistent):
 
     # predictions
 
-    def predict(self, X: object) -> Floats:
+    def predict(self, X: TableLike) -> Floats:
         """Expected weight of pairs of node ids, X of shape (P, 2), as the mean over Q."""
         codes = self._codes(X)
         if self.degree_model_ is not None:
             return self.degree_model_.predict(codes)
         return self.posterior_.predict(codes)
 
-    def predict_distribution(self, X: object) -> Floats:
+    def predict_distribution(self, X: TableLike) -> Floats:
         """Law of the answer over the alphabet when the partition is drawn from Q, shape (P, |Y|)."""
         return self.posterior_.predict_distribution(self._codes(X))
 
@@ -382,20 +384,3 @@ class GraphClustering(ClusterMixin, Persistent):
         new = copy(self)
         new.posterior_ = posterior
         return new
-
-    # saving
-
-    def _state(self) -> dict[str, Any]:
-        model = self.degree_model_
-        return {
-            **posterior_state(self.posterior_),
-            **{name: getattr(self, name) for name in KEPT},
-            "degree_model_": None if model is None else {"degrees": model.degrees, "rates": model.rates},
-        }
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.posterior_ = posterior_from_state(state)
-        for name in KEPT:
-            setattr(self, name, state[name])
-        model = state["degree_model_"]
-        self.degree_model_ = None if model is None else DegreeModel(self.labels_, model["degrees"], model["rates"])

@@ -2,21 +2,259 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, column_or_1d
+from sklearn.utils import Tags, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import AnyArray, ArrayLike, Floats, Seed, TableLike
 from gingham.cells import CellModel, make_cell, needs_alphabet
-from gingham.data import Alphabet
+from gingham.cells.registry import Loss
+from gingham.certificates.bounds import THEOREMS
+from gingham.core.posterior import Posterior
+from gingham.core.problem import Problem
+from gingham.core.structure import Structure
+from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
-from gingham.models.grid.fit import GridFit
-from gingham.models.label_checks import FEW, default_loss, finite_labels, named_auto, numeric_labels
+from gingham.fitting.certified import Certified
+from gingham.fitting.loop import Callback, Solution, best_of
+from gingham.fitting.projection import Projection, half_step
+from gingham.fitting.schedule import Constant, Schedule, make_schedule
+from gingham.fitting.starts import make_start
+from gingham.fitting.sweep import Sweep
+from gingham.models.base import (
+    FEW,
+    GridPredictor,
+    Sizes,
+    Start,
+    default_loss,
+    expand_clusters,
+    finite_labels,
+    named_auto,
+    numeric_labels,
+    stderr_progress,
+)
+from gingham.selection.auto import beta_of_item_means, choose_beta, chosen, merge_and_settle
 
+OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
+SOLVERS = ("projection", "sweep")
 MAX_LABELS = 1000
+SETTLE = 20  # sweeps of a partial fit
+N_PASSES = 2  # of a fold-in over the modes: where both items of a tuple are new, the second sees what the first found
+
+
+class Task(NamedTuple):
+    """What a fit sets out to do: the problem, the starts (one after the other), and who improves them."""
+
+    problem: Problem
+    n_clusters: tuple[int, ...]
+    beta: float
+    tried: tuple[tuple[float, float], ...]  # other β and their held-out losses
+    reason: str  # for β
+    soft: Projection
+    finder: Projection | Sweep
+    starts: Iterator[Posterior]
+
+
+class GridFit(GridPredictor):
+    """What the regressor and the classifier share: one fit, and tables that grow."""
+
+    saved_attributes = (*GridPredictor.saved_attributes, "beta_")
+    one_grid: ClassVar[bool] = True  # whether a `Task` says all of a fit, so that several may be solved side by side
+    beta_: float
+    n_clusters: Sizes
+    loss: Loss
+    beta: float | str | None
+    alphabet: Iterable[object] | None
+    start: Start
+    schedule: str | Schedule
+    n_init: int
+    max_iter: int
+    tol: float
+    objective: str
+    backend: str
+    dtype: str | None
+    random_state: Seed
+    verbose: int
+    solver: str = "projection"
+
+    def _alphabet(self, y: AnyArray) -> Alphabet | None:
+        raise NotImplementedError  # pragma: no cover
+
+    def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
+        """The cell model of the loss; the labels say which where none was named."""
+        return make_cell(self.loss, alphabet)
+
+    def fit(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, callback: Callback | None = None
+    ) -> Self:
+        """Co-cluster the observed tuples.
+
+        Parameters
+        ----------
+        X : array, list or frame of shape (N, d)
+            Item ids, one row per observed tuple, one column per mode.
+        y : array of shape (N,)
+            Labels.
+        sample_weight : array of shape (N,), optional
+            Counts: weight 2 is the same as the row twice, weight 0 as no row.
+        callback : callable, optional
+            Called with a ``Progress`` after every sweep.
+        """
+        return self._fit(*self._tuples(X, y, sample_weight), callback)
+
+    def _tuples(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Sample, CellModel]:
+        """The tuples to learn from, and the cells that predict their labels."""
+        columns, labels, sample_weight = self._observed(X, y, sample_weight)
+        alphabet = self._alphabet(labels)
+        sample = Sample.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet)
+        return sample, self._cell(alphabet, labels)
+
+    def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
+        if callback is None and self.verbose:
+            callback = stderr_progress
+        task = self._task(sample, cell)
+        return self._end(task, best_of(task.finder, task.problem, task.starts, self.n_init, callback), callback)
+
+    def _task(self, sample: Sample, cell: CellModel) -> Task:
+        """All that is decided before the first sweep."""
+        if self.objective not in OBJECTIVES:
+            raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
+        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
+            raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
+        if self.solver not in SOLVERS:
+            raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
+        solver = self._projection()
+        n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
+        rng = self._generator()
+        beta, tried, reason = self._beta(sample, cell, n_clusters, solver, rng)
+        problem = Problem.grid(sample, cell, beta)
+
+        def starts() -> Iterator[Posterior]:
+            for _ in range(self.n_init):
+                yield make_start(self.start, problem, n_clusters, rng)
+
+        finder = solver if self.solver == "projection" else self._moves(int(rng.integers(2**31)))
+        return Task(problem, n_clusters, beta, tried, reason, solver, finder, starts())
+
+    def _end(self, task: Task, solution: Solution, callback: Callback | None = None) -> Self:
+        """Go on from the best of the starts where the certificate or the sizes ask for it, and keep what was found."""
+        by_size = isinstance(self.n_clusters, str)  # "auto"
+        if self.objective != "tradeoff" and not solution.interrupted:  # the certificate chooses
+            bound = "log-wealth" if self.objective == "certificate" else self.objective
+            certified = Certified(replace(task.soft, schedule=Constant()), merge=by_size, bound=bound)
+            solution = best_of(certified, task.problem, [solution.posterior], 1, callback)
+        elif by_size:
+            solution = merge_and_settle(task.problem, solution, task.finder)
+        self._set_solution(solution)
+        self.beta_ = task.beta
+        judge = "the trade-off" if self.objective == "tradeoff" else "the certificate"
+        found = solution.posterior.n_clusters
+        self.selection_ = chosen(task.beta, task.tried, task.reason, task.n_clusters, found, judge if by_size else None)
+        return self
+
+    def _moves(self, seed: int = 0) -> Sweep:
+        """Hard moves until nothing moves (at most ``tol`` of the items)."""
+        return Sweep(1.0, self.tol, self.max_iter, self.backend, seed)
+
+    def _settling(self, max_iter: int) -> Projection | Sweep:
+        """The solver that lets old and new items find their places."""
+        if self.solver == "projection":
+            return Projection(Constant(), self.tol, max_iter, self.backend, self.dtype)
+        return replace(self._moves(), max_iter=max_iter)
+
+    def _beta(
+        self, sample: Sample, cell: CellModel, n_clusters: tuple[int, ...], solver: Projection, rng: np.random.Generator
+    ) -> tuple[float, tuple[tuple[float, float], ...], str]:
+        """The β to use, those tried, and why."""
+        wanted = self.beta
+        if wanted is None:
+            # A size that was chosen goes with a β compared on held-out tuples; the description length has none.
+            code = self.solver == "sweep" and cell.code_length
+            if code or not isinstance(self.n_clusters, str):
+                beta, why = beta_of_item_means(sample, cell)
+                return beta, (), why
+            wanted = "auto"
+        if not isinstance(wanted, str):
+            return wanted, (), f"β = {wanted:.3g}, as given"
+        if wanted != "auto":
+            raise GinghamError(f"beta={self.beta!r} is unknown; give a number or 'auto'.")
+        return choose_beta(sample, cell, n_clusters, self.start, solver, rng)
+
+    def _beta_of(self, sample: Sample, cell: CellModel) -> tuple[float, tuple[tuple[float, float], ...], str]:
+        """The β that a fit of this sample would use, those tried, and why."""
+        n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
+        return self._beta(sample, cell, n_clusters, self._projection(), self._generator())
+
+    def _projection(self) -> Projection:
+        return Projection(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, self.dtype)
+
+    def _generator(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+    # tables that grow
+
+    def fold_in(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add items that were not in the training data, from some labelled tuples with them.
+
+        A half step for the new items only: what was learned before stays as it is. Afterwards they are
+        predicted like all others.
+        """
+        check_is_fitted(self)
+        columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
+        before = self.posterior_
+        wide = extended(before, columns.columns)
+        alphabet = getattr(before.cells[0], "alphabet", None)
+        sample = Sample.of(columns.columns, labels, weights, modes=wide.structure.columns(), alphabet=alphabet)
+        self.posterior_ = fold_in(before, wide, sample, self.beta_, self.backend)
+        return self
+
+    def partial_fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        classes: Iterable[object] | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add tuples to a growing table: fit at the first call; afterwards start from the present checkerboard.
+
+        New items are folded in, then a few sweeps over all tuples seen so far let everything settle. The
+        tuples are kept with the model, but not in its file. β, the number of clusters and the labels stay. After
+        ``fit`` or ``load`` the old tuples are not at hand, and new items are folded in, no more.
+
+        Parameters
+        ----------
+        classes : sequence, optional
+            All labels that may come, where ``alphabet`` does not state them; needed at the first call only.
+        """
+        if not hasattr(self, "posterior_"):
+            self._classes = classes
+            self.fit(X, y, sample_weight)
+            columns, labels, weights = self._observed(X, y, sample_weight)
+            self._seen = [(columns.columns, labels, weights)]
+            return self
+        self.fold_in(X, y, sample_weight)
+        if not hasattr(self, "_seen"):
+            return self
+        columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
+        self._seen.append((columns.columns, labels, weights))
+        posterior = self.posterior_
+        counts = [np.ones(len(part[1])) if part[2] is None else part[2] for part in self._seen]
+        sample = Sample.of(
+            [np.concatenate(parts) for parts in zip(*(part[0] for part in self._seen))],
+            np.concatenate([part[1] for part in self._seen]),
+            None if all(part[2] is None for part in self._seen) else np.concatenate(counts),
+            modes=posterior.structure.columns(),
+            alphabet=getattr(posterior.cells[0], "alphabet", None),
+        )
+        problem = Problem.grid(sample, posterior.cells[0], self.beta_)
+        self._set_solution(best_of(self._settling(min(self.max_iter, SETTLE)), problem, [posterior], 1))
+        return self
 
 
 class CoClusteringRegressor(RegressorMixin, GridFit):
@@ -88,19 +326,19 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
 
     def __init__(
         self,
-        n_clusters: Any = "auto",
-        loss: Any = "auto",
-        beta: Any = None,
-        alphabet: Any = None,
+        n_clusters: Sizes = "auto",
+        loss: Loss = "auto",
+        beta: float | str | None = None,
+        alphabet: Iterable[object] | None = None,
         bounds: tuple[float, float] | None = None,
-        start: Any = "spectral",
-        schedule: Any = "down",
+        start: Start = "spectral",
+        schedule: str | Schedule = "down",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-6,
         objective: str = "tradeoff",
         backend: str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         solver: str = "projection",
         dtype: str | None = None,
@@ -122,7 +360,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         self.solver = solver
         self.dtype = dtype
 
-    def _labels(self, y: Any) -> AnyArray:
+    def _labels(self, y: ArrayLike) -> AnyArray:
         return numeric_labels(y, type(self).__name__)
 
     def _alphabet(self, y: AnyArray) -> Alphabet | None:
@@ -138,7 +376,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
             )
         return Alphabet.of(values, given=False)
 
-    def _loss(self, y: AnyArray) -> Any:
+    def _loss(self, y: AnyArray) -> Loss:
         return default_loss(y, self.alphabet is not None, self.bounds) if named_auto(self.loss) else self.loss
 
     def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
@@ -150,7 +388,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def predict(self, X: Any, rule: str = "mean") -> Floats:
+    def predict(self, X: TableLike, rule: str = "mean") -> Floats:
         """One number per row: the mean of the randomised answer, or its median or mode (labels)."""
         codes = self._codes(X)
         return self.posterior_.predict(codes, rule)
@@ -177,18 +415,18 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
 
     def __init__(
         self,
-        n_clusters: Any = "auto",
-        loss: Any = "zero-one",
-        beta: Any = None,
-        alphabet: Any = None,
-        start: Any = "spectral",
-        schedule: Any = "down",
+        n_clusters: Sizes = "auto",
+        loss: Loss = "zero-one",
+        beta: float | str | None = None,
+        alphabet: Iterable[object] | None = None,
+        start: Start = "spectral",
+        schedule: str | Schedule = "down",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-6,
         objective: str = "tradeoff",
         backend: str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
         solver: str = "projection",
         dtype: str | None = None,
@@ -213,7 +451,7 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
     def classes_(self) -> AnyArray:
         return self.alphabet_
 
-    def _labels(self, y: Any) -> AnyArray:
+    def _labels(self, y: ArrayLike) -> AnyArray:
         labels = column_or_1d(y, warn=True)
         check_classification_targets(finite_labels(labels))
         if labels.dtype.kind == "O":
@@ -226,11 +464,45 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
         stated = getattr(self, "_classes", None) if self.alphabet is None else self.alphabet
         return Alphabet.of(np.unique(y) if stated is None else stated, stated is not None)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: TableLike) -> Floats:
         """Probability of each class, shape (N, n_classes)."""
         return self.predict_distribution(X)
 
-    def predict(self, X: Any) -> AnyArray:
+    def predict(self, X: TableLike) -> AnyArray:
         """The most probable class of each row."""
         distribution = self.predict_distribution(X)
         return self.classes_[distribution.argmax(axis=1)]
+
+
+def extended(posterior: Posterior, columns: Sequence[AnyArray]) -> Posterior:
+    """The posterior with the ids of the columns among its items; new ones have the masses as memberships."""
+    structure = posterior.structure
+    modes, assign = list(structure.modes), list(posterior.assign)
+    for column, at in zip(columns, structure.factors[0]):
+        new = modes[at].encode(column) < 0
+        if new.any():
+            fresh = Mode.of(column[new], modes[at].name).items
+            wide = Mode.of(np.concatenate([modes[at].items, fresh]), modes[at].name)
+            q = np.tile(posterior.mass[at], (wide.n_items, 1)).astype(assign[at].dtype)
+            q[wide.encode(modes[at].items)] = assign[at]
+            modes[at], assign[at] = wide, q
+    return replace(
+        posterior, structure=Structure(tuple(modes), structure.factors, structure.frozen), assign=tuple(assign)
+    )
+
+
+def fold_in(before: Posterior, wide: Posterior, sample: Sample, beta: float, backend: str = "auto") -> Posterior:
+    """Memberships of the items that ``wide`` has and ``before`` has not, from the tuples of a sample.
+
+    q(c|x) ∝ qbar(c) exp(−β G[x, c]) (P0 eq. 40) with the answers and all other memberships as they are.
+    """
+    problem = Problem(wide.structure, (sample,), wide.cells, (beta,))
+    new = [old.encode(mode.items) < 0 for mode, old in zip(wide.structure.modes, before.structure.modes)]
+    for _ in range(N_PASSES):
+        for mode, fresh in enumerate(new):
+            if fresh.any():
+                moved, _ = half_step(problem, wide, mode, 1.0, backend)
+                q = np.where(fresh[:, None], moved.assign[mode], wide.assign[mode])
+                assign = (*wide.assign[:mode], q, *wide.assign[mode + 1 :])
+                wide = replace(wide, assign=assign)
+    return wide

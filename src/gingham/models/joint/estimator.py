@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.cells import make_cell, needs_alphabet
-from gingham.cells.registry import cell_state
+from gingham.cells.registry import Loss, cell_state
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.core.posterior import Posterior
@@ -22,19 +22,19 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Callback, best_of
-from gingham.fitting.schedule import make_schedule
-from gingham.models.base import Persistent, expand_clusters, posterior_from_state, posterior_state, stderr_progress
+from gingham.fitting.schedule import Schedule, make_schedule
+from gingham.models.base import Persistent, Start, default_loss, expand_clusters, named_auto, stderr_progress
 from gingham.models.joint.cold_start import place_cold
 from gingham.models.joint.fit import Joint
 from gingham.models.joint.starts import joint_start
-from gingham.models.label_checks import default_loss, named_auto
 from gingham.selection.auto import beta_of_item_means
 
 Relation = tuple[str, ...]
 PROPERTY_BETA = 0.5  # of relations of properties, where none is given
+Value = TypeVar("Value")
 
 
-def default_sizes(relations: Sequence[Relation]) -> dict[str, Any]:
+def default_sizes(relations: Sequence[Relation]) -> dict[str, int | str | None]:
     """Clusters of every mode where nothing is said: those of the first relation by size, properties stay apart."""
     names = dict.fromkeys(name for relation in relations for name in relation)
     return {name: "auto" if name in relations[0] else None for name in names}
@@ -84,21 +84,23 @@ class JointCoClustering(Persistent):
     array([1.])
     """
 
+    saved_attributes = ("posterior_", "relations_", "n_iter_", "converged_")
+
     def __init__(
         self,
-        n_clusters: Mapping[str, Any] | str = "auto",
-        loss: Any = None,
-        beta: Any = None,
-        alphabet: Any = None,
-        weight: Any = 1.0,
+        n_clusters: Mapping[str, int | str | None] | str = "auto",
+        loss: Loss | Mapping[Relation, Loss] | None = None,
+        beta: float | Mapping[Relation, float] | None = None,
+        alphabet: Iterable[object] | Mapping[Relation, Iterable[object]] | None = None,
+        weight: float | Mapping[Relation, float] = 1.0,
         cold_start: bool = False,
-        start: Any = "means",
-        schedule: Any = "down",
+        start: Start = "means",
+        schedule: str | Schedule = "down",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-6,
         backend: str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -205,8 +207,10 @@ class JointCoClustering(Persistent):
         sizes = []
         for mode in structure.modes:
             wanted = "auto" if isinstance(self.n_clusters, str) else self.n_clusters[mode.name]
-            single = mode.name in frozen
-            sizes.append(mode.n_items if single else expand_clusters(wanted, (mode.n_items,), n_tuples)[0])
+            if wanted is None or mode.name in frozen:
+                sizes.append(mode.n_items)
+            else:
+                sizes.append(expand_clusters(wanted, (mode.n_items,), n_tuples)[0])
         return tuple(sizes)
 
     # using
@@ -218,7 +222,7 @@ class JointCoClustering(Persistent):
             raise GinghamError(f"Relation {relation!r} was not fitted; there are {known}.")
         return self.relations_.index(tuple(relation))
 
-    def _codes(self, relation: Relation, X: Any) -> list[Ints]:
+    def _codes(self, relation: Relation, X: TableLike) -> list[Ints]:
         at = self._at(relation)
         columns = id_columns(X).columns
         modes = self.posterior_.structure.columns(at)
@@ -234,30 +238,30 @@ class JointCoClustering(Persistent):
             )
         return codes
 
-    def sample(self, relation: Relation, X: Any, y: Any, sample_weight: Any = None) -> Sample:
+    def sample(self, relation: Relation, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Sample:
         """Labelled tuples of a relation in the model's own numbering, for pictures and certificates."""
         at = self._at(relation)
         alphabet = getattr(self.posterior_.cells[at], "alphabet", None)
         modes = self.posterior_.structure.columns(at)
         return Sample.of(id_columns(X).columns, y, sample_weight, modes=modes, alphabet=alphabet)
 
-    def predict(self, relation: Relation, X: Any, rule: str = "mean") -> Floats:
+    def predict(self, relation: Relation, X: TableLike, rule: str = "mean") -> Floats:
         """One number per row of a relation: the mean of the randomised answer, or its median or mode.
 
         An item that has no tuples in this relation is predicted through its other relations.
         """
         return self.posterior_.predict(self._codes(relation, X), rule, self._at(relation))
 
-    def predict_distribution(self, relation: Relation, X: Any) -> Floats:
+    def predict_distribution(self, relation: Relation, X: TableLike) -> Floats:
         """Law of the answer over the relation's labels, shape (N, |Y|)."""
         return self.posterior_.predict_distribution(self._codes(relation, X), self._at(relation))
 
-    def factors(self, relation: Relation) -> tuple[Any, ...]:
+    def factors(self, relation: Relation) -> tuple[Floats | tuple[Floats, ...], ...]:
         """The tri-factorisation A ≈ Q1 F Q2ᵀ of a relation, see :meth:`gingham.Posterior.factors`."""
         return self.posterior_.factors(self._at(relation))
 
     @property
-    def factors_(self) -> dict[Relation, tuple[Any, ...]]:
+    def factors_(self) -> dict[Relation, tuple[Floats | tuple[Floats, ...], ...]]:
         return {relation: self.factors(relation) for relation in self.relations_}
 
     def certify(
@@ -283,7 +287,7 @@ class JointCoClustering(Persistent):
             )  # fmt: skip
         return found
 
-    def _by_mode(self, values: Sequence[Any]) -> dict[str, Any]:
+    def _by_mode(self, values: Sequence[Value]) -> dict[str, Value]:
         return {mode.name: value for mode, value in zip(self.posterior_.structure.modes, values)}
 
     @property
@@ -307,16 +311,3 @@ class JointCoClustering(Persistent):
     def _loss_from_state(self, state: Any) -> Any:
         own = super()._loss_from_state
         return {tuple(relation): own(one) for relation, one in zip(self.relations_, state)}
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            **posterior_state(self.posterior_),
-            "relations_": self.relations_,
-            "n_iter_": self.n_iter_,
-            "converged_": self.converged_,
-        }
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.posterior_ = posterior_from_state(state)
-        self.relations_ = tuple(tuple(relation) for relation in state["relations_"])
-        self.n_iter_, self.converged_ = state["n_iter_"], state["converged_"]

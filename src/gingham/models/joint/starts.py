@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,11 +13,12 @@ from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.errors import GinghamError
 from gingham.fitting.starts import FIRMNESS, RANK, from_posterior, item_embeddings, k_means, random, with_best_answers
+from gingham.models.base import Start
 
 JOINT_STARTS = ("means", "spectral", "random")
 
 
-def joint_start(start: Any, problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
+def joint_start(start: Start, problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
     """A posterior to begin with; frozen modes are identities."""
     if isinstance(start, Posterior):
         return from_posterior(problem, start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import partial
 from math import prod
 from typing import Any, Self
@@ -11,41 +12,31 @@ from joblib import Parallel, delayed
 from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import AnyArray, ArrayLike, Floats, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
+from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
-from gingham.models.base import expand_clusters
-from gingham.models.label_checks import numeric_labels
-from gingham.models.layers import (
-    Draws,
-    LayerData,
-    Pilot,
-    Prediction,
-    Shape,
-    SideTable,
-    Soft,
-    chosen,
-    pool_pilots,
-    run_chain,
-    run_chains,
-    run_pilot,
-    solve,
-)
-from gingham.models.layers.incremental import GrowingLayers
-from gingham.models.layers.model_size import Size, choose_size
-from gingham.models.layers.pilot import PilotRun
-from gingham.models.layers.readable import Layer, readable
-from gingham.models.layers.saved import model_from_state, model_state
-from gingham.models.layers.side_tables import side_tables
+from gingham.models.base import Sizes, TupleModel, expand_clusters, numeric_labels
+from gingham.models.layers.chains_torch import chosen, run_chains
+from gingham.models.layers.data import LayerData, Sides, SideTable, side_tables
+from gingham.models.layers.fold_in import extended, fold_in
+from gingham.models.layers.model import Draws, Layer, Prediction, SoftLayers, readable
+from gingham.models.layers.model_size import Choice, Size, choose_size, weighted
+from gingham.models.layers.pilot import Pilot, PilotRun, pool_pilots, run_pilot
+from gingham.models.layers.sampled import Chain, Shape, keep, run_chain
+from gingham.models.layers.soft import Soft, solve
 
 SOLVERS = ("sampled", "projection")
 RULES = ("mean", "label")
 MAX_CELLS = 2**17
+SETTLE_SWEEPS = 10  # of a partial fit, not kept
 MAX_LABELS = 20  # labels read off the data; more count as a continuum
 
 
-class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
+class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     """Numeric labels as ``μ + Σ_j b_j(x_j) + Σ_t F_t[c_1t(x_1), …, c_dt(x_d)]``: offsets and added checkerboards.
 
     The best predictor of ratings in this library. Every layer has its own clusters of each mode. With
@@ -92,6 +83,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         σ², held-out mean square error of the pilots' predictions.
     cuts_ : ndarray of shape (|Y| − 1,) or None
         Where one label gives way to the next in ``predict(rule="label")``.
+    scatter_ : float
+        σ² without the part that the draws' own variance explains: what the predictive intervals add.
     model_ : Draws, or tuple of SoftLayers
     selection_ : Choice
         The size that was chosen, the sizes that were tried with their held-out errors, and why.
@@ -108,10 +101,18 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
     array([5., 1.])
     """
 
+    saved_attributes = ("model_", "modes_", "alphabet_", "cuts_", "noise_", "scatter_", "range_", "traces_")
+    model_: Draws | tuple[SoftLayers, ...]
+    modes_: tuple[Mode, ...]
+    alphabet_: Alphabet | None
+    selection_: Choice
+    noise_: float
+    _seen: Sequence[tuple[AnyArray, ...]] = ()  # tuples of partial_fit
+
     def __init__(
         self,
         n_layers: int | str = "auto",
-        n_clusters: Any = "auto",
+        n_clusters: Sizes = "auto",
         offsets: bool = True,
         solver: str = "sampled",
         n_chains: int | None = None,
@@ -119,12 +120,12 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         burn_in: int = 20,
         noise: float | None = None,
         n_pilots: int = 2,
-        alphabet: Any = None,
-        side: dict[Any, Any] | None = None,
+        alphabet: Iterable[object] | None = None,
+        side: Sides | None = None,
         side_weight: float | str = "auto",
         backend: str = "auto",
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_layers = n_layers
         self.n_clusters = n_clusters
@@ -145,12 +146,12 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
     def _modes(self) -> tuple[Mode, ...]:
         return self.modes_
 
-    def _labels(self, y: Any) -> AnyArray:
+    def _labels(self, y: ArrayLike) -> AnyArray:
         return numeric_labels(y, type(self).__name__)
 
     # fitting
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit offsets and layers to observed tuples; rows of X are ids, one per mode, y their labels."""
         columns, labels, weights = self._observed(X, y, sample_weight)
         self._check()
@@ -175,12 +176,12 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         )
         data = LayerData.of(sample, sides)
         self.modes_, self.alphabet_, self.cuts_ = modes, alphabet, pilot.cuts
-        self.noise_, self._scatter = pilot.error, pilot.scatter
+        self.noise_, self.scatter_ = pilot.error, pilot.scatter
         self.range_ = (float(data.labels.min()), float(data.labels.max()))
         if alphabet is not None:
             self.range_ = (float(alphabet.numbers.min()), float(alphabet.numbers.max()))
         self.traces_: tuple[Floats, ...] = ()
-        self._seen = []
+        self._seen = ()
         if self.solver == "sampled":
             plan = (data, shape, self.noise_)
             if chosen(self.backend, data, shape):
@@ -196,6 +197,10 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
             fits = self._parallel(delayed(solve)(data, shape, beta, seed, Soft(self._n_sweeps)) for seed in chain_seeds)
             self.model_, self.traces_ = tuple(m for m, _ in fits), tuple(trace for _, trace in fits)
         return self
+
+    @property
+    def _n_members(self) -> int:
+        return self.n_chains or (3 if self.solver == "sampled" else 20)
 
     @property
     def _n_sweeps(self) -> int:
@@ -225,7 +230,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         """The kernels release the interpreter, so threads are enough and nothing is copied."""
         return list(Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks))
 
-    def _clusters(self, sample: Sample, wanted: Any) -> tuple[int, ...]:
+    def _clusters(self, sample: Sample, wanted: Sizes) -> tuple[int, ...]:
         """One number of clusters per mode; too large a layer is refused."""
         clusters = expand_clusters(wanted, sample.shape, sample.n_tuples)
         if max(clusters) > 254 or prod(clusters) > MAX_CELLS:
@@ -239,7 +244,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         sample: Sample,
         sides: tuple[SideTable | None, ...],
         shape: Shape,
-        seeds: Any,
+        seeds: Sequence[np.random.SeedSequence],
         done: list[PilotRun],
         alphabet: Alphabet | None,
     ) -> Pilot:
@@ -254,9 +259,73 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         values = np.unique(labels)
         return Alphabet.of(values, given=False) if len(values) <= MAX_LABELS else None
 
+    # tables that grow
+
+    def fold_in(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add items that were not in the training data, from some labelled tuples with them.
+
+        For every kept draw, the new items' offsets and clusters are drawn given all that was learned, which
+        stays as it is. Draws that suit the new item's tuples better count more for it. Afterwards new items are
+        predicted like all others.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.model_, Draws):
+            raise GinghamError("fold_in works with solver='sampled'; fit the soft layers again with the new items.")
+        columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
+        before = self.modes_
+        after = tuple(
+            Mode.of(np.concatenate([mode.items, column[mode.encode(column) < 0]]), mode.name)
+            for mode, column in zip(before, columns.columns)
+        )
+        sample = Sample.of(columns.columns, labels, weights, modes=after, alphabet=self.alphabet_).merged()
+        new = [old.encode(mode.items) < 0 for old, mode in zip(before, after)]
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        self.model_ = fold_in(extended(self.model_, before, after), new, sample, self.noise_, self.offsets, rng)
+        self.modes_ = after
+        return self
+
+    @available_if(lambda self: self.solver == "sampled")
+    def partial_fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add tuples to a growing table: fit at the first call; afterwards the chains go on with all tuples.
+
+        New items are folded in, then every chain runs on from its last draw, with a short burn-in, and as many
+        draws are kept as before. Sizes, noise, cut points and labels stay. The tuples are kept with the model,
+        but not in its file: after ``fit`` or ``load`` new items are folded in, no more.
+        """
+        first = not hasattr(self, "model_")
+        (self.fit if first else self.fold_in)(X, y, sample_weight)
+        if not first and not self._seen:
+            return self
+        columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
+        counts = np.ones(len(labels)) if weights is None else weights
+        self._seen = (*self._seen, (*columns.columns, labels, counts))
+        if not first:
+            *ids, labels, counts = (np.concatenate(parts) for parts in zip(*self._seen))
+            self._go_on(columns._replace(columns=ids), labels, None if np.all(counts == 1) else counts)
+        return self
+
+    def _go_on(self, columns: Columns, labels: AnyArray, weights: Floats | None) -> None:
+        """Run every chain on from its last draw, with the tuples of all calls."""
+        draws, choice = self.model_, self.selection_
+        if not isinstance(draws, Draws):
+            return
+        modes, sides = side_tables(columns, self.side or {})
+        sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=self.alphabet_).merged()
+        data = LayerData.of(sample, weighted(sides, choice.side_weight))
+        shape = Shape(choice.n_layers, choice.n_clusters, self.offsets)
+        seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1)).spawn(self._n_members)
+        n_kept = draws.n_draws // self._n_members
+        chains = [
+            Chain.resume(data, shape, self.noise_, np.random.default_rng(seed), draws, (at + 1) * n_kept - 1)
+            for at, seed in enumerate(seeds)
+        ]
+        self.model_ = Draws.join(
+            self._parallel(delayed(keep)(chain, n_kept + SETTLE_SWEEPS, SETTLE_SWEEPS) for chain in chains)
+        )
+
     # using
 
-    def predict(self, X: Any, rule: str = "mean") -> Floats:
+    def predict(self, X: TableLike, rule: str = "mean") -> Floats:
         """One number per row: the mean prediction, or the label whose cut points enclose it."""
         if rule not in RULES:
             raise GinghamError(f"rule={rule!r} is unknown; choose one of {', '.join(RULES)}.")
@@ -267,7 +336,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
             raise GinghamError("rule='label' needs a finite set of labels: give alphabet= before fitting.")
         return self.alphabet_.numbers[np.searchsorted(self.cuts_, mean)]
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> Floats:
+    def predict_interval(self, X: TableLike, level: float = 0.9) -> Floats:
         """Lower and upper end, (N, 2), between which the label lies with about that probability.
 
         The spread is the variance between draws (or members) and the scatter of held-out labels around them.
@@ -275,10 +344,10 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
         if not 0 < level < 1:
             raise GinghamError(f"level={level} must lie strictly between 0 and 1.")
         mean, variance = self._predict(X)
-        half = norm.ppf(0.5 + level / 2) * np.sqrt(variance + self._scatter)
+        half = norm.ppf(0.5 + level / 2) * np.sqrt(variance + self.scatter_)
         return np.clip(np.column_stack([mean - half, mean + half]), *self.range_)
 
-    def _predict(self, X: Any) -> Prediction:
+    def _predict(self, X: TableLike) -> Prediction:
         codes = self._codes(X)
         if isinstance(self.model_, Draws):
             mean, variance = self.model_.predict(codes)
@@ -302,31 +371,3 @@ class LayeredCoClusteringRegressor(RegressorMixin, GrowingLayers):
     def layers_(self) -> tuple[Layer, ...]:
         """The layers of one draw (the last) or member (the first), strongest first, clusters in order."""
         return readable(self.model_, self.modes_)
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "model": model_state(self.model_),
-            "modes": [{"name": mode.name, "items": mode.items} for mode in self.modes_],
-            "alphabet": None
-            if self.alphabet_ is None
-            else {"values": self.alphabet_.values, "given": self.alphabet_.given},
-            "cuts": self.cuts_,
-            "noise": self.noise_,
-            "scatter": self._scatter,
-            "range": list(self.range_),
-            "traces": list(self.traces_),
-            "n_features_in_": self.n_features_in_,
-            "feature_names_in_": getattr(self, "feature_names_in_", None),
-        }
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.model_ = model_from_state(state["model"])
-        self.modes_ = tuple(Mode(mode["name"], mode["items"]) for mode in state["modes"])
-        alphabet = state["alphabet"]
-        self.alphabet_ = None if alphabet is None else Alphabet(alphabet["values"], alphabet["given"])
-        self.cuts_, self.noise_, self._scatter = state["cuts"], state["noise"], state["scatter"]
-        self.range_ = (state["range"][0], state["range"][1])
-        self.traces_, self._seen = tuple(state["traces"]), []
-        self.n_features_in_ = state["n_features_in_"]
-        if state["feature_names_in_"] is not None:
-            self.feature_names_in_ = state["feature_names_in_"]

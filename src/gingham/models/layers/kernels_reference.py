@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints
@@ -35,7 +33,7 @@ def take_out(codes: Ints, first: Ints, labels: Ints, strides: Ints, cells: Float
 def draw_labels(
     indptr: Ints, others: Ints, order: Ints, starts: Ints, strides: Ints, weights: Floats, unit: bool,
     residual: Floats, cells: Floats, precision: float, log_prior: Floats, side: Floats,
-    uniforms: Floats, here: int, labels: Any, counts: Floats, sums: Floats,
+    uniforms: Floats, here: int, labels: Ints, counts: Floats, sums: Floats,
 ) -> None:  # fmt: skip
     m, rest = cells.shape
     at = cells_of(others, starts, labels, strides)

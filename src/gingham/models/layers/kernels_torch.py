@@ -8,10 +8,10 @@ of fixed order, so a seed gives the same bits every time; random numbers come fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels.project_torch import DeviceRows, device_name, device_rows, tall_product, triton_kernels
@@ -87,7 +87,7 @@ class DeviceChains:
         self.counts = self._item_counts()
         self.n_sweeps = 0
 
-    def _item_counts(self) -> list[Any]:
+    def _item_counts(self) -> list[Tensor]:
         one = None if self.weights is None else self.weights.double()
         return [
             torch.bincount(code.long(), one, minlength=n).double() for code, n in zip(self.codes, self.n_items)
@@ -106,7 +106,7 @@ class DeviceChains:
                 self._draw_layer(layer)
         self.n_sweeps += 1
 
-    def draw_offsets(self, mode: int, normals: Sequence[Any]) -> None:
+    def draw_offsets(self, mode: int, normals: Sequence[Tensor]) -> None:
         """b ~ N(Σ w(r + b)/σ²/p, 1/p), p = Σw/σ² + 1/τ²; residuals follow."""
         n = self.n_items[mode]
         none = torch.zeros(len(normals), self.n_items[1 - mode], dtype=torch.uint8, device=self.device)
@@ -147,20 +147,20 @@ class DeviceChains:
             size + self.scales["cell_prior"]
         )
 
-    def _draw_cells(self, layer: int, statistics: Any) -> Any:
+    def _draw_cells(self, layer: int, statistics: Tensor) -> Tensor:
         """F ~ N(Σr/σ²/p, 1/p), p = n/σ² + 1/τ²; statistics (B, 2, m_1, m_2)."""
         precision = statistics[:, 0] / self.noise + 1.0 / self.cell_variance[layer]
         normal = torch.stack([self._normal(b, *statistics.shape[2:]) for b in range(len(self.generators))])
         return statistics[:, 1] / self.noise / precision + normal / precision.sqrt()
 
-    def _normal(self, chain: int, *shape: int) -> Any:
+    def _normal(self, chain: int, *shape: int) -> Tensor:
         return torch.randn(*shape, generator=self.generators[chain], device=self.device)
 
-    def _uniform(self, chain: int, n: int) -> Any:
+    def _uniform(self, chain: int, n: int) -> Tensor:
         return torch.rand(n, generator=self.generators[chain], device=self.device)
 
 
-def histograms(tuples: DeviceRows, labels: Any, residual: Any, weights: Any, width: int) -> Any:
+def histograms(tuples: DeviceRows, labels: Tensor, residual: Tensor, weights: Tensor | None, width: int) -> Tensor:
     """(n, B, 2, width): Σ w and Σ w r of every item's tuples by the cluster of the item at their other end."""
     (block,) = tuples.blocks
     index, order = tuples.others
@@ -182,7 +182,7 @@ def histograms(tuples: DeviceRows, labels: Any, residual: Any, weights: Any, wid
     return out[: block.n_rows]
 
 
-def add_cells(residual: Any, codes: Sequence[Any], labels: Sequence[Any], cells: Any, sign: float) -> None:
+def add_cells(residual: Tensor, codes: Sequence[Tensor], labels: Sequence[Tensor], cells: Tensor, sign: float) -> None:
     """residual[b, e] += sign · F_b[c_1(x_1), c_2(x_2)]."""
     if triton_kernels is not None and residual.is_cuda:
         triton_kernels.add_cells(residual, codes, [part.contiguous() for part in labels], cells.contiguous(), sign)
@@ -192,7 +192,7 @@ def add_cells(residual: Any, codes: Sequence[Any], labels: Sequence[Any], cells:
         residual[b] += sign * cells[b][first, second]
 
 
-def table(labels: Any, items: Any, m: int) -> Any:
+def table(labels: Tensor, items: Tensor, m: int) -> Tensor:
     """(B, 2, m, rest): the items' histograms added up by their own clusters."""
     members = one_hot(labels, m)  # (B, n, m)
     n, n_chains, two, rest = items.shape
@@ -200,7 +200,7 @@ def table(labels: Any, items: Any, m: int) -> Any:
     return tall_product(members, facing).view(n_chains, m, two, rest).transpose(1, 2)
 
 
-def draw_labels(items: Any, cells: Any, labels: Any, noise: float, uniforms: Any) -> Any:
+def draw_labels(items: Tensor, cells: Tensor, labels: Tensor, noise: float, uniforms: Tensor) -> Tensor:
     """New clusters (B, n) of one mode: P(k) ∝ (n_k + 1) exp(−(Σ seen F_k² − 2 Σ heard F_k)/2σ²), by inversion.
 
     ``items`` (n, B, 2, rest), ``cells`` (B, m, rest), ``labels`` the present clusters (B, n).
@@ -216,5 +216,5 @@ def draw_labels(items: Any, cells: Any, labels: Any, noise: float, uniforms: Any
     return (below < uniforms[:, :, None] * below[:, :, -1:]).sum(2).clamp(max=m - 1).to(torch.uint8)
 
 
-def one_hot(labels: Any, m: int) -> Any:
+def one_hot(labels: Tensor, m: int) -> Tensor:
     return (labels[:, :, None] == torch.arange(m, device=labels.device, dtype=torch.uint8)).float()

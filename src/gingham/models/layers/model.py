@@ -1,17 +1,23 @@
-"""Layered models as values: kept draws of a chain, or soft layers; both predict a mean and a spread."""
+"""Layered models as values: kept draws of a chain, or soft layers; both predict a mean and a spread.
+
+`readable` shows the layers of either: clusters in the order of their effect, with the items in them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
+from gingham.data import Mode
+from gingham.errors import GinghamError
 from gingham.models.layers import kernels as kernel
 from gingham.models.layers.data import first_positions, strides_of
+from gingham.storage import State, fields_of, savable
 
 Codes = Sequence[Ints] | Ints  # codes of each mode: d arrays (N,), or one of shape (d, N)
 
@@ -25,6 +31,7 @@ class Prediction(NamedTuple):
     variance: Floats
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Draws:
     """Kept draws of sampled chains: S models y ≈ μ + Σ_j b_j(x_j) + Σ_t F_t[c_1t(x_1), …, c_dt(x_d)].
@@ -50,6 +57,22 @@ class Draws:
     labels: Ints
     cells: Floats
     tilts: Floats = field(default_factory=lambda: NO_TILTS)
+
+    def to_file(self) -> State:
+        # Successive draws agree for most items: stored as changes (modulo 256), the file shrinks by half.
+        changes = self.labels.copy()
+        changes[1:] -= self.labels[:-1]
+        return {**fields_of(self), "labels": changes}
+
+    @classmethod
+    def from_file(cls, state: State) -> Self:
+        draws = cls(**{**state, "labels": state["labels"].cumsum(axis=0, dtype=state["labels"].dtype)})
+        if draws.labels.ndim != 3 or draws.labels.shape[2] != sum(n + 1 for n in draws.n_items):
+            raise GinghamError(f"The model file is damaged: its layers have labels of shape {draws.labels.shape}.")
+        for name, array in (("offsets", draws.offsets), ("tilts", draws.tilts)):
+            if array.size and array.shape != (len(draws.labels), draws.labels.shape[2]):
+                raise GinghamError(f"The model file is damaged: its layers have {name} of shape {array.shape}.")
+        return draws
 
     @property
     def n_draws(self) -> int:
@@ -93,6 +116,7 @@ class Draws:
         )
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class SoftLayers:
     """y ≈ μ + Σ_j b_j(x_j) + Σ_t F_t with soft memberships: one monotone fit.
@@ -150,3 +174,64 @@ def spare(m: int) -> int:
 def place(codes: Codes, n_items: Sequence[int]) -> Ints:
     """Codes (d, N) with unseen items (−1) at the position after the last."""
     return np.stack([np.where(code < 0, n, code) for code, n in zip(codes, n_items)]).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One checkerboard of the sum.
+
+    Attributes
+    ----------
+    modes : tuple of Mode
+    labels : tuple of arrays (n_items,), the cluster of each item
+    cells : array (m_1, …, m_d), what the layer adds to the prediction
+    strength : float
+        Root mean square of the cells, each weighted by the items that meet in it.
+    """
+
+    modes: tuple[Mode, ...]
+    labels: tuple[Ints, ...]
+    cells: Floats
+    strength: float
+
+    def items(self, mode: int, cluster: int) -> AnyArray:
+        """Ids in one cluster."""
+        return self.modes[mode].items[self.labels[mode] == cluster]
+
+    def __str__(self) -> str:
+        """The checkerboard as text, one line per cluster of the first mode."""
+        sizes = [np.bincount(c, minlength=m) for c, m in zip(self.labels, self.cells.shape)]
+        lines = [f"layer of strength {self.strength:.3f}: " + " × ".join(mode.name for mode in self.modes)]
+        if self.cells.ndim != 2:
+            return lines[0]
+        lines.append(" " * 14 + " ".join(f"{n:>6d}" for n in sizes[1]) + "   items a column")
+        for n, row in zip(sizes[0], self.cells):
+            lines.append(f"{n:>6d} items |" + " ".join(f"{value:+6.2f}" for value in row))
+        return "\n".join(lines)
+
+
+def readable(model: Draws | tuple[SoftLayers, ...], modes: Sequence[Mode]) -> tuple[Layer, ...]:
+    """The layers of the last draw or the first member, strongest first."""
+    if isinstance(model, Draws):
+        boards = [model.checkerboard(model.n_draws - 1, t) for t in range(model.labels.shape[1])]
+    else:
+        boards = [(tuple(q.argmax(axis=1) for q in a), cells) for a, cells in zip(model[0].assign, model[0].cells)]
+    layers = [_ordered(tuple(modes), labels, cells) for labels, cells in boards]
+    return tuple(sorted(layers, key=lambda layer: -layer.strength))
+
+
+def _ordered(modes: tuple[Mode, ...], labels: tuple[Ints, ...], cells: Floats) -> Layer:
+    """Each mode's clusters sorted by what they add along the main direction of the checkerboard."""
+    shares = [np.bincount(c, minlength=m) / len(c) for c, m in zip(labels, cells.shape)]
+    new_labels = []
+    for axis, label in enumerate(labels):
+        flat = np.moveaxis(cells, axis, 0).reshape(cells.shape[axis], -1)
+        main = np.linalg.svd(flat, full_matrices=False)[0][:, 0]
+        order = np.argsort(main, kind="stable")
+        cells = np.take(cells, order, axis=axis)
+        shares[axis] = shares[axis][order]
+        new_labels.append(np.argsort(order)[label])
+    weights = np.ones(())
+    for share in shares:
+        weights = np.multiply.outer(weights, share)
+    return Layer(modes, tuple(new_labels), cells, float(np.sqrt(np.sum(weights * cells**2))))

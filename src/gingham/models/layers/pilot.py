@@ -6,7 +6,7 @@ The noise must come from held-out tuples: a chain's own residuals shrink as it o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -17,6 +17,7 @@ from gingham.fitting.checkpoint import once
 from gingham.models.layers import chains_torch as device
 from gingham.models.layers.data import LayerData, SideTable
 from gingham.models.layers.sampled import Chain, Shape
+from gingham.storage import State
 
 NOISE = 0.67  # σ² before anything is known, as a share of the labels' variance
 SHARE = 0.1  # of the tuples that a pilot holds out
@@ -60,7 +61,7 @@ def run_pilot(
 ) -> PilotRun | None:
     """One chain on a random 90 % whose noise follows its error on the rest; None when there are too few tuples."""
 
-    def compute() -> dict[str, Any]:
+    def compute() -> State:
         run = _piloted(sample, sides, shape, seed, backend)
         return {"run": None if run is None else run._asdict()}
 

@@ -10,7 +10,6 @@ from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from gingham.fitting.checkpoint import begin_run
 from gingham.models.layers import kernels as kernel
 from gingham.models.layers.data import EMPTY, LayerData, first_positions, strides_of
 from gingham.models.layers.model import NO_TILTS, Draws, spare
+from gingham.storage import State
 
 OFFSET_VARIANCE = 0.2  # of offsets at the start, as a share of the labels' variance
 CELL_VARIANCE = 0.04  # of cells: the start, and the prior with the weight of four cells
@@ -83,11 +83,11 @@ class Chain:
         chain.residual = (data.labels - known.predict(data.codes).mean).astype(np.float32)
         return chain
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> State:
         """All that sweeps change, for a checkpoint."""
         return {**{name: deepcopy(getattr(self, name)) for name in CHANGED}, "random": self.rng.bit_generator.state}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: State) -> None:
         for name in CHANGED:
             setattr(self, name, state[name])
         self.rng.bit_generator.state = state["random"]
@@ -222,7 +222,7 @@ def keep(chain: Chain, n_sweeps: int, burn_in: int) -> Draws:
     return Draws.join(kept)
 
 
-def _so_far(chain: Chain, kept: Sequence[Draws], sweeps: int) -> dict[str, Any]:
+def _so_far(chain: Chain, kept: Sequence[Draws], sweeps: int) -> State:
     """Where a chain stands, for a checkpoint."""
     names = [field.name for field in fields(Draws)]
     drawn = [{name: getattr(Draws.join(list(kept)), name) for name in names}] if kept else []

@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.cells import CellModel, make_cell
+from gingham.cells.registry import Loss
 from gingham.core.problem import Problem
 from gingham.core.structure import Tree
-from gingham.core.tree_posterior import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
+from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Callback, lowest, progress
 from gingham.fitting.parallel_starts import side_by_side
-from gingham.fitting.schedule import make_schedule
-from gingham.models.base import expand_clusters, stderr_progress
-from gingham.models.grid.fit import GridFit
-from gingham.models.label_checks import default_loss, finite_labels, named_auto
+from gingham.fitting.schedule import Schedule, make_schedule
+from gingham.models.base import (
+    GridPredictor,
+    Sizes,
+    Start,
+    default_loss,
+    expand_clusters,
+    finite_labels,
+    named_auto,
+    stderr_progress,
+)
 from gingham.models.tree.density import Stages
 from gingham.models.tree.fit import choose_tree, solve_tree
 from gingham.models.tree.messages import Messages
-from gingham.models.tree.saved import density_from_state, density_state, tree_from_state, tree_state
 from gingham.selection.auto import beta_of_item_means
 
 STRUCTURES = ("pairs", "auto")
 DENSITY_BETA = 2.0  # of a density, where none is given
 
 
-class TreeCoClustering(GridFit):
+class TreeCoClustering(GridPredictor):
     """Cluster the items of every mode, then the pairs of clusters, and so on; the top cells predict.
 
     A grid over d modes has Π m_i cells; a tree has only the product of its roots' clusters, so that it
@@ -85,22 +92,22 @@ class TreeCoClustering(GridFit):
 
     def __init__(
         self,
-        leaves: Any = 4,
-        merges: Any = None,
+        leaves: Sizes = 4,
+        merges: Sequence[Sequence[int | None]] | None = None,
         structure: str = "pairs",
         n_inner: int | None = None,
-        tied: Any = None,
-        loss: Any = "auto",
+        tied: str | Sequence[Sequence[int]] | None = None,
+        loss: Loss = "auto",
         beta: float | None = None,
-        alphabet: Any = None,
+        alphabet: Iterable[object] | None = None,
         bounds: tuple[float, float] | None = None,
-        start: Any = "spectral",
-        schedule: Any = "constant",
+        start: Start = "spectral",
+        schedule: str | Schedule = "constant",
         n_init: int = 3,
         max_iter: int = 100,
         tol: float = 1e-6,
         backend: str = "auto",
-        random_state: Any = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ) -> None:
         self.leaves = leaves
@@ -124,9 +131,20 @@ class TreeCoClustering(GridFit):
     one_grid = False
     merges_: tuple[tuple[int | None, ...], ...]
 
+    @property
+    def saved_attributes(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("merges_", "density_") if self._is_density else ("merges_", *GridPredictor.saved_attributes)
+
     # fitting
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, callback: Callback | None = None) -> Self:
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        callback: Callback | None = None,
+    ) -> Self:
         """Cluster the observed tuples; ``y`` are labels, and None for the density.
 
         Parameters
@@ -201,7 +219,7 @@ class TreeCoClustering(GridFit):
             return (tuple(range(n_leaves)),)
         return tuple(tuple(group) for group in self.tied)
 
-    def _leaf_modes(self, columns: Any) -> list[Mode]:
+    def _leaf_modes(self, columns: Columns) -> list[Mode]:
         """One Mode per column; tied columns number their items together."""
         d = len(columns.columns)
         names = columns.names or [f"mode{j}" for j in range(d)]
@@ -233,7 +251,7 @@ class TreeCoClustering(GridFit):
                     top.append(len(leaves) + len(merges) - 1)
         return tuple(merges)
 
-    def _labels(self, y: Any) -> AnyArray:
+    def _labels(self, y: ArrayLike) -> AnyArray:
         labels = column_or_1d(y, warn=True)
         return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
@@ -255,7 +273,7 @@ class TreeCoClustering(GridFit):
         tree = self.density_.tree if self._is_density else self.posterior_.structure
         return tree.columns()
 
-    def predict(self, X: Any, rule: str | None = None) -> AnyArray:
+    def predict(self, X: TableLike, rule: str | None = None) -> AnyArray:
         """The predicted label of each row.
 
         ``rule`` is "mean", "median" or "mode"; by default the mean for losses of numbers (absolute,
@@ -269,13 +287,13 @@ class TreeCoClustering(GridFit):
             return self.alphabet_[self.posterior_.predict_distribution(codes).argmax(axis=1)]
         return self.posterior_.predict(codes, rule)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: TableLike, y: ArrayLike | None = None) -> float:
         """Minus the mean loss of the randomised predictor, or the mean log density: greater is better."""
         if self._is_density:
             return float(self.score_samples(X).mean())
         return -self.posterior_.gibbs_loss(self.sample(X, y))
 
-    def score_samples(self, X: Any) -> Floats:
+    def score_samples(self, X: TableLike) -> Floats:
         """ln p of each row under the density tree; −∞ for items never seen."""
         check_is_fitted(self, "density_")
         return self.density_.log_density(self._codes(X))
@@ -286,26 +304,3 @@ class TreeCoClustering(GridFit):
         tree = self.density_.tree if self._is_density else self.posterior_.structure
         labels = self.density_.labels if self._is_density else self.posterior_.labels
         return tuple(labels[mode] for mode in tree.tables[: tree.n_leaves])  # type: ignore[attr-defined]
-
-    # files
-
-    def _state(self) -> dict[str, Any]:
-        if self._is_density:
-            names = getattr(self, "feature_names_in_", None)
-            fitted = {**density_state(self.density_), "n_features_in_": self.n_features_in_, "feature_names_in_": names}
-        else:
-            fitted = {**super()._state(), **tree_state(self.posterior_.structure)}
-        return {**fitted, "merges_": self.merges_}
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        self.merges_ = state["merges_"]
-        if not self._is_density:
-            super()._restore(state)
-            grid = self.posterior_
-            tree = tree_from_state(state, grid.structure.modes)
-            self.posterior_ = TreePosterior(tree, grid.cells, grid.assign, grid.answers)
-            return
-        self.density_ = density_from_state(state)
-        self.n_features_in_ = state["n_features_in_"]
-        if state["feature_names_in_"] is not None:
-            self.feature_names_in_ = state["feature_names_in_"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gingham.data import Sample
 from gingham.data.features import evaluate
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Report, Solution, cut_short
+from gingham.models.base import Start
 from gingham.models.tree.messages import Messages
 from gingham.models.tree.starts import tree_start, with_tables
 
@@ -30,7 +31,7 @@ def solve_tree(
     problem: Problem,
     n_clusters: Sequence[int],
     solver: Messages,
-    start: Any,
+    start: Start,
     rng: np.random.Generator,
     report: Report | None = None,
 ) -> Solution:
@@ -57,7 +58,7 @@ def _both_runs(
     problem: Problem,
     n_clusters: Sequence[int],
     solver: Messages,
-    start: Any,
+    start: Start,
     rng: np.random.Generator,
     report: Report | None,
 ) -> Solution:

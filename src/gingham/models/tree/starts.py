@@ -19,13 +19,14 @@ from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting.starts import k_means
 from gingham.kernels.threads import one_library_thread
+from gingham.models.base import Start
 
 TREE_STARTS = ("spectral", "agreement", "random")
 FIRMNESS = 0.9  # probability of the k-means cluster
 DENSE_ITEMS = 4000  # up to here the items' similarities are held as a full matrix
 
 
-def tree_start(start: Any, problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> TreePosterior:
+def tree_start(start: Start, problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> TreePosterior:
     """A tree to begin with: by name, from leaf labels (one array per leaf mode) or from another tree."""
     tree = tree_of(problem)
     if isinstance(start, Posterior):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,32 +10,24 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, Bools, Floats, Ints
+from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
 from gingham.data.views import as_view, as_views, feature_names, per_view
 from gingham.errors import GinghamError
 from gingham.models.base import Persistent
 from gingham.models.views import fit as multiview
 from gingham.models.views import retrieval
 from gingham.models.views import view_validation as heldout
-from gingham.models.views.representations import ScoreFunction
 from gingham.models.views.view_kernels import as_kernels
-
-_KEPT = (
-    "n_components_",
-    "ridge_",
-    "strengths_",
-    "consensus_",
-    "n_views_",
-    "n_features_in_",
-    "correlations_",
-    "spread_",
-    "labels_",
-)
 
 
 class ViewsModel(Persistent):
     """Everything but the eigenproblem, which a subclass names in ``_method``."""
 
+    saved_attributes = (
+        "functions_", "n_components_", "ridge_", "strengths_", "consensus_", "n_views_", "correlations_", "spread_",
+        "labels_",
+    )  # fmt: skip
+    choice_: heldout.Choice | None = None
     _method: ClassVar[multiview.Method]
 
     def __init__(
@@ -49,7 +42,7 @@ class ViewsModel(Persistent):
         weighting: float = 0.5,
         background: float = 0.0,
         cv: int = 3,
-        random_state: Any = 0,
+        random_state: Seed = 0,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -62,7 +55,7 @@ class ViewsModel(Persistent):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, views: Any, y: Any = None) -> Self:
+    def fit(self, views: Sequence[TableLike | None], y: object = None) -> Self:
         """Find the components that the views share.
 
         Parameters
@@ -99,33 +92,33 @@ class ViewsModel(Persistent):
         self.labels_ = self._labels(np.mean(scores, axis=0))
         return self
 
-    def transform(self, views: Any) -> list[Any]:
+    def transform(self, views: Sequence[TableLike | None]) -> list[Any]:
         """Scores of every view, a list of arrays (or frames, see ``set_output``) of shape (n, n_components_).
 
         A view that was not observed is given, and comes back, as None.
         """
         return [None if scores is None else self._framed(scores, view) for scores, view in self._scored(views)]
 
-    def fit_transform(self, views: Any, y: Any = None) -> list[Any]:
+    def fit_transform(self, views: Sequence[TableLike | None], y: object = None) -> list[Any]:
         """Fit, then the scores of every view."""
         return self.fit(views).transform(views)
 
-    def scores(self, view: int, X: Any) -> Floats:
+    def scores(self, view: int, X: TableLike) -> Floats:
         """F_view(x) of objects seen in one view only, shape (n, n_components_)."""
         check_is_fitted(self)
         number = self._number(view)
         return self.functions_[number](as_view(X, f"view {number}"))
 
-    def predict(self, views: Any) -> Ints:
+    def predict(self, views: Sequence[TableLike | None]) -> Ints:
         """Cluster of new objects from the views that were observed (None for the others), −1 for background."""
         observed = [scores for scores, _ in self._scored(views) if scores is not None]
         return self._labels(np.mean(observed, axis=0))
 
-    def fit_predict(self, views: Any, y: Any = None) -> Ints:
+    def fit_predict(self, views: Sequence[TableLike | None], y: object = None) -> Ints:
         """Fit and return ``labels_``."""
         return self.fit(views).labels_
 
-    def memberships(self, views: Any, threshold: float = 1.0) -> list[Bools]:
+    def memberships(self, views: Sequence[TableLike | None], threshold: float = 1.0) -> list[Bools]:
         """Indicators f_c(x) = [F_c(x) ≥ threshold standard deviations], one (n, n_components_) array per view.
 
         The pairwise clusters h = (f, g) of P3 §3.1, ready for :class:`ExplanatoryClustering`.
@@ -134,12 +127,12 @@ class ViewsModel(Persistent):
         matrices = as_views(views, at_least=self.n_views_)
         return [f(m) >= threshold * self.spread_ for f, m in zip(self.functions_, matrices)]
 
-    def correlations(self, views: Any) -> Floats:
+    def correlations(self, views: Sequence[TableLike | None]) -> Floats:
         """ρ of every component, averaged over pairs of views, on any objects, shape (n_components_,)."""
         return multiview.mean_correlations([scores for scores, _ in self._scored(views, missing=False)])
 
     def retrieve(
-        self, query_view: int, queries: Any, document_view: int, documents: Any, n_documents: int = 1
+        self, query_view: int, queries: TableLike, document_view: int, documents: TableLike, n_documents: int = 1
     ) -> tuple[Ints, Floats]:
         """The documents most like each query, which may be of another view.
 
@@ -155,7 +148,7 @@ class ViewsModel(Persistent):
             raise GinghamError(f"n_documents={n_documents} must lie between 1 and {len(offered)}, the documents given.")
         return retrieval.nearest(asked, offered, n_documents)
 
-    def mrr(self, views: Any) -> float:
+    def mrr(self, views: Sequence[TableLike | None]) -> float:
         """Mean reciprocal rank of the mate among all rows, averaged over ordered pairs of views: P3 (41)."""
         check_is_fitted(self)
         matrices = as_views(views, at_least=self.n_views_)
@@ -163,11 +156,11 @@ class ViewsModel(Persistent):
         pairs = [(a, b) for a in range(self.n_views_) for b in range(self.n_views_) if a != b]
         return float(np.mean([retrieval.mean_reciprocal_rank(embedded[a], embedded[b]) for a, b in pairs]))
 
-    def score(self, views: Any, y: Any = None) -> float:
+    def score(self, views: Sequence[TableLike | None], y: object = None) -> float:
         """Mean correlation of the components on the given objects: what cross-validation maximises."""
         return float(np.mean(self.correlations(views)))
 
-    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+    def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Names of the score columns."""
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
@@ -208,7 +201,7 @@ class ViewsModel(Persistent):
             raise GinghamError(f"There is no view {view}: views are numbered 0 to {self.n_views_ - 1}.")
         return int(view)
 
-    def _scored(self, views: Any, missing: bool = True) -> list[tuple[Any, Any]]:
+    def _scored(self, views: Sequence[TableLike | None], missing: bool = True) -> list[tuple[Any, Any]]:
         """(scores, view as given) of every view."""
         check_is_fitted(self)
         matrices = as_views(views, at_least=self.n_views_, missing=missing)
@@ -219,7 +212,7 @@ class ViewsModel(Persistent):
             for function, matrix, view in zip(self.functions_, matrices, views)
         ]
 
-    def _embedded(self, view: int, X: Any) -> Floats:
+    def _embedded(self, view: int, X: TableLike) -> Floats:
         """Scores with the components weighted for retrieval: (γ_c/γ_0)^weighting."""
         scores = self.scores(view, X)
         embedded: Floats = scores * np.maximum(self.strengths_ / self.strengths_[0], 0.0) ** self.weighting
@@ -230,21 +223,6 @@ class ViewsModel(Persistent):
         strength = np.abs(scores) / np.where(self.spread_ > 0, self.spread_, 1.0)
         labels = np.argmax(strength, axis=1)
         return np.where(strength.max(axis=1) >= self.background, labels, -1)
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            **{name: getattr(self, name) for name in _KEPT},
-            "feature_names_in_": self.feature_names_in_,
-            "functions": [function.state() for function in self.functions_],
-        }
-
-    def _restore(self, state: dict[str, Any]) -> None:
-        for name in _KEPT:
-            setattr(self, name, state[name])
-        self.ridge_ = tuple(self.ridge_)
-        self.feature_names_in_ = state["feature_names_in_"]
-        self.functions_ = tuple(ScoreFunction.from_state(function) for function in state["functions"])
-        self.choice_ = None
 
     def _framed(self, scores: Floats, view: Any) -> Any:
         names = self.get_feature_names_out()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import Bools, Floats, Ints
+from gingham.arrays import ArrayLike, Bools, Floats, Ints
 from gingham.certificates.clusters import ClusterCertificate, certify_clusters
 from gingham.errors import GinghamError
+from gingham.models.base import Persistent
 from gingham.models.views.cluster_weights import contradiction, coverage, simplex_weights
 
+Memberships = ArrayLike | Sequence[ArrayLike]  # indicators of one view, or of several
 
-class ExplanatoryClustering(BaseEstimator):
+
+class ExplanatoryClustering(Persistent):
     r"""Which of these given clusters explain the data? Weights Q over indicator functions, P3 (14) and (29).
 
     A *cluster* is an indicator f(x); a *pairwise cluster* has one in every view, and an object contradicts it when
@@ -57,6 +59,11 @@ class ExplanatoryClustering(BaseEstimator):
            [0. , 0.5]])
     """
 
+    saved_attributes = (
+        "n_views_", "n_clusters_in_", "weights_", "risks_", "coverages_", "risk_", "coverage_",
+    )  # fmt: skip
+    _sample: list[Bools] | None = None  # of the last fit; a file does not hold it
+
     def __init__(
         self,
         penalty: float = 1.0,
@@ -64,7 +71,7 @@ class ExplanatoryClustering(BaseEstimator):
         pairs: str = "matched",
         realizable: bool = False,
         min_coverage: float = 0.0,
-        prior: Any = None,
+        prior: ArrayLike | None = None,
     ) -> None:
         self.penalty = penalty
         self.pairs = pairs
@@ -72,7 +79,7 @@ class ExplanatoryClustering(BaseEstimator):
         self.min_coverage = min_coverage
         self.prior = prior
 
-    def fit(self, memberships: Any, y: Any = None) -> Self:
+    def fit(self, memberships: Memberships, y: object = None) -> Self:
         """Find the weights.
 
         Parameters
@@ -105,7 +112,9 @@ class ExplanatoryClustering(BaseEstimator):
         self._sample = indicators
         return self
 
-    def certify(self, memberships: Any = None, delta: float = 0.05, bound: str = "log-wealth") -> ClusterCertificate:
+    def certify(
+        self, memberships: Memberships | None = None, delta: float = 0.05, bound: str = "log-wealth"
+    ) -> ClusterCertificate:
         """Bound the risk and the coverage on new objects; P3's Theorem 1 or the log-wealth bound.
 
         The clusters must have been fixed before these objects were seen (fit a PairwiseClusterAnalysis on other
@@ -119,6 +128,8 @@ class ExplanatoryClustering(BaseEstimator):
         """
         check_is_fitted(self, "weights_")
         indicators = self._sample if memberships is None else self._known(memberships)
+        if indicators is None:
+            raise GinghamError("A loaded model has no objects to certify on; give memberships=.")
         every_pair = self._every_pair(indicators)
         weights = self.weights_.ravel()
         return certify_clusters(
@@ -132,7 +143,7 @@ class ExplanatoryClustering(BaseEstimator):
             bound,
         )
 
-    def explanatory_power(self, memberships: Any) -> Floats:
+    def explanatory_power(self, memberships: Memberships) -> Floats:
         """Σ_c Q(c) [object in cluster c in all views], shape (n_samples,): P3 (8) object by object."""
         check_is_fitted(self, "weights_")
         indicators = [m.astype(np.float64) for m in self._known(memberships)]
@@ -141,7 +152,7 @@ class ExplanatoryClustering(BaseEstimator):
         power: Floats = np.prod(np.stack(indicators), axis=0) @ self.weights_
         return power
 
-    def predict_memberships(self, view: int, memberships: Any, other: int) -> Floats:
+    def predict_memberships(self, view: int, memberships: ArrayLike, other: int) -> Floats:
         """Expected indicators in another view given those in one: "if we observe x, what can be said about y?"
 
         Weight that clusters active for the object give to each column of the other view, shape
@@ -172,7 +183,7 @@ class ExplanatoryClustering(BaseEstimator):
         order = np.argsort(-weights, kind="stable")
         return order[weights[order] > 0]
 
-    def _every_pair(self, indicators: Sequence[Any]) -> bool:
+    def _every_pair(self, indicators: Sequence[Bools] | Sequence[Floats]) -> bool:
         if self.pairs not in ("matched", "all"):
             raise GinghamError(f"pairs={self.pairs!r} is unknown: use 'matched' or 'all'.")
         widths = {m.shape[1] for m in indicators}
@@ -184,8 +195,9 @@ class ExplanatoryClustering(BaseEstimator):
             raise GinghamError(f"Matched clusters need as many columns in every view; given: {sorted(widths)}.")
         return False
 
-    def _indicators(self, memberships: Any) -> list[Bools]:
-        views = list(memberships) if isinstance(memberships, (list, tuple)) else [memberships]
+    def _indicators(self, memberships: Memberships) -> list[Bools]:
+        several = isinstance(memberships, (list, tuple))
+        views = list(cast(Sequence[ArrayLike], memberships)) if several else [cast(ArrayLike, memberships)]
         indicators = [_indicator(view, number) for number, view in enumerate(views)]
         if not indicators:
             raise GinghamError("No memberships were given.")
@@ -194,7 +206,7 @@ class ExplanatoryClustering(BaseEstimator):
             raise GinghamError(f"All views need the same number of rows, one per object: {counts} given.")
         return indicators
 
-    def _known(self, memberships: Any) -> list[Bools]:
+    def _known(self, memberships: Memberships) -> list[Bools]:
         indicators = self._indicators(memberships)
         widths = tuple(m.shape[1] for m in indicators)
         if widths != self.n_clusters_in_:
@@ -210,7 +222,7 @@ class ExplanatoryClustering(BaseEstimator):
         return prior
 
 
-def _indicator(values: Any, number: int) -> Bools:
+def _indicator(values: ArrayLike, number: int) -> Bools:
     """A Boolean (n, m) array; anything but 0 and 1 is refused."""
     array = np.asarray(values)
     if array.ndim != 2 or array.size == 0:

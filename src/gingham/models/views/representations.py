@@ -8,7 +8,7 @@ sample is the offset, since coefficients found on centred kernels sum to zero.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 
 import numpy as np
 from scipy.linalg import eigh
@@ -18,8 +18,10 @@ from gingham.data.views import Matrix, column_means, densely, from_parts, rows_o
 from gingham.errors import GinghamError
 from gingham.models.views.primal import LinearView
 from gingham.models.views.view_kernels import Kernel
+from gingham.storage import State, fields_of, savable
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Reading:
     """What is read off an object: itself (linear and precomputed kernels) or its kernel with anchors."""
@@ -36,7 +38,16 @@ class Reading:
             )
         return view if self.anchors is None else self.kernel.between(view, self.anchors)
 
+    def to_file(self) -> State:
+        """The fields, sparse anchors in parts."""
+        return {**fields_of(self), "anchors": None if self.anchors is None else to_parts(self.anchors)}
 
+    @classmethod
+    def from_file(cls, state: State) -> Self:
+        return cls(**{**state, "anchors": None if state["anchors"] is None else from_parts(state["anchors"])})
+
+
+@savable
 @dataclass(frozen=True, eq=False)
 class ScoreFunction:
     """F(x) = reading(x)·weights − offset, one column per component."""
@@ -48,27 +59,6 @@ class ScoreFunction:
     def __call__(self, view: Matrix) -> Floats:
         scores: Floats = np.asarray(self.reading(view) @ self.weights) - self.offset
         return scores
-
-    def state(self) -> dict[str, Any]:
-        """Plain values and arrays, for a model file."""
-        kernel = self.reading.kernel
-        if not isinstance(kernel.function, str):
-            raise GinghamError(f"The kernel of {kernel.name} is a function, which a model file cannot hold.")
-        return {
-            "kernel": kernel.function,
-            "params": dict(kernel.params),
-            "name": kernel.name,
-            "n_columns": self.reading.n_columns,
-            "anchors": None if self.reading.anchors is None else to_parts(self.reading.anchors),
-            "weights": self.weights,
-            "offset": self.offset,
-        }
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> ScoreFunction:
-        kernel = Kernel(state["kernel"], state["params"], state["name"])
-        anchors = None if state["anchors"] is None else from_parts(state["anchors"])
-        return cls(Reading(kernel, state["n_columns"], anchors), state["weights"], state["offset"])
 
 
 @dataclass(frozen=True, eq=False)

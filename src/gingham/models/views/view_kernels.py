@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
@@ -12,10 +12,12 @@ from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from gingham.arrays import Floats
 from gingham.data.views import Matrix, per_view
 from gingham.errors import GinghamError
+from gingham.storage import State, savable
 
 PRECOMPUTED = "precomputed"
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Kernel:
     """A kernel function with its parameters.
@@ -34,6 +36,15 @@ class Kernel:
     function: str | Callable[..., Floats]
     params: Mapping[str, Any] = field(default_factory=dict)
     name: str = "the view"
+
+    def to_file(self) -> State:
+        if not isinstance(self.function, str):
+            raise GinghamError(f"The kernel of {self.name} is a function, which a model file cannot hold.")
+        return {"function": self.function, "params": dict(self.params), "name": self.name}
+
+    @classmethod
+    def from_file(cls, state: State) -> Self:
+        return cls(**state)
 
     @property
     def linear(self) -> bool:

@@ -7,9 +7,8 @@ import pytest
 
 import gingham as gg
 from gingham.models.layers import fold_in as folding
-from gingham.models.layers import importance_weights as tilting
 from gingham.models.layers.data import Grouped
-from gingham.models.layers.saved import model_from_state, model_state
+from gingham.models.layers.model import Draws
 
 
 def grouped(items) -> Grouped:
@@ -27,11 +26,11 @@ def drawn():
 
 def test_tilts_are_those_of_the_formula(drawn) -> None:
     residuals, items = drawn
-    found = tilting.tilts_of(residuals, 0.0, grouped(items), None, 0.7)
+    found = folding.tilts_of(residuals, 0.0, grouped(items), None, 0.7)
     for x in range(3):
         mine = residuals[:, items == x]
         deviations = mine.mean(axis=0) - mine
-        noise = 0.7 * (1 + tilting.CAUTION / 40) * np.eye(mine.shape[1])
+        noise = 0.7 * (1 + folding.CAUTION / 40) * np.eye(mine.shape[1])
         covariance = np.cov(deviations.T, bias=True) + noise
         np.testing.assert_allclose(found[:, x], deviations @ np.linalg.solve(covariance, mine.mean(axis=0)), atol=1e-5)
     np.testing.assert_allclose(found.sum(axis=0), 0, atol=1e-4)
@@ -42,8 +41,8 @@ def test_weight_two_is_a_tuple_twice(drawn) -> None:
     weights = np.where(np.arange(15) % 2, 1.0, 2.0)
     twice = np.repeat(np.arange(15), weights.astype(int))
     np.testing.assert_allclose(
-        tilting.tilts_of(residuals, 0.0, grouped(items), weights, 0.7),
-        tilting.tilts_of(residuals[:, twice], 0.0, grouped(items[twice]), None, 0.7),
+        folding.tilts_of(residuals, 0.0, grouped(items), weights, 0.7),
+        folding.tilts_of(residuals[:, twice], 0.0, grouped(items[twice]), None, 0.7),
         atol=1e-5,
     )
 
@@ -53,16 +52,16 @@ def test_gaussian_draws_give_the_posterior_mean() -> None:
     rng = np.random.default_rng(0)
     draws, H = rng.normal(size=(40_000, 3)), rng.normal(size=(5, 3))
     y = H @ np.array([1.0, -1.0, 0.5])
-    tilts = tilting.tilts_of(y - draws @ H.T, 0.0, grouped(np.zeros(5, int)), None, 0.5)
+    tilts = folding.tilts_of(y - draws @ H.T, 0.0, grouped(np.zeros(5, int)), None, 0.5)
     exact = np.linalg.solve(H.T @ H / 0.5 + np.eye(3), H.T @ y / 0.5)
     np.testing.assert_allclose((1 + tilts[:, 0]) @ draws / len(draws), exact, atol=0.03)
 
 
 def test_what_the_other_items_explain_is_not_explained_again(drawn) -> None:
     residuals, items = drawn
-    first = tilting.tilts_of(residuals, 0.0, grouped(np.zeros(15, int)), None, 0.01)
-    again = tilting.tilts_of(residuals, first, grouped(items), None, 0.01)
-    alone = tilting.tilts_of(residuals, 0.0, grouped(items), None, 0.01)
+    first = folding.tilts_of(residuals, 0.0, grouped(np.zeros(15, int)), None, 0.01)
+    again = folding.tilts_of(residuals, first, grouped(items), None, 0.01)
+    alone = folding.tilts_of(residuals, 0.0, grouped(items), None, 0.01)
     assert np.sum(again**2) < 0.5 * np.sum(alone**2)
 
 
@@ -90,17 +89,17 @@ def test_only_new_items_are_tilted(grown) -> None:
 
 def test_tilts_stand_in_model_files(grown) -> None:
     X, _, model = grown
-    again = model_from_state(model_state(model.model_))
+    again = Draws.from_file(model.model_.to_file())
     codes = X[:200].T
     np.testing.assert_array_equal(again.predict(codes).mean, model.model_.predict(codes).mean)
     fitted = gg.LayeredCoClusteringRegressor(1, 2, n_chains=1, n_sweeps=22, n_pilots=0).fit(X, X[:, 0])
-    assert "tilts" not in model_state(fitted.model_)
+    assert fitted.model_.to_file()["tilts"].size == 0
 
 
 def test_tilts_of_another_shape_are_refused(grown) -> None:
-    state = model_state(grown[2].model_)
+    state = grown[2].model_.to_file()
     with pytest.raises(gg.GinghamError, match=r"tilts of shape"):
-        model_from_state({**state, "tilts": state["tilts"][:, :5]})
+        Draws.from_file({**state, "tilts": state["tilts"][:, :5]})
 
 
 def test_blocks_hold_every_new_item_once() -> None:
