@@ -1,10 +1,9 @@
-from example_tuples import STARS, TINY, X
-
 import gingham as gg
+from example_tuples import STARS, TINY, X
 from model_examples import Example
 
 FAMILIES = {"gaussian": STARS, "categorical": STARS, "bernoulli": (STARS > 3).astype(int)}
-CHECKED = {"gaussian": gg.BayesianCoClustering((2, 2), family="gaussian", max_iter=3, random_state=0)}
+TWO = "It clusters rows and columns, so that X has exactly two columns, and scikit-learn's checks fit one to thirty."
 
 EXAMPLES = [
     Example(
@@ -13,7 +12,7 @@ EXAMPLES = [
         (X, labels),
         lambda model: model.predict(X),
         TINY,
-        CHECKED.get(family),
+        TWO,
     )
     for family, labels in FAMILIES.items()
 ]

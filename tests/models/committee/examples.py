@@ -1,6 +1,5 @@
-from example_tuples import STARS, TINY, X
-
 import gingham as gg
+from example_tuples import STARS, TINY, X
 from model_examples import Example
 
 MEMBER = gg.CoClusteringRegressor(n_clusters=2, beta=1.0, alphabet=range(1, 6), max_iter=10)

@@ -1,6 +1,5 @@
-from example_tuples import STARS, TINY, WORDS, X
-
 import gingham as gg
+from example_tuples import STARS, TINY, WORDS, X
 from model_examples import Example
 
 EXAMPLES = [

@@ -1,7 +1,7 @@
 import numpy as np
-from example_tuples import STARS, X
 
 import gingham as gg
+from example_tuples import STARS, X
 from model_examples import Example
 
 GENRES = np.array([(movie, genre) for movie in range(9) for genre in range(3)])

@@ -1,7 +1,7 @@
 import numpy as np
-from example_tuples import TINY
 
 import gingham as gg
+from example_tuples import TINY
 from model_examples import Example
 
 rng = np.random.default_rng(11)
