@@ -13,6 +13,7 @@ TINY = {
     "a row of zeros": ([[1, 2], [0, 0]],),
     "nothing but zeros": ([[0, 0], [0, 0]],),
 }
+POSITIONS = "score_samples takes positions of a row and a column, not rows of X"
 
 EXAMPLES = [
     Example(
@@ -23,8 +24,8 @@ EXAMPLES = [
         TINY,
         checked=gg.CoOccurrenceClustering((2, 2), max_iter=5, random_state=0),
         excused={
-            "check_methods_sample_order_invariance": "score_samples takes positions of a row and a column, not rows of X",
-            "check_methods_subset_invariance": "score_samples takes positions of a row and a column, not rows of X",
+            "check_methods_sample_order_invariance": POSITIONS,
+            "check_methods_subset_invariance": POSITIONS,
         },
     ),
     Example(
