@@ -19,7 +19,7 @@ FLOORS = [  # from the top: everything imports downwards only
         ("bayesian", "mixed"),
         ("views", "several views"),
         ("features", "unobserved"),
-    ],  # fmt: skip
+    ],
     [
         ("selection/", "β and size, one function each"),
         ("scale/", "dask, out of core"),
