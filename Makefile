@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-.PHONY: demo test lint docs bench bench-full clean
+.PHONY: demo test lint coverage docs bench bench-full clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -14,6 +14,11 @@ demo: $(VENV)/.ready
 
 test: lint
 	$(BIN)/python -m pytest -n auto
+
+coverage: $(VENV)/.ready
+	$(BIN)/python -m coverage run --parallel-mode -m pytest -n 0
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -76,6 +76,17 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_code_that_pages_include_is_there():
+    found = 0
+    for page in PAGES:
+        included = r"\{literalinclude\} (\S+)\n:pyobject: (\w+)"
+        for target, name in re.findall(included, page.read_text(encoding="utf-8")):
+            source = (page.parent / target).read_text(encoding="utf-8")
+            assert re.search(rf"^(?:def|class) {name}\b", source, re.M), f"{page.name} includes {name} of {target}"
+            found += 1
+    assert found
+
+
 def generator(name):
     spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)

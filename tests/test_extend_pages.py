@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,7 @@ def test_the_page_runs_in_a_fresh_process(tmp_path, name):
 
 def test_the_pages_that_must_be_executable_are():
     assert all(python_blocks(name) for name in ("loss.md", "family.md", "bound.md"))
+    assert captioned_blocks("model_family.md")
 
 
 def test_the_commands_of_the_page_on_losses_run_with_its_module(tmp_path):
@@ -56,3 +58,38 @@ def test_the_commands_of_the_page_on_losses_run_with_its_module(tmp_path):
     refused = run(tmp_path, "-m", "gingham", "certify", "m.gingham", "ratings.csv")
     assert refused.returncode == 2
     assert "--plugin" in refused.stderr
+
+
+def captioned_blocks(name: str) -> list[tuple[str, str]]:
+    """(caption, code) of the blocks of a page that name the file they belong to."""
+    page = (PAGES / name).read_text(encoding="utf-8")
+    return re.findall(r"^```\{code-block\} python\n:caption: (.*?)\n\n(.*?)^```$", page, re.S | re.M)
+
+
+def test_the_page_on_families_of_models_followed_in_a_copy_of_the_project(tmp_path):
+    """New files are written as the page has them; it may touch two files outside of the new folders."""
+    for part in ("src", "tests"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    touched = []
+    for caption, code in captioned_blocks("model_family.md"):
+        file, _, table = caption.partition(", into ")
+        target = tmp_path / file
+        if not table:
+            assert not target.exists()
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(code, encoding="utf-8")
+            continue
+        touched.append(file)
+        before = target.read_text(encoding="utf-8")
+        opening = f"{table} = {{\n"
+        assert before.count(opening) == 1
+        target.write_text(before.replace(opening, opening + code), encoding="utf-8")
+    assert len(touched) == 2
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    arguments = ["-m", "pytest", "-vv", "-n", "0", "-p", "no:cacheprovider", "tests/models/test_contracts.py"]
+    command = [sys.executable, *arguments, "-k", "ItemAverages or averages or found"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "test_scikit_learn_contract[ItemAverages()" in done.stdout
+    assert "test_saved_and_loaded_it_says_the_same[averages of items] PASSED" in done.stdout

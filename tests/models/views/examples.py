@@ -1,0 +1,38 @@
+import numpy as np
+
+import gingham as gg
+from model_examples import Example
+
+rng = np.random.default_rng(2)
+HIDDEN = rng.normal(size=(60, 2))
+VIEWS = [HIDDEN @ rng.normal(size=(2, 4)) + 0.3 * rng.normal(size=(60, 4)) for _ in range(3)]
+TINY = {"one object": ([np.ones((1, 2)), np.ones((1, 2))],), "equal objects": ([np.ones((6, 2)), np.ones((6, 3))],)}
+SEVERAL = "It fits a list of matrices, one a view."
+MEMBERS = [rng.random((40, 3)) < 0.5 for _ in range(2)]
+
+EXAMPLES = [
+    Example(
+        "pairwise cluster analysis, all chosen",
+        gg.PairwiseClusterAnalysis(cv=3, random_state=0),
+        (VIEWS,),
+        lambda model: np.hstack(model.transform(VIEWS)),
+        TINY,
+        SEVERAL,
+    ),
+    Example(
+        "kernel CCA",
+        gg.KernelCCA(n_components=2, ridge=0.1, kernel="rbf", random_state=0),
+        (VIEWS,),
+        lambda model: np.hstack(model.transform(VIEWS)),
+        TINY,
+        SEVERAL,
+    ),
+    Example(
+        "explanatory clustering",
+        gg.ExplanatoryClustering(pairs="all"),
+        (MEMBERS,),
+        lambda model: model.weights_,
+        {"one object": ([np.ones((1, 2), bool), np.zeros((1, 2), bool)],)},
+        "It weighs clusters that are given as indicators, one matrix a view.",
+    ),
+]

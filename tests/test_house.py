@@ -1,0 +1,129 @@
+"""Rules that keep the house walkable. Each count may fall, never rise: lower the number here when it falls."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "gingham"
+FILES = sorted(SOURCE.rglob("*.py"))
+
+MOST_ANY = 500  # the word Any in the source
+MOST_ASKED_CELLS = 10  # isinstance on a cell outside cells/
+MOST_ASKED_MODELS = 10  # isinstance on a model outside its own family
+MOST_PRIVATE = 20  # private attributes of an object of another room
+
+
+def room(file: Path) -> str:
+    """The folder of a file, one folder a family: "cells", "models/graph", "fitting"."""
+    parts = file.relative_to(SOURCE).parts
+    if len(parts) == 1:
+        return parts[0].removesuffix(".py")
+    return "/".join(parts[:2]) if parts[0] == "models" and len(parts) > 2 else parts[0]
+
+
+def classes_below(*bases: str) -> dict[str, str]:
+    """Classes that inherit from one of the bases, by name, with the room that defines them."""
+    parents: dict[str, tuple[set[str], str]] = {}
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                names = {base.id if isinstance(base, ast.Name) else getattr(base, "attr", "") for base in node.bases}
+                parents[node.name] = (names, room(file))
+    found = {base: parents[base][1] for base in bases if base in parents}
+    grown = True
+    while grown:
+        grown = False
+        for name, (names, home) in parents.items():
+            if name not in found and names & set(found):
+                found[name], grown = home, True
+    return found
+
+
+def asked(text: str, classes: dict[str, str], here: str) -> list[int]:
+    """Lines of a file in which isinstance names one of the classes, all of which live elsewhere."""
+    lines = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "isinstance":
+            names = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
+            names |= {part.attr for part in ast.walk(node.args[1]) if isinstance(part, ast.Attribute)}
+            if any(name in classes and classes[name] != here for name in names):
+                lines.append(node.lineno)
+    return lines
+
+
+def private(text: str, own: set[str]) -> list[str]:
+    """Private attributes of other objects that are not defined in this room."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute) and re.fullmatch(r"_[a-z]\w*", node.attr) and node.attr not in own:
+            holder = node.value
+            if not (isinstance(holder, ast.Name) and holder.id in ("self", "cls")) and not isinstance(holder, ast.Call):
+                found.append(f"{node.lineno}: {node.attr}")
+    return found
+
+
+def defined_privately(text: str) -> set[str]:
+    """Private names that a file defines: functions, attributes of self, fields of classes."""
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr)
+        elif isinstance(node, ast.AnnAssign | ast.Assign):
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else node.targets
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+def test_the_word_any_is_rare():
+    assert sum(len(re.findall(r"\bAny\b", file.read_text(encoding="utf-8"))) for file in FILES) <= MOST_ANY
+
+
+@pytest.mark.parametrize(
+    ("bases", "most"),
+    [(("CellModel",), MOST_ASKED_CELLS), (("Persistent",), MOST_ASKED_MODELS)],
+    ids=["cells", "models"],
+)
+def test_nobody_asks_which_class_it_is(bases, most):
+    classes = classes_below(*bases)
+    assert len(classes) > 5
+    found = [
+        f"{file.relative_to(SOURCE)}:{line}"
+        for file in FILES
+        for line in asked(file.read_text(encoding="utf-8"), classes, room(file))
+    ]
+    assert len(found) <= most, found
+
+
+def test_rooms_leave_the_private_attributes_of_others_alone():
+    own: dict[str, set[str]] = {}
+    for file in FILES:
+        own.setdefault(room(file), set()).update(defined_privately(file.read_text(encoding="utf-8")))
+    found = [
+        f"{file.relative_to(SOURCE)}:{place}"
+        for file in FILES
+        for place in private(file.read_text(encoding="utf-8"), own[room(file)])
+    ]
+    assert len(found) <= MOST_PRIVATE, found
+
+
+def test_no_hidden_channel_steers_a_fit():
+    for file in FILES:
+        text = file.read_text(encoding="utf-8")
+        assert "ContextVar" not in text, file
+        assert not re.search(r"^\s*global ", text, re.M), file
+        assert not re.search(r"__dict__\[|vars\(\w+\)\.update|vars\(\w+\)\[", text), file
+
+
+def test_the_rules_see_what_they_forbid():
+    classes = {"Table": "cells"}
+    assert asked("isinstance(cell, (int, Table))", classes, "models/grid") == [1]
+    assert asked("isinstance(cell, Table)", classes, "cells") == []
+    assert private("model._secret", set()) == ["1: _secret"]
+    assert private("self._own; model._known", {"_known"}) == []
+    assert defined_privately("class A:\n    def _b(self): self._c = 1") == {"A", "_b", "_c"}
