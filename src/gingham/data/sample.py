@@ -15,7 +15,7 @@ from gingham.data.modes import Alphabet, Mode
 from gingham.errors import GinghamError
 from gingham.kernels.group_by_item import grouping
 from gingham.kernels.project import Rows
-from gingham.kernels.tiles import Tiles, make_tiles
+from gingham.kernels.project_compiled import Tiles, make_tiles
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,7 @@ from gingham.errors import GinghamError
 from gingham.fitting.checkpoint import begin_run, of_random
 from gingham.fitting.loop import Report, Solution, Trace, objective_from, objective_state
 from gingham.fitting.starts import from_labels
-from gingham.kernels.batched_moves import batch_size
-from gingham.kernels.sweep import Board, board_cost, effort_of, make_board, size_cost, sweep
+from gingham.kernels.sweep import Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
 
 
 @dataclass(frozen=True)

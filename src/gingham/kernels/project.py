@@ -18,7 +18,7 @@ from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
-    from gingham.kernels.tiles import Tiles
+    from gingham.kernels.project_compiled import Tiles
 
 BLOCK_BYTES = 2**27  # largest temporary of one pass
 WORTHWHILE = 2 * 10**8  # multiply-adds a pass from which moving the work to a GPU pays

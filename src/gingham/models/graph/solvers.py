@@ -20,8 +20,8 @@ from gingham.errors import GinghamError
 from gingham.fitting.checkpoint import Memory, of_random
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedule import Constant, Down, Schedule
-from gingham.kernels.batched_moves import Visit, batch_size, move_in_batches
 from gingham.kernels.project import BACKENDS, on_device, project_cost, row_blocks
+from gingham.kernels.sweep import Visit, batch_size, move_in_batches
 from gingham.models.graph import kernels, kernels_reference
 from gingham.models.graph.adjacency import Neighbours, WeightedPairs, hard_statistics, neighbours, weighted_pairs
 from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, block_sums
