@@ -19,7 +19,7 @@ from gingham.certificates.complexity import partition_papers
 from gingham.certificates.divergence import kl
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Tree
-from gingham.core.tree_posterior import TreePosterior
+from gingham.core.tree import TreePosterior
 
 
 def numbers(problem: Planted, n_samples: int, seed: int) -> Tally:

@@ -52,7 +52,7 @@ _PUBLIC = {
     "check_loss": "gingham.cells.contract",
     "fit_distributed": "gingham.scale.fit_distributed",
     "compare_partitions": "gingham.certificates",
-    "from_anndata": "gingham.data.annotated",
+    "from_anndata": "gingham.data.adapt",
     "from_frame": "gingham.data.adapt",
     "from_graph": "gingham.data.graphs",
     "from_matrix": "gingham.data.adapt",
@@ -60,10 +60,10 @@ _PUBLIC = {
     "load": "gingham.models",
     "merge": "gingham.selection",
     "prune": "gingham.selection",
-    "register_family": "gingham.cells.families",
+    "register_family": "gingham.cells",
     "register_loss": "gingham.cells",
     "simplify": "gingham.selection",
-    "to_anndata": "gingham.data.annotated",
+    "to_anndata": "gingham.data.adapt",
     "workload_path": "gingham.models",
 }
 __all__ = sorted(_PUBLIC)

@@ -12,7 +12,7 @@ from gingham.certificates.complexity import sequence_price
 from gingham.certificates.evidence import collect, tree_clusterings
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure, Tree
-from gingham.core.tree_posterior import TreePosterior
+from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
 
 ALPHABET = Alphabet.of([0, 1, 2], given=True)

@@ -210,9 +210,7 @@ def test_tables_are_padded_and_aligned(shape: tuple[int, int], dtype: str, monke
     again, _ = project_compiled.padded(table)
     assert again.ctypes.data == flat.ctypes.data or flat.size == 0  # not copied
     if shape[0] > 1:
-        assert (
-            project_compiled.padded(table[::2])[0].ctypes.data != flat.ctypes.data
-        )  # rows apart
+        assert project_compiled.padded(table[::2])[0].ctypes.data != flat.ctypes.data  # rows apart
 
 
 def test_a_projector_may_write_into_the_same_memory() -> None:

@@ -12,9 +12,8 @@ from scipy.special import gammaln, ndtr, pdtr
 
 from gingham.arrays import AnyArray, Floats
 from gingham.cells.base import CellModel, filled
-from gingham.cells.losses import floored
-from gingham.data.features import Moments, OneHot
-from gingham.data.modes import Alphabet
+from gingham.cells.losses import UNNAMED, floored
+from gingham.data.modes import Alphabet, Moments, OneHot
 from gingham.data.sample import Sample
 from gingham.errors import GinghamError
 
@@ -251,7 +250,7 @@ def register_family(kind: type[Family]) -> type[Family]:
         raise GinghamError(f"register_family takes a subclass of Family, not {kind!r}.")
     if FAMILIES.get(kind.name, kind).__qualname__ != kind.__qualname__:
         raise GinghamError(f"There is a family called {kind.name!r} already; give yours another name.")
-    FAMILIES[kind.name] = kind
+    FAMILIES[kind.name] = UNNAMED[kind.name] = kind
     return kind
 
 

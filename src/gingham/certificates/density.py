@@ -28,7 +28,7 @@ from gingham.certificates.complexity import Complexity, of_partitions
 from gingham.certificates.divergence import ball_maxima, ball_maximum
 from gingham.core.posterior import Posterior, contract
 from gingham.core.structure import Structure
-from gingham.core.tree_density import TreeDensity, clusters_of
+from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate

@@ -13,9 +13,9 @@ from gingham.cells import CellModel
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.complexity import Complexity, of_partitions, renamings
 from gingham.certificates.quantise_answers import QuantisedAnswers, quantise_answers
-from gingham.core.posterior import Posterior, label_features
+from gingham.core.posterior import Posterior
 from gingham.core.structure import Tree
-from gingham.core.tree_posterior import TreePosterior
+from gingham.core.tree import TreePosterior
 from gingham.data import Moments, OneHot, Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
@@ -192,7 +192,7 @@ def loss_table(cell: CellModel, quantised: QuantisedAnswers, sample: Sample) -> 
     """Losses (A, |Y|) of the distinct answers on each label, and all losses that could occur."""
     if sample.alphabet is None:
         raise GinghamError("A table of losses needs labels on an alphabet.")
-    losses = cell.coef(quantised.distinct) @ label_features(cell.features, sample.alphabet.numbers).T
+    losses = cell.coef(quantised.distinct) @ cell.features.of_labels(sample.alphabet.numbers).T
     support = None
     if cell.table is not None:
         support = np.unique(cell.table)

@@ -36,7 +36,6 @@ from gingham.certificates.evidence import (
     quantised_and_priced,
 )
 from gingham.certificates.quantise_answers import GRIDS, PARTS, smoothed
-from gingham.core.posterior import label_features
 from gingham.data import Alphabet, Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import RefusedCertificate
@@ -82,7 +81,7 @@ def certify_gain(
         raise RefusedCertificate("The gain is certified for labels on an alphabet: give alphabet= when fitting.")
     covered, rounded, accounts = quantised_and_priced(posterior, sample, relation)
     price = accounts["exact"]
-    losses = cell.coef(rounded.distinct) @ label_features(cell.features, sample.alphabet.numbers).T  # (A, |Y|)
+    losses = cell.coef(rounded.distinct) @ cell.features.of_labels(sample.alphabet.numbers).T  # (A, |Y|)
     scale = loss_scale(cell)[1]
     assumptions = [INDEPENDENT, statement, *item_assumptions(posterior, relation)]
     if isinstance(reference, str):
@@ -132,7 +131,7 @@ def constants(cell: CellModel, alphabet: Alphabet, histogram: Floats) -> tuple[F
     """
     if cell.table is not None:
         return cell.table.T, log(cell.table.shape[1])
-    features = label_features(cell.features, alphabet.numbers)
+    features = cell.features.of_labels(alphabet.numbers)
     if cell.answers == "number" and cell.bounds is not None:
         low, high = cell.bounds
         mean = float(histogram @ alphabet.numbers / histogram.sum())
@@ -166,7 +165,7 @@ def _reference_losses(cell: CellModel, sample: Sample, reference: npt.ArrayLike)
             raise RefusedCertificate("Clip the reference predictions to the range of the labels.")
         numbers, guesses = sample.alphabet.numbers, distinct.astype(np.float64)
         by_gap = cell.of_gap(numbers[:, None] - guesses[None, :])
-        return label_features(cell.features, numbers) @ cell.coef(guesses).T if by_gap is None else by_gap, codes
+        return cell.features.of_labels(numbers) @ cell.coef(guesses).T if by_gap is None else by_gap, codes
     raise RefusedCertificate(f"{type(cell).__name__}: a reference predictor cannot be compared with these cells.")
 
 

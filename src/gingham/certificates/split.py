@@ -22,7 +22,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from gingham.arrays import AnyArray, Floats, TableLike
-from gingham.cells.needs import TABLE, refuse_unmet
+from gingham.cells.base import TABLE, refuse_unmet
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate

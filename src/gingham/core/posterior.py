@@ -12,10 +12,10 @@ from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
-from gingham.cells.registry import cell_from_state, cell_state
+from gingham.cells.losses import cell_from_state, cell_state
 from gingham.core.structure import Structure
-from gingham.core.sums import SumsOfSample
 from gingham.data import Features, OneHot, Sample
+from gingham.data.sample import SumsOfSample
 from gingham.errors import GinghamError
 from gingham.kernels.project import BLOCK_BYTES, row_blocks
 from gingham.storage import State, fields_of, savable
@@ -182,7 +182,7 @@ class Posterior:
         distinct, inverse = np.unique(answers.reshape(-1, *tail), axis=0, return_inverse=True)
         pooled = np.zeros((len(distinct), size))
         np.add.at(pooled, inverse.ravel(), histogram.reshape(-1, size))
-        losses = cell.coef(distinct) @ label_features(cell.features, sample.alphabet.numbers).T
+        losses = cell.coef(distinct) @ cell.features.of_labels(sample.alphabet.numbers).T
         values, at = np.unique(losses, return_inverse=True)
         weights = np.bincount(at.ravel(), pooled.ravel(), minlength=len(values))
         return LossLaw(values, weights / weights.sum())
@@ -255,11 +255,6 @@ def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) ->
             part = np.einsum("em,emr->er", factors[j][block[j]], part)
         out[start:stop] = part
     return out
-
-
-def label_features(features: Features, numbers: Floats) -> Floats:
-    """t(y) for every label of an alphabet, shape (|Y|, K)."""
-    return features.of_labels(numbers)
 
 
 def check_table(n_clusters: Sequence[int], n_features: int) -> None:

@@ -18,8 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike
-from gingham.data.features import Features
-from gingham.data.modes import Alphabet, Mode
+from gingham.data.modes import Alphabet, Features, Mode
 from gingham.data.sample import Sample
 from gingham.errors import GinghamError, GinghamWarning
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gingham.arrays import Floats
 from gingham.cells import CellModel, TableLoss
-from gingham.cells.needs import TABLE, Need, refuse_unmet
+from gingham.cells.base import TABLE, Need, refuse_unmet
 from gingham.certificates import complexity
 from gingham.certificates.bounds import GibbsLaw, effective_loss, find
 from gingham.certificates.complexity import log_binomial

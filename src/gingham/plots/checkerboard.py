@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gingham.core.posterior import Posterior
-from gingham.core.tree_posterior import TreePosterior
+from gingham.core.tree import TreePosterior
 from gingham.data import Sample
 from gingham.plots.arrange import arrange, picture
 from gingham.plots.style import INK, UNSEEN, axes_or_new, colormap

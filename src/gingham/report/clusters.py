@@ -7,8 +7,8 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.core.posterior import Posterior
 from gingham.data import OneHot, Sample
-from gingham.data.features import Moments
 from gingham.data.graphs import PairSample
+from gingham.data.modes import Moments
 from gingham.plots.arrange import arrange, cell_table
 from gingham.report.items import Shown, rounded
 

@@ -9,7 +9,7 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.certificates import Certificate
 from gingham.core.posterior import Posterior
-from gingham.core.tree_posterior import TreePosterior
+from gingham.core.tree import TreePosterior
 from gingham.data import Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError

@@ -13,7 +13,7 @@ from scipy.special import xlogy
 
 from gingham.arrays import Floats, Ints
 from gingham.cells import Mass
-from gingham.cells.needs import DENSITIES, Need, refuse_unmet
+from gingham.cells.base import DENSITIES, Need, refuse_unmet
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.data import Mode, Sample

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.cells import CellModel, make_cell
-from gingham.cells.registry import Loss
+from gingham.cells.losses import Loss
 from gingham.core.problem import Problem
 from gingham.core.structure import Tree
 from gingham.data import Alphabet, Mode, Sample
