@@ -1,4 +1,4 @@
-"""Sample: N weighted, labelled tuples of item codes, the one layout below the door, and the sums that are asked of it."""
+"""Sample: N weighted, labelled tuples of item codes, the one layout below the door, and the sums asked of it."""
 
 from __future__ import annotations
 
