@@ -203,16 +203,14 @@ def maurer(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
 def maurer_lower(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
     """The same inequality read from below: L ≥ min {q : kl(L̂‖q) ≤ ε}."""
     n = whole(n)
-    price = {"concentration ln ξ(N)": ln_xi(n), "confidence ln 1/δ": _ln_inverse(delta)}
     _needs_unit_interval(law)
-    epsilon = (_checked(complexity) + sum(price.values())) / n
+    price, epsilon = _paid(complexity, n, delta, {"concentration ln ξ(N)": ln_xi(n)})
     return Bound(kl_lower(_unit(law.mean), epsilon), price, {"epsilon": epsilon})
 
 
 def _kl_bound(law: GibbsLaw, complexity: float, n: int, delta: float, price: dict[str, float]) -> Bound:
     _needs_unit_interval(law)
-    price = {**price, "confidence ln 1/δ": _ln_inverse(delta)}
-    epsilon = (_checked(complexity) + sum(price.values())) / n
+    price, epsilon = _paid(complexity, n, delta, price)
     return Bound(kl_upper(_unit(law.mean), epsilon), price, {"epsilon": epsilon})
 
 
@@ -289,11 +287,8 @@ def type_kl(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
     """
     n = whole(n)
     values, weights = law.on_support()
-    price = {
-        f"concentration ln C({len(values)}, N)": ln_shtarkov(len(values), n),
-        "confidence ln 1/δ": _ln_inverse(delta),
-    }
-    epsilon = (_checked(complexity) + sum(price.values())) / n
+    constant = ln_shtarkov(len(values), n)
+    price, epsilon = _paid(complexity, n, delta, {f"concentration ln C({len(values)}, N)": constant})
     return Bound(ball_maximum(weights, values, epsilon), price, {"epsilon": epsilon})
 
 
@@ -307,12 +302,8 @@ def split_kl(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
     steps = np.diff(values)
     if len(steps) == 0:
         return Bound(float(values[0]), {})
-    price = {
-        "concentration ln ξ(N)": ln_xi(n),
-        "union over steps": log(len(steps)),
-        "confidence ln 1/δ": _ln_inverse(delta),
-    }
-    epsilon = (_checked(complexity) + sum(price.values())) / n
+    price = {"concentration ln ξ(N)": ln_xi(n), "union over steps": log(len(steps))}
+    price, epsilon = _paid(complexity, n, delta, price)
     above = np.minimum(np.cumsum(weights[::-1])[::-1][1:], 1.0)  # P(X ≥ v_j), j ≥ 1
     value = float(values[0] + steps @ kl_upper(above, epsilon))
     return Bound(value, price, {"epsilon": epsilon})
@@ -348,6 +339,12 @@ def effective_loss(loss: Floats, nu: float) -> Floats:
     scale of the theorems, at most 1.
     """
     return -np.log1p(-np.asarray(loss, dtype=np.float64) / nu)
+
+
+def _paid(complexity: float, n: int, delta: float, price: dict[str, float]) -> tuple[dict[str, float], float]:
+    """What is paid beside the complexity, confidence included, and ε: all of it, a tuple."""
+    price = {**price, "confidence ln 1/δ": _ln_inverse(delta)}
+    return price, (_checked(complexity) + sum(price.values())) / n
 
 
 def _checked(complexity: float) -> float:

@@ -24,8 +24,8 @@ from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.certificates.bounds import ln_shtarkov, whole
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import INDEPENDENT
-from gingham.certificates.complexity import Complexity, of_partitions
 from gingham.certificates.divergence import ball_maxima, ball_maximum
+from gingham.certificates.evidence import Complexity, check_counts, of_partitions
 from gingham.core.posterior import Posterior, contract
 from gingham.core.structure import Structure
 from gingham.core.tree import TreeDensity, clusters_of
@@ -179,7 +179,7 @@ def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike 
     sample = (
         X if isinstance(X, Sample) else Sample.of(columns, None, sample_weight, modes=posterior.structure.columns())
     )
-    check_counts(sample)
+    check_counts(sample.weights)
     if sample.n_modes != len(posterior.assign):
         raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(posterior.assign)}.")
     return posterior, sample
@@ -193,7 +193,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
     ball around what was observed: of radius ln C(K, N)/N for the items of a leaf, and with the price of
     all clusterings below it for an inner node or the roots. Shared clusterings are hard, and paid once.
     """
-    check_counts(sample)
+    check_counts(sample.weights)
     tree, n = density.tree, whole(sample.n_tuples)
     d = tree.n_leaves
     at, items = clusters_of(tree, density.labels, sample.codes, density.widths)
@@ -240,12 +240,6 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         r"\quad \varepsilon_v = \frac{\mathrm{KL}_{\text{below } v} + \ln C(K_v, N) + \ln(T/\delta)}{N}",
         reference="gingham, docs/theory/trees",
     )
-
-
-def check_counts(sample: Sample) -> None:
-    """Refuse weights that are not counts."""
-    if not sample.has_counts:
-        raise RefusedCertificate("Some weights are not whole numbers; a certificate counts independent tuples.")
 
 
 def code_length_certificate(

@@ -15,8 +15,8 @@ from scipy.special import xlogy
 
 from gingham.arrays import Floats
 from gingham.certificates.bounds import whole
-from gingham.certificates.complexity import partition_papers
 from gingham.certificates.divergence import entropy, kl_upper
+from gingham.certificates.evidence import partition_papers
 from gingham.errors import GinghamError, RefusedCertificate
 
 

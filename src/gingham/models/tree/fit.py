@@ -11,8 +11,7 @@ import numpy as np
 
 from gingham.cells import CellModel, Logarithmic
 from gingham.certificates.bounds import log_wealth
-from gingham.certificates.complexity import sequence_price
-from gingham.certificates.evidence import collect
+from gingham.certificates.evidence import collect, sequence_price
 from gingham.core.problem import Problem
 from gingham.core.structure import Tree
 from gingham.data import Sample
