@@ -25,10 +25,9 @@ from gingham.fitting.schedule import Schedule, make_schedule
 from gingham.models.base import Persistent, stderr_progress
 from gingham.models.graph.adjacency import weighted_pairs
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
-from gingham.models.graph.iclust import Iclust
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
-from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, hard_posterior
+from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior
 from gingham.storage import savable
 
 SOLVERS = ("sweep", "nodewise", "damped")
