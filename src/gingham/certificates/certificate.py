@@ -204,12 +204,7 @@ class Certificate:
 
 
 def from_theorem(
-    theorem: Theorem,
-    evidence: Evidence,
-    delta: float,
-    predictor: str,
-    assumptions: tuple[Assumption, ...],
-    loss: str,
+    theorem: Theorem, evidence: Evidence, delta: float, predictor: str, assumptions: tuple[Assumption, ...], loss: str
 ) -> Certificate:
     """The certificate that one theorem gives on collected evidence."""
     price = evidence.prices[theorem.price]

@@ -200,11 +200,7 @@ def with_cell(posterior: Posterior, cell: CellModel, relation: int) -> Posterior
 
 
 def sample_of(
-    posterior: Posterior,
-    X: TableLike | Sample,
-    y: npt.ArrayLike | None,
-    weights: npt.ArrayLike | None,
-    relation: int,
+    posterior: Posterior, X: TableLike | Sample, y: npt.ArrayLike | None, weights: npt.ArrayLike | None, relation: int
 ) -> Sample:
     """The tuples in the posterior's own numbering; items it does not know are refused."""
     if isinstance(X, Sample):

@@ -17,14 +17,7 @@ from gingham.cells import CellModel
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate
-from gingham.certificates.certify import (
-    INDEPENDENT,
-    item_assumptions,
-    posterior_of,
-    sample_of,
-    stated_cell,
-    with_cell,
-)
+from gingham.certificates.certify import INDEPENDENT, item_assumptions, posterior_of, sample_of, stated_cell, with_cell
 from gingham.certificates.evidence import (
     GRIDS,
     PARTS,

@@ -150,11 +150,7 @@ class Posterior:
         return tuple(self.assign[mode] for mode in self.structure.factors[relation])
 
     def statistics(
-        self,
-        sample: Sample,
-        relation: int = 0,
-        features: Features | None = None,
-        backend: str = "auto",
+        self, sample: Sample, relation: int = 0, features: Features | None = None, backend: str = "auto"
     ) -> Floats:
         """S[c_1, …, c_d, k] = Σ_e w_e t_k(y_e) Π_j q_j(c_j|x_j): what each cell sees of a sample."""
         features = self.cells[relation].features if features is None else features

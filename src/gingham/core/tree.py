@@ -101,11 +101,7 @@ class TreePosterior(Posterior):
         return grid, replace(sample, modes=modes, codes=layout.top)
 
     def statistics(
-        self,
-        sample: Sample,
-        relation: int = 0,
-        features: Features | None = None,
-        backend: str = "auto",
+        self, sample: Sample, relation: int = 0, features: Features | None = None, backend: str = "auto"
     ) -> Floats:
         """What each root cell sees of a sample."""
         grid, tops = self.at_root(sample)

@@ -189,13 +189,7 @@ def buffer_for(tuples: DeviceRows, width: int, device: torch.device) -> Tensor:
     return torch.zeros(size, width, dtype=torch.float32, device=device)
 
 
-def _plain_sums(
-    block: Runs,
-    others: Sequence[Tensor],
-    scale: Tensor,
-    assigns: Sequence[Tensor],
-    sums: Tensor,
-) -> None:
+def _plain_sums(block: Runs, others: Sequence[Tensor], scale: Tensor, assigns: Sequence[Tensor], sums: Tensor) -> None:
     """The same sums without triton: a sparse product for one other mode, chunks of outer products for more."""
     if len(block.begin) == 0:
         return

@@ -70,12 +70,7 @@ def available_threads() -> int:
 
 
 def in_blocks(
-    run: Callable[[int, int], None],
-    indptr: Ints,
-    start: int,
-    stop: int,
-    work: int,
-    least_part: int = LEAST_PART,
+    run: Callable[[int, int], None], indptr: Ints, start: int, stop: int, work: int, least_part: int = LEAST_PART
 ) -> None:
     """Call ``run(a, b)`` on blocks of rows that cover start:stop, on as many threads as numba may use.
 

@@ -101,11 +101,7 @@ class CountSolver:
     backend: str = "auto"
 
     def fit(
-        self,
-        counts: sparse.csr_array,
-        n_clusters: GridSize,
-        rng: np.random.Generator,
-        report: Report | None = None,
+        self, counts: sparse.csr_array, n_clusters: GridSize, rng: np.random.Generator, report: Report | None = None
     ) -> CountBlocks:
         """Blocks of one start."""
         if self.solver not in SOLVERS:
@@ -128,23 +124,14 @@ class CountSolver:
         return CountBlocks(labels, None, shape, last, descent.trace, descent.converged, descent.interrupted)
 
     def fits(
-        self,
-        counts: sparse.csr_array,
-        sizes: Sequence[GridSize],
-        rng: np.random.Generator,
-        tell: Tell = nobody,
+        self, counts: sparse.csr_array, sizes: Sequence[GridSize], rng: np.random.Generator, tell: Tell = nobody
     ) -> Generator[CountBlocks, None, None]:
         """Blocks of several starts, each from a seed of its own, side by side where each keeps one core busy."""
         jobs = (partial(self.fit, counts, size, own) for size, own in zip(sizes, rng.spawn(len(sizes))))
         return side_by_side(jobs, len(sizes) if self.solver == "sweep" else 1, tell)
 
     def best(
-        self,
-        counts: sparse.csr_array,
-        n_clusters: GridSize,
-        n_init: int,
-        rng: np.random.Generator,
-        tell: Tell = nobody,
+        self, counts: sparse.csr_array, n_clusters: GridSize, n_init: int, rng: np.random.Generator, tell: Tell = nobody
     ) -> CountBlocks:
         """The blocks of lowest objective among several starts; an interruption keeps the best so far."""
         found = self.fits(counts, [n_clusters] * n_init, rng, tell)
@@ -167,11 +154,7 @@ class CountSolver:
         return labels[0], labels[1]
 
     def _concave(
-        self,
-        counts: sparse.csr_array,
-        labels: tuple[Ints, Ints],
-        shape: tuple[int, int],
-        report: Report | None,
+        self, counts: sparse.csr_array, labels: tuple[Ints, Ints], shape: tuple[int, int], report: Report | None
     ) -> CountBlocks:
         if np.isinf(self.beta):
             raise GinghamError("solver='concave' gives soft memberships at a finite beta=; β = ∞ is solver='sweep'.")
