@@ -113,8 +113,7 @@ class CellModel(ABC):
 
     def loss(self, answer: AnyArray, statistics: Floats) -> Floats:
         """Total loss of answers on cells with the given statistics: ⟨coef(θ), S⟩."""
-        result: Floats = np.einsum("...k,...k->...", self.coef(answer), statistics)
-        return result
+        return np.einsum("...k,...k->...", self.coef(answer), statistics)
 
     def envelope(self, statistics: Floats) -> Floats:
         """min_θ ⟨coef(θ), S⟩, the least possible loss of each cell."""
@@ -133,8 +132,7 @@ class CellModel(ABC):
         losses = np.einsum("...k,...k->...", self.coef(answers), self.features.evaluate(labels.ravel()).reshape(
             *labels.shape, self.features.size
         ))  # fmt: skip
-        scaled: Floats = np.clip((losses - self.low) / (self.range if self.range > 0 else 1.0), 0.0, 1.0)
-        return scaled
+        return np.clip((losses - self.low) / (self.range if self.range > 0 else 1.0), 0.0, 1.0)
 
     def loss_of_miss(self, miss: Floats) -> Floats:
         """The scaled loss, (loss − low)/range, of what `miss` returns."""
@@ -159,8 +157,7 @@ def filled(statistics: Floats, fallback: Floats | None) -> Floats:
     """Statistics in which empty cells stand for the fallback (all cells together by default)."""
     total = statistics.reshape(-1, statistics.shape[-1]).sum(0) if fallback is None else fallback
     empty = statistics.sum(-1) <= 0
-    result: Floats = namespace(statistics).where(empty[..., None], total, statistics)
-    return result
+    return namespace(statistics).where(empty[..., None], total, statistics)
 
 
 def namespace(array: Any) -> Any:
@@ -170,21 +167,11 @@ def namespace(array: Any) -> Any:
 
 @dataclass(frozen=True)
 class Need:
-    """A fact that cells must state.
+    """A fact that cells must state."""
 
-    Attributes
-    ----------
-    attribute : str
-        Of the cell; it must be there and not be None.
-    fitting : str
-        Cells that have it, in words.
-    values : tuple
-        Where given, the attribute must be one of these.
-    """
-
-    attribute: str
-    fitting: str
-    values: tuple[Any, ...] = ()
+    attribute: str  # of the cell; it must be there and not be None
+    fitting: str  # cells that have it, in words
+    values: tuple[Any, ...] = ()  # where given, the attribute must be one of these
 
     def met(self, cell: CellModel) -> bool:
         value = getattr(cell, self.attribute, None)

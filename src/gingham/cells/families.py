@@ -62,8 +62,7 @@ class Family(CellModel):
 
     def count(self, statistics: Floats) -> Floats:
         """Number of tuples behind statistics, shape (…)."""
-        counts: Floats = self.features.count(statistics)
-        return counts
+        return self.features.count(statistics)
 
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> AnyArray:
         """θ* = argmin_θ ⟨coef(θ), S + pseudo · prior⟩: the conjugate update (P2 eqs. 8-10)."""
@@ -186,8 +185,7 @@ class Gaussian(Family):
         return None
 
     def cdf(self, answer: AnyArray, labels: Floats) -> Floats:
-        result: Floats = ndtr((labels - answer[..., 0]) / np.sqrt(answer[..., 1]))
-        return result
+        return ndtr((labels - answer[..., 0]) / np.sqrt(answer[..., 1]))
 
     def bracket(self, answers: Floats) -> tuple[float, float]:
         spread = 10.0 * np.sqrt(answers[..., 1])
@@ -219,8 +217,7 @@ class Poisson(Family):
         return None
 
     def log_base(self, labels: Floats) -> Floats:
-        result: Floats = -gammaln(labels - self.shift + 1.0)
-        return result
+        return -gammaln(labels - self.shift + 1.0)
 
     def check(self, labels: Floats) -> None:
         counts = labels - self.shift
@@ -233,8 +230,7 @@ class Poisson(Family):
             )
 
     def cdf(self, answer: AnyArray, labels: Floats) -> Floats:
-        result: Floats = pdtr(np.floor(labels - self.shift), answer)
-        return result
+        return pdtr(np.floor(labels - self.shift), answer)
 
     def bracket(self, answers: Floats) -> tuple[float, float]:
         rate = float(answers.max())
@@ -286,5 +282,4 @@ def total_statistics(family: Family, sample: Sample) -> Floats:
             raise GinghamError("This family needs labels on an alphabet.")
         return np.bincount(sample.label_codes, sample.weights, minlength=family.features.size).astype(np.float64)
     t = family.features.evaluate(np.ones(sample.n_rows) if sample.labels is None else sample.labels)
-    total: Floats = t.sum(0) if sample.weights is None else sample.weights @ t
-    return total
+    return t.sum(0) if sample.weights is None else sample.weights @ t

@@ -136,13 +136,11 @@ class Quadratic(CellModel):
         total = statistics.reshape(-1, 3).sum(0) if fallback is None else fallback
         mean = xp.where(total[0] > 0, total[1] / xp.where(total[0] > 0, total[0], 1.0), 0.0)
         count = statistics[..., 0]
-        result: Floats = xp.where(count > 0, statistics[..., 1] / xp.where(count > 0, count, 1.0), mean)
-        return result
+        return xp.where(count > 0, statistics[..., 1] / xp.where(count > 0, count, 1.0), mean)
 
     def coef(self, answer: AnyArray) -> Floats:
         xp = namespace(answer)
-        result: Floats = xp.stack([answer**2, -2.0 * answer, xp.ones_like(answer)], axis=-1)
-        return result
+        return xp.stack([answer**2, -2.0 * answer, xp.ones_like(answer)], axis=-1)
 
     def of_gap(self, gap: Floats) -> Floats:
         return gap**2
@@ -150,8 +148,7 @@ class Quadratic(CellModel):
     def miss(self, labels: Floats, answers: Floats) -> Floats:
         """|y − answer| as a share of the range of the labels."""
         low, high = self.bounds if self.bounds is not None else (0.0, np.inf)
-        result: Floats = np.abs(labels - answers) / (high - low if high > low else 1.0)
-        return result
+        return np.abs(labels - answers) / (high - low if high > low else 1.0)
 
     def loss_of_miss(self, miss: Floats) -> Floats:
         return miss**2
@@ -194,12 +191,10 @@ class Logarithmic(CellModel):
         return floored(histogram / histogram.sum(-1, keepdims=True), self.smoothing / self.alphabet.size)
 
     def coef(self, answer: AnyArray) -> Floats:
-        result: Floats = -namespace(answer).log(answer)
-        return result
+        return -namespace(answer).log(answer)
 
     def values(self, answer: AnyArray) -> Floats:
-        result: Floats = answer @ self.alphabet.numbers
-        return result
+        return answer @ self.alphabet.numbers
 
     def distribution(self, answer: AnyArray) -> Floats:
         return np.asarray(answer, dtype=np.float64)
@@ -216,8 +211,7 @@ def floored(p: Floats, floor: float) -> Floats:
     # The right j is the first whose smallest free label stays above the floor.
     first = (1.0 * (ordered >= floor * scale)).argmax(axis=-1)
     take = np.take_along_axis if xp is np else xp.take_along_dim
-    result: Floats = xp.clip(p / take(scale, first[..., None], -1), floor, None)
-    return result
+    return xp.clip(p / take(scale, first[..., None], -1), floor, None)
 
 
 class Mass(CellModel):
@@ -249,8 +243,7 @@ class Mass(CellModel):
         return xp.clip(lift, LEAST, None)
 
     def coef(self, answer: AnyArray) -> Floats:
-        result: Floats = -namespace(answer).log(answer)[..., None]
-        return result
+        return -namespace(answer).log(answer)[..., None]
 
     def values(self, answer: AnyArray) -> Floats:
         return np.asarray(answer, dtype=np.float64)
@@ -364,8 +357,7 @@ def cell_state(cell: CellModel) -> dict[str, Any]:
 def cell_from_state(state: dict[str, Any], alphabet: Alphabet | None) -> CellModel:
     """The cell model that `cell_state` described; files of older versions say less and call families "family"."""
     loss = loss_from_state(state)
-    cell: CellModel = loss() if alphabet is None else loss(alphabet)
-    return cell
+    return loss() if alphabet is None else loss(alphabet)
 
 
 def loss_from_state(state: dict[str, Any]) -> partial[CellModel]:

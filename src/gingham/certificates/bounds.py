@@ -33,18 +33,11 @@ class GibbsLaw:
 
     All bounds on one posterior see the sample only through this law. Values are on the scale of the
     theorems: at most 1, and at least 0 unless they are differences of losses.
-
-    Attributes
-    ----------
-    values : ndarray of shape (K,)
-    weights : ndarray of shape (K,)
-        Non-negative, with sum 1.
-    support : ndarray or None
-        All values a loss can possibly take, known before the sample was seen; None for a continuum.
     """
 
-    values: Floats
-    weights: Floats
+    values: Floats  # (K,)
+    weights: Floats  # (K,): non-negative, with sum 1
+    # all values a loss can possibly take, known before the sample was seen; None for a continuum
     support: Floats | None = None
 
     @classmethod
@@ -159,19 +152,12 @@ def whole(n: float) -> int:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on the scaled loss.
-
-    Attributes
-    ----------
-    value : float
-    price : mapping from name to nats
-        What is paid beside KL(Q‖P): confidence, union over a grid, concentration.
-    parameters : mapping from name to float
-        What the bound chose (the ν of log-wealth, say).
-    """
+    """A bound on the scaled loss."""
 
     value: float
+    # what is paid beside KL(Q‖P): confidence, union over a grid, concentration
     price: Mapping[str, float]
+    # what the bound chose (the ν of log-wealth, say)
     parameters: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -260,8 +246,7 @@ def log_wealth_lower(
 def _wealth(logs: Floats) -> Floats:
     """ln Σ exp along the last axis."""
     top = logs.max(axis=-1)
-    result: Floats = top + np.log(np.exp(logs - top[..., None]).sum(axis=-1))
-    return result
+    return top + np.log(np.exp(logs - top[..., None]).sum(axis=-1))
 
 
 def close_in(too_far: Callable[[Floats], AnyArray], inside: float, outside: float) -> float:
@@ -373,30 +358,17 @@ def _unit(p: float) -> float:
 
 @dataclass(frozen=True)
 class Theorem:
-    """One bound that holds for all posteriors at once.
-
-    Attributes
-    ----------
-    name : str
-    title, text, latex, reference : str
-    function : (law, complexity, n, delta) → Bound
-    price : {"exact", "papers"}
-        The account of KL(Q‖P) it is used with by default.
-    anytime : bool
-        Whether it holds for all sample sizes at once.
-    finite : bool
-        Whether it needs a loss with finitely many known values.
-    """
+    """One bound that holds for all posteriors at once."""
 
     name: str
     title: str
     text: str
     latex: str
     reference: str
-    function: Callable[[GibbsLaw, float, int, float], Bound]
-    price: str = "exact"
-    anytime: bool = False
-    finite: bool = False
+    function: Callable[[GibbsLaw, float, int, float], Bound]  # (law, complexity, n, delta) → Bound
+    price: str = "exact"  # "exact" or "papers", the account of KL(Q‖P) it is used with by default
+    anytime: bool = False  # whether it holds for all sample sizes at once
+    finite: bool = False  # whether it needs a loss with finitely many known values
 
 
 _FOR_ALL = "With probability at least 1 − δ over a sample of N independent tuples, for all posteriors Q at once: "

@@ -89,10 +89,6 @@ def certify(
     **options
         Of "holdout" and "split".
 
-    Returns
-    -------
-    Certificate
-
     Raises
     ------
     RefusedCertificate
@@ -258,19 +254,11 @@ def _scale(evidence: Evidence) -> tuple[Assumption, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Certificates at growing sample sizes, all valid together with probability at least 1 − delta.
-
-    Attributes
-    ----------
-    sizes : int array
-    certificates : tuple of Certificate
-    models : tuple
-        The model of each size (the same one where it was given fitted).
-    """
+    """Certificates at growing sample sizes, all valid together with probability at least 1 − delta."""
 
     sizes: Ints
     certificates: tuple[Certificate, ...]
-    models: tuple[object, ...]
+    models: tuple[object, ...]  # the model of each size (the same one where it was given fitted)
 
     def __iter__(self) -> Iterator[Certificate]:
         return iter(self.certificates)

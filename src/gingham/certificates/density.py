@@ -38,18 +38,11 @@ SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution t
 
 @dataclass(frozen=True, eq=False)
 class CoClusterDensity:
-    """p̃(x_1, …, x_d) = Σ_c p̃(c) Π_i p̃(x_i) q(c_i|x_i)/p̃(c_i): sums to one over all tuples.
+    """p̃(x_1, …, x_d) = Σ_c p̃(c) Π_i p̃(x_i) q(c_i|x_i)/p̃(c_i): sums to one over all tuples."""
 
-    Attributes
-    ----------
-    assigns : tuple of arrays (n_i, m_i)
-    cells : array (m_1, …, m_d), p̃(c)
-    items : tuple of arrays (n_i,), p̃(x_i)
-    """
-
-    assigns: tuple[Floats, ...]
-    cells: Floats
-    items: tuple[Floats, ...]
+    assigns: tuple[Floats, ...]  # (n_i, m_i)
+    cells: Floats  # (m_1, …, m_d), p̃(c)
+    items: tuple[Floats, ...]  # (n_i,), p̃(x_i)
 
     @property
     def clusters(self) -> tuple[Floats, ...]:
@@ -63,8 +56,7 @@ class CoClusterDensity:
             for q, c in zip(self.assigns, self.clusters)
         ]
         mixed = contract(list(codes), factors, self.cells[..., None])[:, 0]
-        result: Floats = np.log(mixed) + sum(np.log(p[code]) for p, code in zip(self.items, codes))
-        return result
+        return np.log(mixed) + sum(np.log(p[code]) for p, code in zip(self.items, codes))
 
 
 def certify_density(
@@ -119,7 +111,7 @@ def certify_density(
         delta,
         n,
         terms,
-        {"cells": cell_part, **dict(zip(names, parts)), "uniform": _uniform(assigns)},
+        {"cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns))},
         fixed="The items of every mode were",
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
         "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "
@@ -155,11 +147,6 @@ def _smoothed(observed: Floats) -> Floats:
     """A law mixed with the uniform one, a row for each share that is tried."""
     shares = SMOOTHINGS[:, None]
     return np.asarray((1 - shares) * observed + shares / len(observed))
-
-
-def _uniform(assigns: Sequence[Floats]) -> float:
-    """Σ ln n_i: the code length of the uniform law, which a certificate should beat."""
-    return float(sum(log(len(q)) for q in assigns))
 
 
 def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike | None) -> tuple[Posterior, Sample]:

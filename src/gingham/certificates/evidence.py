@@ -41,14 +41,9 @@ from gingham.kernels.project import row_blocks
 
 @dataclass(frozen=True)
 class Complexity:
-    """KL(Q‖P) as a sum of named terms.
+    """KL(Q‖P) as a sum of named terms."""
 
-    Attributes
-    ----------
-    terms : mapping from a term's name to nats
-        Single terms may be negative; their sum is a divergence, or a bound on one.
-    """
-
+    # nats by name; single terms may be negative; their sum is a divergence or a bound on one
     terms: Mapping[str, float]
 
     @property
@@ -182,17 +177,9 @@ def partition_information(assign: Floats) -> float:
 
 
 def poisson_binomial(probabilities: Floats) -> Floats:
-    """Laws of sums of independent coins, by divide and conquer.
+    """P(N_c = 0), …, P(N_c = n) of sums N_c of independent coins, shape (m, n + 1), by divide and conquer.
 
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n, m)
-        Column c holds the success probabilities of the n coins of sum c.
-
-    Returns
-    -------
-    ndarray of shape (m, n + 1)
-        Row c: P(N_c = 0), …, P(N_c = n).
+    Column c of ``probabilities`` (n, m) holds the success probabilities of the n coins of sum c.
     """
     q = np.asarray(probabilities, dtype=np.float64)
     n, m = q.shape
@@ -226,16 +213,7 @@ def poisson_binomial(probabilities: Floats) -> Floats:
 
 
 def expected_log_factorials(assign: Floats) -> Floats:
-    """E ln N_c! for each cluster, N_c the number of items drawn into it, Poisson-binomial(q(c|·)).
-
-    Parameters
-    ----------
-    assign : ndarray of shape (n, m)
-
-    Returns
-    -------
-    ndarray of shape (m,)
-    """
+    """E ln N_c! for each cluster, N_c the number of items drawn into it, Poisson-binomial(q(c|·)), shape (m,)."""
     q = np.asarray(assign, dtype=np.float64)
     m = q.shape[1]
     result = np.empty(m)
@@ -272,28 +250,14 @@ PARTS = (4, 8, 16, 32, 64, 128, 256)  # into how many parts a distribution is cu
 
 @dataclass(frozen=True, eq=False)
 class QuantisedAnswers:
-    """Answers a prior can pay for.
+    """Answers a prior can pay for."""
 
-    Attributes
-    ----------
-    answers : array of shape (m_1, …, m_d) or (m_1, …, m_d, |Y|)
-        As the cell model gives them.
-    distinct : array of shape (A,) or (A, |Y|)
-        The different ones.
-    index : int array of shape (m_1, …, m_d)
-        Which of the distinct answers a cell gives.
-    price, price_papers : mapping from name to nats
-    n_answers : float
-        How many answers a cell could have given.
-    rounded : bool
-    """
-
-    answers: AnyArray
-    distinct: AnyArray
-    index: Ints
-    price: dict[str, float]
+    answers: AnyArray  # (m_1, …, m_d) or (m_1, …, m_d, |Y|): as the cell model gives them
+    distinct: AnyArray  # (A,) or (A, |Y|): the different ones
+    index: Ints  # (m_1, …, m_d): which of the distinct answers a cell gives
+    price: dict[str, float]  # nats by name
     price_papers: dict[str, float]
-    n_answers: float
+    n_answers: float  # how many answers a cell could have given
     rounded: bool
 
 
@@ -357,8 +321,7 @@ def _in_parts(cell: CellModel, answers: Floats, parts: int, symmetric: bool) -> 
 
 def smoothed(counts: Floats, parts: int, cell: CellModel) -> Floats:
     """Distributions counts/parts with the cell's share of the uniform one mixed in."""
-    result: Floats = (1 - cell.smoothing) * counts / parts + cell.smoothing / counts.shape[-1]
-    return result
+    return (1 - cell.smoothing) * counts / parts + cell.smoothing / counts.shape[-1]
 
 
 def _best(cell: CellModel, statistics: Floats, options: list[QuantisedAnswers]) -> QuantisedAnswers:
@@ -399,26 +362,14 @@ BINS = 2**16  # of |y − answer| for labels without an alphabet; losses are rou
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The law of the Gibbs loss on a sample, and the price of the posterior.
+    """The law of the Gibbs loss on a sample, and the price of the posterior."""
 
-    Attributes
-    ----------
-    law : GibbsLaw
-        Of (loss − low)/range.
-    low, range : float
-        In the loss's own unit.
-    n_tuples : int
-        N.
-    prices : mapping from "exact" and "papers" to Complexity
-    covered : Posterior or None
-        The very model that is covered; its answers are rounded where they came from a continuum.
-    """
-
-    law: GibbsLaw
-    low: float
+    law: GibbsLaw  # of (loss − low)/range
+    low: float  # in the loss's own unit
     range: float
-    n_tuples: int
-    prices: Mapping[str, Complexity]
+    n_tuples: int  # N
+    prices: Mapping[str, Complexity]  # by "exact" and "papers"
+    # the very model that is covered; its answers are rounded where they came from a continuum
     covered: Posterior | None = None
     n_answers: float = 0.0
     rounded: bool = False

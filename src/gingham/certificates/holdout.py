@@ -175,8 +175,7 @@ def losses_of(cell: CellModel, y: AnyArray, y_pred: AnyArray) -> Floats:
             )
         return np.take_along_axis(cell.coef(y_pred), letters.encode(y)[:, None], axis=1)[:, 0]
     if cell.table is not None and letters is not None and not (cell.convex and letters.numeric):
-        result: Floats = cell.table[letters.encode(y), letters.encode(y_pred)]
-        return result
+        return cell.table[letters.encode(y), letters.encode(y_pred)]
     if letters is not None and cell.answers is not None:
         letters.encode(y)
         span = (float(letters.numbers.min()), float(letters.numbers.max()))
@@ -204,8 +203,7 @@ def _of_numbers(cell: CellModel, y: AnyArray, y_pred: AnyArray, span: tuple[floa
     if by_gap is not None:
         return by_gap
     if cell.answers == "number":
-        losses: Floats = np.einsum("ek,ek->e", cell.coef(guesses), cell.features.evaluate(y))
-        return losses
+        return np.einsum("ek,ek->e", cell.coef(guesses), cell.features.evaluate(y))
     if cell.table is None or cell.alphabet is None:  # pragma: no cover - every kind of answer was served
         raise RefusedCertificate(f"{type(cell).__name__}: gingham does not know the loss of a single prediction.")
     # A convex table says nothing between labels; a straight line from one to the next is never less than a convex loss.
@@ -215,8 +213,7 @@ def _of_numbers(cell: CellModel, y: AnyArray, y_pred: AnyArray, span: tuple[floa
     left = np.maximum(right - 1, 0)
     width = np.where(right > left, numbers[right] - numbers[left], 1.0)
     share, every = (guesses - numbers[left]) / width, np.arange(len(y))
-    between: Floats = (1 - share) * rows[every, left] + share * rows[every, right]
-    return between
+    return (1 - share) * rows[every, left] + share * rows[every, right]
 
 
 def _gibbs_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:

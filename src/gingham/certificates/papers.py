@@ -22,21 +22,12 @@ from gingham.errors import GinghamError, RefusedCertificate
 
 @dataclass(frozen=True)
 class Statement:
-    """A bound as printed in a paper.
-
-    Attributes
-    ----------
-    value : float
-    terms : mapping from name to float
-    reference : str
-    caveat : str
-        What to keep in mind; empty when the statement holds as it stands.
-    """
+    """A bound as printed in a paper."""
 
     value: float
     terms: Mapping[str, float] = field(default_factory=dict)
     reference: str = ""
-    caveat: str = ""
+    caveat: str = ""  # what to keep in mind; empty when the statement holds as it stands
 
 
 def psi(epsilon: float) -> float:

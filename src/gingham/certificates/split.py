@@ -228,8 +228,7 @@ def _mode_cost(assigns: Sequence[Floats], coef: Floats, sample: Sample, features
     others = [q for j, q in enumerate(assigns) if j != mode]
     moved = np.moveaxis(coef, (mode, -1), (0, 1)).reshape(coef.shape[mode], -1)
     part = project(sample.rows(mode, features), others)
-    result: Floats = part.reshape(len(part), prod(part.shape[1:])) @ moved.T
-    return result
+    return part.reshape(len(part), prod(part.shape[1:])) @ moved.T
 
 
 def _price(

@@ -145,23 +145,15 @@ class TreeDensity:
 
     Every factor is a conditional law, so p sums to one however its tables are smoothed. Clusterings may
     be shared between nodes; the laws are each node's own.
-
-    Attributes
-    ----------
-    tree : Tree
-    labels : int arrays, one per mode: cluster of every item, or of every combination of child clusters
-    widths : clusters of every node
-    leaves : arrays (n_items,), one per leaf: p_j(x)
-    inner : arrays (combinations,), one per inner node: P(child clusters)
-    roots : array (D_1, …, D_R): joint law of the root clusters
     """
 
     tree: Tree
+    # int arrays, one per mode: cluster of every item, or of every combination of child clusters
     labels: tuple[Ints, ...]
-    widths: tuple[int, ...]
-    leaves: tuple[Floats, ...]
-    inner: tuple[Floats, ...]
-    roots: Floats
+    widths: tuple[int, ...]  # clusters of every node
+    leaves: tuple[Floats, ...]  # arrays (n_items,), one per leaf: p_j(x)
+    inner: tuple[Floats, ...]  # arrays (combinations,), one per inner node: P(child clusters)
+    roots: Floats  # (D_1, …, D_R): joint law of the root clusters
 
     @cached_property
     def conditional(self) -> list[Floats]:

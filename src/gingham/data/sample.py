@@ -159,8 +159,7 @@ class Sample:
         key = (axis, features)
         if key not in self._layouts:
             self._layouts[key] = self._group(axis, features)
-        rows: Rows = self._layouts[key]
-        return rows
+        return self._layouts[key]
 
     def tiles(self, axis: int, features: Features, row_bytes: int) -> Tiles | None:
         """The same rows in tiles, where the other mode's assignments (``row_bytes`` an item) outgrow the cache.
@@ -172,8 +171,7 @@ class Sample:
         key = ("tiles", axis, features)
         if self._layouts.get(key, (None, None))[0] != row_bytes:
             self._layouts[key] = (row_bytes, make_tiles(self.rows(axis, features), self.shape[1 - axis], row_bytes))
-        tiles: Tiles | None = self._layouts[key][1]
-        return tiles
+        return self._layouts[key][1]
 
     def _group(self, axis: int, features: Features) -> Rows:
         codes = self.codes[axis]

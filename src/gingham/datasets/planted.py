@@ -14,41 +14,22 @@ from gingham.errors import GinghamError
 
 
 class PlantedGrid(NamedTuple):
-    """Tuples drawn from a checkerboard.
+    """Tuples drawn from a checkerboard."""
 
-    Attributes
-    ----------
-    X : int array of shape (N, d)
-    y : int array of shape (N,), labels 0, …, n_labels − 1
-    labels : tuple of int arrays, the planted cluster of each item, one per mode
-    answers : int array of shape (m_1, …, m_d), the planted label of each cell
-    risk : float
-        Expected zero-one loss of the planted checkerboard on new tuples: no predictor does better.
-    """
-
-    X: Ints
-    y: Ints
-    labels: tuple[Ints, ...]
-    answers: Ints
-    risk: float
+    X: Ints  # (N, d)
+    y: Ints  # (N,), labels 0, …, n_labels − 1
+    labels: tuple[Ints, ...]  # the planted cluster of each item, one per mode
+    answers: Ints  # (m_1, …, m_d), the planted label of each cell
+    risk: float  # expected zero-one loss of the planted checkerboard on new tuples: no predictor does better
 
 
 class PlantedCounts(NamedTuple):
-    """Co-occurrences drawn from a block density.
+    """Co-occurrences drawn from a block density."""
 
-    Attributes
-    ----------
-    counts : int array of shape (n_1, n_2)
-    labels : pair of int arrays
-    density : array of shape (n_1, n_2), sums to one
-    information : float
-        Mutual information of the planted clusters, nats: the most that any clustering can keep.
-    """
-
-    counts: Ints
+    counts: Ints  # (n_1, n_2)
     labels: tuple[Ints, Ints]
-    density: Floats
-    information: float
+    density: Floats  # (n_1, n_2), sums to one
+    information: float  # mutual information of the planted clusters, nats: the most that any clustering can keep
 
 
 def planted_grid(
@@ -137,19 +118,12 @@ def _distinct_answers(shape: tuple[int, ...], n_labels: int, rng: np.random.Gene
 
 
 class PlantedRelations(NamedTuple):
-    """Relations over shared modes.
+    """Relations over shared modes."""
 
-    Attributes
-    ----------
-    relations : mapping from a pair of mode names to (X, y), as JointCoClustering takes them
-    labels : mapping from mode name to the planted cluster of each item
-    risk : float
-        Expected zero-one loss of the planted clusters, in every relation.
-    """
-
+    # (X, y) by pair of mode names, as JointCoClustering takes them
     relations: Mapping[tuple[str, str], tuple[Ints, Ints]]
-    labels: Mapping[str, Ints]
-    risk: float
+    labels: Mapping[str, Ints]  # planted cluster of each item, by mode name
+    risk: float  # expected zero-one loss of the planted clusters, in every relation
 
 
 class PlantedViews(NamedTuple):
@@ -204,24 +178,14 @@ def planted_views(
 
 @dataclass(frozen=True, eq=False)
 class PlantedTree:
-    """Labelled tuples of a planted tree, and the truth.
+    """Labelled tuples of a planted tree, and the truth."""
 
-    Attributes
-    ----------
-    X : int array of shape (N, d)
-    y : int array of shape (N,)
-    leaves : tuple of int arrays, true cluster of every item of each leaf
-    merges : tuple of int arrays, true cluster of every combination of child clusters
-    answers : int array, true label of every root cell
-    bayes_error : float, the least possible zero-one loss
-    """
-
-    X: Ints
-    y: Ints
-    leaves: tuple[Ints, ...]
-    merges: tuple[Ints, ...]
-    answers: Ints
-    bayes_error: float
+    X: Ints  # (N, d)
+    y: Ints  # (N,)
+    leaves: tuple[Ints, ...]  # true cluster of every item of each leaf
+    merges: tuple[Ints, ...]  # true cluster of every combination of child clusters
+    answers: Ints  # true label of every root cell
+    bayes_error: float  # the least possible zero-one loss
 
 
 def make_tree(
@@ -269,20 +233,12 @@ def make_tree(
 
 @dataclass(frozen=True, eq=False)
 class PlantedSequences:
-    """Sequences of four symbols from a planted density tree, and the truth.
+    """Sequences of four symbols from a planted density tree, and the truth."""
 
-    Attributes
-    ----------
-    X : int array of shape (N, 4), symbols (pairs of residues)
-    clusters : int array, true cluster of every symbol, the same at all positions
-    merges : int array, true cluster of every pair of clusters, the same on both sides
-    log_density : array of shape (N,), true ln p of every sequence
-    """
-
-    X: Ints
-    clusters: Ints
-    merges: Ints
-    log_density: Floats
+    X: Ints  # (N, 4), symbols (pairs of residues)
+    clusters: Ints  # true cluster of every symbol, the same at all positions
+    merges: Ints  # true cluster of every pair of clusters, the same on both sides
+    log_density: Floats  # (N,), true ln p of every sequence
 
 
 def make_sequences(

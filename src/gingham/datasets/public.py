@@ -60,22 +60,14 @@ BIOGRID_GENES = ("Official Symbol Interactor A", "Official Symbol Interactor B")
 
 
 class Loaded(NamedTuple):
-    """Observed tuples of a public set.
+    """Observed tuples of a public set."""
 
-    Attributes
-    ----------
-    X : array of shape (N, d), the publisher's ids
-    y : array of shape (N,)
-    axes : names of the columns of X
-    names : mapping from axis to a mapping from id to name, where the publisher gives names
-    alphabet : the possible labels, or None
-    """
-
-    X: AnyArray
-    y: AnyArray
-    axes: tuple[str, ...]
+    X: AnyArray  # (N, d), the publisher's ids
+    y: AnyArray  # (N,)
+    axes: tuple[str, ...]  # names of the columns of X
+    # mapping from axis to a mapping from id to name, where the publisher gives names
     names: Mapping[str, Mapping[Any, str]]
-    alphabet: AnyArray | None
+    alphabet: AnyArray | None  # the possible labels, or None
 
 
 def load_movielens(

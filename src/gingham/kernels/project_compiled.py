@@ -36,8 +36,7 @@ def aligned(shape: tuple[int, int], dtype: npt.DTypeLike) -> Floats:
     size = shape[0] * shape[1] * np.dtype(dtype).itemsize
     room = np.empty(size + CACHE_LINE, dtype=np.uint8)
     skip = -room.ctypes.data % CACHE_LINE
-    table: Floats = room[skip : skip + size].view(dtype).reshape(shape)
-    return table
+    return room[skip : skip + size].view(dtype).reshape(shape)
 
 
 def padded(assign: Floats, dtype: npt.DTypeLike | None = None) -> tuple[Floats, int]:
@@ -176,12 +175,8 @@ def make_tiles(rows: Rows, n_others: int, row_bytes: int) -> Tiles | None:
     n_tiles = ((n_others - 1) >> shift) + 1
     cuts = _cuts(rows.indptr, max(1, BLOCK_BYTES // (row_bytes * rows.n_features)))
     blocks = list(pairwise((cuts * rows.n_features).tolist()))
-
-    def count(block: tuple[int, int]) -> Ints:
-        counts: Ints = _count(runs, others, *block, shift, n_tiles)
-        return counts
-
-    counts = np.array(list(over_blocks(count, blocks)))  # (blocks, 2, tiles): segments and tuples
+    by_block = over_blocks(lambda block: _count(runs, others, *block, shift, n_tiles), blocks)
+    counts = np.array(list(by_block))  # (blocks, 2, tiles): segments and tuples
     begin = np.cumsum(counts.swapaxes(0, 1).reshape(2, -1), axis=1).reshape(2, len(blocks), n_tiles).swapaxes(0, 1)
     begin -= counts
     tiles = Tiles(

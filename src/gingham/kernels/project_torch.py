@@ -254,8 +254,7 @@ def project_cost(rows: Rows, assigns: tuple[Floats, ...], coef: Floats) -> Float
     blocks = [
         project_block(tuples, block, tables).reshape(block.last - block.first, -1) @ weights for block in tuples.blocks
     ]
-    cost: Floats = torch.cat(blocks).cpu().numpy()
-    return cost
+    return torch.cat(blocks).cpu().numpy()
 
 
 def project_table(rows: Rows, assigns: tuple[Floats, ...], own: Floats) -> Floats:
@@ -266,8 +265,7 @@ def project_table(rows: Rows, assigns: tuple[Floats, ...], own: Floats) -> Float
     for block in tuples.blocks:
         sums = project_block(tuples, block, tables).reshape(block.last - block.first, -1)
         total = total + mine[block.first : block.last].T @ sums
-    table: Floats = total.cpu().numpy()
-    return table
+    return total.cpu().numpy()
 
 
 def _tables(assigns: Sequence[Floats]) -> list[Tensor]:

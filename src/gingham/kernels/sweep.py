@@ -228,8 +228,7 @@ def n_features(board: Board) -> int:
 def envelopes(kind: str, statistics: Floats, coef: Floats) -> Floats:
     """min_θ ⟨coef(θ), S⟩ of each row of statistics (cells, K)."""
     if kind == "table":
-        result: Floats = (statistics @ coef).min(axis=1)
-        return result
+        return (statistics @ coef).min(axis=1)
     count, first, second = statistics.T
     return second - np.divide(first**2, count, out=np.zeros(len(count)), where=count > 0)
 
@@ -245,8 +244,7 @@ def size_cost(board: Board, moving: Sequence[int]) -> float:
 
 def effort_of(board: Board, items: Ints) -> Ints:
     """Tuples times clusters that a visit to each of the items scores."""
-    effort: Ints = np.diff(board.indptr)[items] * board.widths[board.mode_of[items]]
-    return effort
+    return np.diff(board.indptr)[items] * board.widths[board.mode_of[items]]
 
 
 def sweep(
@@ -281,8 +279,7 @@ def sweep(
     order = np.asarray(order, np.int64)
     if backend == "reference":
         return sweep_reference(board, order, beta, price, at_once)
-    chosen: Ints = import_module("gingham.kernels.sweep_compiled").sweep(board, order, beta, price, at_once)
-    return chosen
+    return import_module("gingham.kernels.sweep_compiled").sweep(board, order, beta, price, at_once)
 
 
 class Visit(Protocol):

@@ -45,21 +45,12 @@ def colormap() -> LinearSegmentedColormap:
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """How two modes are laid out side by side.
+    """How two modes are laid out side by side."""
 
-    Attributes
-    ----------
-    clusters : pair of int arrays
-        Clusters of the row and of the column mode, in the order shown.
-    items : pair of int arrays of shape (n_items,)
-        Items in the order shown: by cluster, and within a cluster by their memberships in the others.
-    bounds : pair of int arrays
-        Position after the last item of each cluster shown.
-    """
-
-    clusters: tuple[Ints, Ints]
+    clusters: tuple[Ints, Ints]  # clusters of the row and of the column mode, in the order shown
+    # items in the order shown: by cluster, and within a cluster by their memberships in the others
     items: tuple[Ints, Ints]
-    bounds: tuple[Ints, Ints]
+    bounds: tuple[Ints, Ints]  # position after the last item of each cluster shown
 
 
 def arrange(posterior: Posterior, positions: tuple[int, int] = (0, 1), relation: int = 0) -> Arrangement:
@@ -189,10 +180,6 @@ def checkerboard(
         False shows items in the order of their ids, for a picture of before.
     positions : pair of int
         Which two modes, when there are more.
-
-    Returns
-    -------
-    Axes
     """
     if isinstance(posterior, TreePosterior):  # a grid at its roots
         posterior, sample = posterior.at_root(sample, named=True)

@@ -32,28 +32,15 @@ CANDIDATES = 24  # partners that the model itself is asked about
 
 
 class Words(NamedTuple):
-    """Words for one kind of data.
+    """Words for one kind of data."""
 
-    Attributes
-    ----------
-    observed, unseen : str
-        Before the value under a pixel, and where there is none.
-    tuples, counted : str
-        What a cell and an item count: tuples, pairs, edges.
-    answers : str
-        Between a cell and its number: "answers" 4.2, "has lift" 2.5.
-    mean : str
-        Before the observed number of a cell or an item.
-    best, profile : str
-        Headings of an item's predictions, and of what it gets from each cluster.
-    """
-
-    observed: str = "observed"
+    observed: str = "observed"  # before the value under a pixel, and where there is none
     unseen: str = "not observed"
-    tuples: str = "tuples"
+    tuples: str = "tuples"  # what a cell and an item count: tuples, pairs, edges
     counted: str = "tuples"
-    answers: str = "answers"
-    mean: str = "observed mean"
+    answers: str = "answers"  # between a cell and its number: "answers" 4.2, "has lift" 2.5
+    mean: str = "observed mean"  # before the observed number of a cell or an item
+    # headings of an item's predictions, and of what it gets from each cluster
     best: str = "Highest predictions, not observed yet"
     profile: str = "Prediction"
 
@@ -71,27 +58,16 @@ SCORES = Words("value", tuples="values", counted="values", answers="has mean", p
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """One mode as the page shows it.
+    """One mode as the page shows it."""
 
-    Attributes
-    ----------
-    chosen : int array of shape (n_shown,)
-        Codes of the items that the page knows by name.
-    mode : Mode
-    assign : array of shape (n_items, n_clusters)
-    profile : array of shape (n_items, m_other)
-        What an item gets from each cluster of the other mode (the position of a label, where labels are names).
-    points : array of shape (n_items, 2)
-    laws : array of shape (m, m_other, |Y|) or None
-        Where labels are names: how probable each is in each cell.
-    """
-
-    chosen: Ints
+    chosen: Ints  # (n_shown,): codes of the items that the page knows by name
     mode: Mode
-    assign: Floats
+    assign: Floats  # (n_items, n_clusters)
+    # (n_items, m_other): what an item gets from each cluster of the other mode (the position of a label, where
+    # labels are names)
     profile: Floats
-    points: Floats
-    laws: Floats | None = None
+    points: Floats  # (n_items, 2)
+    laws: Floats | None = None  # (m, m_other, |Y|) where labels are names: how probable each is in each cell
 
 
 Predictor = Callable[[Ints, Ints], Floats]  # predictions for pairs of codes, of the own and of the other mode

@@ -39,19 +39,12 @@ GridSize = tuple[int, int | None]  # clusters of rows and of columns
 
 @dataclass(frozen=True, eq=False)
 class CountBlocks:
-    """Clusters of rows and columns of a matrix of counts, and how they were found.
+    """Clusters of rows and columns of a matrix of counts, and how they were found."""
 
-    Attributes
-    ----------
-    labels : (row labels, column labels)
-    assigns : (row memberships, column memberships) or None
-        Soft memberships where the solver gives them.
-    shape : (row clusters, column clusters)
-    """
-
-    labels: tuple[Ints, Ints]
+    labels: tuple[Ints, Ints]  # (row labels, column labels)
+    # (row memberships, column memberships) or None: soft memberships where the solver gives them
     assigns: tuple[Floats, Floats] | None
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # (row clusters, column clusters)
     objective: Objective
     trace: Trace
     converged: bool

@@ -39,19 +39,11 @@ ICLUST_BETA = 20.0  # 1/T where none is given
 @savable
 @dataclass(frozen=True, eq=False)
 class DegreeModel:
-    """E w_ij = degree_i · degree_j · rate[cluster_i, cluster_j] (Karrer and Newman 2011).
+    """E w_ij = degree_i · degree_j · rate[cluster_i, cluster_j] (Karrer and Newman 2011)."""
 
-    Attributes
-    ----------
-    labels : int array of shape (n,)
-    degrees : array of shape (n,)
-    rates : array of shape (k, k)
-        Weight between two clusters over the product of their degree sums.
-    """
-
-    labels: Ints
-    degrees: Floats
-    rates: Floats
+    labels: Ints  # (n,)
+    degrees: Floats  # (n,)
+    rates: Floats  # (k, k): weight between two clusters over the product of their degree sums
 
     @classmethod
     def of(cls, sample: PairSample, labels: Ints, k: int) -> DegreeModel:
