@@ -15,11 +15,11 @@ from coverage_problems import DELTA, Tally
 
 from gingham.certificates import certify_density, papers
 from gingham.certificates.bounds import ln_shtarkov
-from gingham.certificates.complexity import partition_exact
 from gingham.certificates.density import certify_tree_density
 from gingham.certificates.divergence import relative_entropy
+from gingham.certificates.evidence import partition_exact
 from gingham.core.structure import Tree
-from gingham.core.tree_density import TreeDensity, clusters_of, multi_information, product_law, smoothed
+from gingham.core.tree import TreeDensity, clusters_of, multi_information, product_law, smoothed
 from gingham.data import Mode, Sample
 
 MANY = 4

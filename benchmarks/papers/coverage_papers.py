@@ -15,11 +15,11 @@ from gingham.cells import Logarithmic, Quadratic
 from gingham.certificates import bounds, certify, equation15, papers
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.clusters import certify_clusters
-from gingham.certificates.complexity import partition_papers
 from gingham.certificates.divergence import kl
+from gingham.certificates.evidence import partition_papers
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Tree
-from gingham.core.tree_posterior import TreePosterior
+from gingham.core.tree import TreePosterior
 
 
 def numbers(problem: Planted, n_samples: int, seed: int) -> Tally:

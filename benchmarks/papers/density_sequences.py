@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, clock, write
-from gingham.core.tree_density import smoothed
-from gingham.datasets.trees import make_sequences
+from gingham.core.tree import smoothed
+from gingham.datasets.planted import make_sequences
 
 FIGURES = {
     "held-out nats (tree)": "*/mean_nats/tree",

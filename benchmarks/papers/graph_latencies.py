@@ -23,8 +23,8 @@ import gingham as gg
 from gingham.certificates import certify, equation15
 from gingham.datasets import load_king, similarities
 from gingham.models.graph.fit import graph_problem
-from gingham.models.graph.iclust import mean_similarity, similarity
 from gingham.models.graph.partition import merge_duplicates
+from gingham.models.graph.solvers import mean_similarity, similarity
 
 FIGURES = {
     "loss of the mean": "verdict/loss_of_the_mean",

@@ -16,8 +16,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, load, previous, write
 from gingham.cells import Absolute
-from gingham.certificates import complexity
 from gingham.certificates.bounds import GibbsLaw, log_wealth, theorem7
+from gingham.certificates.evidence import of_posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.fitting.loop import best_of
@@ -65,7 +65,7 @@ def measure(posterior, sample: Sample, held: tuple[np.ndarray, ...]) -> dict[str
     law = posterior.loss_law(sample)
     scaled = GibbsLaw.of(law.values / 4, law.weights)
     assigns = {"user": posterior.assign[0], "movie": posterior.assign[1]}
-    prices = {k: complexity.of_posterior(assigns, posterior.answers[0], 5, kind=k).total for k in ("papers", "exact")}
+    prices = {k: of_posterior(assigns, posterior.answers[0], 5, kind=k).total for k in ("papers", "exact")}
     n = int(sample.n_tuples)
     return {
         "test_gibbs": float((distribution * np.abs(STARS.numbers - labels[:, None])).sum(axis=1).mean()),

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import gingham as gg
 from common import arguments, previous, write
 from gingham.core.problem import Problem
-from gingham.datasets.trees import make_tree
+from gingham.datasets.planted import make_tree
 from gingham.models.tree.messages import Messages
 
 FIGURES = {

@@ -23,9 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, data_file, load, previous, write
 from gingham import CoClusteringClassifier, CoOccurrenceClustering, GraphClustering, InformationClustering
 from gingham.data.graphs import from_graph
-from gingham.kernels import batched_moves
-from gingham.kernels.batched_moves import batch_size
-from gingham.kernels.sweep import effort_of, make_board, sweep
+from gingham.kernels import sweep as moves
+from gingham.kernels.sweep import batch_size, effort_of, make_board, sweep
 from gingham.models.counts.starts import start_labels
 from gingham.models.graph.fit import graph_problem, search_problem
 from gingham.models.graph.partition import PartitionSearch
@@ -184,13 +183,13 @@ def on_threads(functions, threads, repeats, timed):
 
 def by_groups(ends, n_seeds):
     """Objectives where descents end, with items one by one and in groups, whatever the size of the board."""
-    results, small = {}, batched_moves.SMALL
+    results, small = {}, moves.SMALL
     for name, end in ends.items():
         found = {}
         for title, limit in (("one_by_one", 2**62), ("together", 0)):
-            batched_moves.SMALL = limit
+            moves.SMALL = limit
             found[title] = np.array([end(seed) for seed in range(n_seeds)])
-        batched_moves.SMALL = small
+        moves.SMALL = small
         results[name] = {title: float(totals.mean()) for title, totals in found.items()}
         results[name] |= {
             "ratio": float(found["together"].mean() / found["one_by_one"].mean()),

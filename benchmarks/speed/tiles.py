@@ -22,8 +22,8 @@ from common import arguments, best_of, write
 from gingham.fitting.projection import STEP_BYTES
 from gingham.kernels.group_by_item import grouping
 from gingham.kernels.project import Rows, projector, row_blocks
+from gingham.kernels.project_compiled import make_tiles
 from gingham.kernels.threads import over_blocks
-from gingham.kernels.tiles import make_tiles
 
 FIGURES = {
     "one thread over C": "cases/*/tiles_over_c",

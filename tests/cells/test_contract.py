@@ -15,8 +15,7 @@ from gingham.cells import (
     register_loss,
 )
 from gingham.cells.contract import check_loss
-from gingham.cells.registry import cell_from_state, cell_state
-from gingham.core.posterior import label_features
+from gingham.cells.losses import cell_from_state, cell_state
 from gingham.data import Alphabet, OneHot
 from gingham.errors import GinghamError
 from problems import FIVE, all_cells
@@ -27,7 +26,7 @@ each_cell = pytest.mark.parametrize("cell", CELLS, ids=lambda c: type(c).__name_
 
 
 def statistics_of(cell, labels, weights):
-    t = label_features(cell.features, FIVE.numbers)[labels]
+    t = cell.features.of_labels(FIVE.numbers)[labels]
     return (t * weights[:, None]).sum(axis=0)
 
 
@@ -37,7 +36,7 @@ def test_coef_is_the_loss_of_each_label(cell):
     rng = np.random.default_rng(0)
     labels, weights = rng.integers(0, 5, 12), np.ones(12)
     answer = cell.answer(statistics_of(cell, labels, weights)[None])[0]
-    costs = label_features(cell.features, FIVE.numbers) @ cell.coef(np.asarray(answer))
+    costs = cell.features.of_labels(FIVE.numbers) @ cell.coef(np.asarray(answer))
     y = FIVE.numbers
     by_hand = {
         ZeroOne: lambda: (np.arange(5) != answer).astype(float),
@@ -81,7 +80,7 @@ def test_envelope_is_the_loss_of_the_answer_and_weight_two_is_twice(cell):
 def test_losses_stay_within_the_range(cell):
     rng = np.random.default_rng(3)
     s = np.array([statistics_of(cell, rng.integers(0, 5, 3), np.ones(3)) for _ in range(40)])
-    costs = cell.coef(cell.answer(s)) @ label_features(cell.features, FIVE.numbers).T
+    costs = cell.coef(cell.answer(s)) @ cell.features.of_labels(FIVE.numbers).T
     assert costs.min() >= -1e-12
     assert costs.max() <= cell.range + 1e-12
 

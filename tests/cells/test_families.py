@@ -14,9 +14,8 @@ from gingham.cells.families import (
     make_family,
     total_statistics,
 )
-from gingham.cells.registry import cell_from_state, cell_state
+from gingham.cells.losses import cell_from_state, cell_state
 from gingham.data import Alphabet, Sample
-from gingham.data.features import evaluate
 from gingham.errors import GinghamError
 
 LABELS = {
@@ -43,7 +42,7 @@ def family_and_sample(name: str, pseudo: float = 0.0) -> tuple[Family, Sample]:
 def test_cost_is_the_negative_log_density(name):
     family, sample = family_and_sample(name)
     theta = family.answer(total_statistics(family, sample))
-    t = evaluate(family.features, sample.labels, sample.label_codes)
+    t = family.features.evaluate(sample.labels, sample.label_codes)
     base = np.zeros(5) if family.alphabet is not None else family.log_base(sample.labels)
     np.testing.assert_allclose(base - t @ family.coef(theta), DENSITIES[name](LABELS[name], theta), rtol=1e-6)
 
@@ -54,7 +53,7 @@ def test_answer_beats_nearby_answers_on_filled_statistics(name, pseudo):
     family, sample = family_and_sample(name, pseudo)
     total = total_statistics(family, sample)
     family = family.informed(total)
-    statistics = total - evaluate(family.features, sample.labels, sample.label_codes)[0]
+    statistics = total - family.features.evaluate(sample.labels, sample.label_codes)[0]
     best = family.answer(statistics)
     filled = statistics + pseudo * family.prior
     cost = family.loss(best, filled)

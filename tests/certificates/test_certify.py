@@ -16,7 +16,7 @@ from gingham import (
 )
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
 from gingham.certificates import certify, certify_labels
-from gingham.certificates import complexity as cx
+from gingham.certificates import evidence as cx
 from gingham.certificates.evidence import collect
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from gingham.certificates import bounds, complexity
+from gingham.certificates import bounds, evidence
 from gingham.certificates import divergence as dv
 from gingham.errors import GinghamError
 
@@ -110,7 +110,7 @@ def test_shtarkov_recurrence_equals_brute_force(size, n):
 
 def test_poisson_binomial_equals_enumeration():
     q = np.random.default_rng(0).random((9, 3))
-    law = complexity.poisson_binomial(q)
+    law = evidence.poisson_binomial(q)
     for c in range(3):
         true = np.zeros(10)
         for flips in product([0, 1], repeat=9):
@@ -120,19 +120,19 @@ def test_poisson_binomial_equals_enumeration():
 
 def test_poisson_binomial_of_many_coins():
     q = np.random.default_rng(1).random((1500, 2)) ** 3
-    law = complexity.poisson_binomial(q)
+    law = evidence.poisson_binomial(q)
     k = np.arange(1501)
     np.testing.assert_allclose(law @ k, q.sum(0), rtol=1e-10)
     np.testing.assert_allclose(law @ k**2 - (law @ k) ** 2, (q * (1 - q)).sum(0), rtol=1e-7)
-    assert complexity.poisson_binomial(np.full((64, 1), 0.5))[0, 32] == pytest.approx(comb(64, 32) / 2**64)
-    assert complexity.poisson_binomial(np.zeros((0, 2))).tolist() == [[1.0], [1.0]]
+    assert evidence.poisson_binomial(np.full((64, 1), 0.5))[0, 32] == pytest.approx(comb(64, 32) / 2**64)
+    assert evidence.poisson_binomial(np.zeros((0, 2))).tolist() == [[1.0], [1.0]]
 
 
 @pytest.mark.parametrize("power", [1, 6])
 def test_expected_log_factorials_equal_one_coin_at_a_time(power):
     """Cutting off what is out of reach may raise a price, by nothing that could be seen, and never lower it."""
     q = np.random.default_rng(4).random((900, 2)) ** power
-    for c, found in enumerate(complexity.expected_log_factorials(q)):
+    for c, found in enumerate(evidence.expected_log_factorials(q)):
         law = np.ones(1)
         for p in q[:, c]:
             law = np.convolve(law, [1 - p, p])
@@ -146,10 +146,10 @@ def test_expected_log_factorials_with_certain_and_impossible_items():
     q[:20] = np.eye(4)[rng.integers(0, 3, 20)]  # the last cluster has no certain item
     q[20:40, 3] = 0
     q /= q.sum(1, keepdims=True)
-    expected = (complexity.poisson_binomial(q) * gammaln(np.arange(61) + 1.0)).sum(1)
-    np.testing.assert_allclose(complexity.expected_log_factorials(q), expected, rtol=1e-12)
+    expected = (evidence.poisson_binomial(q) * gammaln(np.arange(61) + 1.0)).sum(1)
+    np.testing.assert_allclose(evidence.expected_log_factorials(q), expected, rtol=1e-12)
     hard = np.eye(5)[[0, 0, 0, 1, 2, 2]]
-    np.testing.assert_allclose(complexity.expected_log_factorials(hard), np.log([6, 1, 2, 1, 1]), atol=1e-14)
+    np.testing.assert_allclose(evidence.expected_log_factorials(hard), np.log([6, 1, 2, 1, 1]), atol=1e-14)
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 0.05, 1.0, 8.0])
@@ -184,8 +184,8 @@ def test_ball_of_a_coin_is_the_kl_inverse(p, epsilon):
 
 
 def test_information_of_one_cluster_and_of_singletons():
-    assert complexity.partition_information(np.ones((7, 1))) == 0.0
-    assert complexity.partition_information(np.eye(5)) == pytest.approx(5 * log(5))
+    assert evidence.partition_information(np.ones((7, 1))) == 0.0
+    assert evidence.partition_information(np.eye(5)) == pytest.approx(5 * log(5))
     assert dv.relative_entropy([0.5, 0.5], [1.0, 0.0]) == float("inf")
     assert dv.entropy([0.5, 0.5]) == pytest.approx(log(2))
 

@@ -10,7 +10,7 @@ import gingham as gg
 from gingham.cells import Quadratic
 from gingham.certificates import certify, certify_gain, certify_partition, compare_partitions, equation15
 from gingham.certificates.divergence import kl_upper
-from gingham.certificates.graph import partition_posterior
+from gingham.certificates.partitions import partition_posterior
 from gingham.data import Alphabet
 from gingham.data.graphs import from_graph, with_alphabet
 from gingham.datasets import planted_graph

@@ -4,7 +4,7 @@ import pytest
 import gingham as gg
 from gingham.certificates.density import certify_tree_density
 from gingham.data import Sample
-from gingham.datasets.trees import make_sequences
+from gingham.datasets.planted import make_sequences
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 import gingham as gg
 from gingham.cli.app import run
-from gingham.datasets.trees import make_tree
+from gingham.datasets.planted import make_tree
 
 
 @pytest.fixture(scope="module")

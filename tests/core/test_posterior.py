@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gingham.cells import Absolute, Quadratic
-from gingham.core.posterior import check_table, label_features
+from gingham.core.posterior import check_table
 from gingham.core.problem import Problem
 from gingham.errors import GinghamError
 from gingham.fitting.starts import from_labels, random
@@ -26,8 +26,8 @@ def posterior_of(cell, d, seed=0):
 
 def brute_force_losses(posterior, sample, cell):
     """Every tuple, every cell: (probability, loss, numeric answer) one at a time."""
-    t = label_features(cell.features, sample.labels) if sample.label_codes is None else None
-    t = label_features(cell.features, FIVE.numbers)[sample.label_codes] if t is None else t
+    t = cell.features.of_labels(sample.labels) if sample.label_codes is None else None
+    t = cell.features.of_labels(FIVE.numbers)[sample.label_codes] if t is None else t
     coef, values = cell.coef(posterior.answers[0]), cell.values(posterior.answers[0])
     for e in range(sample.n_rows):
         for c in product(*(range(m) for m in posterior.n_clusters)):

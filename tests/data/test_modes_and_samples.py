@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from gingham.data import Alphabet, Mode, Moments, OneHot, Sample
-from gingham.data.features import evaluate
 from gingham.data.modes import distinct
 from gingham.errors import GinghamError
 
@@ -82,7 +81,7 @@ def test_sample_counts_and_layout():
     assert rows.indptr.tolist() == [0, 2, 3]
     assert rows.weights.tolist() == [2, 3, 1]
     assert s.rows(1, OneHot(2)) is rows
-    np.testing.assert_array_equal(evaluate(Moments(2), s.labels, None), [[1, 1, 1], [1, 2, 4], [1, 1, 1]])
+    np.testing.assert_array_equal(Moments(2).evaluate(s.labels, None), [[1, 1, 1], [1, 2, 4], [1, 1, 1]])
 
 
 def test_whole_weights_are_counts_and_others_are_not():

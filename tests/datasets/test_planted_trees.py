@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gingham.datasets.trees import make_sequences, make_tree, told_apart
+from gingham.datasets.planted import make_sequences, make_tree, told_apart
 from gingham.errors import GinghamError
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from gingham.datasets import load_biogrid, load_foodmart, load_jester, load_movielens, load_newsgroups, public
-from gingham.datasets.fetch import Remote, fetch
+from gingham.datasets.public import Remote, fetch
 from gingham.errors import GinghamError
 
 

@@ -19,7 +19,7 @@ from gingham.fitting.checkpoint import KEEPER
 from gingham.fitting.parallel_starts import Interrupted
 from gingham.kernels import threads
 from gingham.models.counts import fit as counts
-from gingham.models.counts.size import choose_n_clusters
+from gingham.models.counts.fit import choose_n_clusters
 
 OBJECTIVE: Any = None
 

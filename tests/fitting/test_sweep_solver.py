@@ -17,7 +17,7 @@ from gingham.fitting.loop import Solution
 from gingham.fitting.schedule import Constant
 from gingham.fitting.starts import from_labels
 from gingham.fitting.sweep import Sweep
-from gingham.kernels import batched_moves
+from gingham.kernels import sweep as hard_moves
 from gingham.models.counts.fit import Concave
 from problems import FIVE, random_sample
 
@@ -147,11 +147,11 @@ def test_items_that_look_together_end_where_no_move_is_left(cell: object, monkey
     problem = Problem.grid(sample, cell, 1.0)
     start = random_start(problem, 3, rng)
     with monkeypatch.context() as patch:
-        patch.setattr(batched_moves, "SMALL", 0)
-        patch.setattr(batched_moves, "BATCHES", 2)
+        patch.setattr(hard_moves, "SMALL", 0)
+        patch.setattr(hard_moves, "BATCHES", 2)
         together = Sweep(seed=7).solve(problem, start)
         plain = Sweep(seed=7, backend="reference").solve(problem, start)
-        assert batched_moves.batch_size(np.ones(80, int)) == 40
+        assert hard_moves.batch_size(np.ones(80, int)) == 40
     assert never_rises(together)
     assert np.allclose(together.trace.totals, plain.trace.totals)
     again = Sweep(seed=8).solve(problem, together.posterior)

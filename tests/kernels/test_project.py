@@ -13,9 +13,9 @@ import pytest
 
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
-from gingham.kernels import row_sums, threads
+from gingham.kernels import project_compiled, threads
 from gingham.kernels.project import BACKENDS, Rows, project, project_cost, project_table, projector
-from gingham.kernels.row_sums import sum_rows, sum_rows_reference
+from gingham.kernels.project_compiled import sum_rows, sum_rows_reference
 
 N_ITEMS = 23
 FAST = [name for name in BACKENDS if name not in ("auto", "reference") and (name != "torch" or find_spec("torch"))]
@@ -198,19 +198,19 @@ def test_costs_and_tables_are_products_with_the_projection(backend: str, d: int)
 @pytest.mark.parametrize("shape", [(0, 8), (1, 1), (5, 8), (3000, 13)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_tables_are_padded_and_aligned(shape: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_sums, "COPY_BYTES", 1000)
-    monkeypatch.setattr(row_sums, "available_threads", lambda: 3)
+    monkeypatch.setattr(project_compiled, "COPY_BYTES", 1000)
+    monkeypatch.setattr(project_compiled, "available_threads", lambda: 3)
     assign = np.random.default_rng(0).random(shape)
-    flat, stride = row_sums.padded(assign, dtype)
+    flat, stride = project_compiled.padded(assign, dtype)
     assert (flat.dtype, stride % 8) == (dtype, 0)
-    assert flat.ctypes.data % row_sums.CACHE_LINE == 0 or flat.size == 0
+    assert flat.ctypes.data % project_compiled.CACHE_LINE == 0 or flat.size == 0
     table = flat.reshape(shape[0], stride)
     assert np.array_equal(table[:, : shape[1]], assign.astype(dtype))
     assert not table[:, shape[1] :].any()
-    again, _ = row_sums.padded(table)
+    again, _ = project_compiled.padded(table)
     assert again.ctypes.data == flat.ctypes.data or flat.size == 0  # not copied
     if shape[0] > 1:
-        assert row_sums.padded(table[::2])[0].ctypes.data != flat.ctypes.data  # its rows do not follow one another
+        assert project_compiled.padded(table[::2])[0].ctypes.data != flat.ctypes.data  # rows apart
 
 
 def test_a_projector_may_write_into_the_same_memory() -> None:

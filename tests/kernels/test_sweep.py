@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from gingham.errors import GinghamError
-from gingham.kernels.batched_moves import SMALL, batch_size
-from gingham.kernels.sweep import Board, board_cost, effort_of, make_board, size_cost, sweep
+from gingham.kernels.sweep import SMALL, Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
 
 LABELS = 4
 ABSOLUTE = np.abs(np.subtract.outer(np.arange(LABELS), np.arange(LABELS))).astype(float)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gingham.arrays import Floats
-from gingham.kernels import tiles
+from gingham.kernels import project_compiled as tiles
 from gingham.kernels.group_by_item import grouping
 from gingham.kernels.project import Rows, project, projector
 

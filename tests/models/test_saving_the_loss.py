@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import gingham as gg
-from gingham.cells.registry import LOSSES, cell_from_state
+from gingham.cells.losses import LOSSES, cell_from_state
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
 

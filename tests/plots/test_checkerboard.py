@@ -8,7 +8,7 @@ import pytest
 
 import gingham as gg
 from gingham.plots import checkerboard
-from gingham.plots.arrange import arrange, picture
+from gingham.plots.board import arrange, picture
 
 mpl.use("agg")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gingham.report import summarize
-from gingham.report.items import shown_items
+from gingham.report.summary import shown_items
 
 
 @pytest.fixture(scope="module")

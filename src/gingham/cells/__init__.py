@@ -1,9 +1,21 @@
 """What happens inside one cell of the checkerboard: what it predicts and what a mistake costs."""
 
 from gingham.cells.base import CellModel
-from gingham.cells.losses import Absolute, Logarithmic, Pinball, Quadratic, TableLoss, ZeroOne
-from gingham.cells.mass import Mass
-from gingham.cells.registry import LOSSES, loss_kind, make_cell, needs_alphabet, register_loss
+from gingham.cells.families import register_family
+from gingham.cells.losses import (
+    LOSSES,
+    Absolute,
+    Logarithmic,
+    Mass,
+    Pinball,
+    Quadratic,
+    TableLoss,
+    ZeroOne,
+    loss_kind,
+    make_cell,
+    needs_alphabet,
+    register_loss,
+)
 
 __all__ = [
     "LOSSES",
@@ -18,5 +30,6 @@ __all__ = [
     "loss_kind",
     "make_cell",
     "needs_alphabet",
+    "register_family",
     "register_loss",
 ]

@@ -1,18 +1,19 @@
-"""CellModel: features → statistics → answer, coef, envelope; everything else about a loss as facts."""
+"""CellModel: features → statistics → answer, coef, envelope; all else about a loss as facts, which solvers may need."""
 
 from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats
-from gingham.data.features import Features
-from gingham.data.modes import Alphabet
+from gingham.data.modes import Alphabet, Features
+from gingham.errors import GinghamError
 
 
 class CellModel(ABC):
@@ -112,8 +113,7 @@ class CellModel(ABC):
 
     def loss(self, answer: AnyArray, statistics: Floats) -> Floats:
         """Total loss of answers on cells with the given statistics: ⟨coef(θ), S⟩."""
-        result: Floats = np.einsum("...k,...k->...", self.coef(answer), statistics)
-        return result
+        return np.einsum("...k,...k->...", self.coef(answer), statistics)
 
     def envelope(self, statistics: Floats) -> Floats:
         """min_θ ⟨coef(θ), S⟩, the least possible loss of each cell."""
@@ -132,8 +132,7 @@ class CellModel(ABC):
         losses = np.einsum("...k,...k->...", self.coef(answers), self.features.evaluate(labels.ravel()).reshape(
             *labels.shape, self.features.size
         ))  # fmt: skip
-        scaled: Floats = np.clip((losses - self.low) / (self.range if self.range > 0 else 1.0), 0.0, 1.0)
-        return scaled
+        return np.clip((losses - self.low) / (self.range if self.range > 0 else 1.0), 0.0, 1.0)
 
     def loss_of_miss(self, miss: Floats) -> Floats:
         """The scaled loss, (loss − low)/range, of what `miss` returns."""
@@ -158,10 +157,47 @@ def filled(statistics: Floats, fallback: Floats | None) -> Floats:
     """Statistics in which empty cells stand for the fallback (all cells together by default)."""
     total = statistics.reshape(-1, statistics.shape[-1]).sum(0) if fallback is None else fallback
     empty = statistics.sum(-1) <= 0
-    result: Floats = namespace(statistics).where(empty[..., None], total, statistics)
-    return result
+    return namespace(statistics).where(empty[..., None], total, statistics)
 
 
 def namespace(array: Any) -> Any:
     """numpy or torch, whichever the array belongs to; torch understands numpy's ``axis`` and ``keepdims``."""
     return sys.modules["torch"] if type(array).__module__ == "torch" else np
+
+
+@dataclass(frozen=True)
+class Need:
+    """A fact that cells must state."""
+
+    attribute: str  # of the cell; it must be there and not be None
+    fitting: str  # cells that have it, in words
+    values: tuple[Any, ...] = ()  # where given, the attribute must be one of these
+
+    def met(self, cell: CellModel) -> bool:
+        value = getattr(cell, self.attribute, None)
+        return value in self.values if self.values else value is not None
+
+
+TABLE = Need("table", "a loss given by a table on an alphabet (absolute, zero-one, pinball, a table of your own)")
+HARD_MOVES = Need("moves", "cells that say what they cost at best: mass, log, table or quadratic cells")
+DENSITIES = Need("moves", "densities (mass cells); use projection for labels", ("mass",))
+FAMILIES = Need("estimate", "cells of an exponential family (families.Family)")
+ON_DEVICE = Need("device_arrays", "table, quadratic or log loss or densities: use backend='compiled' for others")
+
+
+def unmet(needs: Sequence[Need], cells: Iterable[CellModel]) -> tuple[Need, CellModel] | None:
+    """The first need that a cell does not meet."""
+    return next(((need, cell) for cell in cells for need in needs if not need.met(cell)), None)
+
+
+def refuse_unmet(
+    who: str, needs: Sequence[Need], cells: Iterable[CellModel], error: type[GinghamError] = GinghamError
+) -> None:
+    """Refuse cells that lack what somebody needs, with what would fit."""
+    found = unmet(needs, cells)
+    if found is not None:
+        need, cell = found
+        raise error(
+            f"{who} needs {need.fitting}, not {cell.name!r} cells ({type(cell).__name__}.{need.attribute} is "
+            f"{getattr(cell, need.attribute, None)!r})."
+        )

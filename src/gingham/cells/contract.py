@@ -6,7 +6,7 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats
 from gingham.cells.base import CellModel
-from gingham.cells.registry import cell_from_state, cell_state
+from gingham.cells.losses import cell_from_state, cell_state
 from gingham.errors import GinghamError
 
 

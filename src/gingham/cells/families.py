@@ -12,9 +12,8 @@ from scipy.special import gammaln, ndtr, pdtr
 
 from gingham.arrays import AnyArray, Floats
 from gingham.cells.base import CellModel, filled
-from gingham.cells.losses import floored
-from gingham.data.features import Moments, OneHot
-from gingham.data.modes import Alphabet
+from gingham.cells.losses import UNNAMED, floored
+from gingham.data.modes import Alphabet, Moments, OneHot
 from gingham.data.sample import Sample
 from gingham.errors import GinghamError
 
@@ -63,8 +62,7 @@ class Family(CellModel):
 
     def count(self, statistics: Floats) -> Floats:
         """Number of tuples behind statistics, shape (…)."""
-        counts: Floats = self.features.count(statistics)
-        return counts
+        return self.features.count(statistics)
 
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> AnyArray:
         """θ* = argmin_θ ⟨coef(θ), S + pseudo · prior⟩: the conjugate update (P2 eqs. 8-10)."""
@@ -187,8 +185,7 @@ class Gaussian(Family):
         return None
 
     def cdf(self, answer: AnyArray, labels: Floats) -> Floats:
-        result: Floats = ndtr((labels - answer[..., 0]) / np.sqrt(answer[..., 1]))
-        return result
+        return ndtr((labels - answer[..., 0]) / np.sqrt(answer[..., 1]))
 
     def bracket(self, answers: Floats) -> tuple[float, float]:
         spread = 10.0 * np.sqrt(answers[..., 1])
@@ -220,8 +217,7 @@ class Poisson(Family):
         return None
 
     def log_base(self, labels: Floats) -> Floats:
-        result: Floats = -gammaln(labels - self.shift + 1.0)
-        return result
+        return -gammaln(labels - self.shift + 1.0)
 
     def check(self, labels: Floats) -> None:
         counts = labels - self.shift
@@ -234,8 +230,7 @@ class Poisson(Family):
             )
 
     def cdf(self, answer: AnyArray, labels: Floats) -> Floats:
-        result: Floats = pdtr(np.floor(labels - self.shift), answer)
-        return result
+        return pdtr(np.floor(labels - self.shift), answer)
 
     def bracket(self, answers: Floats) -> tuple[float, float]:
         rate = float(answers.max())
@@ -251,7 +246,7 @@ def register_family(kind: type[Family]) -> type[Family]:
         raise GinghamError(f"register_family takes a subclass of Family, not {kind!r}.")
     if FAMILIES.get(kind.name, kind).__qualname__ != kind.__qualname__:
         raise GinghamError(f"There is a family called {kind.name!r} already; give yours another name.")
-    FAMILIES[kind.name] = kind
+    FAMILIES[kind.name] = UNNAMED[kind.name] = kind
     return kind
 
 
@@ -287,5 +282,4 @@ def total_statistics(family: Family, sample: Sample) -> Floats:
             raise GinghamError("This family needs labels on an alphabet.")
         return np.bincount(sample.label_codes, sample.weights, minlength=family.features.size).astype(np.float64)
     t = family.features.evaluate(np.ones(sample.n_rows) if sample.labels is None else sample.labels)
-    total: Floats = t.sum(0) if sample.weights is None else sample.weights @ t
-    return total
+    return t.sum(0) if sample.weights is None else sample.weights @ t

@@ -1,15 +1,12 @@
 """What is guaranteed: how far the loss of a co-clustering on new data can be from what was observed."""
 
 from gingham.certificates.certificate import Assumption, Certificate, Comparison
-from gingham.certificates.certify import certify
-from gingham.certificates.committee import certify_folds
+from gingham.certificates.certify import Stream, certify, certify_stream
 from gingham.certificates.density import certify_density
 from gingham.certificates.excess_loss import certify_gain
-from gingham.certificates.graph import certify_partition, compare_partitions, equation15
-from gingham.certificates.holdout import certify_predictions
-from gingham.certificates.labels import certify_labels
+from gingham.certificates.holdout import certify_folds, certify_predictions
+from gingham.certificates.partitions import certify_labels, certify_partition, compare_partitions, equation15
 from gingham.certificates.population import held_out_part, transductive, whole_population
-from gingham.certificates.stream import Stream, certify_stream
 
 __all__ = [
     "Assumption",

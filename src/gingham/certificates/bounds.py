@@ -33,18 +33,11 @@ class GibbsLaw:
 
     All bounds on one posterior see the sample only through this law. Values are on the scale of the
     theorems: at most 1, and at least 0 unless they are differences of losses.
-
-    Attributes
-    ----------
-    values : ndarray of shape (K,)
-    weights : ndarray of shape (K,)
-        Non-negative, with sum 1.
-    support : ndarray or None
-        All values a loss can possibly take, known before the sample was seen; None for a continuum.
     """
 
-    values: Floats
-    weights: Floats
+    values: Floats  # (K,)
+    weights: Floats  # (K,): non-negative, with sum 1
+    # all values a loss can possibly take, known before the sample was seen; None for a continuum
     support: Floats | None = None
 
     @classmethod
@@ -159,19 +152,12 @@ def whole(n: float) -> int:
 
 @dataclass(frozen=True)
 class Bound:
-    """A bound on the scaled loss.
-
-    Attributes
-    ----------
-    value : float
-    price : mapping from name to nats
-        What is paid beside KL(Q‖P): confidence, union over a grid, concentration.
-    parameters : mapping from name to float
-        What the bound chose (the ν of log-wealth, say).
-    """
+    """A bound on the scaled loss."""
 
     value: float
+    # what is paid beside KL(Q‖P): confidence, union over a grid, concentration
     price: Mapping[str, float]
+    # what the bound chose (the ν of log-wealth, say)
     parameters: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -203,16 +189,14 @@ def maurer(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
 def maurer_lower(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
     """The same inequality read from below: L ≥ min {q : kl(L̂‖q) ≤ ε}."""
     n = whole(n)
-    price = {"concentration ln ξ(N)": ln_xi(n), "confidence ln 1/δ": _ln_inverse(delta)}
     _needs_unit_interval(law)
-    epsilon = (_checked(complexity) + sum(price.values())) / n
+    price, epsilon = _paid(complexity, n, delta, {"concentration ln ξ(N)": ln_xi(n)})
     return Bound(kl_lower(_unit(law.mean), epsilon), price, {"epsilon": epsilon})
 
 
 def _kl_bound(law: GibbsLaw, complexity: float, n: int, delta: float, price: dict[str, float]) -> Bound:
     _needs_unit_interval(law)
-    price = {**price, "confidence ln 1/δ": _ln_inverse(delta)}
-    epsilon = (_checked(complexity) + sum(price.values())) / n
+    price, epsilon = _paid(complexity, n, delta, price)
     return Bound(kl_upper(_unit(law.mean), epsilon), price, {"epsilon": epsilon})
 
 
@@ -262,8 +246,7 @@ def log_wealth_lower(
 def _wealth(logs: Floats) -> Floats:
     """ln Σ exp along the last axis."""
     top = logs.max(axis=-1)
-    result: Floats = top + np.log(np.exp(logs - top[..., None]).sum(axis=-1))
-    return result
+    return top + np.log(np.exp(logs - top[..., None]).sum(axis=-1))
 
 
 def close_in(too_far: Callable[[Floats], AnyArray], inside: float, outside: float) -> float:
@@ -289,11 +272,8 @@ def type_kl(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
     """
     n = whole(n)
     values, weights = law.on_support()
-    price = {
-        f"concentration ln C({len(values)}, N)": ln_shtarkov(len(values), n),
-        "confidence ln 1/δ": _ln_inverse(delta),
-    }
-    epsilon = (_checked(complexity) + sum(price.values())) / n
+    constant = ln_shtarkov(len(values), n)
+    price, epsilon = _paid(complexity, n, delta, {f"concentration ln C({len(values)}, N)": constant})
     return Bound(ball_maximum(weights, values, epsilon), price, {"epsilon": epsilon})
 
 
@@ -307,12 +287,8 @@ def split_kl(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
     steps = np.diff(values)
     if len(steps) == 0:
         return Bound(float(values[0]), {})
-    price = {
-        "concentration ln ξ(N)": ln_xi(n),
-        "union over steps": log(len(steps)),
-        "confidence ln 1/δ": _ln_inverse(delta),
-    }
-    epsilon = (_checked(complexity) + sum(price.values())) / n
+    price = {"concentration ln ξ(N)": ln_xi(n), "union over steps": log(len(steps))}
+    price, epsilon = _paid(complexity, n, delta, price)
     above = np.minimum(np.cumsum(weights[::-1])[::-1][1:], 1.0)  # P(X ≥ v_j), j ≥ 1
     value = float(values[0] + steps @ kl_upper(above, epsilon))
     return Bound(value, price, {"epsilon": epsilon})
@@ -350,6 +326,12 @@ def effective_loss(loss: Floats, nu: float) -> Floats:
     return -np.log1p(-np.asarray(loss, dtype=np.float64) / nu)
 
 
+def _paid(complexity: float, n: int, delta: float, price: dict[str, float]) -> tuple[dict[str, float], float]:
+    """What is paid beside the complexity, confidence included, and ε: all of it, a tuple."""
+    price = {**price, "confidence ln 1/δ": _ln_inverse(delta)}
+    return price, (_checked(complexity) + sum(price.values())) / n
+
+
 def _checked(complexity: float) -> float:
     if not complexity >= 0:
         raise GinghamError(f"A complexity is a divergence and cannot be {complexity}.")
@@ -376,30 +358,17 @@ def _unit(p: float) -> float:
 
 @dataclass(frozen=True)
 class Theorem:
-    """One bound that holds for all posteriors at once.
-
-    Attributes
-    ----------
-    name : str
-    title, text, latex, reference : str
-    function : (law, complexity, n, delta) → Bound
-    price : {"exact", "papers"}
-        The account of KL(Q‖P) it is used with by default.
-    anytime : bool
-        Whether it holds for all sample sizes at once.
-    finite : bool
-        Whether it needs a loss with finitely many known values.
-    """
+    """One bound that holds for all posteriors at once."""
 
     name: str
     title: str
     text: str
     latex: str
     reference: str
-    function: Callable[[GibbsLaw, float, int, float], Bound]
-    price: str = "exact"
-    anytime: bool = False
-    finite: bool = False
+    function: Callable[[GibbsLaw, float, int, float], Bound]  # (law, complexity, n, delta) → Bound
+    price: str = "exact"  # "exact" or "papers", the account of KL(Q‖P) it is used with by default
+    anytime: bool = False  # whether it holds for all sample sizes at once
+    finite: bool = False  # whether it needs a loss with finitely many known values
 
 
 _FOR_ALL = "With probability at least 1 − δ over a sample of N independent tuples, for all posteriors Q at once: "

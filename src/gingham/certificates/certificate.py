@@ -204,12 +204,7 @@ class Certificate:
 
 
 def from_theorem(
-    theorem: Theorem,
-    evidence: Evidence,
-    delta: float,
-    predictor: str,
-    assumptions: tuple[Assumption, ...],
-    loss: str,
+    theorem: Theorem, evidence: Evidence, delta: float, predictor: str, assumptions: tuple[Assumption, ...], loss: str
 ) -> Certificate:
     """The certificate that one theorem gives on collected evidence."""
     price = evidence.prices[theorem.price]
@@ -223,7 +218,7 @@ def from_theorem(
         n_tuples=evidence.n_tuples,
         terms={**price.terms, **result.price},
         assumptions=assumptions,
-        worst=worst_of(evidence),
+        worst=evidence.in_unit(1.0),
         evidence=evidence,
         parameters=result.parameters,
         loss=loss,
@@ -279,8 +274,3 @@ _COVERS = {
     "mode": "It covers the most probable label, exactly as used.",
     "density": "It covers the density that comes with the certificate, smoothed as the bound chose.",
 }
-
-
-def worst_of(evidence: Evidence) -> float:
-    """The largest possible loss."""
-    return float(evidence.in_unit(1.0))

@@ -1,20 +1,22 @@
-"""The door: check what a theorem assumes, collect the evidence, return the certificate."""
+"""The door: check what a theorem assumes, collect the evidence, return the certificate, once or along a stream."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
 
-from gingham.arrays import TableLike
+from gingham.arrays import Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.bounds import find
-from gingham.certificates.certificate import Assumption, Certificate, from_theorem, worst_of
-from gingham.certificates.committee import certify_held_out, committee_members, pooled
-from gingham.certificates.evidence import Evidence, collect
+from gingham.certificates.certificate import Assumption, Certificate, from_theorem
+from gingham.certificates.evidence import Evidence, collect, unbounded
+from gingham.certificates.holdout import certify_held_out, committee_members, pooled
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Sample
 from gingham.data.adapt import id_columns
@@ -86,10 +88,6 @@ def certify(
         has never seen are then covered too (they are predicted with the mode's masses).
     **options
         Of "holdout" and "split".
-
-    Returns
-    -------
-    Certificate
 
     Raises
     ------
@@ -172,10 +170,7 @@ def stated_cell(cell: CellModel, alphabet: Iterable[object] | None) -> tuple[Cel
     if letters is None:
         bounds = cell.bounds
         if bounds is None:
-            raise RefusedCertificate(
-                f"{type(cell).__name__}: the loss is unbounded, and no theorem covers an unbounded loss. "
-                "Give alphabet= (the possible labels) or bounds=(smallest, largest) to the model."
-            )
+            raise unbounded(cell)
         return cell, Assumption(f"Labels lie between {bounds[0]:g} and {bounds[1]:g}.", "given")
     if alphabet is not None:
         stated = Alphabet.of(alphabet, given=True)
@@ -201,11 +196,7 @@ def with_cell(posterior: Posterior, cell: CellModel, relation: int) -> Posterior
 
 
 def sample_of(
-    posterior: Posterior,
-    X: TableLike | Sample,
-    y: npt.ArrayLike | None,
-    weights: npt.ArrayLike | None,
-    relation: int,
+    posterior: Posterior, X: TableLike | Sample, y: npt.ArrayLike | None, weights: npt.ArrayLike | None, relation: int
 ) -> Sample:
     """The tuples in the posterior's own numbering; items it does not know are refused."""
     if isinstance(X, Sample):
@@ -252,13 +243,93 @@ def item_assumptions(
 
 
 def _scale(evidence: Evidence) -> tuple[Assumption, ...]:
-    facts = [Assumption(f"The loss lies between {evidence.low:g} and {worst_of(evidence):g}.", "checked")]
+    facts = [f"The loss lies between {evidence.low:g} and {evidence.in_unit(1.0):g}."]
     if evidence.rounded:
         facts.append(
-            Assumption(
-                f"The cells' answers are rounded to {evidence.n_answers:,.0f} possible ones; certificate.posterior is "
-                "the model with these answers.",
-                "checked",
+            f"The cells' answers are rounded to {evidence.n_answers:,.0f} possible ones; certificate.posterior is the "
+            "model with these answers."
+        )
+    return tuple(Assumption(fact, "checked") for fact in facts)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Certificates at growing sample sizes, all valid together with probability at least 1 − delta."""
+
+    sizes: Ints
+    certificates: tuple[Certificate, ...]
+    models: tuple[object, ...]  # the model of each size (the same one where it was given fitted)
+
+    def __iter__(self) -> Iterator[Certificate]:
+        return iter(self.certificates)
+
+    def __len__(self) -> int:
+        return len(self.certificates)
+
+    @property
+    def values(self) -> Floats:
+        return np.array([certificate.value for certificate in self.certificates])
+
+    @property
+    def empirical(self) -> Floats:
+        return np.array([certificate.empirical for certificate in self.certificates])
+
+    @property
+    def best(self) -> Certificate:
+        """The lowest certificate so far: stopping there is allowed, because all hold at once."""
+        return self.certificates[int(np.argmin(self.values))]
+
+
+def certify_stream(
+    model: object,
+    X: TableLike,
+    y: npt.ArrayLike,
+    *,
+    sizes: Sequence[int] | None = None,
+    population: Sequence[int] | None = None,
+    delta: float = 0.05,
+    predictor: str = "gibbs",
+    **options: Any,
+) -> Stream:
+    """Certify the first n tuples for growing n, with one δ for all of them.
+
+    Parameters
+    ----------
+    model : estimator (refitted on every prefix) or Posterior (kept)
+    X, y : tuples in the order in which they arrived
+    sizes : increasing sample sizes; ten from N/100 to N by default
+    population : number of items of each mode
+        Known beforehand; needed when the model is refitted, because the items of a prefix are not all items.
+    """
+    y = np.asarray(y)
+    columns = id_columns(X).columns
+    n = len(y)
+    steps = np.unique(np.geomspace(max(10, n // 100), n, 10).astype(int)) if sizes is None else np.asarray(sizes)
+    if len(steps) == 0 or (np.diff(steps) <= 0).any() or steps[0] < 1 or steps[-1] > n:
+        raise GinghamError(f"sizes must increase from at least 1 to at most N = {n}.")
+    fixed = isinstance(model, Posterior)
+    if not fixed and population is None:
+        raise RefusedCertificate(
+            "State how many items each mode has (population=): along a stream the items must be fixed beforehand, "
+            "and a prefix has not seen them all."
+        )
+    certificates, models = [], []
+    for size in steps:
+        part = np.empty((size, len(columns)), dtype=object)
+        for j, column in enumerate(columns):
+            part[:, j] = column[:size]
+        fitted = model if fixed else clone(model).fit(part, y[:size])
+        models.append(fitted)
+        certificates.append(
+            certify(
+                fitted,
+                part,
+                y[:size],
+                delta=delta,
+                predictor=predictor,
+                anytime=True,
+                population=None if fixed else population,
+                **options,
             )
         )
-    return tuple(facts)
+    return Stream(steps, tuple(certificates), tuple(models))

@@ -23,26 +23,13 @@ class ClusterCertificate:
 
     A cluster that is always (or never) true contradicts nothing, so that a low risk alone says nothing: the
     coverage stands beside it.
-
-    Attributes
-    ----------
-    risk : Certificate
-        E_Q P(f ≠ g) is at most ``risk.value``.
-    coverage : float
-        E_Q P̂(f = g = 1), the share of the observed objects that a drawn cluster explains in all views.
-    coverage_lower : float
-        On new objects it is at least this.
-    coverage_upper : float
-        And at most this.
-    chance : float
-        E_Q of the risk if the views were independent and each cluster as frequent as it is: what to beat.
     """
 
-    risk: Certificate
-    coverage: float
-    coverage_lower: float
-    coverage_upper: float
-    chance: float
+    risk: Certificate  # E_Q P(f ≠ g) is at most ``risk.value``
+    coverage: float  # E_Q P̂(f = g = 1), the share of the observed objects that a drawn cluster explains in all views
+    coverage_lower: float  # on new objects it is at least this
+    coverage_upper: float  # and at most this
+    chance: float  # E_Q of the risk if the views were independent and each cluster as frequent as it is: what to beat
 
     def explain(self) -> str:
         """Both guarantees in plain words."""

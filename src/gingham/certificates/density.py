@@ -24,11 +24,11 @@ from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.certificates.bounds import ln_shtarkov, whole
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import INDEPENDENT
-from gingham.certificates.complexity import Complexity, of_partitions
 from gingham.certificates.divergence import ball_maxima, ball_maximum
+from gingham.certificates.evidence import Complexity, check_counts, of_partitions
 from gingham.core.posterior import Posterior, contract
 from gingham.core.structure import Structure
-from gingham.core.tree_density import TreeDensity, clusters_of
+from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, RefusedCertificate
@@ -38,18 +38,11 @@ SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution t
 
 @dataclass(frozen=True, eq=False)
 class CoClusterDensity:
-    """p̃(x_1, …, x_d) = Σ_c p̃(c) Π_i p̃(x_i) q(c_i|x_i)/p̃(c_i): sums to one over all tuples.
+    """p̃(x_1, …, x_d) = Σ_c p̃(c) Π_i p̃(x_i) q(c_i|x_i)/p̃(c_i): sums to one over all tuples."""
 
-    Attributes
-    ----------
-    assigns : tuple of arrays (n_i, m_i)
-    cells : array (m_1, …, m_d), p̃(c)
-    items : tuple of arrays (n_i,), p̃(x_i)
-    """
-
-    assigns: tuple[Floats, ...]
-    cells: Floats
-    items: tuple[Floats, ...]
+    assigns: tuple[Floats, ...]  # (n_i, m_i)
+    cells: Floats  # (m_1, …, m_d), p̃(c)
+    items: tuple[Floats, ...]  # (n_i,), p̃(x_i)
 
     @property
     def clusters(self) -> tuple[Floats, ...]:
@@ -63,8 +56,7 @@ class CoClusterDensity:
             for q, c in zip(self.assigns, self.clusters)
         ]
         mixed = contract(list(codes), factors, self.cells[..., None])[:, 0]
-        result: Floats = np.log(mixed) + sum(np.log(p[code]) for p, code in zip(self.items, codes))
-        return result
+        return np.log(mixed) + sum(np.log(p[code]) for p, code in zip(self.items, codes))
 
 
 def certify_density(
@@ -119,7 +111,7 @@ def certify_density(
         delta,
         n,
         terms,
-        {"cells": cell_part, **dict(zip(names, parts)), "uniform": _uniform(assigns)},
+        {"cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns))},
         fixed="The items of every mode were",
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
         "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "
@@ -157,11 +149,6 @@ def _smoothed(observed: Floats) -> Floats:
     return np.asarray((1 - shares) * observed + shares / len(observed))
 
 
-def _uniform(assigns: Sequence[Floats]) -> float:
-    """Σ ln n_i: the code length of the uniform law, which a certificate should beat."""
-    return float(sum(log(len(q)) for q in assigns))
-
-
 def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike | None) -> tuple[Posterior, Sample]:
     posterior = model if isinstance(model, Posterior) else getattr(model, "posterior_", None)
     if posterior is not None and type(posterior) is not Posterior:
@@ -179,7 +166,7 @@ def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike 
     sample = (
         X if isinstance(X, Sample) else Sample.of(columns, None, sample_weight, modes=posterior.structure.columns())
     )
-    check_counts(sample)
+    check_counts(sample.weights)
     if sample.n_modes != len(posterior.assign):
         raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(posterior.assign)}.")
     return posterior, sample
@@ -193,7 +180,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
     ball around what was observed: of radius ln C(K, N)/N for the items of a leaf, and with the price of
     all clusterings below it for an inner node or the roots. Shared clusterings are hard, and paid once.
     """
-    check_counts(sample)
+    check_counts(sample.weights)
     tree, n = density.tree, whole(sample.n_tuples)
     d = tree.n_leaves
     at, items = clusters_of(tree, density.labels, sample.codes, density.widths)
@@ -240,12 +227,6 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         r"\quad \varepsilon_v = \frac{\mathrm{KL}_{\text{below } v} + \ln C(K_v, N) + \ln(T/\delta)}{N}",
         reference="gingham, docs/theory/trees",
     )
-
-
-def check_counts(sample: Sample) -> None:
-    """Refuse weights that are not counts."""
-    if not sample.has_counts:
-        raise RefusedCertificate("Some weights are not whole numbers; a certificate counts independent tuples.")
 
 
 def code_length_certificate(

@@ -1,25 +1,360 @@
-"""Evidence: everything a bound may know of a posterior and a sample."""
+"""Evidence: everything a bound may know of a posterior and a sample, the law of the loss and the price, in nats.
+
+The price is KL(Q‖P), of having chosen the co-clustering by looking at the data. A hypothesis is a hard co-clustering
+with an answer in each cell; the posterior Q draws every item's cluster independently from q(c|x) and has fixed
+answers. Two accounts of the same price:
+
+papers
+    Σ_i (n_i Ī_i + m_i ln n_i) + M ln|Y|   (P0 Lemma 9, eq. 22).
+exact
+    The divergence itself, for a prior that allows empty clusters (P0's Lemma 8 does not, so that its
+    divergence from any soft Q would be infinite): number of clusters, then cluster sizes, then who
+    belongs where; cell answers by how often each occurs, then where.
+
+Answers from a continuum are rounded to a finite grid so that a prior can pay for them. The rounded model is a model of
+its own, and its exact Gibbs loss enters the bound: no correction term is needed (P0 appendix B adds 2Δ + Δ², P1 eq. 15
+adds Δ + Δ²/4). Which grid is used may depend on the data, because a prior over a few grids is paid for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log, prod
+from math import comb, log, prod
 
 import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.special import gammaln, xlogy
 
-from gingham.arrays import Floats
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
 from gingham.certificates.bounds import GibbsLaw
-from gingham.certificates.complexity import Complexity, of_partitions, renamings
-from gingham.certificates.quantise_answers import QuantisedAnswers, quantise_answers
-from gingham.core.posterior import Posterior, label_features
+from gingham.certificates.divergence import kl_upper
+from gingham.core.posterior import Posterior
 from gingham.core.structure import Tree
-from gingham.core.tree_posterior import TreePosterior
-from gingham.data import Moments, OneHot, Sample
+from gingham.core.tree import TreePosterior
+from gingham.data import Alphabet, Moments, OneHot, Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import row_blocks
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """KL(Q‖P) as a sum of named terms."""
+
+    # nats by name; single terms may be negative; their sum is a divergence or a bound on one
+    terms: Mapping[str, float]
+
+    @property
+    def total(self) -> float:
+        """KL(Q‖P) = Σ terms, never below zero."""
+        return max(0.0, float(sum(self.terms.values())))
+
+
+def of_posterior(
+    assigns: Mapping[str, Floats],
+    answers: AnyArray,
+    n_answers: int,
+    *,
+    kind: str = "exact",
+    symmetric: bool = False,
+    quantised: bool = False,
+) -> Complexity:
+    """The price of one checkerboard.
+
+    Parameters
+    ----------
+    assigns : mapping from mode name to (n, m) assignments
+        A mode that is met twice (a graph) is named, and paid for, once.
+    answers : int array of shape (m_1, …, m_d)
+        Index of each cell's answer among ``n_answers`` possible ones.
+    kind : {"exact", "papers"}
+    symmetric : bool
+        Whether cells (a, b) and (b, a) are one cell (undirected graph): k(k + 1)/2 answers to pay for.
+        Ignored by the papers, which pay for all k² (P0 eq. 53).
+    quantised : bool
+        Whether the answers are numbers rounded to a grid, for which few cells share an answer.
+    """
+    terms = of_partitions(assigns, kind)
+    if kind == "papers":
+        terms.update(labels_uniform(int(np.size(answers)), n_answers))
+    else:
+        cells = cells_once(answers) if symmetric else answers
+        terms.update(labels_either_way(cells, n_answers) if quantised else labels_by_type(cells, n_answers))
+    return Complexity(terms)
+
+
+def of_partitions(assigns: Mapping[str, Floats], kind: str = "exact") -> dict[str, float]:
+    """The price of who belongs to which cluster, mode by mode."""
+    if kind not in ("exact", "papers"):
+        raise GinghamError(f"complexity={kind!r} is unknown; choose exact or papers.")
+    price = partition_papers if kind == "papers" else partition_exact
+    return {f"{name}: {part}": value for name, q in assigns.items() for part, value in price(q).items()}
+
+
+def partition_papers(assign: Floats) -> dict[str, float]:
+    """n Ī + m ln n (P0 eq. 22): what the partition says about the items, and the cluster sizes."""
+    n, m = assign.shape
+    return {"information n·I": partition_information(assign), "cluster sizes m·ln n": m * log(n)}
+
+
+def partition_exact(assign: Floats) -> dict[str, float]:
+    """KL_i = ln m(m+1) + ln C(n+m−1, m−1) + [ln n! − Σ_c E ln N_c!] + Σ q ln q."""
+    n, m = assign.shape
+    arrangements = float(gammaln(n + 1) - expected_log_factorials(assign).sum())
+    return {
+        "number of clusters": log(m) + log(m + 1),
+        "cluster sizes": log_binomial(n + m - 1, m - 1),
+        "who belongs where": arrangements + float(xlogy(assign, assign).sum()),
+    }
+
+
+def labels_uniform(n_cells: int, n_answers: float) -> dict[str, float]:
+    """M ln|Y| (P0 eq. 20): every way of answering is as likely as every other."""
+    return {"cell answers": n_cells * log(n_answers)}
+
+
+def labels_by_type(answers: AnyArray, n_answers: int) -> dict[str, float]:
+    """ln C(M+|Y|−1, |Y|−1) + ln M!/Π cnt_y!: how often each answer occurs, then in which cells."""
+    cells = np.asarray(answers).ravel()
+    counts = np.bincount(cells, minlength=n_answers)
+    return {
+        "answer counts": log_binomial(len(cells) + n_answers - 1, n_answers - 1),
+        "which cell answers what": float(gammaln(len(cells) + 1) - gammaln(counts + 1).sum()),
+    }
+
+
+def labels_either_way(answers: AnyArray, n_answers: int) -> dict[str, float]:
+    """Half a prior by type and half a uniform one: for grids of many possible answers."""
+    cells = np.asarray(answers).ravel()
+    by_type = sum(labels_by_type(cells, n_answers).values())
+    uniform = len(cells) * log(n_answers)
+    return {"cell answers": log(2.0) - float(np.logaddexp(-by_type, -uniform))}
+
+
+def cells_once(answers: AnyArray) -> AnyArray:
+    """The k(k + 1)/2 different cells of a symmetric table of answers."""
+    answers = np.asarray(answers)
+    if answers.ndim != 2 or answers.shape[0] != answers.shape[1] or (answers != answers.T).any():
+        raise GinghamError("The answers of an undirected graph must form a symmetric table.")
+    return answers[np.triu_indices(len(answers))]
+
+
+def renamings(assigns: Sequence[Floats]) -> float:
+    """Σ_i ln (m_i!/empty_i!): what a hard co-clustering may deduct, in nats.
+
+    That many renamings of its clusters (answers moved along) are one and the same predictor and have
+    the same prior probability. Soft posteriors may deduct nothing.
+    """
+    total = 0.0
+    for assign in assigns:
+        if not np.isin(assign, (0.0, 1.0)).all():
+            return 0.0
+        used = int(assign.any(axis=0).sum())
+        m = assign.shape[1]
+        total += float(gammaln(m + 1) - gammaln(m - used + 1))
+    return total
+
+
+def sequence_price(n_leaves: int, merges: Sequence[Sequence[object]]) -> float:
+    """−ln P(tree) when pairs are merged one after the other: with f nodes at the top, stop or pick a pair.
+
+    The C(f, 2) pairs and stopping are equally likely, so the prior sums to one over all merge histories
+    and a bound may hold for all of them at once (P0 §7.2).
+    """
+    price, top = 0.0, n_leaves
+    for _ in merges:
+        price += log(comb(top, 2) + 1)
+        top -= 1
+    return price + (log(comb(top, 2) + 1) if top > 1 else 0.0)
+
+
+def partition_information(assign: Floats) -> float:
+    """n Ī(X; C) = Σ_x Σ_c q(c|x) ln [q(c|x)/qbar(c)], items weighted uniformly. Assignments are (n, m)."""
+    mass = assign.mean(axis=0)
+    return max(0.0, float(xlogy(assign, assign).sum() - len(assign) * xlogy(mass, mass).sum()))
+
+
+def poisson_binomial(probabilities: Floats) -> Floats:
+    """P(N_c = 0), …, P(N_c = n) of sums N_c of independent coins, shape (m, n + 1), by divide and conquer.
+
+    Column c of ``probabilities`` (n, m) holds the success probabilities of the n coins of sum c.
+    """
+    q = np.asarray(probabilities, dtype=np.float64)
+    n, m = q.shape
+    if n == 0:
+        return np.ones((m, 1))
+    block = 32  # coins put together one by one; longer sums are convolved in pairs by Fourier transform
+    n_blocks = 1 << max(0, (-(-n // block) - 1).bit_length())
+    padded = np.zeros((n_blocks * block, m))
+    padded[:n] = q
+    coins = padded.reshape(n_blocks, block, m).transpose(1, 2, 0)[..., None]  # (block, m, n_blocks, 1)
+    laws = np.zeros((m, n_blocks, block + 1))
+    laws[..., 0] = 1.0
+    for j in range(block):
+        moved = coins[j] * laws[..., :-1]
+        laws *= 1 - coins[j]
+        laws[..., 1:] += moved
+    while laws.shape[1] > 1:
+        length = 2 * (laws.shape[2] - 1)  # highest count of a pair
+        period = next_fast_len(length + 1, real=True)
+        spectrum = rfft(laws, n=period, axis=2)
+        laws = irfft(spectrum[:, 0::2] * spectrum[:, 1::2], n=period, axis=2)[..., : length + 1]
+        np.maximum(laws, 0.0, out=laws)
+        # High counts that are out of reach, and the transform's noise there, are cut off. That makes
+        # E ln N! smaller and the divergence larger, never the other way round.
+        reachable = np.flatnonzero(laws.max(axis=(0, 1)) > 1e-14)
+        laws = laws[..., : reachable[-1] + 1]
+    width = min(laws.shape[2], n + 1)
+    result: Floats = np.zeros((m, n + 1))
+    result[:, :width] = laws[:, 0, :width]
+    return result / np.maximum(result.sum(axis=1, keepdims=True), 1.0)
+
+
+def expected_log_factorials(assign: Floats) -> Floats:
+    """E ln N_c! for each cluster, N_c the number of items drawn into it, Poisson-binomial(q(c|·)), shape (m,)."""
+    q = np.asarray(assign, dtype=np.float64)
+    m = q.shape[1]
+    result = np.empty(m)
+    certain = q == 1.0
+    uncertain = (q > 0.0) & ~certain
+    n_sure, n_open = certain.sum(axis=0), uncertain.sum(axis=0)
+    # Clusters of about equal support go together, so that hard posteriors cost nothing.
+    order = np.argsort(n_open, kind="stable")
+    start = 0
+    while start < m:
+        longest = int(n_open[order[start]])
+        stop = start + 1
+        while stop < m and n_open[order[stop]] <= max(64, 1.3 * longest) and stop - start < 64:
+            stop += 1
+        group = order[start:stop]
+        depth = int(n_open[group].max())
+        coins = np.zeros((depth, len(group)))
+        for j, c in enumerate(group):
+            coins[: n_open[c], j] = q[uncertain[:, c], c]
+        counts = n_sure[group][:, None] + np.arange(depth + 1)[None, :]
+        result[group] = (poisson_binomial(coins) * gammaln(counts + 1.0)).sum(axis=1)
+        start = stop
+    return result
+
+
+def log_binomial(n: float, k: float) -> float:
+    """ln C(n, k)."""
+    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+GRIDS = tuple(2**j + 1 for j in range(1, 13))  # 3, 5, …, 4097 evenly spaced numbers, both ends included
+PARTS = (4, 8, 16, 32, 64, 128, 256)  # into how many parts a distribution is cut
+
+
+@dataclass(frozen=True, eq=False)
+class QuantisedAnswers:
+    """Answers a prior can pay for."""
+
+    answers: AnyArray  # (m_1, …, m_d) or (m_1, …, m_d, |Y|): as the cell model gives them
+    distinct: AnyArray  # (A,) or (A, |Y|): the different ones
+    index: Ints  # (m_1, …, m_d): which of the distinct answers a cell gives
+    price: dict[str, float]  # nats by name
+    price_papers: dict[str, float]
+    n_answers: float  # how many answers a cell could have given
+    rounded: bool
+
+
+def quantise_answers(cell: CellModel, answers: AnyArray, statistics: Floats, symmetric: bool) -> QuantisedAnswers:
+    """The answers of one relation with their prices; rounded where they come from a continuum.
+
+    Parameters
+    ----------
+    statistics : ndarray of shape (m_1, …, m_d, K)
+        The cell statistics on the sample, which guide the choice of the grid.
+    symmetric : bool
+        Whether cells (a, b) and (b, a) are one and the same.
+    """
+    if cell.answers == "label" and cell.n_answers is not None:
+        size = cell.n_answers
+        distinct, index = _pooled(answers, 0)
+        return QuantisedAnswers(
+            answers,
+            distinct,
+            index,
+            labels_by_type(cells_once(answers) if symmetric else answers, size),
+            labels_uniform(answers.size, size),
+            size,
+            False,
+        )
+    if cell.answers == "number":
+        return _best(cell, statistics, [_on_grid(cell, answers, size, symmetric) for size in GRIDS])
+    if cell.answers == "distribution":
+        return _best(cell, statistics, [_in_parts(cell, answers, parts, symmetric) for parts in PARTS])
+    raise RefusedCertificate(
+        f"{type(cell).__name__} cells answer from a continuum that gingham cannot round, so that no prior pays "
+        "for their answers. Certify the finished predictions on other data: certify(..., bound='holdout')."
+    )
+
+
+def _on_grid(cell: CellModel, answers: Floats, size: int, symmetric: bool) -> QuantisedAnswers:
+    """Numbers to the nearest of ``size`` evenly spaced ones between the bounds."""
+    if cell.bounds is None:
+        raise unbounded(cell)
+    low, high = cell.bounds
+    step = (high - low) / (size - 1)
+    at = np.clip(np.rint((answers - low) / step), 0, size - 1).astype(np.int64) if step > 0 else 0 * answers.astype(int)
+    fresh = low + step * at
+    distinct, index = _pooled(fresh, 0)
+    price = labels_either_way(cells_once(at) if symmetric else at, size)
+    return QuantisedAnswers(fresh, distinct, index, price, labels_uniform(at.size, size), size, True)
+
+
+def _in_parts(cell: CellModel, answers: Floats, parts: int, symmetric: bool) -> QuantisedAnswers:
+    """Distributions to multiples of 1/parts by largest remainders, then smoothed as the cell smooths."""
+    size = answers.shape[-1]
+    counts = _cut(answers, cell.smoothing, parts)
+    fresh = smoothed(counts, parts, cell)
+    distinct, index = _pooled(fresh, 1)
+    ways = float(np.exp(log_binomial(parts + size - 1, size - 1)))
+    cells = cells_once(index) if symmetric else index
+    return QuantisedAnswers(
+        fresh, distinct, index, labels_uniform(cells.size, ways), labels_uniform(index.size, ways), ways, True
+    )
+
+
+def smoothed(counts: Floats, parts: int, cell: CellModel) -> Floats:
+    """Distributions counts/parts with the cell's share of the uniform one mixed in."""
+    return (1 - cell.smoothing) * counts / parts + cell.smoothing / counts.shape[-1]
+
+
+def _best(cell: CellModel, statistics: Floats, options: list[QuantisedAnswers]) -> QuantisedAnswers:
+    """Any rule may choose; this one takes the lowest kl bound with the answers' price alone."""
+    total = float(cell.features.count(statistics).sum())
+
+    def promise(option: QuantisedAnswers) -> float:
+        loss = float(cell.loss(option.answers, statistics).sum()) - total * cell.low
+        loss = loss / (total * cell.range) if cell.range > 0 else 0.0
+        return float(kl_upper(min(max(loss, 0.0), 1.0), sum(option.price.values()) / total))
+
+    best = min(options, key=promise)
+    extra = {"choice of the answers' grid": log(len(options))}
+    return replace(best, price={**best.price, **extra}, price_papers={**best.price_papers, **extra})
+
+
+def _pooled(answers: AnyArray, tail: int) -> tuple[AnyArray, Ints]:
+    """The different answers, and which of them each cell gives; the last ``tail`` axes are one answer."""
+    shape = answers.shape[: answers.ndim - tail]
+    distinct, index = np.unique(answers.reshape(-1, *answers.shape[answers.ndim - tail :]), axis=0, return_inverse=True)
+    return distinct, index.reshape(shape)
+
+
+def _cut(answers: Floats, smoothing: float, parts: int) -> Floats:
+    """The nearest distributions with denominator ``parts`` (largest remainders), as counts."""
+    size = answers.shape[-1]
+    free = np.clip((answers - smoothing / size) / (1 - smoothing), 0, None)
+    free = free / free.sum(-1, keepdims=True) * parts
+    counts = np.floor(free)
+    missing = np.rint(parts - counts.sum(-1)).astype(np.int64)
+    rank = np.argsort(np.argsort(-(free - counts), axis=-1, kind="stable"), axis=-1, kind="stable")
+    return counts + (rank < missing[..., None])
+
 
 MAX_SUPPORT = 1000  # possible losses up to which type-KL and split-kl are offered
 BINS = 2**16  # of |y − answer| for labels without an alphabet; losses are rounded up, so never understated
@@ -27,26 +362,14 @@ BINS = 2**16  # of |y − answer| for labels without an alphabet; losses are rou
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The law of the Gibbs loss on a sample, and the price of the posterior.
+    """The law of the Gibbs loss on a sample, and the price of the posterior."""
 
-    Attributes
-    ----------
-    law : GibbsLaw
-        Of (loss − low)/range.
-    low, range : float
-        In the loss's own unit.
-    n_tuples : int
-        N.
-    prices : mapping from "exact" and "papers" to Complexity
-    covered : Posterior or None
-        The very model that is covered; its answers are rounded where they came from a continuum.
-    """
-
-    law: GibbsLaw
-    low: float
+    law: GibbsLaw  # of (loss − low)/range
+    low: float  # in the loss's own unit
     range: float
-    n_tuples: int
-    prices: Mapping[str, Complexity]
+    n_tuples: int  # N
+    prices: Mapping[str, Complexity]  # by "exact" and "papers"
+    # the very model that is covered; its answers are rounded where they came from a continuum
     covered: Posterior | None = None
     n_answers: float = 0.0
     rounded: bool = False
@@ -73,14 +396,13 @@ def collect(
     check_sample(posterior, sample, relation)
     cell = posterior.cells[relation]
     if not (np.isfinite(cell.range) and cell.range >= 0):
-        raise RefusedCertificate(
-            f"{type(cell).__name__}: the loss is unbounded, and no theorem covers an unbounded loss. "
-            "Give alphabet= (the possible labels) or bounds=(smallest, largest) to the model."
-        )
+        raise unbounded(cell)
     covered, quantised, accounts = quantised_and_priced(posterior, sample, relation, population)
     low, scale = loss_scale(cell)
     if sample.alphabet is not None:
-        losses, support = loss_table(cell, quantised, sample)
+        losses = cell.coef(quantised.distinct) @ cell.features.of_labels(sample.alphabet.numbers).T  # (A, |Y|)
+        support = None if cell.table is None else np.unique(cell.table)  # all losses that could occur
+        support = support if support is None or len(support) <= MAX_SUPPORT else None
         joint = answer_label_counts(covered, sample, quantised, relation)
         law = GibbsLaw.of(
             np.clip((losses - low) / scale, 0.0, 1.0), joint, None if support is None else (support - low) / scale
@@ -142,24 +464,21 @@ def prices(posterior: Posterior, quantised: QuantisedAnswers, relation: int, und
 def clusterings(posterior: Posterior, relation: int) -> dict[str, Floats]:
     """The clusterings that one relation's guarantee pays for, by name; frozen ones were not learned."""
     if isinstance(posterior.structure, Tree):
-        return tree_clusterings(posterior)
+        return _tree_clusterings(posterior.structure, posterior.assign)
     modes = [m for m in dict.fromkeys(posterior.structure.factors[relation]) if m not in posterior.structure.frozen]
     names = posterior.structure.titles(modes) if len(modes) > 1 else ["items"]
     return {name: posterior.assign[i] for name, i in zip(names, modes)}
 
 
-def tree_clusterings(posterior: Posterior) -> dict[str, Floats]:
+def _tree_clusterings(tree: Tree, assign: Sequence[Floats]) -> dict[str, Floats]:
     """The tables that the guarantee of a tree pays for, leaves and inner nodes alike (P0 eq. 51: B1 + B2).
 
     A clustering that several nodes share is paid once when it is hard. A soft one is drawn anew at each
     node (its Gibbs loss is the product over nodes), and so it is paid for at each. Frozen tables were
     not learned and cost nothing.
     """
-    tree = posterior.structure
-    if not isinstance(tree, Tree):
-        raise RefusedCertificate("This is the price of a tree, and the posterior is none.")
     tables = {}
-    for mode, q in enumerate(posterior.assign):
+    for mode, q in enumerate(assign):
         if mode in tree.frozen:
             continue
         nodes = [node for node, at in enumerate(tree.tables) if at == mode]
@@ -186,18 +505,6 @@ def with_unseen(posterior: Posterior, population: Sequence[int] | None) -> Poste
 def loss_scale(cell: CellModel) -> tuple[float, float]:
     """(low, range): every loss lies between low and low + range; a constant loss gets range 1."""
     return cell.low, float(cell.range) if cell.range > 0 else 1.0
-
-
-def loss_table(cell: CellModel, quantised: QuantisedAnswers, sample: Sample) -> tuple[Floats, Floats | None]:
-    """Losses (A, |Y|) of the distinct answers on each label, and all losses that could occur."""
-    if sample.alphabet is None:
-        raise GinghamError("A table of losses needs labels on an alphabet.")
-    losses = cell.coef(quantised.distinct) @ label_features(cell.features, sample.alphabet.numbers).T
-    support = None
-    if cell.table is not None:
-        support = np.unique(cell.table)
-        support = support if len(support) <= MAX_SUPPORT else None
-    return losses, support
 
 
 def answer_label_counts(posterior: Posterior, sample: Sample, quantised: QuantisedAnswers, relation: int) -> Floats:
@@ -275,6 +582,32 @@ def is_graph(posterior: Posterior, relation: int) -> bool:
     return len(factor) == 2 and factor[0] == factor[1] and not isinstance(posterior.structure, Tree)
 
 
+def unbounded(cell: CellModel) -> RefusedCertificate:
+    """What to say of a loss that no theorem covers."""
+    return RefusedCertificate(
+        f"{type(cell).__name__}: the loss is unbounded, and no theorem covers an unbounded loss. "
+        "Give alphabet= (the possible labels) or bounds=(smallest, largest) to the model."
+    )
+
+
+def check_counts(weights: Floats | None) -> None:
+    """Refuse weights that are not counts."""
+    if weights is not None and (weights != np.floor(weights)).any():
+        raise RefusedCertificate(
+            "Some weights are not whole numbers. A certificate counts independent tuples, so weights must be counts; "
+            "certify the unweighted rows, or round the weights to counts."
+        )
+
+
+def paired(sample: Sample, codes: Ints, n_codes: int) -> Sample:
+    """The sample labelled by pairs (label, one of ``n_codes`` predictions of a reference)."""
+    if sample.alphabet is None or sample.label_codes is None:
+        raise RefusedCertificate("A reference predictor needs labels on an alphabet.")
+    pairs = sample.label_codes.astype(np.int64) * n_codes + codes
+    letters = Alphabet(np.arange(sample.alphabet.size * n_codes), given=True)
+    return replace(sample, labels=pairs.astype(np.float64), label_codes=pairs.astype(np.int32), alphabet=letters)
+
+
 def check_alphabet(cell: CellModel, sample: Sample) -> None:
     """Label codes mean the same to the sample and to the cells."""
     letters = cell.alphabet
@@ -289,11 +622,7 @@ def check_alphabet(cell: CellModel, sample: Sample) -> None:
 def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
     """Refuse samples that no theorem speaks of."""
     check_alphabet(posterior.cells[relation], sample)
-    if not sample.has_counts:
-        raise RefusedCertificate(
-            "Some weights are not whole numbers. A certificate counts independent tuples, so weights must be counts; "
-            "certify the unweighted rows, or round the weights to counts."
-        )
+    check_counts(sample.weights)
     columns = posterior.structure.columns(relation)
     if len(columns) != sample.n_modes:
         raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(columns)}.")

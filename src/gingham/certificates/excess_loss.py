@@ -7,7 +7,6 @@ be proven where the two separate bounds overlap. A negative value is a proven ga
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -18,25 +17,21 @@ from gingham.cells import CellModel
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate
-from gingham.certificates.certify import (
-    INDEPENDENT,
-    item_assumptions,
-    posterior_of,
-    sample_of,
-    stated_cell,
-    with_cell,
-)
-from gingham.certificates.complexity import log_binomial
+from gingham.certificates.certify import INDEPENDENT, item_assumptions, posterior_of, sample_of, stated_cell, with_cell
 from gingham.certificates.evidence import (
+    GRIDS,
+    PARTS,
+    Complexity,
     Evidence,
     answer_label_counts,
     check_sample,
     in_full_precision,
+    log_binomial,
     loss_scale,
+    paired,
     quantised_and_priced,
+    smoothed,
 )
-from gingham.certificates.quantise_answers import GRIDS, PARTS, smoothed
-from gingham.core.posterior import label_features
 from gingham.data import Alphabet, Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import RefusedCertificate
@@ -82,7 +77,7 @@ def certify_gain(
         raise RefusedCertificate("The gain is certified for labels on an alphabet: give alphabet= when fitting.")
     covered, rounded, accounts = quantised_and_priced(posterior, sample, relation)
     price = accounts["exact"]
-    losses = cell.coef(rounded.distinct) @ label_features(cell.features, sample.alphabet.numbers).T  # (A, |Y|)
+    losses = cell.coef(rounded.distinct) @ cell.features.of_labels(sample.alphabet.numbers).T  # (A, |Y|)
     scale = loss_scale(cell)[1]
     assumptions = [INDEPENDENT, statement, *item_assumptions(posterior, relation)]
     if isinstance(reference, str):
@@ -90,13 +85,13 @@ def certify_gain(
             raise RefusedCertificate("reference= is 'constant' or an array of predictions.")
         counts = answer_label_counts(covered, sample, rounded, relation)
         others, union = constants(cell, sample.alphabet, counts.sum(axis=0))
-        price = price.plus(choice_of_the_constant=union)
+        price = Complexity({**price.terms, "choice of the constant": union})
         laws = [GibbsLaw.of((losses - other[None, :]) / scale, counts) for other in others]
         against = others @ counts.sum(axis=0) / counts.sum()
         title = "constant"
     else:
         table, codes = _reference_losses(cell, sample, reference)
-        pairs = _paired(sample, codes, table.shape[1])
+        pairs = paired(sample, codes, table.shape[1])
         counts = answer_label_counts(covered, pairs, rounded, relation).reshape(len(losses), -1, table.shape[1])
         laws = [GibbsLaw.of((losses[:, :, None] - table[None]) / scale, counts)]
         against = np.array([(counts.sum(axis=0) * table).sum() / counts.sum()])
@@ -132,7 +127,7 @@ def constants(cell: CellModel, alphabet: Alphabet, histogram: Floats) -> tuple[F
     """
     if cell.table is not None:
         return cell.table.T, log(cell.table.shape[1])
-    features = label_features(cell.features, alphabet.numbers)
+    features = cell.features.of_labels(alphabet.numbers)
     if cell.answers == "number" and cell.bounds is not None:
         low, high = cell.bounds
         mean = float(histogram @ alphabet.numbers / histogram.sum())
@@ -166,14 +161,5 @@ def _reference_losses(cell: CellModel, sample: Sample, reference: npt.ArrayLike)
             raise RefusedCertificate("Clip the reference predictions to the range of the labels.")
         numbers, guesses = sample.alphabet.numbers, distinct.astype(np.float64)
         by_gap = cell.of_gap(numbers[:, None] - guesses[None, :])
-        return label_features(cell.features, numbers) @ cell.coef(guesses).T if by_gap is None else by_gap, codes
+        return cell.features.of_labels(numbers) @ cell.coef(guesses).T if by_gap is None else by_gap, codes
     raise RefusedCertificate(f"{type(cell).__name__}: a reference predictor cannot be compared with these cells.")
-
-
-def _paired(sample: Sample, codes: Ints, n_codes: int) -> Sample:
-    """The sample labelled by (label, reference's prediction) pairs."""
-    if sample.alphabet is None or sample.label_codes is None:
-        raise RefusedCertificate("A reference predictor needs labels on an alphabet.")
-    pairs = sample.label_codes.astype(np.int64) * n_codes + codes
-    letters = Alphabet(np.arange(sample.alphabet.size * n_codes), given=True)
-    return replace(sample, labels=pairs.astype(np.float64), label_codes=pairs.astype(np.int32), alphabet=letters)

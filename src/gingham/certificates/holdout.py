@@ -1,20 +1,31 @@
-"""Holdout certificates: a finished predictor on tuples it has never seen, covered exactly as it is used."""
+"""Holdout certificates: a finished predictor on tuples it has never seen, covered exactly as it is used; committees.
+
+In a cross-committee all the data are used, and yet every member was tested on tuples it has not seen.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import log, sqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.cells import CellModel, make_cell, needs_alphabet
-from gingham.certificates.bounds import Bound, GibbsLaw, close_in, find
+from gingham.certificates.bounds import Bound, GibbsLaw, close_in, find, mixture
 from gingham.certificates.certificate import Assumption, Certificate
-from gingham.certificates.complexity import FREE, Complexity
-from gingham.certificates.evidence import Evidence, check_alphabet, continuous_law, in_full_precision, loss_scale
+from gingham.certificates.evidence import (
+    Complexity,
+    Evidence,
+    check_alphabet,
+    check_counts,
+    continuous_law,
+    in_full_precision,
+    loss_scale,
+)
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet
 from gingham.data.graphs import PairSample
@@ -39,6 +50,7 @@ BETTING_LATEX = (
     r"\nu_t = \hat\mu_{t-1} + \hat\sigma_{t-1}\sqrt{N / (2 \ln(1/\delta))}"
 )
 BETTING_REFERENCE = "Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting"
+CONVEX = ("absolute", "quadratic", "pinball")  # losses for which averaging members cannot hurt
 MAURER_PONTIL = "Maurer and Pontil 2009, Empirical Bernstein bounds"
 
 
@@ -83,25 +95,14 @@ def certify_predictions(
         cell = make_cell(loss, None if not needs_alphabet(loss) else Alphabet.of(label_bounds, True), label_bounds)
         if cell.answers != "number" and cell.of_gap(np.zeros(0)) is None:
             raise RefusedCertificate(f"loss={loss!r} needs alphabet=, the possible labels.")
-        values, (low, scale) = _of_numbers(cell, y, y_pred, label_bounds), loss_scale(cell)
+        values = _of_numbers(cell, y, y_pred, label_bounds)
         known = f"Labels lie between {label_bounds[0]:g} and {label_bounds[1]:g}."
     else:
         cell = make_cell(loss, letters)
-        values, (low, scale) = losses_of(cell, y, y_pred), loss_scale(cell)
+        values = losses_of(cell, y, y_pred)
         known = "Labels are among those stated."
-    return _certificate(
-        values,
-        low,
-        scale,
-        checked_weights(sample_weight, len(y)),
-        delta,
-        candidates,
-        method,
-        predictor,
-        cell.name,
-        Assumption(known, "given"),
-        None,
-    )
+    weights, statement = checked_weights(sample_weight, len(y)), Assumption(known, "given")
+    return _of_losses(values, weights, cell, delta, candidates, method, predictor, statement)
 
 
 def certify_posterior(
@@ -118,13 +119,10 @@ def certify_posterior(
     """A guarantee for one predictor of a posterior on tuples that its fit has not seen."""
     cell = posterior.cells[relation]
     check_alphabet(cell, sample)
-    if not sample.has_counts:
-        raise RefusedCertificate("Some weights are not whole numbers; a certificate counts independent tuples.")
-    low, scale = loss_scale(cell)
-    name = cell.name
+    check_counts(sample.weights)
     if predictor == "gibbs":
-        law = _gibbs_law(posterior, sample, relation, low, scale)
-        return _from_law(law, low, scale, int(sample.n_tuples), delta, candidates, method, predictor, name, statement)
+        law = _gibbs_law(posterior, sample, relation)
+        return _certificate(law, cell, int(sample.n_tuples), delta, candidates, method, predictor, statement)
     if isinstance(sample, PairSample) and sample.complete:
         raise RefusedCertificate("List the pairs that were held out (pairs='listed'); absent ones are not predicted.")
     if sample.labels is None:
@@ -141,9 +139,28 @@ def certify_posterior(
                 raise RefusedCertificate("Labels are names: only predictor='mode' or 'gibbs' predicts them.")
             predictions = sample.alphabet.values[predictions.astype(np.int64)]
     values = losses_of(cell, labels, predictions)
-    return _certificate(
-        values, low, scale, sample.weights, delta, candidates, method, predictor, name, statement, posterior
-    )
+    return _of_losses(values, sample.weights, cell, delta, candidates, method, predictor, statement, posterior)
+
+
+def _of_losses(
+    values: Floats,
+    weights: Floats | None,
+    cell: CellModel,
+    delta: float,
+    candidates: int,
+    method: str,
+    predictor: str,
+    statement: Assumption,
+    covered: Posterior | None = None,
+) -> Certificate:
+    """The certificate of losses of single tuples, in the loss's own unit."""
+    check_counts(weights)
+    low, scale = loss_scale(cell)
+    counts = np.ones(len(values)) if weights is None else weights
+    scaled = np.clip((values - low) / scale, 0.0, 1.0)
+    single = np.repeat(scaled, counts.astype(np.int64)) if method == "betting" else None
+    law, n = GibbsLaw.of(scaled, counts), int(counts.sum())
+    return _certificate(law, cell, n, delta, candidates, method, predictor, statement, covered, single)
 
 
 def losses_of(cell: CellModel, y: AnyArray, y_pred: AnyArray) -> Floats:
@@ -158,8 +175,7 @@ def losses_of(cell: CellModel, y: AnyArray, y_pred: AnyArray) -> Floats:
             )
         return np.take_along_axis(cell.coef(y_pred), letters.encode(y)[:, None], axis=1)[:, 0]
     if cell.table is not None and letters is not None and not (cell.convex and letters.numeric):
-        result: Floats = cell.table[letters.encode(y), letters.encode(y_pred)]
-        return result
+        return cell.table[letters.encode(y), letters.encode(y_pred)]
     if letters is not None and cell.answers is not None:
         letters.encode(y)
         span = (float(letters.numbers.min()), float(letters.numbers.max()))
@@ -187,8 +203,7 @@ def _of_numbers(cell: CellModel, y: AnyArray, y_pred: AnyArray, span: tuple[floa
     if by_gap is not None:
         return by_gap
     if cell.answers == "number":
-        losses: Floats = np.einsum("ek,ek->e", cell.coef(guesses), cell.features.evaluate(y))
-        return losses
+        return np.einsum("ek,ek->e", cell.coef(guesses), cell.features.evaluate(y))
     if cell.table is None or cell.alphabet is None:  # pragma: no cover - every kind of answer was served
         raise RefusedCertificate(f"{type(cell).__name__}: gingham does not know the loss of a single prediction.")
     # A convex table says nothing between labels; a straight line from one to the next is never less than a convex loss.
@@ -198,63 +213,39 @@ def _of_numbers(cell: CellModel, y: AnyArray, y_pred: AnyArray, span: tuple[floa
     left = np.maximum(right - 1, 0)
     width = np.where(right > left, numbers[right] - numbers[left], 1.0)
     share, every = (guesses - numbers[left]) / width, np.arange(len(y))
-    between: Floats = (1 - share) * rows[every, left] + share * rows[every, right]
-    return between
+    return (1 - share) * rows[every, left] + share * rows[every, right]
 
 
-def _gibbs_law(posterior: Posterior, sample: Sample, relation: int, low: float, scale: float) -> GibbsLaw:
+def _gibbs_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:
     posterior = in_full_precision(posterior)
     if sample.alphabet is None:
         return continuous_law(posterior, sample, relation)
-    law = posterior.loss_law(sample, relation)
+    law, (low, scale) = posterior.loss_law(sample, relation), loss_scale(posterior.cells[relation])
     return GibbsLaw.of(np.clip((law.values - low) / scale, 0.0, 1.0), law.weights)
 
 
 def _certificate(
-    values: Floats,
-    low: float,
-    scale: float,
-    weights: Floats | None,
-    delta: float,
-    candidates: int,
-    method: str,
-    predictor: str,
-    name: str,
-    statement: Assumption,
-    covered: Posterior | None,
-) -> Certificate:
-    if weights is not None and not bool(np.all(weights == np.floor(weights))):
-        raise RefusedCertificate("Some weights are not whole numbers; a certificate counts independent tuples.")
-    counts = np.ones(len(values)) if weights is None else weights
-    scaled = np.clip((values - low) / scale, 0.0, 1.0)
-    single = np.repeat(scaled, counts.astype(np.int64)) if method == "betting" else None
-    law = GibbsLaw.of(scaled, counts)
-    return _from_law(
-        law, low, scale, int(counts.sum()), delta, candidates, method, predictor, name, statement, covered, single
-    )
-
-
-def _from_law(
     law: GibbsLaw,
-    low: float,
-    scale: float,
+    cell: CellModel,
     n: int,
     delta: float,
     candidates: int,
     method: str,
     predictor: str,
-    name: str,
     statement: Assumption,
     covered: Posterior | None = None,
     single: Floats | None = None,
 ) -> Certificate:
+    """The certificate of a law of scaled losses; ``single`` are those of the tuples, one by one, for betting."""
+    low, scale = loss_scale(cell)
     if method not in METHODS:
         raise GinghamError(f"method={method!r} is unknown; choose one of {', '.join(METHODS)}.")
     if candidates < 1:
         raise GinghamError(f"candidates={candidates} must be a whole number from 1.")
     if method in ("maurer-pontil", "betting") and predictor == "gibbs":
         raise RefusedCertificate(f"{method} covers deterministic predictors; use method='log-wealth' for gibbs.")
-    price = Complexity({"union over candidates": log(candidates)}) if candidates > 1 else FREE
+    # A predictor that was chosen without a look at these tuples costs nothing else.
+    price = Complexity({"union over candidates": log(candidates)} if candidates > 1 else {})
     if method == "maurer-pontil":
         bound = maurer_pontil(law, price.total, n, delta)
         text = "L ≤ L̂ + sqrt(2 V ln(2/δ)/N) + 7 ln(2/δ)/(3(N − 1)), V the sample variance of the loss."
@@ -281,7 +272,7 @@ def _from_law(
         worst=evidence.in_unit(1.0),
         evidence=evidence,
         parameters=bound.parameters,
-        loss=name,
+        loss=cell.name,
         text=text,
         latex=latex,
         reference=reference,
@@ -325,3 +316,126 @@ def betting(losses: Floats, union: float, delta: float) -> Bound:
     gained = float(np.log(nu - x).sum())
     value = close_in(lambda levels: gained - np.log(nu - levels).sum(axis=-1) > paid, float(x.mean()), 1.0)
     return Bound(value, {"confidence ln 1/δ": log(1.0 / delta)}, {"last bet": float(nu[-1])})
+
+
+def committee_members(model: object) -> list[Posterior]:
+    """The posteriors of a committee, if the model is one and all its members have the same items."""
+    members = getattr(model, "members_", None)
+    if members is None or isinstance(model, Posterior):
+        return []
+    posteriors = [getattr(member, "posterior_", None) for member in members]
+    if not posteriors or not all(isinstance(posterior, Posterior) for posterior in posteriors):
+        raise RefusedCertificate(
+            "The members of this committee have no posterior over co-clusterings, so that no Gibbs bound covers them. "
+            "Certify the committee's predictions with certify_predictions."
+        )
+    known: list[Posterior] = [posterior for posterior in posteriors if isinstance(posterior, Posterior)]
+    for posterior in known[1:]:
+        for one, other in zip(known[0].structure.columns(), posterior.structure.columns()):
+            if one.n_items != other.n_items or (one.items != other.items).any():
+                raise RefusedCertificate(
+                    "The members of this committee have not seen the same items, so that no Gibbs bound covers them "
+                    "together. Certify the committee's predictions with certify_predictions."
+                )
+    return known
+
+
+def certify_held_out(
+    model: Any, cell: CellModel, X: TableLike, y: npt.ArrayLike, predictor: str, **options: Any
+) -> Certificate:
+    """A guarantee for a committee's averaged prediction, exactly as used, on tuples that no member has seen."""
+    if predictor not in ("mean", "median", "mode"):
+        raise RefusedCertificate(
+            f"predictor={predictor!r}: a committee is certified on tuples it has not seen by what it predicts, "
+            "predictor='mean', 'median' or 'mode'."
+        )
+    predictions = model.predict(X, rule=predictor)
+    if cell.alphabet is None:
+        known: dict[str, Any] = {"loss": "quadratic", "label_bounds": cell.bounds}
+    else:
+        known = {"loss": lambda _: cell, "alphabet": cell.alphabet.values}
+    return certify_predictions(predictions, y, predictor=predictor, **known, **options)
+
+
+def pooled(parts: Sequence[Evidence]) -> Evidence:
+    """The evidence about a committee: draw a member, then its co-clustering.
+
+    KL(mixture‖P) ≤ mean of the members' KL (convexity, no ln K), and the law of the Gibbs loss is the
+    average law.
+    """
+    first = parts[0]
+    prices = {}
+    for kind in first.prices:
+        names = dict.fromkeys(name for part in parts for name in part.prices[kind].terms)
+        prices[kind] = Complexity(
+            {name: sum(part.prices[kind].terms.get(name, 0.0) for part in parts) / len(parts) for name in names}
+        )
+    law = mixture([part.law for part in parts])
+    return replace(first, law=law, prices=prices, covered=None, n_answers=max(part.n_answers for part in parts))
+
+
+def certify_folds(
+    model: object,
+    y: npt.ArrayLike,
+    *,
+    loss: str = "absolute",
+    alphabet: Iterable[object] | None = None,
+    label_bounds: tuple[float, float] | None = None,
+    delta: float = 0.05,
+) -> Certificate:
+    """A guarantee for the mean prediction of a committee whose member j has not seen fold j.
+
+    Each member is bounded on its own fold with δ/K (log-wealth, no complexity); the loss is convex, so the
+    average of the members loses at most the average of their losses.
+
+    Parameters
+    ----------
+    model : fitted committee with ``folds_`` and ``fold_predictions_`` (``Committee(..., cross=True)``)
+    y : the labels it was fitted on, in the same order
+    loss : {"absolute", "quadratic", "pinball"}
+    """
+    folds, predictions = getattr(model, "folds_", None), getattr(model, "fold_predictions_", None)
+    if folds is None or predictions is None:
+        raise GinghamError("certify_folds needs a committee fitted with cross=True.")
+    if loss not in CONVEX:
+        raise RefusedCertificate(
+            f"loss={loss!r}: averaging members is covered for convex losses only ({', '.join(CONVEX)})."
+        )
+    y = np.asarray(y)
+    if len(y) != len(folds):
+        raise GinghamError(f"The committee was fitted on {len(folds)} rows, y has {len(y)}.")
+    numbers = np.unique(folds)
+    parts = [
+        certify_predictions(
+            predictions[folds == fold],
+            y[folds == fold],
+            loss=loss,
+            alphabet=alphabet,
+            label_bounds=label_bounds,
+            delta=delta / len(numbers),
+            predictor="mean",
+        )
+        for fold in numbers
+    ]
+    prices = [sum(part.terms.values()) - log(len(numbers)) for part in parts]
+    return Certificate(
+        value=float(np.mean([part.value for part in parts])),
+        empirical=float(np.mean([part.empirical for part in parts])),
+        bound="folds",
+        predictor="mean of the committee",
+        delta=delta,
+        n_tuples=len(y),
+        terms={"union over folds": log(len(numbers)), "grid and confidence, mean of the folds": float(np.mean(prices))},
+        assumptions=(
+            parts[0].assumptions[0],
+            Assumption("Member j, and every choice that led to it, was made without fold j.", "given"),
+            parts[0].assumptions[-1],
+        ),
+        worst=parts[0].worst,
+        evidence=None,
+        loss=loss,
+        text="With probability at least 1 − δ every member's loss is below the log-wealth bound on its own fold, "
+        "with δ/K each; the committee's mean prediction loses at most the average (Jensen).",
+        latex=r"L(\bar f) \le \frac1K\sum_j L(f_j) \le \frac1K\sum_j \mathrm{LW}_{\delta/K}[\ell_{f_j}\mid S_j]",
+        reference="gingham, docs/theory/split",
+    )

@@ -15,28 +15,19 @@ from scipy.special import xlogy
 
 from gingham.arrays import Floats
 from gingham.certificates.bounds import whole
-from gingham.certificates.complexity import partition_papers
 from gingham.certificates.divergence import entropy, kl_upper
+from gingham.certificates.evidence import partition_papers
 from gingham.errors import GinghamError, RefusedCertificate
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A bound as printed in a paper.
-
-    Attributes
-    ----------
-    value : float
-    terms : mapping from name to float
-    reference : str
-    caveat : str
-        What to keep in mind; empty when the statement holds as it stands.
-    """
+    """A bound as printed in a paper."""
 
     value: float
     terms: Mapping[str, float] = field(default_factory=dict)
     reference: str = ""
-    caveat: str = ""
+    caveat: str = ""  # what to keep in mind; empty when the statement holds as it stands
 
 
 def psi(epsilon: float) -> float:

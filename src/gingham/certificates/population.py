@@ -141,5 +141,4 @@ def ln_transductive(n: int, size: int) -> float:
 def _own_chance(n: int, k: Ints) -> Floats:
     """ln C(n, k)(k/n)^k(1 − k/n)^{n−k}."""
     n = max(n, 1)
-    result: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, k / n) + xlogy(n - k, (n - k) / n)
-    return result
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + xlogy(k, k / n) + xlogy(n - k, (n - k) / n)

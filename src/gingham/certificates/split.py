@@ -22,7 +22,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from gingham.arrays import AnyArray, Floats, TableLike
-from gingham.cells.needs import TABLE, refuse_unmet
+from gingham.cells.base import TABLE, refuse_unmet
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate
@@ -34,11 +34,11 @@ from gingham.certificates.certify import (
     sample_of,
     stated_cell,
 )
-from gingham.certificates.complexity import Complexity, against
-from gingham.certificates.evidence import Evidence, check_sample, in_full_precision, loss_scale
+from gingham.certificates.divergence import relative_entropy
+from gingham.certificates.evidence import Complexity, Evidence, check_sample, in_full_precision, loss_scale, paired
 from gingham.certificates.holdout import certify_posterior
 from gingham.core.posterior import Posterior
-from gingham.data import Alphabet, OneHot, Sample
+from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
@@ -132,11 +132,14 @@ def certify_prior(
     share = (1 - REFERENCE_SHARE) * delta if excess else delta
     base, base_terms, labelled = 0.0, {}, sample
     if excess:
-        guesses = cell.alphabet.encode(_as_labels(prior.predict(sample.codes, "median"), cell.alphabet))
-        reference = GibbsLaw.of(table[sample.label_codes, guesses], _counts(sample))
+        numbers, letters = prior.predict(sample.codes, "median"), cell.alphabet
+        guesses = letters.encode(numbers if letters.numeric else letters.values[numbers.astype(np.int64)])
+        counts = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+        reference = GibbsLaw.of(table[sample.label_codes, guesses], counts)
         part = bounds.log_wealth(reference, log(candidates), n, REFERENCE_SHARE * delta)
         base, base_terms = part.value, {"reference: grid and confidence": sum(part.price.values())}
-        labelled, table = _paired(sample, guesses, table)
+        labelled = paired(sample, guesses, table.shape[1])
+        table = (table[:, None, :] - table[:, :, None]).reshape(-1, table.shape[1])  # (label, reference) × answer
     loose = [(1 - LOOSENESS) * q + LOOSENESS * m for q, m in zip(prior.assign, prior.mass)]
     chosen = _minimise(loose, prior, labelled, table, share)
     price = Complexity({**chosen.price.terms, **union})
@@ -225,30 +228,16 @@ def _mode_cost(assigns: Sequence[Floats], coef: Floats, sample: Sample, features
     others = [q for j, q in enumerate(assigns) if j != mode]
     moved = np.moveaxis(coef, (mode, -1), (0, 1)).reshape(coef.shape[mode], -1)
     part = project(sample.rows(mode, features), others)
-    result: Floats = part.reshape(len(part), prod(part.shape[1:])) @ moved.T
-    return result
+    return part.reshape(len(part), prod(part.shape[1:])) @ moved.T
 
 
 def _price(
     assigns: Sequence[Floats], loose: Sequence[Floats], answers: AnyArray, answer_price: Floats, prior: Posterior
 ) -> Complexity:
-    names = [mode.name for mode in prior.structure.modes]
-    memberships = against(assigns, loose).values()
     paid = float(np.take_along_axis(answer_price, answers[..., None], axis=-1).sum())
-    terms = {f"{name}: change of memberships": nats for name, nats in zip(names, memberships)}
+    moved = zip(prior.structure.modes, assigns, loose)
+    terms = {f"{mode.name}: change of memberships": relative_entropy(q, p) for mode, q, p in moved}
     return Complexity({**terms, "answers kept or changed": paid})
-
-
-def _paired(sample: Sample, guesses: AnyArray, table: Floats) -> tuple[Sample, Floats]:
-    """The sample labelled by (label, reference answer), and the table of differences of losses."""
-    size, answers = table.shape
-    if sample.label_codes is None:
-        raise GinghamError("The tuples need labels on an alphabet.")
-    pairs = sample.label_codes.astype(np.int64) * answers + guesses
-    letters = Alphabet(np.arange(size * answers), given=True)
-    labelled = replace(sample, labels=pairs.astype(np.float64), label_codes=pairs.astype(np.int32), alphabet=letters)
-    differences = table[:, None, :] - table[:, :, None]  # (label, reference, answer)
-    return labelled, differences.reshape(size * answers, answers)
 
 
 def random_parts(n: int, fraction: float, random_state: int | None) -> tuple[AnyArray, AnyArray]:
@@ -270,12 +259,3 @@ def _rows(X: TableLike, columns: Sequence[AnyArray], rows: AnyArray) -> TableLik
     for j, column in enumerate(columns):
         picked[:, j] = column[rows]
     return picked
-
-
-def _as_labels(numbers: Floats, alphabet: Alphabet) -> AnyArray:
-    """Numeric predictions as labels of the alphabet."""
-    return numbers if alphabet.numeric else alphabet.values[numbers.astype(np.int64)]
-
-
-def _counts(sample: Sample) -> Floats:
-    return np.ones(sample.n_rows) if sample.weights is None else sample.weights

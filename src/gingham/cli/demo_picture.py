@@ -10,8 +10,7 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats
 from gingham.cli.demo_data import tuples
 from gingham.errors import GinghamError
-from gingham.plots.checkerboard import checkerboard
-from gingham.plots.style import INK, UNSEEN, colormap
+from gingham.plots.board import INK, UNSEEN, checkerboard, colormap
 
 DIGITS = range(10)  # images that are shown: they happen to be the digits 0 to 9
 ROWS = ("original", "60 % hidden", "filled in")

@@ -20,7 +20,7 @@ from gingham.core.structure import Structure
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
 from gingham.models.counts.fit import count_sample, smoothed_lift, thinned
-from gingham.report.vocabulary import COUNTS
+from gingham.report.summary import COUNTS
 
 EXAMPLE = "word,document"
 

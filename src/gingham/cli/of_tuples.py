@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import Quadratic, make_cell
-from gingham.cells.registry import cell_state
+from gingham.cells.losses import cell_state
 from gingham.cli import label_space
 from gingham.cli.data import Rows, parts, rows
 from gingham.cli.session import Asked, Drawing, Opened, Source

@@ -19,7 +19,7 @@ from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
-from gingham.report.vocabulary import SCORES
+from gingham.report.summary import SCORES
 
 MOST_FEATURES = 300  # of a view that a page shows: those with the largest weights
 MOST_VALUES = 5_000_000  # of all views together, with fewer features where there are many objects

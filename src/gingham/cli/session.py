@@ -13,7 +13,7 @@ from gingham.core.posterior import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.models.base import load as load_model
-from gingham.report.vocabulary import Words
+from gingham.report.summary import Words
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
-from gingham.cells.registry import cell_from_state, cell_state
+from gingham.cells.losses import cell_from_state, cell_state
 from gingham.core.structure import Structure
-from gingham.core.sums import SumsOfSample
 from gingham.data import Features, OneHot, Sample
+from gingham.data.sample import SumsOfSample
 from gingham.errors import GinghamError
 from gingham.kernels.project import BLOCK_BYTES, row_blocks
 from gingham.storage import State, fields_of, savable
@@ -150,11 +150,7 @@ class Posterior:
         return tuple(self.assign[mode] for mode in self.structure.factors[relation])
 
     def statistics(
-        self,
-        sample: Sample,
-        relation: int = 0,
-        features: Features | None = None,
-        backend: str = "auto",
+        self, sample: Sample, relation: int = 0, features: Features | None = None, backend: str = "auto"
     ) -> Floats:
         """S[c_1, …, c_d, k] = Σ_e w_e t_k(y_e) Π_j q_j(c_j|x_j): what each cell sees of a sample."""
         features = self.cells[relation].features if features is None else features
@@ -182,7 +178,7 @@ class Posterior:
         distinct, inverse = np.unique(answers.reshape(-1, *tail), axis=0, return_inverse=True)
         pooled = np.zeros((len(distinct), size))
         np.add.at(pooled, inverse.ravel(), histogram.reshape(-1, size))
-        losses = cell.coef(distinct) @ label_features(cell.features, sample.alphabet.numbers).T
+        losses = cell.coef(distinct) @ cell.features.of_labels(sample.alphabet.numbers).T
         values, at = np.unique(losses, return_inverse=True)
         weights = np.bincount(at.ravel(), pooled.ravel(), minlength=len(values))
         return LossLaw(values, weights / weights.sum())
@@ -255,11 +251,6 @@ def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) ->
             part = np.einsum("em,emr->er", factors[j][block[j]], part)
         out[start:stop] = part
     return out
-
-
-def label_features(features: Features, numbers: Floats) -> Floats:
-    """t(y) for every label of an alphabet, shape (|Y|, K)."""
-    return features.of_labels(numbers)
 
 
 def check_table(n_clusters: Sequence[int], n_features: int) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 from gingham.cells import CellModel
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
-from gingham.core.sums import Sums, SumsOfSample
 from gingham.data import Sample
+from gingham.data.sample import Sums, SumsOfSample
 from gingham.errors import GinghamError
 
 

@@ -18,8 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike
-from gingham.data.features import Features
-from gingham.data.modes import Alphabet, Mode
+from gingham.data.modes import Alphabet, Features, Mode
 from gingham.data.sample import Sample
 from gingham.errors import GinghamError, GinghamWarning
 
@@ -120,8 +119,7 @@ def coincidences(positions: str) -> Iterator[tuple[int, list[str]]]:
 def same_node(assign: Floats, group: str, keep: str = "") -> Floats:
     """Σ_x Π_j q(c_j|x) over a group of positions, shape (m, …, m); ``keep="X"`` keeps the node, (n, m, …, m)."""
     factors = ",".join("X" + position for position in group)
-    table: Floats = np.einsum(f"{factors}->{keep}{group}", *[assign] * len(group), optimize=True)
-    return table
+    return np.einsum(f"{factors}->{keep}{group}", *[assign] * len(group), optimize=True)
 
 
 class Edges(NamedTuple):

@@ -1,12 +1,13 @@
-"""The named axes of the data: a Mode numbers its items, an Alphabet numbers the label values."""
+"""A Mode numbers its items, an Alphabet numbers the label values, Features are the numbers a cell needs of a label."""
 
 from __future__ import annotations
 
 import contextlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -190,3 +191,73 @@ class Alphabet:
 
     def decode(self, codes: Ints) -> AnyArray:
         return self.values[codes]
+
+
+class Features(ABC):
+    """t(y), K numbers of a label; statistics are their sums over tuples.
+
+    Attributes
+    ----------
+    one_hot : bool
+        Whether t(y) is one-hot, so that kernels can use label codes instead of K numbers a tuple.
+    size : int
+        K.
+    """
+
+    one_hot: ClassVar[bool]
+    size: int
+
+    @abstractmethod
+    def of_labels(self, numbers: Floats) -> Floats:
+        """t(y) for every label of an alphabet with these numbers, shape (|Y|, K)."""
+
+    @abstractmethod
+    def evaluate(self, labels: Floats | None, label_codes: Ints | None = None) -> Floats:
+        """t(y_e) for every tuple, dense, shape (…, K)."""
+
+    @abstractmethod
+    def count(self, statistics: AnyArray) -> AnyArray:
+        """Number of tuples behind statistics (…, K), shape (…)."""
+
+
+@dataclass(frozen=True)
+class OneHot(Features):
+    """t(y) = one-hot(y) over an alphabet of ``size`` labels: the statistics are label histograms."""
+
+    one_hot: ClassVar[bool] = True
+    size: int
+
+    def of_labels(self, numbers: Floats) -> Floats:
+        return np.eye(self.size)
+
+    def evaluate(self, labels: Floats | None, label_codes: Ints | None = None) -> Floats:
+        if label_codes is None:
+            raise GinghamError("This cell model needs labels on an alphabet.")
+        return np.eye(self.size)[label_codes]
+
+    def count(self, statistics: AnyArray) -> AnyArray:
+        return statistics.sum(-1)
+
+
+@dataclass(frozen=True)
+class Moments(Features):
+    """t(y) = (1, y, …, y^degree): the statistics are power sums; degree 0 counts only."""
+
+    one_hot: ClassVar[bool] = False
+    degree: int
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        return self.degree + 1
+
+    def of_labels(self, numbers: Floats) -> Floats:
+        return self.evaluate(numbers)
+
+    def evaluate(self, labels: Floats | None, label_codes: Ints | None = None) -> Floats:
+        """Powers of the labels, shape (N, degree + 1)."""
+        if labels is None:
+            raise GinghamError("This cell model needs numeric labels.")
+        return np.vander(np.asarray(labels, dtype=np.float64), self.size, increasing=True)
+
+    def count(self, statistics: AnyArray) -> AnyArray:
+        return statistics[..., 0]

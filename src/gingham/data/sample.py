@@ -1,21 +1,20 @@
-"""Sample: N weighted, labelled tuples of item codes. The one layout below the door."""
+"""Sample: N weighted, labelled tuples of item codes, the one layout below the door, and the sums asked of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints
-from gingham.data.features import Features
-from gingham.data.modes import Alphabet, Mode
+from gingham.data.modes import Alphabet, Features, Mode
 from gingham.errors import GinghamError
 from gingham.kernels.group_by_item import grouping
-from gingham.kernels.project import Rows
-from gingham.kernels.tiles import Tiles, make_tiles
+from gingham.kernels.project import Rows, project_cost, project_table
+from gingham.kernels.project_compiled import Tiles, make_tiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +159,7 @@ class Sample:
         key = (axis, features)
         if key not in self._layouts:
             self._layouts[key] = self._group(axis, features)
-        rows: Rows = self._layouts[key]
-        return rows
+        return self._layouts[key]
 
     def tiles(self, axis: int, features: Features, row_bytes: int) -> Tiles | None:
         """The same rows in tiles, where the other mode's assignments (``row_bytes`` an item) outgrow the cache.
@@ -173,8 +171,7 @@ class Sample:
         key = ("tiles", axis, features)
         if self._layouts.get(key, (None, None))[0] != row_bytes:
             self._layouts[key] = (row_bytes, make_tiles(self.rows(axis, features), self.shape[1 - axis], row_bytes))
-        tiles: Tiles | None = self._layouts[key][1]
-        return tiles
+        return self._layouts[key][1]
 
     def _group(self, axis: int, features: Features) -> Rows:
         codes = self.codes[axis]
@@ -226,3 +223,76 @@ def checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> Floats | None
     if weights.sum() <= 0:
         raise GinghamError("All weights are zero: there is nothing to learn from.")
     return weights
+
+
+class Sums(Protocol):
+    """Sums over the tuples of a relation, wherever the tuples are; t(y) are the features of its cells."""
+
+    @property
+    def features(self) -> Features: ...
+
+    @property
+    def numbers(self) -> Floats | None:
+        """Label values where labels are on an alphabet."""
+
+    def project(self, axis: int, assigns: Sequence[Floats], coef: Floats) -> Floats:
+        """Σ_{tuples e of item x} w_e Σ_kr coef[i, k·r] t_k(y_e) Π_j assigns_j[x_j, r_j], shape (n_items, len(coef)).
+
+        ``assigns`` are those of the other positions; coef has shape (outputs, K · Π m_j).
+        """
+
+    def table(self, assigns: Sequence[Floats]) -> Floats:
+        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j], shape (m_1, …, m_d, K)."""
+
+    def squares(self) -> float:
+        """Σ_e w_e y_e² where labels are numbers without an alphabet."""
+
+    def drawn(self, items: Ints, places: Floats) -> Floats:
+        """t(y), shape (n, K), of one tuple of each of the items of position 0.
+
+        An item's tuples lie in the order of their labels, each as wide as its weight; the tuple at ``places``.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class SumsOfSample:
+    """The sums of one sample, or of one partition of it (anything that has ``rows``)."""
+
+    sample: Any
+    features: Features
+    numbers: Floats | None = None
+
+    def project(self, axis: int, assigns: Sequence[Floats], coef: Floats) -> Floats:
+        return project_cost(self.sample.rows(axis, self.features), assigns, coef, "compiled")
+
+    def table(self, assigns: Sequence[Floats], backend: str = "compiled") -> Floats:
+        first, *others = assigns
+        flat = project_table(self.sample.rows(0, self.features), others, first, backend)
+        table = flat.reshape(first.shape[1], self.features.size, *(q.shape[1] for q in others))
+        return self.sample.completed(np.moveaxis(table, 1, -1), tuple(assigns), self.features)
+
+    def squares(self) -> float:
+        rows = self.sample.rows(0, self.features)
+        if self.features.one_hot or self.features.size < 2:
+            return 0.0
+        squares = rows.features[:, 1] ** 2
+        return float(squares.sum() if rows.weights is None else squares @ rows.weights)
+
+    def drawn(self, items: Ints, places: Floats) -> Floats:
+        rows = self.sample.rows(0, self.features)
+        found, one_hot = np.empty((len(items), self.features.size)), np.eye(self.features.size)
+        for at, (item, place) in enumerate(zip(items, places)):
+            own = slice(rows.indptr[item], rows.indptr[item + 1])
+            weights = np.ones(own.stop - own.start) if rows.weights is None else rows.weights[own]
+            if rows.labels is not None:  # sorted within an item
+                found[at] = one_hot[rows.labels[own][_reached(weights, place)]]
+                continue
+            features = rows.features[own]
+            order = np.argsort(features[:, min(1, self.features.size - 1)], kind="stable")
+            found[at] = features[order[_reached(weights[order], place)]]
+        return found
+
+
+def _reached(weights: Floats, place: float) -> int:
+    """Which of some neighbouring stretches of these widths a place lies in."""
+    return min(int(np.searchsorted(np.cumsum(weights), place, side="right")), len(weights) - 1)

@@ -155,8 +155,7 @@ def _as_dense(values: npt.ArrayLike, name: str) -> Floats:
         row, column = (int(place[0]) for place in np.nonzero(~np.isfinite(matrix)))
         what = "NaN" if np.isnan(matrix[row, column]) else "infinity"
         raise GinghamError(f"{name} has {what} in row {row}, column {column}. Fill the gap or drop the object.")
-    dense: Floats = _not_empty(matrix, name)
-    return dense
+    return _not_empty(matrix, name)
 
 
 def _not_empty(matrix: Matrix, name: str) -> Matrix:

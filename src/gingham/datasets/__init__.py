@@ -1,39 +1,29 @@
 """Planted data with known answers, and loaders for public sets. Names are imported when first used."""
 
-from importlib import import_module
-from typing import Any
+from gingham.lazy import lazy_names
 
 # public name → module of this package
 MODULES = {
     "Loaded": "public",
-    "PlantedCounts": "grids",
-    "PlantedGraph": "graphs",
-    "PlantedGrid": "grids",
-    "PlantedRelations": "shared",
-    "PlantedViews": "shared",
-    "data_folder": "fetch",
+    "PlantedCounts": "planted",
+    "PlantedGraph": "planted",
+    "PlantedGrid": "planted",
+    "PlantedRelations": "planted",
+    "PlantedViews": "planted",
+    "data_folder": "public",
     "load_biogrid": "public",
     "load_foodmart": "public",
     "load_jester": "public",
-    "load_king": "graphs",
+    "load_king": "public",
     "load_movielens": "public",
     "load_newsgroups": "public",
-    "make_sequences": "trees",
-    "make_tree": "trees",
-    "planted_counts": "grids",
-    "planted_graph": "graphs",
-    "planted_grid": "grids",
-    "planted_relations": "shared",
-    "planted_views": "shared",
-    "similarities": "graphs",
+    "make_sequences": "planted",
+    "make_tree": "planted",
+    "planted_counts": "planted",
+    "planted_graph": "planted",
+    "planted_grid": "planted",
+    "planted_relations": "planted",
+    "planted_views": "planted",
+    "similarities": "public",
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name not in MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(MODULES)
+__getattr__, __dir__ = lazy_names(__name__, MODULES)

@@ -1,20 +1,40 @@
-"""Public data sets in their publishers' formats, as tuples and names."""
+"""Public data sets in their publishers' formats, as tuples and names; files are downloaded once and checked."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import os
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gingham.arrays import AnyArray
-from gingham.datasets.fetch import Remote, fetch
+from gingham.arrays import AnyArray, Floats
 from gingham.errors import GinghamError
+
+CHUNK = 2**20
+TIMEOUT = 30.0
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file at its publisher.
+
+    ``checksum`` is "md5:…" or "sha256:…"; without one, the first download is remembered and later ones
+    must equal it.
+    """
+
+    name: str
+    url: str
+    checksum: str | None = None
+
 
 MOVIELENS = "https://files.grouplens.org/datasets/movielens/"
 FILES = {
@@ -40,22 +60,14 @@ BIOGRID_GENES = ("Official Symbol Interactor A", "Official Symbol Interactor B")
 
 
 class Loaded(NamedTuple):
-    """Observed tuples of a public set.
+    """Observed tuples of a public set."""
 
-    Attributes
-    ----------
-    X : array of shape (N, d), the publisher's ids
-    y : array of shape (N,)
-    axes : names of the columns of X
-    names : mapping from axis to a mapping from id to name, where the publisher gives names
-    alphabet : the possible labels, or None
-    """
-
-    X: AnyArray
-    y: AnyArray
-    axes: tuple[str, ...]
+    X: AnyArray  # (N, d), the publisher's ids
+    y: AnyArray  # (N,)
+    axes: tuple[str, ...]  # names of the columns of X
+    # mapping from axis to a mapping from id to name, where the publisher gives names
     names: Mapping[str, Mapping[Any, str]]
-    alphabet: AnyArray | None
+    alphabet: AnyArray | None  # the possible labels, or None
 
 
 def load_movielens(
@@ -170,8 +182,6 @@ def load_newsgroups(folder: str | os.PathLike[str] | None = None, *, subset: str
     from sklearn.datasets import fetch_20newsgroups
     from sklearn.feature_extraction.text import CountVectorizer
 
-    from gingham.datasets.fetch import data_folder
-
     home = data_folder() if folder is None else Path(folder)
     try:
         bunch = fetch_20newsgroups(data_home=str(home), subset=subset, remove=("headers", "footers", "quotes"))
@@ -181,6 +191,59 @@ def load_newsgroups(folder: str | os.PathLike[str] | None = None, *, subset: str
         ) from None
     words = CountVectorizer(min_df=5, stop_words="english")
     return words.fit_transform(bunch.data), bunch.target, words.get_feature_names_out()
+
+
+def load_king(path: str | os.PathLike[str]) -> Floats:
+    """Latencies between DNS servers, (n, n), NaN where none was measured, from files of p2psim's King data set.
+
+    Either ``matrix`` (1,740 servers, a square table of numbers), or a topology file, ``mking-t`` or ``uking-t``
+    (a few lines of settings, ``node 1``, ``node 2``, …, then lines ``1,2 latency``); lines ``i j latency`` serve
+    too. Values that are not positive mean that there was no measurement. The files are not shipped; they are at
+    https://pdos.csail.mit.edu/archive/p2psim/kingdata/.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise GinghamError(
+            f"There is no file {str(file)!r}; the King data set is at "
+            "https://pdos.csail.mit.edu/archive/p2psim/kingdata/ (take matrix, mking-t or uking-t)."
+        )
+    lines = [line for line in file.read_text().splitlines() if line.strip()]
+    nodes = [at for at, line in enumerate(lines) if line.startswith("node ")]
+    if nodes:  # a topology: settings and the list of nodes come first
+        lines = lines[nodes[-1] + 1 :]
+    try:
+        rows = [np.array(line.replace(",", " ").split(), dtype=np.float64) for line in lines]
+    except ValueError as error:
+        raise GinghamError(f"{str(file)!r} has a line that is not all numbers: {error}.") from None
+    widths = {len(row) for row in rows}
+    if len(rows) > 3 and widths == {3}:
+        triples = np.array(rows)
+        codes = triples[:, :2].astype(np.int64)
+        codes -= codes.min()
+        n = int(codes.max()) + 1
+        matrix = np.full((n, n), np.nan)
+        matrix[codes[:, 0], codes[:, 1]] = triples[:, 2]
+        matrix = np.where(np.isnan(matrix), matrix.T, matrix)
+    elif widths == {len(rows)}:
+        matrix = np.array(rows)
+    else:
+        raise GinghamError(
+            f"{str(file)!r} has lines of {sorted(widths)[:4]} numbers; expected a square table or triples."
+        )
+    matrix[~(matrix > 0)] = np.nan
+    np.fill_diagonal(matrix, np.nan)
+    return matrix
+
+
+def similarities(latencies: Floats) -> Floats:
+    """exp(−latency/median) of each pair of different nodes, NaN where there is none (P1 §6); symmetric by averaging."""
+    latencies = np.array(latencies, dtype=np.float64)
+    both = np.stack([latencies, latencies.T])
+    known = np.isfinite(both)
+    mean = np.where(known, both, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    mean[~known.any(axis=0)] = np.nan
+    np.fill_diagonal(mean, np.nan)
+    return np.exp(-mean / np.nanmedian(mean[np.triu_indices(len(mean), 1)]))
 
 
 def open_zip(path: Path) -> zipfile.ZipFile:
@@ -209,3 +272,72 @@ def table(archive: zipfile.ZipFile, name: str, coding: str, skip: int = 0) -> An
         return np.loadtxt(io.StringIO(text), delimiter=",", usecols=(0, 1, 2), skiprows=skip, ndmin=2)
     except ValueError as error:
         raise GinghamError(f"{name} in {archive.filename!r} is not readable: {error}.") from None
+
+
+def data_folder() -> Path:
+    """GINGHAM_DATA, or a folder in the user's cache."""
+    given = os.environ.get("GINGHAM_DATA")
+    return Path(given) if given else Path.home() / ".cache" / "gingham"
+
+
+def fetch(remote: Remote, folder: str | os.PathLike[str] | None = None, *, download: bool = True) -> Path:
+    """The local path of a file, downloaded if it is not there; a damaged file is refused."""
+    home = data_folder() if folder is None else Path(folder)
+    path = home / remote.name
+    if not path.is_file():
+        if not download:
+            raise GinghamError(_advice(remote, home, "is not there"))
+        home.mkdir(parents=True, exist_ok=True)
+        _download(remote, path, home)
+    _check(remote, path)
+    return path
+
+
+def _download(remote: Remote, path: Path, home: Path) -> None:
+    part = path.with_name(path.name + ".part")
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(remote.url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+            goes_on = have and answer.status == 206
+            with part.open("ab" if goes_on else "wb") as stream:
+                while chunk := answer.read(CHUNK):
+                    stream.write(chunk)
+            expected = answer.headers.get("Content-Length")
+            if expected is not None and part.stat().st_size - (have if goes_on else 0) < int(expected):
+                raise GinghamError(f"The download of {remote.name} broke off; call again and it goes on.")
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and have:  # all of it was there already
+            part.replace(path)
+            return
+        raise GinghamError(_advice(remote, home, f"was refused by its publisher ({error.code})")) from None
+    except (urllib.error.URLError, TimeoutError, ConnectionError, OSError) as error:
+        reason = getattr(error, "reason", error)
+        raise GinghamError(_advice(remote, home, f"could not be downloaded ({reason}); is there a network?")) from None
+    part.replace(path)
+
+
+def _advice(remote: Remote, home: Path, what: str) -> str:
+    return (
+        f"{remote.name} {what}. Get it from {remote.url} and put it into {str(home)!r} "
+        "(or set GINGHAM_DATA to the folder that has it)."
+    )
+
+
+def _check(remote: Remote, path: Path) -> None:
+    known = remote.checksum
+    note = path.with_name(path.name + ".sha256")
+    if known is None and note.exists():
+        known = f"sha256:{note.read_text(encoding='ascii').strip()}"
+    method, _, expected = (known or "sha256:").partition(":")
+    digest = hashlib.new(method, usedforsecurity=False)
+    with path.open("rb") as stream:
+        while chunk := stream.read(CHUNK):
+            digest.update(chunk)
+    if known is None:
+        note.write_text(digest.hexdigest(), encoding="ascii")
+    elif digest.hexdigest() != expected:
+        raise GinghamError(
+            f"{str(path)!r} is not the file that was published ({method} {digest.hexdigest()}, expected {expected}). "
+            "Delete it and download it again."
+        )

@@ -10,10 +10,9 @@ import numpy as np
 
 from gingham.arrays import Floats
 from gingham.cells import CellModel, TableLoss
-from gingham.cells.needs import TABLE, Need, refuse_unmet
-from gingham.certificates import complexity
+from gingham.cells.base import TABLE, Need, refuse_unmet
 from gingham.certificates.bounds import GibbsLaw, effective_loss, find
-from gingham.certificates.complexity import log_binomial
+from gingham.certificates.evidence import labels_by_type, log_binomial, of_posterior
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
@@ -133,9 +132,7 @@ def facts(posterior: Posterior, sample: Sample, cell: CellModel, kind: str) -> t
     law = posterior.loss_law(sample)
     support = None if cell.table is None else np.unique(cell.table) / cell.range
     names = [f"{i}" for i in range(posterior.structure.n_modes)]
-    price = complexity.of_posterior(
-        dict(zip(names, posterior.assign)), posterior.answers[0], cell.n_answers or 1, kind=kind
-    )
+    price = of_posterior(dict(zip(names, posterior.assign)), posterior.answers[0], cell.n_answers or 1, kind=kind)
     return GibbsLaw.of(law.values / cell.range, law.weights, support), price.total, int(sample.n_tuples)
 
 
@@ -148,7 +145,7 @@ def certificate(posterior: Posterior, sample: Sample, cell: CellModel, bound: st
 def merge_cheapest(problem: Problem, posterior: Posterior) -> Posterior:
     """Merge the pair of clusters, of any mode, whose union raises the objective least."""
     statistics = posterior.statistics(problem.samples[0])
-    labels = complexity.labels_by_type(posterior.answers[0], problem.cells[0].n_answers or 1)
+    labels = labels_by_type(posterior.answers[0], problem.cells[0].n_answers or 1)
     per_cell = sum(labels.values()) / posterior.answers[0].size
     best = (np.inf, 0, 0, 1)
     for mode, q in enumerate(posterior.assign):

@@ -17,9 +17,8 @@ from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedule import Down, Schedule
 from gingham.kernels.memberships import gibbs_rows
 from gingham.kernels.project import Rows, projector, row_blocks
-from gingham.kernels.row_sums import aligned
+from gingham.kernels.project_compiled import Tiles, aligned
 from gingham.kernels.threads import one_blas_thread, over_blocks
-from gingham.kernels.tiles import Tiles
 
 DTYPES = ("float64", "float32")
 STEP_BYTES = 2**21  # one block of a step: small enough to stay in cache and to share out among threads

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gingham.cells.needs import ON_DEVICE, refuse_unmet, unmet
+from gingham.cells.base import ON_DEVICE, refuse_unmet, unmet
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.errors import GinghamError

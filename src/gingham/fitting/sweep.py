@@ -10,15 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gingham.arrays import Floats
-from gingham.cells.needs import HARD_MOVES, Need, refuse_unmet
-from gingham.core.posterior import Posterior, check_table, label_features
+from gingham.cells.base import HARD_MOVES, Need, refuse_unmet
+from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoint import begin_run, of_random
 from gingham.fitting.loop import Report, Solution, Trace, objective_from, objective_state
 from gingham.fitting.starts import from_labels
-from gingham.kernels.batched_moves import batch_size
-from gingham.kernels.sweep import Board, board_cost, effort_of, make_board, size_cost, sweep
+from gingham.kernels.sweep import Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
 
 
 @dataclass(frozen=True)
@@ -135,7 +134,7 @@ def board_of(problem: Problem, start: Posterior) -> tuple[Board, list[int]]:
     moving = [position for position, mode in enumerate(factor) if mode not in problem.structure.frozen]
     features: Floats | None = None
     if kind == "moments" and sample.labels is not None:
-        features = label_features(cell.features, sample.labels)
+        features = cell.features.of_labels(sample.labels)
     labels, sizes = start.labels, start.n_clusters
     board = make_board(
         kind,

@@ -42,12 +42,7 @@ class Grid:
     """
 
     def __init__(
-        self,
-        layouts: Sequence[DeviceRows],
-        cell: Cell,
-        assigns: Sequence[Tensor],
-        answers: Tensor,
-        half: bool,
+        self, layouts: Sequence[DeviceRows], cell: Cell, assigns: Sequence[Tensor], answers: Tensor, half: bool
     ) -> None:
         self.layouts, self.cell, self.half = tuple(layouts), cell, half
         self.assigns = [q.contiguous() for q in assigns]

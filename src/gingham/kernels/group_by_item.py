@@ -53,11 +53,8 @@ def grouping(
     n_buckets = ((n_items - 1) >> shift) + 1
     chunks = list(pairwise([*range(0, n, CHUNK), n]))
 
-    def count(chunk: tuple[int, int]) -> Ints:
-        counts: Ints = _count(codes, *chunk, shift, n_buckets)
-        return counts
-
-    counts = np.array(list(over_blocks(count, chunks))).T  # (buckets, chunks)
+    by_chunk = over_blocks(lambda chunk: _count(codes, *chunk, shift, n_buckets), chunks)
+    counts = np.array(list(by_chunk)).T  # (buckets, chunks)
     place = np.cumsum(counts).reshape(counts.shape) - counts
     first = [*place[:, 0].tolist(), n]
     keys = np.empty(n, np.int32)

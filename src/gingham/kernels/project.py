@@ -18,7 +18,7 @@ from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
-    from gingham.kernels.tiles import Tiles
+    from gingham.kernels.project_compiled import Tiles
 
 BLOCK_BYTES = 2**27  # largest temporary of one pass
 WORTHWHILE = 2 * 10**8  # multiply-adds a pass from which moving the work to a GPU pays
@@ -130,8 +130,7 @@ def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: s
     Unlike `project`, "auto" may choose a GPU: little has to come back from it.
     """
     if on_device(backend, int(rows.indptr[-1]) * prod(q.shape[1] for q in assigns)):
-        cost: Floats = import_module("gingham.kernels.project_torch").project_cost(rows, tuple(assigns), coef)
-        return cost
+        return import_module("gingham.kernels.project_torch").project_cost(rows, tuple(assigns), coef)
     out: Floats = np.empty((rows.n_items, len(coef)))
     part = projector(rows, assigns, backend)
     for start, stop in row_blocks(rows.n_items, coef.shape[1]):
@@ -143,8 +142,7 @@ def project_table(rows: Rows, assigns: Sequence[Floats], own: Floats, backend: s
     """ownᵀ · A, shape (m, K · Π m_j), for own (n, m), in the same way."""
     width = rows.n_features * prod(q.shape[1] for q in assigns)
     if on_device(backend, int(rows.indptr[-1]) * width // rows.n_features):
-        table: Floats = import_module("gingham.kernels.project_torch").project_table(rows, tuple(assigns), own)
-        return table
+        return import_module("gingham.kernels.project_torch").project_table(rows, tuple(assigns), own)
     out: Floats = np.zeros((own.shape[1], width))
     part = projector(rows, assigns, backend)
     for start, stop in row_blocks(rows.n_items, width):

@@ -1,21 +1,304 @@
-"""numba: one thread owns an item's row, so the result does not depend on the number of threads."""
+"""Sums over tuples in numba: rows added in vector registers, items in tiles, one thread for an item's row.
+
+The result does not depend on the number of threads. Vector registers are the one thing the compiler does not find by
+itself. Where the other mode's assignments outgrow the cache, items come in blocks and the other mode's items in
+tiles, both small enough for it. A block's tuples are summed tile by tile; those of one (item, label) in one tile are a
+segment, which is summed in registers.
+"""
 
 # mypy: allow-untyped-defs
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
 from numba import njit
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
-from gingham.arrays import Floats
+from gingham.arrays import Floats, Ints
 from gingham.kernels.project import Rows
-from gingham.kernels.row_sums import RUN, add_run, padded
-from gingham.kernels.threads import in_blocks
-from gingham.kernels.tiles import Tiles, fill_tiles
+from gingham.kernels.threads import available_threads, in_blocks, over_blocks, spread
+
+CACHE_LINE = 64  # bytes
+COPY_BYTES = 2**19  # fewer are copied before a second thread has started
+RUN = 256  # tuples added up before their sum joins the total: keeps float32 sums exact to about 1e-6
+
+
+def aligned(shape: tuple[int, int], dtype: npt.DTypeLike) -> Floats:
+    """An uninitialised table that begins at a cache line, so that a row touches no more lines than it must."""
+    size = shape[0] * shape[1] * np.dtype(dtype).itemsize
+    room = np.empty(size + CACHE_LINE, dtype=np.uint8)
+    skip = -room.ctypes.data % CACHE_LINE
+    return room[skip : skip + size].view(dtype).reshape(shape)
+
+
+def padded(assign: Floats, dtype: npt.DTypeLike | None = None) -> tuple[Floats, int]:
+    """The table, aligned, with rows filled up with zeros to a multiple of 8 numbers, flat, and the row length.
+
+    A table that is like that already is not copied.
+    """
+    n, m = assign.shape
+    dtype = np.dtype(assign.dtype if dtype is None else dtype)
+    stride = -(-m // 8) * 8
+    if m == stride and assign.dtype == dtype and assign.flags.c_contiguous and assign.ctypes.data % CACHE_LINE == 0:
+        return assign.reshape(-1), stride
+    table = aligned((n, stride), dtype)
+
+    def copy(start: int, stop: int) -> None:
+        table[start:stop, :m] = assign[start:stop]
+        table[start:stop, m:] = 0
+
+    n_threads = available_threads() if table.nbytes > COPY_BYTES else 1
+    spread(copy, np.linspace(0, n, n_threads + 1).astype(np.int64), n_threads)
+    return table.reshape(-1), stride
+
+
+def sum_rows_reference(
+    lanes: int,
+    sums: Floats,
+    at: int,
+    table: Floats,
+    shift: int,
+    stride: int,
+    codes: Ints,
+    scale: Floats | None,
+    start: int,
+    stop: int,
+) -> None:
+    """What `sum_rows` does, in numpy; all arrays are flat."""
+    for e in range(start, stop):
+        row = table[codes[e] * stride + shift :][:lanes]
+        sums[at : at + lanes] += row if scale is None else scale[e - start] * row
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
+def sum_rows(typing, lanes, sums, at, table, shift, stride, codes, scale, start, stop):
+    """Add rows ``codes[start:stop]`` of a table, times ``scale`` (or None), to ``sums[at:at + lanes]``.
+
+    ``lanes`` is a number in the source, so the partial sums never leave the registers: a loop over
+    arrays would load and store them for every row, since nothing says that the arrays are different.
+
+    Equivalent to ``sums[at:at+lanes] += scale @ table.reshape(-1, stride)[codes[start:stop], shift:shift+lanes]``.
+    """
+    n_lanes = lanes.literal_value
+    scaled = isinstance(scale, types.Array)
+    # The literal stays in the signature: implementations are kept by signature.
+    signature = types.void(lanes, sums, types.intp, table, types.intp, types.intp, codes, scale, types.intp, types.intp)
+
+    def codegen(context, builder, signature, args):
+        def data(i):
+            return context.make_array(signature.args[i])(context, builder, args[i]).data
+
+        _, _, at, _, shift, stride, _, _, start, stop = args
+        sums, table, codes = data(1), data(3), data(6)
+        number = context.get_data_type(signature.args[1].dtype)
+        vector = ir.VectorType(number, n_lanes)
+        index = context.get_value_type(types.intp)
+        align = context.get_abi_sizeof(number)  # rows begin anywhere: promise no more than one number
+
+        def vector_at(array, position):
+            return builder.bitcast(builder.gep(array, [position]), vector.as_pointer())
+
+        total = cgutils.alloca_once_value(builder, ir.Constant(vector, [0.0] * n_lanes))
+        with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
+            code = builder.zext(builder.load(builder.gep(codes, [e])), index)
+            row = builder.load(vector_at(table, builder.add(builder.mul(code, stride), shift)), align=align)
+            partial = builder.load(total)
+            if scaled:
+                factor = builder.load(builder.gep(data(7), [builder.sub(e, start)]))
+                one = builder.insert_element(ir.Constant(vector, ir.Undefined), factor, ir.IntType(32)(0))
+                mask = ir.Constant(ir.VectorType(ir.IntType(32), n_lanes), [0] * n_lanes)
+                row = builder.fmul(builder.shuffle_vector(one, one, mask), row, flags=("contract",))
+            builder.store(builder.fadd(partial, row, flags=("contract",)), total)
+        goal = vector_at(sums, at)
+        builder.store(builder.fadd(builder.load(goal, align=align), builder.load(total)), goal, align=align)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@njit(nogil=True)  # inlined into its cached callers
+def add_run(sums, at, table, stride, codes, scale, start, stop):
+    """Equivalent to ``sums[at:at+stride] += scale @ table.reshape(-1, stride)[codes[start:stop]]``."""
+    shift = 0
+    while shift + 32 <= stride:
+        sum_rows(32, sums, at + shift, table, shift, stride, codes, scale, start, stop)
+        shift += 32
+    if shift + 16 <= stride:
+        sum_rows(16, sums, at + shift, table, shift, stride, codes, scale, start, stop)
+        shift += 16
+    if shift < stride:
+        sum_rows(8, sums, at + shift, table, shift, stride, codes, scale, start, stop)
+
+
+TILE_BYTES = 2**20  # of gathered rows: about half of a core's own cache
+BLOCK_BYTES = 2**23  # of sums: read and written in order, so they may lie farther away
+LEAST_BLOCKS = 16  # to share out among threads
+LEAST_SEGMENT = 8  # tuples; shorter ones wait for the next tile
+LEAST_RUN = 32  # mean number of tuples of an (item, label) from which tiles pay: short runs are not to be cut
+
+
+class Tiles(NamedTuple):
+    """The tuples of `Rows` with one other mode, sorted by (block of items, tile, item, label)."""
+
+    cuts: Ints  # (blocks + 1,) first item of each block
+    first: Ints  # (blocks + 1,) first segment of each block
+    slots: Ints  # (segments,) int32: (item − first item of the block) · K + label
+    begins: Ints  # (segments + 1,) int64: first tuple of each segment
+    others: Ints  # (N,) int32
+    weights: Floats  # (N,), or (0,) where all are one
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        return list(pairwise(self.cuts.tolist()))
+
+
+def make_tiles(rows: Rows, n_others: int, row_bytes: int) -> Tiles | None:
+    """Tiles for assignments of ``n_others`` items, ``row_bytes`` each; None where they would not pay.
+
+    They pay where the assignments do not fit the cache and items have many tuples.
+    """
+    if len(rows.others) != 1 or rows.runs is None or n_others * row_bytes < 2 * TILE_BYTES:
+        return None
+    runs, others = rows.runs, rows.others[0]
+    weights = np.empty(0) if rows.weights is None else rows.weights
+    if len(others) < LEAST_RUN * (len(runs) - 1):
+        return None
+    shift = max(1, TILE_BYTES // row_bytes).bit_length() - 1  # a tile has 2^shift items: found without division
+    n_tiles = ((n_others - 1) >> shift) + 1
+    cuts = _cuts(rows.indptr, max(1, BLOCK_BYTES // (row_bytes * rows.n_features)))
+    blocks = list(pairwise((cuts * rows.n_features).tolist()))
+    by_block = over_blocks(lambda block: _count(runs, others, *block, shift, n_tiles), blocks)
+    counts = np.array(list(by_block))  # (blocks, 2, tiles): segments and tuples
+    begin = np.cumsum(counts.swapaxes(0, 1).reshape(2, -1), axis=1).reshape(2, len(blocks), n_tiles).swapaxes(0, 1)
+    begin -= counts
+    tiles = Tiles(
+        cuts=cuts,
+        first=np.append(begin[:, 0, 0], counts[:, 0].sum()),
+        slots=np.empty(counts[:, 0].sum(), np.int32),
+        begins=np.full(counts[:, 0].sum() + 1, len(others), np.int64),
+        others=np.empty_like(others),
+        weights=np.empty_like(weights),
+    )
+
+    def place(at: int) -> None:
+        into = (tiles.slots, tiles.begins, tiles.others, tiles.weights)
+        _place(runs, others, weights, *blocks[at], shift, *begin[at], *into)
+
+    for _ in over_blocks(place, range(len(blocks))):
+        pass
+    return tiles
+
+
+def _cuts(indptr: Ints, most_items: int) -> Ints:
+    """First items of blocks, each of at most that many items and about N/LEAST_BLOCKS tuples."""
+    n = len(indptr) - 1
+    # Rises by one over a block that is full of items, of tuples, or of both together.
+    full = indptr / max(1.0, indptr[-1] / LEAST_BLOCKS) + np.arange(n + 1) / most_items
+    return np.unique(np.concatenate([[0], np.searchsorted(full, np.arange(1.0, full[-1])), [n]]))
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _ends(others, begin, end, shift, tuples, ends):
+    """For the tuples of one slot: how many lie in each tile, and the tile in which each tile's segment ends."""
+    tuples[:] = 0
+    for e in range(begin, end):
+        tuples[others[e] >> shift] += 1
+    least = min(LEAST_SEGMENT, end - begin)
+    opened, last, waiting = 0, 0, 0
+    for t in range(len(tuples)):
+        waiting += tuples[t]
+        if waiting >= least:
+            ends[opened : t + 1] = t
+            opened, last, waiting = t + 1, t, 0
+    ends[opened:] = last  # what is left over joins the last segment
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _count(runs, others, start, stop, shift, n_tiles):
+    """Segments that end in each tile and their tuples, for the slots start:stop, shape (2, tiles)."""
+    counts = np.zeros((2, n_tiles), np.int64)
+    tuples, ends = np.empty(n_tiles, np.int64), np.empty(n_tiles, np.int64)
+    for slot in range(start, stop):
+        if runs[slot] == runs[slot + 1]:
+            continue
+        _ends(others, runs[slot], runs[slot + 1], shift, tuples, ends)
+        for t in range(n_tiles):
+            counts[0, t] += ends[t] == t
+            counts[1, ends[t]] += tuples[t]
+    return counts
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _place(runs, others, weights, start, stop, shift, segment, position, slots, begins, to, to_weights):
+    """Write the segments of the slots start:stop; ``segment`` and ``position`` say where each tile's begin.
+
+    Equivalent to a stable sort of the tuples by (tile in which their segment ends, slot).
+    """
+    n_tiles = len(segment)
+    tuples, ends = np.empty(n_tiles, np.int64), np.empty(n_tiles, np.int64)
+    segment, position = segment.copy(), position.copy()
+    for slot in range(start, stop):
+        if runs[slot] == runs[slot + 1]:
+            continue
+        _ends(others, runs[slot], runs[slot + 1], shift, tuples, ends)
+        for t in range(n_tiles):
+            if ends[t] == t:
+                slots[segment[t]] = slot - start
+                begins[segment[t]] = position[t]
+                segment[t] += 1
+        for e in range(runs[slot], runs[slot + 1]):
+            t = ends[others[e] >> shift]
+            to[position[t]] = others[e]
+            if len(weights):
+                to_weights[position[t]] = weights[e]
+            position[t] += 1
+
+
+def fill_tiles(tiles: Tiles, table: Floats, stride: int, start: int, stop: int, out: Floats) -> None:
+    """`project` of the items start:stop, one or more blocks of the tiles, from a padded table."""
+    first, last = np.searchsorted(tiles.cuts, (start, stop)).tolist()
+
+    def fill(at: int) -> None:
+        segments = slice(tiles.first[at], tiles.first[at + 1])
+        mine = out[tiles.cuts[at] - start : tiles.cuts[at + 1] - start]
+        whole = out.shape[2] == stride
+        sums = mine if whole else np.empty((*mine.shape[:2], stride), out.dtype)
+        _sum(
+            tiles.slots[segments], tiles.begins[segments.start : segments.stop + 1],
+            tiles.others, tiles.weights, table, stride, sums.reshape(-1),
+        )  # fmt: skip
+        if not whole:
+            mine[...] = sums[:, :, : out.shape[2]]
+
+    for _ in over_blocks(fill, range(first, last)):
+        pass
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _sum(slots, begins, others, weights, table, stride, sums):
+    """Equivalent to ``np.add.at(zeros, slot of each tuple, weights[:, None] * table.reshape(-1, stride)[others])``."""
+    sums[:] = 0
+    scale = np.empty(RUN, sums.dtype)
+    for s in range(len(slots)):
+        at = np.int64(slots[s]) * stride
+        e = begins[s]
+        while e < begins[s + 1]:
+            end = min(e + RUN, begins[s + 1])
+            if len(weights):
+                for i in range(end - e):
+                    scale[i] = weights[e + i]
+                add_run(sums, at, table, stride, others, scale, e, end)
+            else:
+                add_run(sums, at, table, stride, others, None, e, end)
+            e = end
 
 
 def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out: Floats) -> None:

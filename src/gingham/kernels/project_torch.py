@@ -189,13 +189,7 @@ def buffer_for(tuples: DeviceRows, width: int, device: torch.device) -> Tensor:
     return torch.zeros(size, width, dtype=torch.float32, device=device)
 
 
-def _plain_sums(
-    block: Runs,
-    others: Sequence[Tensor],
-    scale: Tensor,
-    assigns: Sequence[Tensor],
-    sums: Tensor,
-) -> None:
+def _plain_sums(block: Runs, others: Sequence[Tensor], scale: Tensor, assigns: Sequence[Tensor], sums: Tensor) -> None:
     """The same sums without triton: a sparse product for one other mode, chunks of outer products for more."""
     if len(block.begin) == 0:
         return
@@ -260,8 +254,7 @@ def project_cost(rows: Rows, assigns: tuple[Floats, ...], coef: Floats) -> Float
     blocks = [
         project_block(tuples, block, tables).reshape(block.last - block.first, -1) @ weights for block in tuples.blocks
     ]
-    cost: Floats = torch.cat(blocks).cpu().numpy()
-    return cost
+    return torch.cat(blocks).cpu().numpy()
 
 
 def project_table(rows: Rows, assigns: tuple[Floats, ...], own: Floats) -> Floats:
@@ -272,8 +265,7 @@ def project_table(rows: Rows, assigns: tuple[Floats, ...], own: Floats) -> Float
     for block in tuples.blocks:
         sums = project_block(tuples, block, tables).reshape(block.last - block.first, -1)
         total = total + mine[block.first : block.last].T @ sums
-    table: Floats = total.cpu().numpy()
-    return table
+    return total.cpu().numpy()
 
 
 def _tables(assigns: Sequence[Floats]) -> list[Tensor]:

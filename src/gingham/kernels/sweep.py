@@ -1,20 +1,25 @@
-"""The board of hard moves: every item in one cluster, statistics that follow each move, and `sweep`."""
+"""Hard moves: the board (every item in one cluster, statistics that follow each move), `sweep`, and its reference."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
+from gingham.kernels.threads import in_blocks
 
 TABLE = 2**20  # x ln x is looked up for counts below this
 TIE = 1e-9  # a move must gain more than this: rounding must not move items to and fro
+BATCHES, SMALL = 16, 2**22  # batches of a sweep, and effort for which they are not worth it
+TOO_MANY = 0.25  # share of a batch; evaluating costs half a visit on two cores, so it pays up to twice this share
+LEAST_PART = 2  # two blocks a thread: a batch is short, more would cost more than they even out
+LOOK_UP = 16  # multiply-adds that take as long as scoring one tuple in one cluster
 
 
 def _xlogx(x: npt.ArrayLike) -> Floats:
@@ -223,8 +228,7 @@ def n_features(board: Board) -> int:
 def envelopes(kind: str, statistics: Floats, coef: Floats) -> Floats:
     """min_θ ⟨coef(θ), S⟩ of each row of statistics (cells, K)."""
     if kind == "table":
-        result: Floats = (statistics @ coef).min(axis=1)
-        return result
+        return (statistics @ coef).min(axis=1)
     count, first, second = statistics.T
     return second - np.divide(first**2, count, out=np.zeros(len(count)), where=count > 0)
 
@@ -240,8 +244,7 @@ def size_cost(board: Board, moving: Sequence[int]) -> float:
 
 def effort_of(board: Board, items: Ints) -> Ints:
     """Tuples times clusters that a visit to each of the items scores."""
-    effort: Ints = np.diff(board.indptr)[items] * board.widths[board.mode_of[items]]
-    return effort
+    return np.diff(board.indptr)[items] * board.widths[board.mode_of[items]]
 
 
 def sweep(
@@ -273,7 +276,125 @@ def sweep(
     """
     if backend not in ("auto", "compiled", "reference"):
         raise GinghamError(f"backend={backend!r} is unknown; choose auto, compiled or reference.")
-    module = "sweep_compiled" if backend in ("auto", "compiled") else "sweep_reference"
     order = np.asarray(order, np.int64)
-    chosen: Ints = import_module(f"gingham.kernels.{module}").sweep(board, order, beta, price, at_once)
+    if backend == "reference":
+        return sweep_reference(board, order, beta, price, at_once)
+    return import_module("gingham.kernels.sweep_compiled").sweep(board, order, beta, price, at_once)
+
+
+class Visit(Protocol):
+    """Visit items in their order and write the cluster each is to be in; nothing moves if they are only evaluated."""
+
+    def __call__(self, items: Ints, evaluate_only: bool, chosen: Ints) -> None: ...
+
+
+def move_in_batches(visit: Visit, order: Ints, at_once: int, labels: Ints, effort: Ints) -> Ints:
+    """One visit to every item, batch by batch; returns the clusters, in the order of the visits.
+
+    All of a batch are evaluated on the board as it is before the batch. Those that would move are then visited again,
+    one after the other, each with what those before it left. So every move lowers the objective, and the result
+    depends on ``at_once`` but not on the number of threads. After a batch of which too many moved, the next is
+    visited one by one: what would be evaluated is soon out of date, and most of it would be visited twice.
+
+    Parameters
+    ----------
+    order : (n,) items to visit
+    at_once : items of a batch; 1 visits one after the other
+    labels : cluster of every item, changed by ``visit``
+    effort : (n,) tuples times clusters that each visit scores
+    """
+    chosen = np.empty(len(order), dtype=np.int64)
+    if at_once <= 1:
+        visit(order, False, chosen)
+        return chosen
+    ends = np.concatenate([[0], np.cumsum(effort)])
+    one_by_one = False
+    for begin in range(0, len(order), at_once):
+        end = min(begin + at_once, len(order))
+        before = labels[order[begin:end]]
+        if one_by_one:
+            visit(order[begin:end], False, chosen[begin:end])
+        else:
+            work = int(ends[end] - ends[begin]) * LOOK_UP
+            in_blocks(lambda a, b: visit(order[a:b], True, chosen[a:b]), ends, begin, end, work, LEAST_PART)
+            going = begin + np.flatnonzero(chosen[begin:end] != before)
+            found = np.empty(len(going), dtype=np.int64)
+            visit(order[going], False, found)
+            chosen[going] = found
+        one_by_one = too_many_moves(before, chosen[begin:end])
     return chosen
+
+
+def batch_size(effort: Ints) -> int:
+    """How many items of a sweep are evaluated at once: one where all visits together take a few milliseconds.
+
+    A sixteenth of the items keeps cores busy and what they see fresh: where descents end, and after how many
+    sweeps, is the same on average. Says nothing of the machine, so that results are the same on all.
+    """
+    return 1 if int(effort.sum()) < SMALL else -(-len(effort) // BATCHES)
+
+
+def too_many_moves(before: Ints, after: Ints) -> bool:
+    """Whether so many of a batch moved that the next should be visited one by one."""
+    return int(np.count_nonzero(before != after)) > TOO_MANY * len(before)
+
+
+def sweep_reference(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:
+    """`sweep` in plain numpy: the whole objective is counted anew for every cluster an item could join."""
+    moving = [int(mode) for mode in np.unique(board.mode_of[order])]
+    chosen = np.empty(len(order), dtype=np.int64)
+    one_by_one = False
+    for begin in range(0, len(order), at_once):
+        batch = order[begin : begin + at_once]
+        before = board.labels[batch]
+        wanted = [-1 if one_by_one else best_cluster(board, int(x), moving, beta, price) for x in batch]
+        for x, want in zip(batch, wanted):
+            if want != board.labels[x]:
+                put(board, int(x), best_cluster(board, int(x), moving, beta, price))
+        chosen[begin : begin + at_once] = board.labels[batch]
+        one_by_one = too_many_moves(before, board.labels[batch])
+    return chosen
+
+
+def best_cluster(board: Board, x: int, moving: list[int], beta: float, price: float) -> int:
+    """Where the objective is lowest; the board is left as it was."""
+    here = int(board.labels[x])
+    costs = []
+    for cluster in range(int(board.widths[board.mode_of[x]])):
+        put(board, x, cluster)
+        costs.append(beta * board_cost(board) + price * size_cost(board, moving))
+    put(board, x, here)
+    best = here
+    for cluster, cost in enumerate(costs):
+        if cost < costs[best] - TIE:
+            best = cluster
+    return best
+
+
+def put(board: Board, x: int, cluster: int) -> None:
+    """Move one item and its tuples' statistics into a cluster."""
+    mode, here = int(board.mode_of[x]), int(board.labels[x])
+    for e in range(board.indptr[x], board.indptr[x + 1]):
+        fine, coarse = int(board.marks[e]) * board.mark_stride, int(board.coarse_base[mode])
+        for other in board.others[:, e]:
+            fine += int(board.labels[other] * board.fine_stride[board.mode_of[other]])
+            if board.kind == "log":
+                coarse += int(board.labels[other] * board.coarse_stride[board.mode_of[other]])
+        for sign, place in ((-1, here), (1, cluster)):
+            at = fine + place * int(board.fine_stride[mode])
+            if board.kind == "moments":
+                board.fine[at : at + 3] += sign * board.weights[e] * board.features[e]
+            else:
+                add(board.fine, at, sign * board.weights[e])
+            if board.kind in ("mass", "log"):
+                add(board.coarse, int(coarse + place * board.coarse_stride[mode]), sign * board.weights[e])
+    first = board.first_cluster[mode]
+    board.sizes[first + here] -= 1
+    board.sizes[first + cluster] += 1
+    board.labels[x] = cluster
+
+
+def add(table: AnyArray, at: int, amount: float) -> None:
+    """table[at] += amount, where what rounding leaves of an emptied count is nothing."""
+    left = table[at] + amount
+    table[at] = left if left > 1e-9 else 0

@@ -9,9 +9,8 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.batched_moves import Visit, move_in_batches
 from gingham.kernels.logarithm import ln, x_ln_x
-from gingham.kernels.sweep import TABLE, TIE, Board, effort_of, n_features
+from gingham.kernels.sweep import TABLE, TIE, Board, Visit, effort_of, move_in_batches, n_features
 
 
 def sweep(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:

@@ -70,12 +70,7 @@ def available_threads() -> int:
 
 
 def in_blocks(
-    run: Callable[[int, int], None],
-    indptr: Ints,
-    start: int,
-    stop: int,
-    work: int,
-    least_part: int = LEAST_PART,
+    run: Callable[[int, int], None], indptr: Ints, start: int, stop: int, work: int, least_part: int = LEAST_PART
 ) -> None:
     """Call ``run(a, b)`` on blocks of rows that cover start:stop, on as many threads as numba may use.
 
@@ -149,14 +144,12 @@ def _controller(n_modules: int) -> ThreadpoolController:
 
 def one_blas_thread() -> AbstractContextManager[object]:
     """Matrix products on the calling thread alone: their sums have one order, and small ones cost no hand-over."""
-    limit: AbstractContextManager[object] = _controller(len(sys.modules)).limit(limits=1, user_api="blas")
-    return limit
+    return _controller(len(sys.modules)).limit(limits=1, user_api="blas")
 
 
 def one_library_thread() -> AbstractContextManager[object]:
     """The same for all that libraries spread out, k-means too: a start must not hang on the number of cores."""
-    limit: AbstractContextManager[object] = _controller(len(sys.modules)).limit(limits=1)
-    return limit
+    return _controller(len(sys.modules)).limit(limits=1)
 
 
 @contextmanager

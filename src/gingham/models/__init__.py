@@ -1,7 +1,6 @@
 """scikit-learn faces: thin, no mathematics. Names are imported when they are first used."""
 
-from importlib import import_module
-from typing import Any
+from gingham.lazy import lazy_names
 
 # public name → module of this package
 MODULES = {
@@ -21,13 +20,4 @@ MODULES = {
     "load": "base",
     "workload_path": "graph.workload",
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name not in MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(MODULES)
+__getattr__, __dir__ = lazy_names(__name__, MODULES)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham import models, storage
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, TableLike
-from gingham.cells.registry import cell_state, loss_from_state
+from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.posterior import Posterior
 from gingham.data import Mode, Sample
 from gingham.data.adapt import Columns, id_columns

@@ -8,8 +8,7 @@ from typing import Any
 from gingham.cells import Logarithmic, Quadratic
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure, Tree
-from gingham.core.tree_density import TreeDensity
-from gingham.core.tree_posterior import TreePosterior
+from gingham.core.tree import TreeDensity, TreePosterior
 from gingham.data import Alphabet, Mode
 from gingham.errors import GinghamError
 from gingham.storage import VALUES, State, restored

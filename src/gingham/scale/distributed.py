@@ -22,8 +22,8 @@ from gingham.cells import CellModel
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.core.structure import Structure
-from gingham.core.sums import Sums, SumsOfSample
 from gingham.data import Alphabet, Features, Mode
+from gingham.data.sample import Sums, SumsOfSample
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedule import Constant, Schedule
 from gingham.kernels.threads import one_thread

@@ -9,7 +9,6 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.core.posterior import Posterior
 from gingham.data import Sample
-from gingham.data.features import evaluate
 
 
 def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> tuple[float, float]:
@@ -20,7 +19,7 @@ def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample)
     """
     cell = posterior.cells[0]
     coef = posterior._contract(codes, cell.coef(posterior.answers[0]), 0)  # E_Q of ⟨coef, t(y)⟩ is linear in coef
-    gibbs = np.einsum("ek,ek->e", coef, evaluate(cell.features, sample.labels, sample.label_codes))
+    gibbs = np.einsum("ek,ek->e", coef, cell.features.evaluate(sample.labels, sample.label_codes))
     predicted = prediction_losses(posterior, codes, sample)
     return float(np.average(gibbs, weights=sample.weights)), float(np.average(predicted, weights=sample.weights))
 

@@ -9,8 +9,7 @@ import pytest
 
 import gingham as gg
 from gingham.certificates.density import certify_density
-from gingham.models.counts.fit import CountSolver, count_sample
-from gingham.models.counts.size import certified_length, choose_n_clusters
+from gingham.models.counts.fit import CountSolver, certified_length, choose_n_clusters, count_sample
 
 
 def density(seed: int = 0, shape: tuple[int, int] = (60, 50), k: int = 5) -> np.ndarray:

@@ -16,7 +16,8 @@ from gingham.datasets import planted_graph
 from gingham.errors import GinghamError
 from gingham.fitting.schedule import Constant
 from gingham.fitting.starts import from_labels, random
-from gingham.kernels import batched_moves, threads
+from gingham.kernels import sweep as hard_moves
+from gingham.kernels import threads
 from gingham.models.graph.adjacency import hard_statistics
 from gingham.models.graph.fit import GraphFit, graph_problem
 from gingham.models.graph.partition import (
@@ -134,8 +135,8 @@ def look_together(monkeypatch):
     """Call with a number of threads: from then on a quarter of the nodes look at once, on that many."""
 
     def together(n_threads):
-        monkeypatch.setattr(batched_moves, "SMALL", 0)
-        monkeypatch.setattr(batched_moves, "BATCHES", 4)
+        monkeypatch.setattr(hard_moves, "SMALL", 0)
+        monkeypatch.setattr(hard_moves, "BATCHES", 4)
         monkeypatch.setattr(threads, "SERIAL_WORK", 0)
         monkeypatch.setattr(threads, "available_threads", lambda: n_threads)
 
@@ -157,7 +158,7 @@ def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, l
     plain = NodeSweep(seed=3, backend="reference").solve(task, start)
     np.testing.assert_allclose(plain.trace.totals, results[0].trace.totals, rtol=1e-9)
     assert results[0].converged
-    assert batched_moves.batch_size(np.ones(30, int)) == 8
+    assert hard_moves.batch_size(np.ones(30, int)) == 8
 
 
 def test_degree_corrected_nodes_look_together_whatever_the_threads(look_together):

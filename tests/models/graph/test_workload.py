@@ -8,8 +8,8 @@ import gingham as gg
 from gingham.datasets import planted_graph
 from gingham.models import workload_path
 from gingham.models.graph.fit import graph_problem
-from gingham.models.graph.iclust import mean_similarity, similarity
 from gingham.models.graph.partition import merge_duplicates
+from gingham.models.graph.solvers import mean_similarity, similarity
 
 
 def similar(n=90, seed=0):

@@ -9,7 +9,7 @@ from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.core.structure import Tree
-from gingham.core.tree_posterior import TreePosterior, unique_rows
+from gingham.core.tree import TreePosterior, unique_rows
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.projection import Projection

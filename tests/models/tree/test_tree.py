@@ -6,7 +6,7 @@ from sklearn.base import clone
 from sklearn.metrics import adjusted_rand_score
 
 import gingham as gg
-from gingham.datasets.trees import make_sequences, make_tree
+from gingham.datasets.planted import make_sequences, make_tree
 
 MERGES = ((0, 1, 3), (2, 3, 3))
 

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import digamma, softmax, xlogy
 
 from gingham.arrays import Floats
+from gingham.cells.base import FAMILIES, Need, refuse_unmet
 from gingham.cells.families import Family
-from gingham.cells.needs import FAMILIES, Need, refuse_unmet
 from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem
 from gingham.data import Sample

@@ -26,8 +26,7 @@ from gingham.fitting.checkpoint import once
 from gingham.fitting.loop import Callback, progress
 from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, stderr_progress
-from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, count_sample, smoothed_lift
-from gingham.models.counts.size import choose_n_clusters
+from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import merge_profiles, profile_table
 
 WEIGHTINGS = ("counts", "uniform")

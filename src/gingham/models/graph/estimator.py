@@ -25,10 +25,9 @@ from gingham.fitting.schedule import Schedule, make_schedule
 from gingham.models.base import Persistent, stderr_progress
 from gingham.models.graph.adjacency import weighted_pairs
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
-from gingham.models.graph.iclust import Iclust
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
-from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, hard_posterior
+from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior
 from gingham.storage import savable
 
 SOLVERS = ("sweep", "nodewise", "damped")
@@ -40,19 +39,11 @@ ICLUST_BETA = 20.0  # 1/T where none is given
 @savable
 @dataclass(frozen=True, eq=False)
 class DegreeModel:
-    """E w_ij = degree_i · degree_j · rate[cluster_i, cluster_j] (Karrer and Newman 2011).
+    """E w_ij = degree_i · degree_j · rate[cluster_i, cluster_j] (Karrer and Newman 2011)."""
 
-    Attributes
-    ----------
-    labels : int array of shape (n,)
-    degrees : array of shape (n,)
-    rates : array of shape (k, k)
-        Weight between two clusters over the product of their degree sums.
-    """
-
-    labels: Ints
-    degrees: Floats
-    rates: Floats
+    labels: Ints  # (n,)
+    degrees: Floats  # (n,)
+    rates: Floats  # (k, k): weight between two clusters over the product of their degree sums
 
     @classmethod
     def of(cls, sample: PairSample, labels: Ints, k: int) -> DegreeModel:

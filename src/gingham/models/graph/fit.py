@@ -18,7 +18,6 @@ from gingham.fitting.checkpoint import once
 from gingham.fitting.loop import Callback, Solution, Trace, best_of
 from gingham.fitting.starts import FIRMNESS, from_labels, from_posterior
 from gingham.models.graph.adjacency import hard_statistics
-from gingham.models.graph.iclust import Iclust
 from gingham.models.graph.partition import (
     MOST_CLUSTERS,
     Partition,
@@ -27,7 +26,7 @@ from gingham.models.graph.partition import (
     find_partition,
     merge_duplicates,
 )
-from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, hard_posterior, pair_sample
+from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior, pair_sample
 
 STARTS = ("spectral", "random", "mixed")
 TINY = 1e-9  # share of the uniform distribution in the answers of the log loss; block densities are small

@@ -1,4 +1,4 @@
-"""Solvers for one mode met twice or more often: node-wise, damped and by hard moves, each monotone."""
+"""Solvers for one mode met twice or more often: node-wise, damped, by hard moves, and Iclust, each monotone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from math import factorial, prod
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.special import softmax
 
 from gingham.arrays import Floats, Ints
@@ -20,8 +21,8 @@ from gingham.errors import GinghamError
 from gingham.fitting.checkpoint import Memory, of_random
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedule import Constant, Down, Schedule
-from gingham.kernels.batched_moves import Visit, batch_size, move_in_batches
 from gingham.kernels.project import BACKENDS, on_device, project_cost, row_blocks
+from gingham.kernels.sweep import Visit, batch_size, move_in_batches
 from gingham.models.graph import kernels, kernels_reference
 from gingham.models.graph.adjacency import Neighbours, WeightedPairs, hard_statistics, neighbours, weighted_pairs
 from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, block_sums
@@ -375,3 +376,74 @@ def _absent_gradient(assign: Floats, cost: Floats, d: int, directed: bool) -> Fl
             subscripts = ",".join(["C" + axes, *("X" + group for group in groups)]) + "->XC"
             total[start:stop] += weight * np.einsum(subscripts, cost, *others, optimize=True)
     return total
+
+
+@dataclass(frozen=True)
+class Iclust:
+    """Maximise ⟨s⟩ − T Ī, ⟨s⟩ = Σ_c qbar(c) Σ_{x,y} q(x|c) q(y|c) w_xy, with T = 1/β of the problem.
+
+    q(c|x) ∝ qbar(c) exp{β [2 s(c; x) − s(c)]}, all nodes at once, damped in the log domain and halved
+    until the objective rises, so that it never falls. Pairs that were not observed count with the mean
+    weight. Only weights within clusters matter; what clusters say of each other does not, and a ring of
+    disassortative clusters is invisible to it. The block answers are fitted afterwards, so that predictions
+    and certificates are on the scale of every other model.
+    """
+
+    tol: float = 1e-7
+    max_iter: int = 200
+    smallest_step: float = 1e-4
+
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+        sample = pair_sample(problem, "Iclust", positions=2)
+        weights, rest = similarity(sample)
+        beta, damping = problem.betas[0], Damping(self.smallest_step)
+
+        def objective(posterior: Posterior) -> Objective:
+            q = posterior.assign[0]
+            return Objective(
+                (-len(q) * float(mean_similarity(q, weights, rest)),), information_terms(posterior), (beta,)
+            )
+
+        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+            q, before = posterior.assign[0], objective(posterior)
+            with np.errstate(divide="ignore"):
+                target = np.log(posterior.mass[0]) + beta * _gradient(q, weights, rest)
+
+            def attempt(q: Floats) -> tuple[Posterior, Objective]:
+                moved = replace(posterior, assign=(q,))
+                return moved, objective(moved)
+
+            return damping.move(q, target, attempt, lambda after: after.total < before.total) or (posterior, before)
+
+        solution = fixed_point(
+            sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report, memory=damping.memory
+        )
+        return replace(solution, posterior=answered(problem, solution.posterior)[0])
+
+
+def similarity(sample: PairSample) -> tuple[sparse.csr_array, float]:
+    """Weights of the listed pairs less that of all others, symmetric, and the weight of the others."""
+    pairs = weighted_pairs(sample)
+    rest = 0.0 if sample.complete else float(pairs.values.mean())
+    n = sample.n_nodes
+    return sparse.csr_array((pairs.values - rest, pairs.others, pairs.indptr), shape=(n, n)), rest
+
+
+def mean_similarity(assign: Floats, weights: sparse.csr_array, rest: float = 0.0) -> float:
+    """⟨s⟩, the expected weight of two nodes drawn from one cluster, which is drawn by its mass."""
+    within = _within(assign, weights, rest)
+    mass = assign.sum(axis=0)
+    return float((within / np.maximum(mass, 1e-300)).sum() / len(assign))
+
+
+def _within(assign: Floats, weights: sparse.csr_array, rest: float) -> Floats:
+    """Σ_{x ≠ y} q(c|x) q(c|y) w_xy of each cluster, shape (m,)."""
+    mass = assign.sum(axis=0)
+    return (assign * (weights @ assign)).sum(axis=0) + rest * (mass**2 - (assign**2).sum(axis=0))
+
+
+def _gradient(assign: Floats, weights: sparse.csr_array, rest: float) -> Floats:
+    """n ∂⟨s⟩/∂q(c|x) = 2 s(c; x) − s(c), shape (n, m)."""
+    mass = np.maximum(assign.sum(axis=0), 1e-300)
+    near = (weights @ assign + rest * (mass - assign)) / mass
+    return 2.0 * near - _within(assign, weights, rest) / mass**2

@@ -22,24 +22,16 @@ from gingham.models.graph.partition import merge_duplicates
 
 @dataclass(frozen=True)
 class WorkloadRow:
-    """One sample of the pairs.
-
-    Attributes
-    ----------
-    train : loss on the sampled pairs
-    certificate : guaranteed loss on all pairs
-    held_out : guaranteed loss on the pairs that were not sampled
-    rest : loss on the pairs that were not sampled, as it is
-    """
+    """One sample of the pairs."""
 
     fraction: float
     n_pairs: int
     n_clusters: int
     seconds: float
-    train: float
-    certificate: float
-    held_out: float
-    rest: float
+    train: float  # loss on the sampled pairs
+    certificate: float  # guaranteed loss on all pairs
+    held_out: float  # guaranteed loss on the pairs that were not sampled
+    rest: float  # loss on the pairs that were not sampled, as it is
 
 
 @dataclass(frozen=True)

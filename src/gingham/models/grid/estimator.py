@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Seed, TableLike
 from gingham.cells import CellModel, make_cell, needs_alphabet
-from gingham.cells.registry import Loss
+from gingham.cells.losses import Loss
 from gingham.certificates.bounds import THEOREMS
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.cells import make_cell, needs_alphabet
-from gingham.cells.registry import Loss, cell_state
+from gingham.cells.losses import Loss, cell_state
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.core.posterior import Posterior

@@ -9,8 +9,7 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.core.structure import Tree
-from gingham.core.tree_density import TreeDensity, clusters_of, product_law, smoothed
-from gingham.core.tree_posterior import unique_rows
+from gingham.core.tree import TreeDensity, clusters_of, product_law, smoothed, unique_rows
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.models.tree.exchange_kernels import exchange

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.cells import CellModel, make_cell
-from gingham.cells.registry import Loss
+from gingham.cells.losses import Loss
 from gingham.core.problem import Problem
 from gingham.core.structure import Tree
 from gingham.data import Alphabet, Mode, Sample
@@ -83,7 +83,7 @@ class TreeCoClustering(GridPredictor):
     Examples
     --------
     >>> from gingham import TreeCoClustering
-    >>> from gingham.datasets.trees import make_tree
+    >>> from gingham.datasets import make_tree
     >>> data = make_tree(4000, n_items=20, random_state=1)
     >>> model = TreeCoClustering(leaves=4, merges=((0, 1, 3), (2, 3, 3)), beta=2.0, random_state=0)
     >>> model.fit(data.X, data.y).answers_.shape

@@ -11,12 +11,10 @@ import numpy as np
 
 from gingham.cells import CellModel, Logarithmic
 from gingham.certificates.bounds import log_wealth
-from gingham.certificates.complexity import sequence_price
-from gingham.certificates.evidence import collect
+from gingham.certificates.evidence import collect, sequence_price
 from gingham.core.problem import Problem
 from gingham.core.structure import Tree
 from gingham.data import Sample
-from gingham.data.features import evaluate
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Report, Solution, cut_short
 from gingham.models.base import Start
@@ -78,7 +76,7 @@ def one_cluster(problem: Problem) -> float:
     """F of the trivial tree: one answer for all tuples, no information."""
     cell, sample = problem.cells[0], problem.samples[0]
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
-    statistics = weights @ evaluate(cell.features, sample.labels, sample.label_codes)
+    statistics = weights @ cell.features.evaluate(sample.labels, sample.label_codes)
     return float(problem.betas[0] * cell.envelope(statistics))
 
 

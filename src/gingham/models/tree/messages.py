@@ -12,7 +12,7 @@ from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem, information_terms
-from gingham.core.tree_posterior import TreeLayout, TreePosterior, ascend, lay_out, merge
+from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedule import Constant, Schedule

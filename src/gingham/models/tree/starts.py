@@ -14,7 +14,7 @@ from gingham.arrays import Floats, Ints
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.core.structure import Tree
-from gingham.core.tree_posterior import TreePosterior, unique_rows
+from gingham.core.tree import TreePosterior, unique_rows
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting.starts import k_means

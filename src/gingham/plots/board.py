@@ -1,35 +1,56 @@
-"""The order in which a checkerboard shows at its best, and its picture as an array. No drawing here."""
+"""A checkerboard at its best: the order of its clusters and items, its picture, and both modes on one map."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.core.posterior import Posterior
+from gingham.core.tree import TreePosterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
+
+if TYPE_CHECKING:  # pragma: no cover
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap, LinearSegmentedColormap
+
+UNSEEN = "#d9d9de"  # where nothing was observed
+INK = "#22303c"
+ACCENT = "#c8553d"
+COOL = "#2f6690"
+COLOURS = ("#fbf8f2", "#f0c9b4", "#d9775c", "#a8352f", "#45101c")  # from white thread to red check
+
+
+def axes_or_new(ax: Axes | None) -> Axes:
+    """The given Axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise GinghamError("Pictures need matplotlib: install gingham[plot].") from None
+    return plt.subplots(layout="constrained")[1]
+
+
+def colormap() -> LinearSegmentedColormap:
+    """The colour map of a checkerboard."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("gingham", COLOURS)
 
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """How two modes are laid out side by side.
+    """How two modes are laid out side by side."""
 
-    Attributes
-    ----------
-    clusters : pair of int arrays
-        Clusters of the row and of the column mode, in the order shown.
-    items : pair of int arrays of shape (n_items,)
-        Items in the order shown: by cluster, and within a cluster by their memberships in the others.
-    bounds : pair of int arrays
-        Position after the last item of each cluster shown.
-    """
-
-    clusters: tuple[Ints, Ints]
+    clusters: tuple[Ints, Ints]  # clusters of the row and of the column mode, in the order shown
+    # items in the order shown: by cluster, and within a cluster by their memberships in the others
     items: tuple[Ints, Ints]
-    bounds: tuple[Ints, Ints]
+    bounds: tuple[Ints, Ints]  # position after the last item of each cluster shown
 
 
 def arrange(posterior: Posterior, positions: tuple[int, int] = (0, 1), relation: int = 0) -> Arrangement:
@@ -55,12 +76,17 @@ def arrange(posterior: Posterior, positions: tuple[int, int] = (0, 1), relation:
 
 def cell_table(posterior: Posterior, positions: tuple[int, int] = (0, 1), relation: int = 0) -> Floats:
     """Numeric answers of the cells of two modes, shape (m_row, m_column); other modes averaged by mass."""
-    factor = posterior.structure.factors[relation]
     values = np.asarray(posterior.cells[relation].values(posterior.answers[relation]), dtype=np.float64)
+    return of_two_modes(posterior, values, positions, relation)
+
+
+def of_two_modes(posterior: Posterior, table: Floats, positions: tuple[int, int], relation: int) -> Floats:
+    """A table (m_1, …, m_d, …) of cells as (m_row, m_column, …); other modes averaged by mass."""
+    factor = posterior.structure.factors[relation]
     for axis in reversed(range(len(factor))):
         if axis not in positions:
-            values = np.tensordot(values, posterior.mass[factor[axis]], axes=([axis], [0]))
-    return values if positions[0] < positions[1] else values.T
+            table = np.tensordot(table, posterior.mass[factor[axis]], axes=([axis], [0]))
+    return table if positions[0] < positions[1] else np.swapaxes(table, 0, 1)
 
 
 def _seriate(table: Floats, masses: Sequence[Floats]) -> list[Floats]:
@@ -128,3 +154,94 @@ def embedding(posterior: Posterior, positions: tuple[int, int], relation: int) -
         assign = np.asarray(posterior.assign[factor[positions[side]]], dtype=np.float64)
         places.append(assign @ coordinates)
     return places[0], places[1]
+
+
+def checkerboard(
+    posterior: Posterior,
+    sample: Sample,
+    *,
+    reorder: bool = True,
+    lines: bool = True,
+    positions: tuple[int, int] = (0, 1),
+    relation: int = 0,
+    cmap: str | Colormap | None = None,
+    max_pixels: int = 1000,
+    ax: Axes | None = None,
+) -> Axes:
+    """The observed matrix; with ``reorder`` by clusters, with lines between them.
+
+    Parameters
+    ----------
+    posterior : Posterior
+        ``model.posterior_``.
+    sample : Sample
+        ``model.sample(X, y)``: what is drawn, training data or other.
+    reorder : bool
+        False shows items in the order of their ids, for a picture of before.
+    positions : pair of int
+        Which two modes, when there are more.
+    """
+    if isinstance(posterior, TreePosterior):  # a grid at its roots
+        posterior, sample = posterior.at_root(sample, named=True)
+    ax = axes_or_new(ax)
+    layout = arrange(posterior, positions, relation)
+    image = picture(sample, layout.items if reorder else None, positions, max_pixels)
+    shape = tuple(sample.shape[position] for position in positions)
+    ax.set_facecolor(UNSEEN)
+    ax.imshow(
+        np.ma.masked_invalid(image),
+        cmap=colormap() if cmap is None else cmap,
+        aspect="auto",
+        interpolation="nearest",
+        extent=(0, shape[1], shape[0], 0),
+    )
+    if reorder and lines:
+        for bounds, n, draw in zip(layout.bounds, shape, (ax.axhline, ax.axvline)):
+            for bound in np.unique(bounds)[:-1]:
+                if bound < n:
+                    draw(bound, color=INK, linewidth=0.5, alpha=0.8)
+    factor = posterior.structure.factors[relation]
+    names = [posterior.structure.modes[factor[position]].name for position in positions]
+    ax.set_ylabel(names[0])
+    ax.set_xlabel(names[1])
+    return ax
+
+
+def coembedding(
+    posterior: Posterior,
+    *,
+    positions: tuple[int, int] = (0, 1),
+    relation: int = 0,
+    max_points: int = 2000,
+    ax: Axes | None = None,
+) -> Axes:
+    """Items of two modes in the plane: an item and the partners it gets high answers from lie in one direction.
+
+    Circles are items of the first mode, squares of the second, colours are clusters. At most
+    ``max_points`` items of a mode are drawn, evenly spread over the list.
+    """
+    ax = axes_or_new(ax)
+    factor = posterior.structure.factors[relation]
+    for points, position, marker in zip(embedding(posterior, positions, relation), positions, "os"):
+        mode = factor[position]
+        chosen = np.unique(np.linspace(0, len(points) - 1, min(len(points), max_points)).astype(int))
+        scale = np.abs(points).max() or 1.0
+        labels = posterior.assign[mode][chosen].argmax(axis=1) % 20
+        ax.scatter(
+            points[chosen, 0] / scale,
+            points[chosen, 1] / scale,
+            c=labels,
+            cmap="tab20",
+            vmin=0,
+            vmax=19,
+            marker=marker,
+            s=16,
+            alpha=0.7,
+            label=posterior.structure.modes[mode].name,
+        )
+    ax.axhline(0, color="0.85", linewidth=0.8, zorder=0)
+    ax.axvline(0, color="0.85", linewidth=0.8, zorder=0)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.legend(loc="best", fontsize="small")
+    return ax
