@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
@@ -293,8 +294,9 @@ class TreeCoClustering(GridPredictor):
             return float(self.score_samples(X).mean())
         return -self.posterior_.gibbs_loss(self.sample(X, y))
 
+    @available_if(lambda self: self._is_density)
     def score_samples(self, X: TableLike) -> Floats:
-        """ln p of each row under the density tree; −∞ for items never seen."""
+        """ln p of each row under the density tree (``loss="density"``); −∞ for items never seen."""
         check_is_fitted(self, "density_")
         return self.density_.log_density(self._codes(X))
 

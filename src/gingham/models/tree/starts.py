@@ -88,7 +88,8 @@ def leaf_labels(problem: Problem, n_clusters: Sequence[int], rng: np.random.Gene
         blocks = []
         for position in (j for j in range(tree.n_leaves) if tree.tables[j] == mode):
             others = [j for j in range(tree.n_leaves) if j != position]
-            partners = [others] if kind == "agreement" else [[j] for j in others]
+            # A single leaf has no other: what its items say alone is all there is.
+            partners = [others] if kind == "agreement" or not others else [[j] for j in others]
             blocks += [
                 contrasts(
                     sample, sample.codes[position], sample.shape[position], [sample.codes[j] for j in p], responses
