@@ -147,8 +147,8 @@ def _views(old: State, params: State) -> State:
     functions = []
     for function in old["functions"]:
         kernel = _own("Kernel", function=function["kernel"], params=function["params"], name=function["name"])
-        reading = _own("Reading", kernel=kernel, **_named(function, "n_columns", "anchors"))
-        functions.append(_own("ScoreFunction", reading=reading, **_named(function, "weights", "offset")))
+        inputs = _own("ViewInputs", kernel=kernel, **_named(function, "n_columns", "anchors"))
+        functions.append(_own("ScoreFunction", inputs=inputs, **_named(function, "weights", "offset")))
     return {**old, "functions_": tuple(functions), "ridge_": tuple(old["ridge_"])}
 
 

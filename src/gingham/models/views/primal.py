@@ -105,14 +105,7 @@ def parallel_sum_of_products(
 ) -> Components:
     """The leading eigenvectors of the parallel sum of the views' linear kernels.
 
-    Parameters
-    ----------
-    views : sequence of LinearView
-    ridges : sequence of float
-        τ_i > 0, in the units of the scaled views.
-    n_components : int
-    seed : int
-        Draws the first block.
+    Ridges τ_i > 0 are in the units of the scaled views; the seed draws the first block.
     """
     n = views[0].n_samples
     width = min(n_components + EXTRA, n - 1)

@@ -14,7 +14,7 @@ from gingham.data.views import Matrix, rows_of
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoint import once
 from gingham.models.views.fit import Method, Settings, max_components, mean_correlations, represent, solve
-from gingham.models.views.view_kernels import Kernel
+from gingham.models.views.representations import Kernel
 
 RIDGES = (0.01, 0.1, 1.0, 10.0)
 MOST_COMPONENTS = 300
@@ -22,7 +22,7 @@ MOST_COMPONENTS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class RidgeChoice:
     """Ridge and number of components with the largest total of held-out correlations.
 
     Attributes
@@ -50,7 +50,7 @@ def choose(
     settings: Settings,
     method: Method,
     cv: int,
-) -> Choice:
+) -> RidgeChoice:
     """Try every ridge on ``cv`` folds and take what correlates best outside of the training part.
 
     A component counts by how far its held-out correlation exceeds 2/√n, what chance alone may give: more of them
@@ -72,10 +72,10 @@ def choose(
     mean = np.mean([held[:, :width] for held in folds], axis=0)
     if n_components is not None:
         best = int(np.argmax(mean.sum(axis=1)))
-        return Choice(candidates[best], n_components, tuple(candidates), mean)
+        return RidgeChoice(candidates[best], n_components, tuple(candidates), mean)
     gains = np.cumsum(mean - 2.0 / np.sqrt(n), axis=1)
     row, last = divmod(int(np.argmax(gains)), width)
-    return Choice(candidates[row], last + 1, tuple(candidates), mean)
+    return RidgeChoice(candidates[row], last + 1, tuple(candidates), mean)
 
 
 def _heldout_correlations(
