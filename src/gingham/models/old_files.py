@@ -122,8 +122,10 @@ def _layers(old: State, params: State) -> State:
             for member in model["members"]
         )
     else:
-        sizes = {name: tuple(model[name]) for name in ("n_items", "n_clusters")}
-        model = _own("Draws", **{**model, **sizes})
+        own = {name: tuple(model[name]) for name in ("n_items", "n_clusters")}
+        if "tilts" in model:  # draws weighted for items that were folded in
+            own["importance"] = model["tilts"]
+        model = _own("Draws", **{**{name: model[name] for name in model if name != "tilts"}, **own})
     return {
         "model_": model,
         "modes_": _modes(old),

@@ -21,7 +21,7 @@ from gingham.storage import State, fields_of, savable
 
 Codes = Sequence[Ints] | Ints  # codes of each mode: d arrays (N,), or one of shape (d, N)
 
-NO_TILTS: Floats = np.zeros((0, 0), dtype=np.float32)
+NO_IMPORTANCE: Floats = np.zeros((0, 0), dtype=np.float32)
 
 
 class Prediction(NamedTuple):
@@ -47,7 +47,7 @@ class Draws:
     offsets : (S, P) float16, P = Σ (n_j + 1)
     labels : (S, T, P) uint8
     cells : (S, T, Π (m_j + 1)) float32; a mode with a single cluster needs no extra one
-    tilts : (S, P) float32, a_s(x), 0 for items that were fitted; (0, 0) when none was folded in
+    importance : (S, P) float32, a_s(x), 0 for items that were fitted; (0, 0) when none was folded in
     """
 
     n_items: tuple[int, ...]
@@ -56,7 +56,7 @@ class Draws:
     offsets: Floats
     labels: Ints
     cells: Floats
-    tilts: Floats = field(default_factory=lambda: NO_TILTS)
+    importance: Floats = field(default_factory=lambda: NO_IMPORTANCE)
 
     def to_file(self) -> State:
         # Successive draws agree for most items: stored as changes (modulo 256), the file shrinks by half.
@@ -69,7 +69,7 @@ class Draws:
         draws = cls(**{**state, "labels": state["labels"].cumsum(axis=0, dtype=state["labels"].dtype)})
         if draws.labels.ndim != 3 or draws.labels.shape[2] != sum(n + 1 for n in draws.n_items):
             raise GinghamError(f"The model file is damaged: its layers have labels of shape {draws.labels.shape}.")
-        for name, array in (("offsets", draws.offsets), ("tilts", draws.tilts)):
+        for name, array in (("offsets", draws.offsets), ("importance", draws.importance)):
             if array.size and array.shape != (len(draws.labels), draws.labels.shape[2]):
                 raise GinghamError(f"The model file is damaged: its layers have {name} of shape {array.shape}.")
         return draws
@@ -81,21 +81,21 @@ class Draws:
     def predict(self, codes: Codes) -> Prediction:
         """Mean and variance over the draws (all alike in the variance); code −1 is an unseen item."""
         placed = place(codes, self.n_items)
-        total, squares, tilted = np.zeros((3, placed.shape[1]))
+        total, squares, reweighted = np.zeros((3, placed.shape[1]))
         kernel.predict_draws(
             placed, first_positions(self.n_items), self.labels, self.strides, self.cells,
-            self.offsets.astype(np.float32), self.means, self.tilts, total, squares, tilted,
+            self.offsets.astype(np.float32), self.means, self.importance, total, squares, reweighted,
         )  # fmt: skip
         mean = total / self.n_draws
-        return Prediction(mean + tilted / self.n_draws, np.maximum(squares / self.n_draws - mean**2, 0.0))
+        return Prediction(mean + reweighted / self.n_draws, np.maximum(squares / self.n_draws - mean**2, 0.0))
 
     @property
     def strides(self) -> Ints:
-        return strides_of([spare(m) for m in self.n_clusters])
+        return strides_of([with_unseen(m) for m in self.n_clusters])
 
     def checkerboard(self, draw: int, layer: int) -> tuple[tuple[Ints, ...], Floats]:
         """Labels of each mode's items and the cells (m_1, …, m_d) of one layer of one draw."""
-        cells = self.cells[draw, layer].reshape([spare(m) for m in self.n_clusters])
+        cells = self.cells[draw, layer].reshape([with_unseen(m) for m in self.n_clusters])
         labels = tuple(
             self.labels[draw, layer, start : start + n].astype(np.int64)
             for start, n in zip(first_positions(self.n_items), self.n_items)
@@ -166,7 +166,7 @@ def expected(assign: Sequence[Floats], cells: Floats, codes: Codes) -> Floats:
     return part[:, 0]
 
 
-def spare(m: int) -> int:
+def with_unseen(m: int) -> int:
     """Clusters of a mode with the one that stands for unseen items."""
     return m + 1 if m > 1 else 1
 
