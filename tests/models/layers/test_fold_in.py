@@ -80,7 +80,7 @@ def grown():
     return X, before, model
 
 
-def test_only_new_items_are_tilted(grown) -> None:
+def test_only_new_items_reweight_the_draws(grown) -> None:
     _, before, model = grown
     importance = model.model_.importance
     np.testing.assert_array_equal(np.flatnonzero(importance.any(axis=0)), [27, 28, 29])

@@ -29,14 +29,11 @@ BLOCK = 2**25  # residuals in memory at a time, of all draws
 
 def extended(draws: Draws, before: Sequence[Mode], after: Sequence[Mode]) -> Draws:
     """The draws with room for new items, which stand in for the average until they are drawn."""
-    old_first, new_first = first_positions(draws.n_items), first_positions([m.n_items for m in after])
     places = []
-    for old, new, start, n in zip(before, after, old_first, draws.n_items):
+    for old, new, start, n in zip(before, after, first_positions(draws.n_items), draws.n_items):
         at = old.encode(new.items)
         places.append(start + np.concatenate([np.where(at < 0, n, at), [n]]))  # a new item begins as the unseen one
     where = np.concatenate(places)
-    if len(where) != int(new_first[-1]) + after[-1].n_items + 1:
-        raise ValueError("positions do not match the modes")
     return replace(
         draws,
         n_items=tuple(m.n_items for m in after),
@@ -146,11 +143,8 @@ def importance_of(
 ) -> Floats:
     """a_s(x), shape (S, n_new), of new items; over the draws they sum to 0.
 
-    Parameters
-    ----------
-    residuals : (S, N) labels less each draw's predictions
-    others : (S, N), the importance of the tuples' other items
-    group : the tuples grouped by the new items
+    Residuals (S, N) are labels less each draw's predictions, ``others`` (S, N) the importance of the tuples' other
+    items; the tuples are grouped by the new items.
     """
     n_draws, mean = len(residuals), residuals.mean(axis=0, dtype=np.float64)
     deviations = mean - residuals  # p_s − p̄

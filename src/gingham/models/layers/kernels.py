@@ -143,7 +143,7 @@ def draw_offsets(indptr, order, weights, unit, residual, precision, prior_precis
 
 @njit(cache=True, nogil=True, boundscheck=False)
 def predict_draws(codes, first, labels, strides, cells, offsets, means, importance, total, squares, reweighted):  # type: ignore[no-untyped-def]
-    """Add every draw's prediction, its square, and its tilt, of each tuple: draws (S, …), tuples (d, N).
+    """Add every draw's prediction, its square, and its reweighted value, of each tuple: draws (S, …), tuples (d, N).
 
     Equivalent to ``p = means[s] + Σ_j offsets[s][x_j] + Σ_t cells[s, t][at]; total += p; squares += p²;
     reweighted += p Σ_j importance[s][x_j]``, the last only where importance (S, P) are not empty.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from math import prod
 from typing import NamedTuple, Self
 
@@ -39,23 +40,15 @@ class Draws:
     Each mode has one more item and one more cluster at the end, which stand for an unseen item: its offset
     is 0 and its cells are the average over clusters. For an item that was folded in, a draw counts as much
     more as the draw explains its tuples better: predictions are Σ_s (1 + Σ_j a_s(x_j)) p_s / S.
-
-    Attributes
-    ----------
-    n_items, n_clusters : tuples of int, without the extra ones
-    means : (S,) μ
-    offsets : (S, P) float16, P = Σ (n_j + 1)
-    labels : (S, T, P) uint8
-    cells : (S, T, Π (m_j + 1)) float32; a mode with a single cluster needs no extra one
-    importance : (S, P) float32, a_s(x), 0 for items that were fitted; (0, 0) when none was folded in
     """
 
-    n_items: tuple[int, ...]
+    n_items: tuple[int, ...]  # without the extra ones, as n_clusters
     n_clusters: tuple[int, ...]
-    means: Floats
-    offsets: Floats
-    labels: Ints
-    cells: Floats
+    means: Floats  # μ, (S,)
+    offsets: Floats  # (S, P) float16, P = Σ (n_j + 1)
+    labels: Ints  # (S, T, P) uint8
+    cells: Floats  # (S, T, Π (m_j + 1)) float32; a mode with a single cluster needs no extra one
+    # a_s(x), (S, P) float32: 0 for items that were fitted; (0, 0) when none was folded in
     importance: Floats = field(default_factory=lambda: NO_IMPORTANCE)
 
     def to_file(self) -> State:
@@ -69,7 +62,8 @@ class Draws:
         draws = cls(**{**state, "labels": state["labels"].cumsum(axis=0, dtype=state["labels"].dtype)})
         if draws.labels.ndim != 3 or draws.labels.shape[2] != sum(n + 1 for n in draws.n_items):
             raise GinghamError(f"The model file is damaged: its layers have labels of shape {draws.labels.shape}.")
-        for name, array in (("offsets", draws.offsets), ("importance", draws.importance)):
+        for name in ("offsets", "importance"):
+            array = getattr(draws, name)
             if array.size and array.shape != (len(draws.labels), draws.labels.shape[2]):
                 raise GinghamError(f"The model file is damaged: its layers have {name} of shape {array.shape}.")
         return draws
@@ -119,24 +113,12 @@ class Draws:
 @savable
 @dataclass(frozen=True, eq=False)
 class SoftLayers:
-    """y ≈ μ + Σ_j b_j(x_j) + Σ_t F_t with soft memberships: one monotone fit.
-
-    Attributes
-    ----------
-    mean : float
-    offsets : tuple of arrays (n_j,), one per mode
-    assign : tuple over layers of tuples over modes of arrays (n_j, m_j)
-    cells : tuple over layers of arrays (m_1, …, m_d)
-    """
+    """y ≈ μ + Σ_j b_j(x_j) + Σ_t F_t with soft memberships: one monotone fit."""
 
     mean: float
-    offsets: tuple[Floats, ...]
-    assign: tuple[tuple[Floats, ...], ...]
-    cells: tuple[Floats, ...]
-
-    @property
-    def n_items(self) -> tuple[int, ...]:
-        return tuple(len(b) for b in self.offsets)
+    offsets: tuple[Floats, ...]  # (n_j,) per mode
+    assign: tuple[tuple[Floats, ...], ...]  # (n_j, m_j) per mode, of every layer
+    cells: tuple[Floats, ...]  # (m_1, …, m_d) of every layer
 
     def predict(self, codes: Codes) -> Floats:
         """Mean prediction of each tuple; code −1 is an unseen item, drawn from the masses."""
@@ -178,21 +160,12 @@ def place(codes: Codes, n_items: Sequence[int]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One checkerboard of the sum.
-
-    Attributes
-    ----------
-    modes : tuple of Mode
-    labels : tuple of arrays (n_items,), the cluster of each item
-    cells : array (m_1, …, m_d), what the layer adds to the prediction
-    strength : float
-        Root mean square of the cells, each weighted by the items that meet in it.
-    """
+    """One checkerboard of the sum."""
 
     modes: tuple[Mode, ...]
-    labels: tuple[Ints, ...]
-    cells: Floats
-    strength: float
+    labels: tuple[Ints, ...]  # the cluster of each item, (n_items,) per mode
+    cells: Floats  # (m_1, …, m_d), what the layer adds to the prediction
+    strength: float  # root mean square of the cells, each weighted by the items that meet in it
 
     def items(self, mode: int, cluster: int) -> AnyArray:
         """Ids in one cluster."""
@@ -231,7 +204,5 @@ def _ordered(modes: tuple[Mode, ...], labels: tuple[Ints, ...], cells: Floats) -
         cells = np.take(cells, order, axis=axis)
         shares[axis] = shares[axis][order]
         new_labels.append(np.argsort(order)[label])
-    weights = np.ones(())
-    for share in shares:
-        weights = np.multiply.outer(weights, share)
+    weights = reduce(np.multiply.outer, shares)
     return Layer(modes, tuple(new_labels), cells, float(np.sqrt(np.sum(weights * cells**2))))

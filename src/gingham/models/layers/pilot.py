@@ -1,7 +1,7 @@
 """Pilots: short chains on most of the data say how large errors on the rest are, where labels change, which size fits.
 
-The noise must come from held-out tuples: a chain's own residuals shrink as it over-fits. Numbers of layers and clusters,
-and how much side tables count, are compared by pilots with one held-out part.
+The noise must come from held-out tuples: a chain's own residuals shrink as it over-fits. Numbers of layers and
+clusters, and how much side tables count, are compared by pilots with one held-out part.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -49,21 +49,11 @@ class PilotRun(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """What the held-out tuples say.
+    """What the held-out tuples say."""
 
-    Attributes
-    ----------
-    error : float
-        σ², held-out mean square error of a chain's mean prediction; β = 1/(2σ²).
-    scatter : float
-        σ² without the part that the draws' own variance explains: what the predictive intervals add.
-    cuts : ndarray of shape (|Y| − 1,) or None
-        Where one label gives way to the next, so that absolute error is least.
-    """
-
-    error: float
-    scatter: float
-    cuts: Floats | None
+    error: float  # σ², held-out mean square error of a chain's mean prediction; β = 1/(2σ²)
+    scatter: float  # σ² without the part that the draws' own variance explains: what the predictive intervals add
+    cuts: Floats | None  # (|Y| − 1,): where one label gives way to the next, so that absolute error is least
 
 
 def run_pilot(
@@ -155,9 +145,9 @@ def cut_points(predictions: Floats, labels: Floats, weights: Floats, alphabet: F
 class Size(NamedTuple):
     """How large a layered model is; what a user leaves open is "auto"."""
 
-    n_layers: int | str
-    n_clusters: Sizes
-    side_weight: float | str
+    n_layers: Sizes | float
+    n_clusters: Sizes | float
+    side_weight: Sizes | float
 
 
 MIDDLE = Size(10, 8, 0.5)  # stands where nothing is compared; the search begins around it
@@ -165,18 +155,12 @@ MIDDLE = Size(10, 8, 0.5)  # stands where nothing is compared; the search begins
 
 @dataclass(frozen=True)
 class SizeChoice:
-    """The size that was chosen, and why.
-
-    Attributes
-    ----------
-    n_clusters : tuple of int, one per mode
-    tried : tuple of (n_layers, n_clusters, side_weight, held-out mean square error), in the order of the search
-    """
+    """The size that was chosen, and why."""
 
     n_layers: int
-    n_clusters: tuple[int, ...]
+    n_clusters: tuple[int, ...]  # one per mode
     side_weight: float
-    tried: tuple[tuple[int, tuple[int, ...], float, float], ...]
+    tried: tuple[tuple[int, tuple[int, ...], float, float], ...]  # sizes in order, with their held-out square error
     reason: str
 
     def __str__(self) -> str:
@@ -215,7 +199,7 @@ def choose_layers(
 
     def key(size: Size) -> tuple[int, tuple[int, ...], float]:
         """A size as the sample has it: no mode has more clusters than items."""
-        return int(size.n_layers), expand(size.n_clusters), float(size.side_weight)
+        return int(cast(int, size.n_layers)), expand(cast(Sizes, size.n_clusters)), float(cast(float, size.side_weight))
 
     def error(run: PilotRun | None) -> float:
         return float("inf") if run is None else run.error

@@ -174,10 +174,11 @@ def one_draw(
     n_items: tuple[int, ...], shape: Shape, mean: float, offsets: Floats, labels: Ints, cells: Floats
 ) -> Draws:
     """One draw from offsets (P,), labels (T, P) and cells (T, Π m_j), the P positions as in `Draws`."""
-    filled = [
-        with_average(layer.reshape(shape.n_clusters), _shares(n_items, shape, mine)).ravel()
-        for layer, mine in zip(cells, labels)
-    ]
+    places = list(zip(first_positions(n_items), n_items, shape.n_clusters))
+    filled = []
+    for layer, mine in zip(cells, labels):
+        shares = [np.bincount(mine[start : start + n], minlength=m) / n for start, n, m in places]
+        filled.append(with_average(layer.reshape(shape.n_clusters), shares).ravel())
     return Draws(
         n_items=n_items,
         n_clusters=shape.n_clusters,
@@ -188,14 +189,6 @@ def one_draw(
             1, shape.n_layers, prod(with_unseen(m) for m in shape.n_clusters)
         ),
     )
-
-
-def _shares(n_items: tuple[int, ...], shape: Shape, labels: Ints) -> list[Floats]:
-    """Share of the items in each cluster, (m_j,) per mode."""
-    return [
-        np.bincount(labels[start : start + n], minlength=m) / n
-        for start, n, m in zip(first_positions(n_items), n_items, shape.n_clusters)
-    ]
 
 
 def with_average(cells: Floats, shares: Sequence[Floats]) -> Floats:

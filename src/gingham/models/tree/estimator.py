@@ -146,17 +146,9 @@ class TreeCoClustering(GridPredictor):
         *,
         callback: Callback | None = None,
     ) -> Self:
-        """Cluster the observed tuples; ``y`` are labels, and None for the density.
+        """Cluster the observed tuples: rows of X are ids, y labels (None for the density), sample_weight counts.
 
-        Parameters
-        ----------
-        X : array, list or frame of shape (N, d)
-            Item ids, one row per observed tuple.
-        y : array of shape (N,), optional
-        sample_weight : array of shape (N,), optional
-            Counts.
-        callback : callable, optional
-            Called with a ``Progress`` after every sweep.
+        ``callback`` is called with a ``Progress`` after every sweep.
         """
         if self._is_density:
             columns = self._columns(X, reset=True)
@@ -257,10 +249,9 @@ class TreeCoClustering(GridPredictor):
         return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
     def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
-        named = not named_auto(self.loss)
-        return make_cell(
-            self.loss if named else default_loss(y, self.alphabet is not None, self.bounds), alphabet, self.bounds
-        )
+        auto = named_auto(self.loss)
+        loss = default_loss(y, self.alphabet is not None, self.bounds) if auto else self.loss
+        return make_cell(loss, alphabet, self.bounds)
 
     def _alphabet(self, y: AnyArray) -> Alphabet | None:
         if self.alphabet is not None:

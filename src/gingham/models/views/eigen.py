@@ -26,31 +26,18 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
 
-LANCZOS_FROM = 400
-"""Below this size a dense eigensolver is quicker than Lanczos iterations."""
-LANCZOS_SHARE = 0.05
-"""Lanczos iterations pay when at most this share of the eigenvectors is wanted."""
+LANCZOS_FROM = 400  # below this size a dense eigensolver is quicker than Lanczos iterations
+LANCZOS_SHARE = 0.05  # Lanczos iterations pay when at most this share of the eigenvectors is wanted
 
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """What the views share.
+    """What the views share; the score of view i is F_i = K_i·coefficients or Φ_i·coefficients."""
 
-    Attributes
-    ----------
-    strengths : ndarray of shape (n_components,)
-        γ of P3 for pairwise cluster analysis, Σ_{i≠j} cov(F_i, F_j) under the constraint for kernel CCA;
-        decreasing.
-    consensus : ndarray of shape (n_samples, n_components)
-        c, orthonormal columns for pairwise cluster analysis.
-    coefficients : tuple of ndarray
-        One array per view: on the columns of its kernel (n_samples, n_components) or of its features
-        (n_features_i, n_components). Score of view i: F_i = K_i·coefficients or Φ_i·coefficients.
-    """
-
+    # γ of P3 for pairwise cluster analysis, Σ_{i≠j} cov(F_i, F_j) under the constraint for kernel CCA; decreasing
     strengths: Floats
-    consensus: Floats
-    coefficients: tuple[Floats, ...]
+    consensus: Floats  # c, (n_samples, n_components), orthonormal columns for pairwise cluster analysis
+    coefficients: tuple[Floats, ...]  # per view, on the columns of its kernel or of its features, (…, n_components)
 
 
 def parallel_sum(kernels: Sequence[Floats], ridges: Sequence[float], n_components: int) -> Components:

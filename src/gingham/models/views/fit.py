@@ -15,10 +15,8 @@ from gingham.models.views.primal import parallel_sum_of_products
 from gingham.models.views.representations import Kernel, Representation, ScoreFunction, exact, nystroem, primal
 
 SOLVERS = ("auto", "exact", "nystroem", "primal")
-EXACT_UP_TO = 4000
-"""With solver="auto", kernels are held exactly up to this number of objects."""
-NARROW = 1000
-"""Linear views with at most so many features are held as dense features."""
+EXACT_UP_TO = 4000  # objects up to which solver="auto" holds kernels exactly
+NARROW = 1000  # linear views with at most so many features are held as dense features
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,10 @@ from gingham.data.views import Matrix, column_squares
 from gingham.errors import GinghamWarning
 from gingham.models.views.eigen import Components
 
-EXTRA = 20
-"""Vectors beyond n_components in a block: they speed up the last components."""
+EXTRA = 20  # vectors beyond n_components in a block: they speed up the last components
 MAX_BLOCKS = 4
-RITZ_TOLERANCE = 5e-3
-"""Blocks are added until no eigenvalue of S moves by more than this share of its largest possible value."""
-ROUGH, FINE = 1e-2, 1e-4
-"""Relative residuals of the ridge regressions: while the space grows, and for the final weights."""
+RITZ_TOLERANCE = 5e-3  # blocks are added until no eigenvalue of S moves by more than this share of its bound
+ROUGH, FINE = 1e-2, 1e-4  # relative residuals of the ridge regressions: while the space grows, for the final weights
 MAX_STEPS = 500
 
 Result = TypeVar("Result")

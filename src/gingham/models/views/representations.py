@@ -27,22 +27,13 @@ PRECOMPUTED = "precomputed"
 @savable
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A kernel function with its parameters.
+    """A kernel function with its parameters."""
 
-    Attributes
-    ----------
-    function : str or callable
-        A name known to ``sklearn.metrics.pairwise_kernels``, "precomputed", or a function of two matrices
-        (m, d) and (n, d) that returns the (m, n) kernel values.
-    params : mapping
-        Keyword arguments of the function, for instance ``{"gamma": 0.5}``.
-    name : str
-        The view, for messages.
-    """
-
+    # A name that ``sklearn.metrics.pairwise_kernels`` knows, "precomputed", or a function of two matrices (m, d) and
+    # (n, d) that returns the (m, n) kernel values.
     function: str | Callable[..., Floats]
-    params: Mapping[str, Any] = field(default_factory=dict)
-    name: str = "the view"
+    params: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments of the function, {"gamma": 0.5} say
+    name: str = "the view"  # for messages
 
     def to_file(self) -> State:
         if not isinstance(self.function, str):
@@ -158,35 +149,16 @@ class ScoreFunction:
 
 @dataclass(frozen=True, eq=False)
 class Representation:
-    """One view's centred, normalised kernel.
-
-    Attributes
-    ----------
-    inputs : ViewInputs
-    mean : ndarray of shape (n_inputs,)
-        Mean over the training objects.
-    lift : matrix of shape (n_inputs, n_coefficients) or None
-        Turns coefficients into weights on the inputs; None for the identity.
-    scale : float
-        Factor that goes with ``lift``.
-    rank : int
-        At most so many directions have a positive eigenvalue.
-    gram : ndarray of shape (n, n) or None
-        The kernel, when it is held exactly.
-    features : ndarray of shape (n, p) or None
-        Φ, when the kernel is held as ΦΦᵀ.
-    products : LinearView or None
-        The view itself, when only products with it are taken.
-    """
+    """One view's centred, normalised kernel: held exactly, as features, or as products with the view."""
 
     inputs: ViewInputs
-    mean: Floats
-    lift: Matrix | None
-    scale: float
-    rank: int
-    gram: Floats | None = None
-    features: Floats | None = None
-    products: LinearView | None = None
+    mean: Floats  # (n_inputs,), over the training objects
+    lift: Matrix | None  # (n_inputs, n_coefficients), from coefficients to weights on the inputs; None: the identity
+    scale: float  # factor that goes with ``lift``
+    rank: int  # at most so many directions have a positive eigenvalue
+    gram: Floats | None = None  # (n, n), the kernel itself
+    features: Floats | None = None  # Φ, (n, p), when the kernel is held as ΦΦᵀ
+    products: LinearView | None = None  # the view, when only products with it are taken
 
     @property
     def n_samples(self) -> int:
@@ -222,7 +194,8 @@ def exact(view: Matrix, kernel: Kernel) -> Representation:
 
 def nystroem(view: Matrix, kernel: Kernel, landmarks: Ints) -> Representation:
     """Features Φ = k(X, L) k(L, L)^{−½} from a few landmark objects L; K ≈ ΦΦᵀ."""
-    anchors, columns = rows_of(view, landmarks), None
+    anchors = rows_of(view, landmarks)
+    columns: Matrix | None = None
     inputs, mean = ViewInputs(kernel, view.shape[1]), column_means(view)
     if kernel.precomputed:
         values = kernel.gram(view)[:, landmarks]

@@ -17,28 +17,17 @@ from gingham.models.views.fit import Method, Settings, max_components, mean_corr
 from gingham.models.views.representations import Kernel
 
 RIDGES = (0.01, 0.1, 1.0, 10.0)
-MOST_COMPONENTS = 300
-"""Components tried at most when their number is to be found."""
+MOST_COMPONENTS = 300  # tried when their number is to be found
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeChoice:
-    """Ridge and number of components with the largest total of held-out correlations.
+    """Ridge and number of components with the largest total of held-out correlations."""
 
-    Attributes
-    ----------
-    ridges : tuple of float
-        Per view.
-    n_components : int
-    candidates : tuple of tuple of float
-        The ridges that were tried.
-    correlations : ndarray of shape (n_candidates, most_components)
-        ρ of each component on held-out objects, averaged over pairs of views and over the folds.
-    """
-
-    ridges: tuple[float, ...]
+    ridges: tuple[float, ...]  # per view
     n_components: int
-    candidates: tuple[tuple[float, ...], ...]
+    candidates: tuple[tuple[float, ...], ...]  # the ridges that were tried
+    # ρ of each component on held-out objects, averaged over pairs of views and folds, (n_candidates, most_components)
     correlations: Floats
 
 
