@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 import gingham as gg
-from gingham.models.layers.model_size import climb
+from gingham.models.layers.pilot import climb
 
 STARS = np.arange(1, 6)
 LADDERS: dict[str, tuple[Any, ...]] = {

@@ -22,7 +22,8 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.fitting.projection import half_step, tiles_of
 from gingham.fitting.starts import random
 from gingham.kernels.threads import one_blas_thread
-from gingham.models.layers import Chain, LayerData, Shape
+from gingham.models.layers.data import LayerData
+from gingham.models.layers.sampled import Chain, Shape
 
 FIGURES = {"CPU seconds over GPU seconds": "*/cpu_over_gpu"}
 ONLY_FULL = "the GPU's times in the results are of ten million tuples"

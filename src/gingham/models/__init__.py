@@ -15,8 +15,8 @@ MODULES = {
     "JointCoClustering": "joint.estimator",
     "TreeCoClustering": "tree.estimator",
     "ExplanatoryClustering": "views.explanatory",
-    "KernelCCA": "views.pairwise",
-    "PairwiseClusterAnalysis": "views.pairwise",
+    "KernelCCA": "views.estimator",
+    "PairwiseClusterAnalysis": "views.estimator",
     "load": "base",
     "workload_path": "graph.workload",
 }

@@ -122,8 +122,10 @@ def _layers(old: State, params: State) -> State:
             for member in model["members"]
         )
     else:
-        sizes = {name: tuple(model[name]) for name in ("n_items", "n_clusters")}
-        model = _own("Draws", **{**model, **sizes})
+        own = {name: tuple(model[name]) for name in ("n_items", "n_clusters")}
+        if "tilts" in model:  # draws weighted for items that were folded in
+            own["importance"] = model["tilts"]
+        model = _own("Draws", **{**{name: model[name] for name in model if name != "tilts"}, **own})
     return {
         "model_": model,
         "modes_": _modes(old),
@@ -147,8 +149,8 @@ def _views(old: State, params: State) -> State:
     functions = []
     for function in old["functions"]:
         kernel = _own("Kernel", function=function["kernel"], params=function["params"], name=function["name"])
-        reading = _own("Reading", kernel=kernel, **_named(function, "n_columns", "anchors"))
-        functions.append(_own("ScoreFunction", reading=reading, **_named(function, "weights", "offset")))
+        inputs = _own("ViewInputs", kernel=kernel, **_named(function, "n_columns", "anchors"))
+        functions.append(_own("ScoreFunction", inputs=inputs, **_named(function, "weights", "offset")))
     return {**old, "functions_": tuple(functions), "ridge_": tuple(old["ridge_"])}
 
 

@@ -5,14 +5,14 @@ import pytest
 
 from gingham.errors import GinghamError
 from gingham.kernels import threads
-from gingham.models.bayesian.entry_kernels import Pairs, contract, expand, inner
+from gingham.models.bayesian.entry_kernels import LabelledItems, contract, expand, inner
 
 
 def problem(seed=0, n_labels=4, n_items=7, k1=3, k2=5):
     rng = np.random.default_rng(seed)
     labels = np.sort(rng.integers(n_labels, size=40))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=n_labels))]).astype(np.int64)
-    pairs = Pairs(indptr, rng.integers(n_items, size=40).astype(np.int32))
+    pairs = LabelledItems(indptr, rng.integers(n_items, size=40).astype(np.int32))
     return pairs, labels, rng.random((n_labels, k1, k2)), rng.random((n_items, k2)), rng.random((40, k1))
 
 

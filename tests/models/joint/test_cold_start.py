@@ -9,8 +9,7 @@ from gingham.cells import Absolute, Logarithmic
 from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
-from gingham.models.joint.cold_start import own_tuples, place_cold
-from gingham.models.joint.starts import joint_start
+from gingham.models.joint.fit import joint_start, own_tuples, place_cold
 
 
 def some_problem():

@@ -11,8 +11,7 @@ from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.fitting.projection import Projection
 from gingham.fitting.schedule import Constant
-from gingham.models.joint.fit import Joint, mode_cost
-from gingham.models.joint.starts import joint_start
+from gingham.models.joint.fit import Joint, joint_start, mode_cost
 
 ALPHABET = Alphabet.of([0, 1, 2], given=True)
 CELLS = [ZeroOne(ALPHABET), Absolute(ALPHABET), Logarithmic(ALPHABET), Quadratic(ALPHABET)]

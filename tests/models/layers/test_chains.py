@@ -7,22 +7,11 @@ import pytest
 
 from gingham.data import Sample
 from gingham.fitting.schedule import Constant
-from gingham.models.layers import (
-    Chain,
-    LayerData,
-    Shape,
-    SideTable,
-    Soft,
-    cut_points,
-    objective,
-    pool_pilots,
-    run_chain,
-    run_pilot,
-    solve,
-)
-from gingham.models.layers import model_size as sizes
-from gingham.models.layers.model_size import climb
-from gingham.models.layers.sampled import with_average
+from gingham.models.layers import pilot as sizes
+from gingham.models.layers.data import LayerData, SideTable
+from gingham.models.layers.pilot import climb, cut_points, pool_pilots, run_pilot
+from gingham.models.layers.sampled import Chain, Shape, run_chain, with_average
+from gingham.models.layers.soft import Soft, objective, solve
 
 
 def planted(n=(60, 50), noise=0.5, seed=0, weights=False, modes=2):
@@ -187,16 +176,15 @@ def test_sizes_are_settled_by_the_least_held_out_error(auto, monkeypatch) -> Non
 
     monkeypatch.setattr(sizes, "run_pilot", run)
     given = sizes.Size(7, 4, 0.7)._replace(**{auto: "auto"})
-    search = sizes.choose_size(
+    choice, run_of_it = sizes.choose_layers(
         sample, (None, some_side(80)), given, lambda m: (m, m), True, np.random.SeedSequence(0),
         lambda calls: [call() for call in calls],
     )  # fmt: skip
     expected = {"n_layers": 7, "n_clusters": 4, "side_weight": 0.7, auto: best[auto]}
-    assert search.shape == Shape(expected["n_layers"], (expected["n_clusters"],) * 2)
-    assert search.sides[1].weight == expected["side_weight"]
-    chosen = (search.choice.n_layers, search.choice.n_clusters, search.choice.side_weight)
-    assert chosen == min(search.choice.tried, key=lambda row: row[-1])[:3]
-    assert "least error" in str(search.choice)
+    chosen = (choice.n_layers, choice.n_clusters, choice.side_weight)
+    assert chosen == (expected["n_layers"], (expected["n_clusters"],) * 2, expected["side_weight"])
+    assert (*chosen, run_of_it.error) == min(choice.tried, key=lambda row: row[-1])
+    assert "least error" in str(choice)
 
 
 def test_a_chain_goes_on_from_a_kept_draw() -> None:

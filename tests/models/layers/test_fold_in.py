@@ -24,9 +24,9 @@ def drawn():
     return rng.normal(size=(40, 15)) + rng.normal(size=15), rng.integers(3, size=15)
 
 
-def test_tilts_are_those_of_the_formula(drawn) -> None:
+def test_importance_are_those_of_the_formula(drawn) -> None:
     residuals, items = drawn
-    found = folding.tilts_of(residuals, 0.0, grouped(items), None, 0.7)
+    found = folding.importance_of(residuals, 0.0, grouped(items), None, 0.7)
     for x in range(3):
         mine = residuals[:, items == x]
         deviations = mine.mean(axis=0) - mine
@@ -41,27 +41,27 @@ def test_weight_two_is_a_tuple_twice(drawn) -> None:
     weights = np.where(np.arange(15) % 2, 1.0, 2.0)
     twice = np.repeat(np.arange(15), weights.astype(int))
     np.testing.assert_allclose(
-        folding.tilts_of(residuals, 0.0, grouped(items), weights, 0.7),
-        folding.tilts_of(residuals[:, twice], 0.0, grouped(items[twice]), None, 0.7),
+        folding.importance_of(residuals, 0.0, grouped(items), weights, 0.7),
+        folding.importance_of(residuals[:, twice], 0.0, grouped(items[twice]), None, 0.7),
         atol=1e-5,
     )
 
 
 def test_gaussian_draws_give_the_posterior_mean() -> None:
-    """Draws of θ ~ N(0, I), tuples y = Hθ + noise: the tilted mean of θ is its mean given y."""
+    """Draws of θ ~ N(0, I), tuples y = Hθ + noise: the reweighted mean of θ is its mean given y."""
     rng = np.random.default_rng(0)
     draws, H = rng.normal(size=(40_000, 3)), rng.normal(size=(5, 3))
     y = H @ np.array([1.0, -1.0, 0.5])
-    tilts = folding.tilts_of(y - draws @ H.T, 0.0, grouped(np.zeros(5, int)), None, 0.5)
+    importance = folding.importance_of(y - draws @ H.T, 0.0, grouped(np.zeros(5, int)), None, 0.5)
     exact = np.linalg.solve(H.T @ H / 0.5 + np.eye(3), H.T @ y / 0.5)
-    np.testing.assert_allclose((1 + tilts[:, 0]) @ draws / len(draws), exact, atol=0.03)
+    np.testing.assert_allclose((1 + importance[:, 0]) @ draws / len(draws), exact, atol=0.03)
 
 
 def test_what_the_other_items_explain_is_not_explained_again(drawn) -> None:
     residuals, items = drawn
-    first = folding.tilts_of(residuals, 0.0, grouped(np.zeros(15, int)), None, 0.01)
-    again = folding.tilts_of(residuals, first, grouped(items), None, 0.01)
-    alone = folding.tilts_of(residuals, 0.0, grouped(items), None, 0.01)
+    first = folding.importance_of(residuals, 0.0, grouped(np.zeros(15, int)), None, 0.01)
+    again = folding.importance_of(residuals, first, grouped(items), None, 0.01)
+    alone = folding.importance_of(residuals, 0.0, grouped(items), None, 0.01)
     assert np.sum(again**2) < 0.5 * np.sum(alone**2)
 
 
@@ -80,26 +80,26 @@ def grown():
     return X, before, model
 
 
-def test_only_new_items_are_tilted(grown) -> None:
+def test_only_new_items_reweight_the_draws(grown) -> None:
     _, before, model = grown
-    tilts = model.model_.tilts
-    np.testing.assert_array_equal(np.flatnonzero(tilts.any(axis=0)), [27, 28, 29])
-    np.testing.assert_array_equal(tilts[:, 27:29], before.tilts[:, 27:29])
+    importance = model.model_.importance
+    np.testing.assert_array_equal(np.flatnonzero(importance.any(axis=0)), [27, 28, 29])
+    np.testing.assert_array_equal(importance[:, 27:29], before.importance[:, 27:29])
 
 
-def test_tilts_stand_in_model_files(grown) -> None:
+def test_importance_stand_in_model_files(grown) -> None:
     X, _, model = grown
     again = Draws.from_file(model.model_.to_file())
     codes = X[:200].T
     np.testing.assert_array_equal(again.predict(codes).mean, model.model_.predict(codes).mean)
     fitted = gg.LayeredCoClusteringRegressor(1, 2, n_chains=1, n_sweeps=22, n_pilots=0).fit(X, X[:, 0])
-    assert fitted.model_.to_file()["tilts"].size == 0
+    assert fitted.model_.to_file()["importance"].size == 0
 
 
-def test_tilts_of_another_shape_are_refused(grown) -> None:
+def test_importance_of_another_shape_are_refused(grown) -> None:
     state = grown[2].model_.to_file()
-    with pytest.raises(gg.GinghamError, match=r"tilts of shape"):
-        Draws.from_file({**state, "tilts": state["tilts"][:, :5]})
+    with pytest.raises(gg.GinghamError, match=r"importance of shape"):
+        Draws.from_file({**state, "importance": state["importance"][:, :5]})
 
 
 def test_blocks_hold_every_new_item_once() -> None:

@@ -106,12 +106,12 @@ def test_predictions_of_draws_equal_reference() -> None:
     labels = rng.integers(3, size=(4, 2, 11)).astype(np.uint8)
     cells = rng.normal(size=(4, 2, 9)).astype(np.float32)
     offsets, means = rng.normal(size=(4, 11)).astype(np.float32), rng.normal(size=4)
-    for tilts in (np.zeros((0, 0), np.float32), rng.normal(size=(4, 11)).astype(np.float32)):
+    for importance in (np.zeros((0, 0), np.float32), rng.normal(size=(4, 11)).astype(np.float32)):
         results = np.zeros((2, 3, 30))
         for kernel, sums in zip((compiled, reference), results):
-            kernel.predict_draws(codes, first, labels, strides_of((3, 3)), cells, offsets, means, tilts, *sums)
+            kernel.predict_draws(codes, first, labels, strides_of((3, 3)), cells, offsets, means, importance, *sums)
         np.testing.assert_allclose(results[0], results[1], rtol=1e-4, atol=1e-4)
-        assert results[0, 2].any() == bool(len(tilts))
+        assert results[0, 2].any() == bool(len(importance))
 
 
 def test_soft_sum_equals_reference() -> None:

@@ -47,6 +47,18 @@ def test_file_round_trip(fitted, planted, tmp_path):
     clone(again)
 
 
+@pytest.mark.parametrize("start", ["spectral", "agreement", "random"])
+def test_a_single_column_is_clustered_by_its_labels(start):
+    X = np.repeat(np.arange(6), 20)[:, None]
+    model = gg.TreeCoClustering(2, start=start, random_state=0).fit(X, X[:, 0] % 2)
+    assert adjusted_rand_score(np.arange(6) % 2, model.leaf_labels_[0]) == 1.0
+
+
+def test_only_a_density_scores_samples(fitted):
+    assert hasattr(gg.TreeCoClustering(loss="density"), "score_samples")
+    assert not hasattr(fitted, "score_samples")
+
+
 def test_parities_are_found_through_agreements():
     data = make_tree(12000, n_items=24, n_clusters=2, n_inner=2, n_labels=2, noise=0.2, kind="parity", random_state=2)
     model = gg.TreeCoClustering(2, ((0, 1, 2), (2, 3, 2)), random_state=0).fit(data.X[:10000], data.y[:10000])

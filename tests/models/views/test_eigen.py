@@ -9,7 +9,7 @@ from gingham.errors import GinghamError, GinghamWarning
 from gingham.models.views import eigen, primal
 from gingham.models.views import fit as multiview
 from gingham.models.views.fit import Settings, represent, solve
-from gingham.models.views.view_kernels import as_kernels
+from gingham.models.views.representations import as_kernels
 
 
 def related_views(n=120, widths=(6, 9, 7), shared=3, seed=0):
@@ -165,10 +165,10 @@ def test_lanczos_and_dense_find_the_same_pairs(largest):
 
 
 def test_no_convergence_falls_back_to_the_dense_solver(monkeypatch):
-    def stuck(*_):
+    def stuck(*_, **__):
         raise eigen.ArpackError(-1)
 
-    monkeypatch.setattr(eigen, "_lanczos", stuck)
+    monkeypatch.setattr(eigen, "eigsh", stuck)
     a = np.diag(np.arange(500.0))
     np.testing.assert_allclose(eigen.extreme_eigenpairs(a, 2, True)[0], [499, 498])
 

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 import gingham as gg
 from gingham.errors import GinghamError
-from gingham.models.views.cluster_weights import contradiction, coverage, simplex_weights
+from gingham.models.views.explanatory import contradiction, coverage, simplex_weights
 
 
 @pytest.mark.parametrize("penalty", [0.05, 0.5, 5.0])

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import gingham as gg
 from gingham.errors import GinghamError
-from gingham.models.views import retrieval
+from gingham.models.views import estimator as retrieval
 from gingham.models.views import view_validation as heldout
 
 MODELS = [gg.PairwiseClusterAnalysis, gg.KernelCCA]
@@ -201,9 +201,9 @@ def test_large_samples_take_the_right_road(monkeypatch):
     monkeypatch.setattr(multiview, "EXACT_UP_TO", 50)
     views = related(200, 0)
     linear = gg.PairwiseClusterAnalysis(3, ridge=0.1).fit(views)
-    assert linear.functions_[0].reading.anchors is None
+    assert linear.functions_[0].inputs.anchors is None
     curved = gg.PairwiseClusterAnalysis(3, ridge=0.1, kernel="rbf", n_landmarks=30).fit(views)
-    assert curved.functions_[0].reading.anchors.shape == (30, 8)
+    assert curved.functions_[0].inputs.anchors.shape == (30, 8)
     assert linear.correlations(related(200, 1)).min() > 0.8
 
 

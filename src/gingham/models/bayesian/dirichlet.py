@@ -23,20 +23,11 @@ class DirichletPosterior(Posterior):
 
     ``assign`` is the posterior mean γ/Σγ. A frozen mode (every item its own cluster) has no
     memberships: its α, γ and counts have no columns, and its ``assign`` is the identity.
-
-    Attributes
-    ----------
-    alpha : tuple of arrays of shape (n_clusters,), one per mode
-        Concentrations of the priors, α_1 and α_2.
-    gamma : tuple of arrays of shape (n_items, n_clusters)
-        Concentrations of the posteriors.
-    counts : tuple of arrays of shape (n_items, n_clusters)
-        Expected number of an item's entries in each cluster: m_u φ_u in P2's notation.
     """
 
-    alpha: tuple[Floats, ...]
-    gamma: tuple[Floats, ...]
-    counts: tuple[Floats, ...]
+    alpha: tuple[Floats, ...]  # (n_clusters,) per mode: concentrations of the priors, α_1 and α_2
+    gamma: tuple[Floats, ...]  # (n_items, n_clusters) per mode: concentrations of the posteriors
+    counts: tuple[Floats, ...]  # the same shape: expected entries of an item in each cluster, P2's m_u φ_u
 
     @property
     def frozen(self) -> tuple[bool, ...]:
@@ -77,10 +68,8 @@ def expected_log_prior(alpha: Floats, log_memberships: Floats) -> float:
     """E_q ln p(π|α) over all items, first line of P2's Table 1."""
     if alpha.size == 0:
         return 0.0
-    n = len(log_memberships)
-    return float(
-        (log_memberships.sum(0) * (alpha - 1.0)).sum() + n * (gammaln(alpha.sum()) - gammaln(alpha).sum())
-    )  # fmt: skip
+    constant = len(log_memberships) * (gammaln(alpha.sum()) - gammaln(alpha).sum())
+    return float((log_memberships.sum(0) * (alpha - 1.0)).sum() + constant)
 
 
 def expected_log_posterior(gamma: Floats, log_memberships: Floats) -> float:

@@ -32,7 +32,7 @@ from gingham.models.base import (
 )
 from gingham.models.bayesian import coembedding, predictive
 from gingham.models.bayesian.dirichlet import DirichletPosterior
-from gingham.models.bayesian.fit import Bound, Variational, begin
+from gingham.models.bayesian.fit import EvidenceBound, Variational, begin
 from gingham.models.bayesian.validation import validate_concentration
 
 PROTOCOLS = ("held-out", "paper", "paper-bound")
@@ -78,8 +78,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
     max_iter, tol : int, float
         Stop after so many sweeps, or when the bound changes relatively by less than ``tol``.
     backend : {"auto", "compiled", "reference", "torch"}
-    random_state : int, RandomState or None
-    verbose : int
+    random_state, verbose
 
     Attributes
     ----------
@@ -170,16 +169,12 @@ class BayesianCoClustering(DensityMixin, GridModel):
         Parameters
         ----------
         X : array, list or frame of shape (N, 2)
-            Row and column ids, one line per observed entry.
-        y : array of shape (N,)
-            Labels.
+            Row and column ids, one line per observed entry; y are their labels.
         sample_weight : array of shape (N,), optional
-            Counts: weight 2 is the same as the entry twice.
+            Weight 2 is the same as the entry twice.
         clusters : int array of shape (N, 2), optional
             Semi-supervised start: the row and column cluster of entries where they are known, −1
             elsewhere. Each known entry votes for its row and its column (P2 §5.1).
-        callback : callable, optional
-            Called with a ``Progress`` after every sweep.
         """
         columns, labels, weights = self._observed(X, y, sample_weight)
         if len(columns.columns) != 2:
@@ -222,27 +217,23 @@ class BayesianCoClustering(DensityMixin, GridModel):
 
         solution = best_of(solver, problem, starts(), self.n_init, callback)
         self._set_solution(solution)
-        self._believe(cast(DirichletPosterior, solution.posterior))
+        self.beliefs_ = cast(DirichletPosterior, solution.posterior)
+        self.posterior_ = predictive.checkerboard(self.beliefs_, self.bounds)
         if not frozen:  # one cluster per item is another predictor than mixed ones: it has its own best answers
             self.posterior_ = self.posterior_.refit(sample)
         self.elbo_ = -solution.objective.total
-        if isinstance(solution.objective, Bound):
+        if isinstance(solution.objective, EvidenceBound):
             self.elbo_terms_ = dict(solution.objective.terms)
         self._sample = sample
         return self
 
-    def _believe(self, beliefs: DirichletPosterior) -> None:
-        self.beliefs_ = beliefs
-        self.posterior_ = predictive.checkerboard(beliefs, self.bounds)
-
     def _solver(self) -> Variational:
         if not (np.isfinite(self.temperature) and self.temperature > 0):
             raise GinghamError(f"temperature={self.temperature} must be a finite number above 0; 1 is no tempering.")
-        schedule = Constant() if self.temperature == 1 else Down(self.temperature)
         return Variational(
-            approximation=self.approximation,
-            learn_concentration=self.learn_concentration,
-            schedule=schedule,
+            self.approximation,
+            self.learn_concentration,
+            schedule=Constant() if self.temperature == 1 else Down(self.temperature),
             tol=self.tol,
             max_iter=self.max_iter,
             backend=self.backend,
@@ -269,7 +260,6 @@ class BayesianCoClustering(DensityMixin, GridModel):
 
     @property
     def family_(self) -> str:
-        """The family that was used."""
         return self.beliefs_.cells[0].name
 
     def _family(self, y: AnyArray) -> str:
@@ -332,8 +322,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
     def predict_interval(self, X: TableLike, level: float = 0.9) -> tuple[Floats, Floats]:
         """Ends of the central interval in which a new label falls with at least this probability."""
         _check_level(level)
-        codes = self._codes(X)
-        return predictive.interval(self.beliefs_, codes, level)
+        return predictive.interval(self.beliefs_, self._codes(X), level)
 
     def predict_distribution(self, X: TableLike, labels: ArrayLike | None = None) -> Floats:
         """Probability (density) of each of the labels for each row of X, shape (N, n_labels).
@@ -343,22 +332,19 @@ class BayesianCoClustering(DensityMixin, GridModel):
         codes = self._codes(X)
         if labels is None:
             return self.beliefs_.predict_distribution(codes)
-        labels = np.asarray(labels)
-        columns = [self._log_density(codes, np.full(len(codes[0]), label)) for label in labels]
+        columns = [self._log_density(codes, np.full(len(codes[0]), label)) for label in np.asarray(labels)]
         return np.exp(np.stack(columns, axis=1))
 
     def score_samples(self, X: TableLike, y: ArrayLike) -> Floats:
         """ln p(y|x) of each entry, with memberships from the training entries only."""
-        codes = self._codes(X)
-        return self._log_density(codes, np.asarray(y))
+        return self._log_density(self._codes(X), np.asarray(y))
 
     def _log_density(self, codes: Sequence[Ints], y: AnyArray) -> Floats:
         family = cast(Family, self.beliefs_.cells[0])
         label_codes = None if family.alphabet is None else family.alphabet.encode(y)
         labels = y.astype(np.float64) if family.alphabet is None else family.alphabet.numbers[label_codes]
         family.check(labels)
-        modes = self.beliefs_.structure.modes
-        sample = Sample(modes, tuple(codes), labels, family.alphabet, label_codes)
+        sample = Sample(self.beliefs_.structure.modes, tuple(codes), labels, family.alphabet, label_codes)
         return predictive.log_density(self.beliefs_, sample, codes)
 
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -371,7 +357,6 @@ class BayesianCoClustering(DensityMixin, GridModel):
 
         Parameters
         ----------
-        X, y : entries and their labels
         protocol : {"held-out", "paper", "paper-bound"}
             "held-out": memberships from the training entries only: the number to compare.
             "paper": P2 §5.2.1, memberships inferred from training *and* test entries, so the test

@@ -35,13 +35,13 @@ INNER_TOL = 1e-3  # entries by which γ may still move
 
 
 @dataclass(frozen=True)
-class Bound(Objective):
+class EvidenceBound(Objective):
     """The evidence bound, term by term (P2 Table 1, both modes added up); ``total`` is −ELBO."""
 
     terms: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, terms: Mapping[str, float]) -> Bound:
+    def of(cls, terms: Mapping[str, float]) -> EvidenceBound:
         information = tuple(-value for name, value in terms.items() if name != "likelihood")
         return cls((-terms["likelihood"],), information, (1.0,), terms)
 
@@ -116,7 +116,7 @@ class Variational:
 
     def _maximise(
         self, q: DirichletPosterior, family: Family, expectation: Expectation, base: float
-    ) -> tuple[DirichletPosterior, Bound]:
+    ) -> tuple[DirichletPosterior, EvidenceBound]:
         """q(π), then θ and α, each at its best for the expected counts (P2 §4.1.2)."""
         gamma = tuple(a + c for a, c in zip(q.alpha, expectation.counts))  # (6), (7)
         new = replace(
@@ -161,10 +161,10 @@ def begin(problem: Problem, start: Posterior, alpha: Sequence[float | Floats]) -
     )
 
 
-def bound(q: DirichletPosterior, family: Family, expectation: Expectation, base: float) -> Bound:
+def bound(q: DirichletPosterior, family: Family, expectation: Expectation, base: float) -> EvidenceBound:
     """The evidence bound at q with the given q(z)."""
     logs = q.log_memberships
-    return Bound.of(
+    return EvidenceBound.of(
         {
             "prior of memberships": sum(map(expected_log_prior, q.alpha, logs)),
             "clusters": sum(float((c * e).sum()) for c, e in zip(q.counts, logs)),
@@ -179,11 +179,13 @@ def bound(q: DirichletPosterior, family: Family, expectation: Expectation, base:
 def _per_entry(
     q: DirichletPosterior, family: Family, parts: list[entries.Part], base: float, temperature: float, backend: str
 ) -> Expectation:
-    found = entries.e_step(parts, family, q.answers[0], q.log_memberships, temperature, backend)
+    counts, statistics, log_z = entries.e_step(
+        parts, family, q.answers[0], q.log_memberships, temperature, backend
+    )  # fmt: skip
     # ln q(z) of an entry is [E ln π_1 + E ln π_2 + ln p(y|θ)]/t − ln z
-    energy = base - float((family.coef(q.answers[0]) * found.statistics).sum())
-    energy += sum(float((c * e).sum()) for c, e in zip(found.counts, q.log_memberships))
-    return Expectation(found.counts, found.statistics, found.log_evidence - energy / temperature)
+    energy = base - float((family.coef(q.answers[0]) * statistics).sum())
+    energy += sum(float((c * e).sum()) for c, e in zip(counts, q.log_memberships))
+    return Expectation(counts, statistics, log_z - energy / temperature)
 
 
 def _shared(

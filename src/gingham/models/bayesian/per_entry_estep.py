@@ -16,7 +16,7 @@ from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells.families import Family
 from gingham.data import Sample
 from gingham.kernels.project import BLOCK_BYTES, Rows, project
-from gingham.models.bayesian.entry_kernels import Pairs, contract, expand, inner
+from gingham.models.bayesian.entry_kernels import LabelledItems, contract, expand, inner
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class Part:
 
     features: Floats  # t(y) of each distinct label, (D, K)
     log_base: Floats  # (D,)
-    pairs: Pairs  # distinct (column, label)
+    pairs: LabelledItems  # distinct (column, label)
     pair_labels: Ints  # (P,)
     pair_weights: Floats  # total weight of a pair's entries, (P,)
     row_codes: Ints  # of each entry, grouped by row, (N,)
@@ -37,15 +37,6 @@ class Part:
     to_pairs: Ints  # from the order of by_row to that of by_pair
     by_item: Rows  # pairs grouped by column
     item_features: Floats  # t(y) of the pairs in that order, (P, K)
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """What one pass over the entries says: expected counts, cell statistics, Σ ln z."""
-
-    counts: tuple[Floats, Floats]
-    statistics: Floats
-    log_evidence: float
 
 
 def layout(family: Family, sample: Sample, n_cells: int) -> list[Part]:
@@ -70,17 +61,16 @@ def _part(family: Family, sample: Sample, values: AnyArray, labels: Ints, chosen
     keys, pair_of = np.unique(labels * n_columns + columns, return_inverse=True)
     pair_of = pair_of.astype(np.int32)
     pair_labels, items = keys // n_columns, (keys % n_columns).astype(np.int32)
-    one_hot = family.features.one_hot  # ``values`` are label codes then
     features = family.features.evaluate(values, values)
     row_order, pair_order = np.argsort(rows, kind="stable"), np.argsort(pair_of, kind="stable")
     position = np.empty(len(chosen), dtype=np.int64)
     position[row_order] = np.arange(len(chosen))
     item_order = np.argsort(items, kind="stable").astype(np.int32)
-    log_base = np.zeros(len(values)) if one_hot else family.log_base(values)
     return Part(
         features=features,
-        log_base=log_base,
-        pairs=Pairs(_starts(pair_labels, len(values)), items),
+        # One-hot features: ``values`` are label codes.
+        log_base=np.zeros(len(values)) if family.features.one_hot else family.log_base(values),
+        pairs=LabelledItems(_starts(pair_labels, len(values)), items),
         pair_labels=pair_labels,
         pair_weights=np.bincount(pair_of, weights, minlength=len(keys)).astype(np.float64),
         row_codes=rows[row_order],
@@ -120,8 +110,11 @@ def e_step(
     log_memberships: tuple[Floats, ...],
     temperature: float = 1.0,
     backend: str = "auto",
-) -> Evidence:
-    """The best joint distribution of every entry, summed up (exact block update)."""
+) -> tuple[tuple[Floats, Floats], Floats, float]:
+    """The best joint distribution of every entry, summed up (exact block update).
+
+    Returns the expected counts of each mode (n, m), the cell statistics (m_1, m_2, K) and Σ ln z.
+    """
     a = np.exp(log_memberships[0] / temperature)
     b = np.exp(log_memberships[1] / temperature)
     frozen = b.shape[1] == 0
@@ -147,7 +140,7 @@ def e_step(
             back, cells = expand(tables, part.pairs, b, sums, backend)
             column_counts += b * project(part.by_item, [back], backend=backend)[:, 0]
             statistics += np.tensordot(cells, part.features, axes=(0, 0))
-    return Evidence((row_counts, column_counts), statistics, total)
+    return (row_counts, column_counts), statistics, total
 
 
 def log_densities(

@@ -139,9 +139,7 @@ def infer(q: DirichletPosterior, sample: Sample, solver: Variational) -> Solutio
         Mode.of(np.concatenate([old.items, new.items]), old.name) for old, new in zip(q.structure.modes, sample.modes)
     )
     at = [old.encode(mode.items) for old, mode in zip(q.structure.modes, modes)]
-    known = Sample.of(
-        [mode.decode(code) for mode, code in zip(sample.modes, sample.codes)], modes=modes
-    )  # fmt: skip
+    known = Sample.of([mode.decode(code) for mode, code in zip(sample.modes, sample.codes)], modes=modes)
     sample = replace(sample, modes=modes, codes=known.codes)
     structure = Structure(modes, q.structure.factors, q.structure.frozen)
     gamma = tuple(np.vstack([g, a])[i] for g, a, i in zip(q.gamma, q.alpha, at))

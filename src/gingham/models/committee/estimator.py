@@ -20,8 +20,9 @@ from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
 from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.fitting import projection_torch as device
+from gingham.fitting.projection import Projection
 from gingham.models.base import TupleModel
-from gingham.models.committee.committee_torch import fit_together
 from gingham.storage import State
 
 LARGE = 2**16  # memberships from which single precision is kept
@@ -111,7 +112,7 @@ class Committee(TupleModel):
                 self.folds_[held] = fold
         members = [clone(self._inner()).set_params(random_state=int(seed)) for seed in seeds]
         results: list[tuple[BaseEstimator, Floats | None]] = []
-        if not self.cross and fit_together(members, X, y, sample_weight):
+        if not self.cross and _fit_together(members, X, y, sample_weight):
             results = [(_compact(member), None) for member in members]
         else:
             results = Parallel(n_jobs=self.n_jobs)(
@@ -260,3 +261,35 @@ def _compact(member: BaseEstimator) -> BaseEstimator:
     if posterior is not None and sum(q.size for q in posterior.assign) > LARGE:
         member.posterior_ = replace(posterior, assign=tuple(q.astype(np.float32) for q in posterior.assign))
     return member
+
+
+def _fit_together(
+    members: Sequence[BaseEstimator], X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> bool:
+    """Fit co-clusterings that differ in their seed alone on a GPU, with one pass over the tuples for all.
+
+    False, and nothing done, where that does not apply or would not pay. Only sweeps of projections, one start a
+    member, are done for all members at once; before and after them each member does what it would have done alone.
+    """
+    lead = members[0]
+    if not getattr(lead, "one_grid", False) or lead.backend not in ("auto", "torch"):
+        return False
+    given = not isinstance(lead.n_clusters, str) and not isinstance(lead.beta, str)
+    if lead.objective != "tradeoff" or lead.n_init != 1 or not given:
+        return False
+    sample, cell = lead._tuples(X, y, sample_weight)
+    task = lead._task(sample, cell)
+    finder = task.finder
+    if not isinstance(finder, Projection):
+        return False
+    if not device.together(lead.backend, task.problem, task.n_clusters, len(members)):
+        return False
+    tasks = []
+    for member in members:
+        member._observed(X, y, sample_weight)  # it remembers the columns; the tuples are the same for all
+        tasks.append(member._task(sample, cell))
+    starts = [next(own.starts) for own in tasks]
+    solutions = device.solve_together(task.problem, starts, finder.schedule, finder.tol, finder.max_iter, finder.dtype)
+    for member, own, solution in zip(members, tasks, solutions):
+        member._end(own, solution)
+    return True

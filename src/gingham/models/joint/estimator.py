@@ -24,9 +24,7 @@ from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Callback, best_of
 from gingham.fitting.schedule import Schedule, make_schedule
 from gingham.models.base import Persistent, Start, default_loss, expand_clusters, named_auto, stderr_progress
-from gingham.models.joint.cold_start import place_cold
-from gingham.models.joint.fit import Joint
-from gingham.models.joint.starts import joint_start
+from gingham.models.joint.fit import Joint, joint_start, place_cold
 from gingham.selection.auto import beta_of_item_means
 
 Relation = tuple[str, ...]
@@ -58,7 +56,7 @@ class JointCoClustering(Persistent):
         β from the held-out loss of item means.
     cold_start : bool
         At the end, place items that have fewer than ten tuples outside relations of properties anew: by
-        these tuples and, the more the fewer they are, by their properties (see `gingham.models.joint.cold_start`).
+        these tuples and, the more the fewer they are, by their properties (see `gingham.models.joint.fit.place_cold`).
     start : {"means", "spectral", "random"} or Posterior
     schedule, n_init, max_iter, tol, backend, random_state, verbose
         As in :class:`CoClusteringRegressor`.

@@ -122,7 +122,6 @@ class LayerData:
 
     @property
     def first(self) -> Ints:
-        """Position of each mode's first item when all modes stand in one row, one unseen item after each mode."""
         return first_positions(self.n_items)
 
     @cached_property
@@ -137,6 +136,7 @@ class LayerData:
 
 
 def first_positions(n_items: Sequence[int]) -> Ints:
+    """Position of each mode's first item when all modes stand in one row, one unseen item after each mode."""
     return np.concatenate([[0], np.cumsum([n + 1 for n in n_items])[:-1]]).astype(np.int64)
 
 

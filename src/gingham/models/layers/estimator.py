@@ -19,14 +19,12 @@ from gingham.arrays import AnyArray, ArrayLike, Floats, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
-from gingham.models.base import Sizes, TupleModel, expand_clusters, numeric_labels
-from gingham.models.layers.chains_torch import chosen, run_chains
-from gingham.models.layers.data import LayerData, Sides, SideTable, side_tables
+from gingham.models.base import Sizes, TupleModel, expand_clusters, named_auto, numeric_labels
+from gingham.models.layers.data import LayerData, Sides, side_tables
 from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Layer, Prediction, SoftLayers, readable
-from gingham.models.layers.model_size import Choice, Size, choose_size, weighted
-from gingham.models.layers.pilot import Pilot, PilotRun, pool_pilots, run_pilot
-from gingham.models.layers.sampled import Chain, Shape, keep, run_chain
+from gingham.models.layers.pilot import Pilot, Size, SizeChoice, choose_layers, pool_pilots, run_pilot, weighted
+from gingham.models.layers.sampled import Chain, Shape, keep, run_chain, run_chains, use_torch
 from gingham.models.layers.soft import Soft, solve
 
 SOLVERS = ("sampled", "projection")
@@ -86,7 +84,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     scatter_ : float
         σ² without the part that the draws' own variance explains: what the predictive intervals add.
     model_ : Draws, or tuple of SoftLayers
-    selection_ : Choice
+    selection_ : SizeChoice
         The size that was chosen, the sizes that were tried with their held-out errors, and why.
     traces_ : tuple of arrays
         The objective after each sweep of each soft member; empty for sampled chains.
@@ -105,7 +103,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     model_: Draws | tuple[SoftLayers, ...]
     modes_: tuple[Mode, ...]
     alphabet_: Alphabet | None
-    selection_: Choice
+    selection_: SizeChoice
     noise_: float
     _seen: Sequence[tuple[AnyArray, ...]] = ()  # tuples of partial_fit
 
@@ -160,7 +158,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet).merged()
         seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
         pilot_seeds, chain_seeds = (s.spawn(n) for s, n in zip(seeds.spawn(2), (self.n_pilots, self._n_members)))
-        shape, sides, run, self.selection_ = choose_size(
+        self.selection_, run = choose_layers(
             sample,
             sides,
             Size(self.n_layers, self.n_clusters, self.side_weight),
@@ -170,21 +168,25 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             lambda calls: self._parallel(delayed(call)() for call in calls),
             self.backend,
         )
+        shape = Shape(self.selection_.n_layers, self.selection_.n_clusters, self.offsets)
+        sides = weighted(sides, self.selection_.side_weight)
         # The winner's pilot, where sizes were compared, is one of the pilots.
-        pilot = self._pilot(
-            sample, sides, shape, pilot_seeds[run is not None :], [] if run is None else [run], alphabet
+        runs = ([] if run is None else [run]) + self._parallel(
+            delayed(run_pilot)(sample, sides, shape, seed, self.backend) for seed in pilot_seeds[run is not None :]
         )
+        pilot = pool_pilots(runs, sample, None if alphabet is None else alphabet.numbers)
+        if self.noise is not None:
+            pilot = Pilot(float(self.noise), float(self.noise), pilot.cuts)
         data = LayerData.of(sample, sides)
         self.modes_, self.alphabet_, self.cuts_ = modes, alphabet, pilot.cuts
         self.noise_, self.scatter_ = pilot.error, pilot.scatter
-        self.range_ = (float(data.labels.min()), float(data.labels.max()))
-        if alphabet is not None:
-            self.range_ = (float(alphabet.numbers.min()), float(alphabet.numbers.max()))
+        values = data.labels if alphabet is None else alphabet.numbers
+        self.range_ = (float(values.min()), float(values.max()))
         self.traces_: tuple[Floats, ...] = ()
         self._seen = ()
         if self.solver == "sampled":
             plan = (data, shape, self.noise_)
-            if chosen(self.backend, data, shape):
+            if use_torch(self.backend, data, shape):
                 chains = run_chains(*plan, chain_seeds, self._n_sweeps, self.burn_in)
             else:
                 chains = self._parallel(
@@ -209,12 +211,11 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     def _check(self) -> None:
         if self.solver not in SOLVERS:
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
-        for name, least in (("n_layers", 0), ("n_pilots", 0), ("burn_in", 0)):
+        for name in ("n_layers", "n_pilots", "burn_in"):
             value = getattr(self, name)
-            if name == "n_layers" and isinstance(value, str) and value == "auto":
-                continue
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise GinghamError(f"{name}={value!r} must be a whole number from {least}.")
+            auto = name == "n_layers" and named_auto(value)
+            if not auto and (not isinstance(value, (int, np.integer)) or value < 0):
+                raise GinghamError(f"{name}={value!r} must be a whole number from 0.")
         if self.solver == "sampled" and self._n_sweeps <= self.burn_in:
             raise GinghamError(
                 f"n_sweeps={self._n_sweeps} leaves nothing after burn_in={self.burn_in} sweeps; raise n_sweeps."
@@ -238,20 +239,6 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
                 f"n_clusters={self.n_clusters!r}: a layer has at most 254 clusters of a mode and {MAX_CELLS:,} cells."
             )
         return clusters
-
-    def _pilot(
-        self,
-        sample: Sample,
-        sides: tuple[SideTable | None, ...],
-        shape: Shape,
-        seeds: Sequence[np.random.SeedSequence],
-        done: list[PilotRun],
-        alphabet: Alphabet | None,
-    ) -> Pilot:
-        calls = (delayed(run_pilot)(sample, sides, shape, seed, self.backend) for seed in seeds)
-        runs = done + self._parallel(calls)
-        pilot = pool_pilots(runs, sample, None if alphabet is None else alphabet.numbers)
-        return pilot if self.noise is None else Pilot(float(self.noise), float(self.noise), pilot.cuts)
 
     def _alphabet(self, labels: AnyArray) -> Alphabet | None:
         if self.alphabet is not None:

@@ -19,7 +19,7 @@ from gingham.arrays import Bools, Floats, Ints
 from gingham.data import Mode, Sample
 from gingham.models.layers import kernels as kernel
 from gingham.models.layers.data import EMPTY, Grouped, LayerData, first_positions, strides_of
-from gingham.models.layers.model import Draws, spare
+from gingham.models.layers.model import Draws, with_unseen
 
 N_SWEEPS = 3  # over the new items' layers, for each draw; it starts where the draw before ended
 # Covariances of few draws are noisy, and the tuples have placed the item already: σ² counts 1 + CAUTION/S times.
@@ -29,20 +29,19 @@ BLOCK = 2**25  # residuals in memory at a time, of all draws
 
 def extended(draws: Draws, before: Sequence[Mode], after: Sequence[Mode]) -> Draws:
     """The draws with room for new items, which stand in for the average until they are drawn."""
-    old_first, new_first = first_positions(draws.n_items), first_positions([m.n_items for m in after])
     places = []
-    for old, new, start, n in zip(before, after, old_first, draws.n_items):
+    for old, new, start, n in zip(before, after, first_positions(draws.n_items), draws.n_items):
         at = old.encode(new.items)
         places.append(start + np.concatenate([np.where(at < 0, n, at), [n]]))  # a new item begins as the unseen one
     where = np.concatenate(places)
-    if len(where) != int(new_first[-1]) + after[-1].n_items + 1:
-        raise ValueError("positions do not match the modes")
     return replace(
         draws,
         n_items=tuple(m.n_items for m in after),
         offsets=draws.offsets[:, where],
         labels=np.ascontiguousarray(draws.labels[:, :, where]),
-        tilts=draws.tilts[:, where] if len(draws.tilts) else np.zeros((draws.n_draws, len(where)), dtype=np.float32),
+        importance=draws.importance[:, where]
+        if len(draws.importance)
+        else np.zeros((draws.n_draws, len(where)), dtype=np.float32),
     )
 
 
@@ -50,7 +49,7 @@ def fold_in(
     draws: Draws, new: Sequence[Bools], sample: Sample, noise: float, offsets: bool, rng: np.random.Generator
 ) -> Draws:
     """Draw what the marked items of each mode need, from the tuples of a sample in the draws' numbering."""
-    draws = replace(draws, offsets=draws.offsets.copy(), labels=draws.labels.copy(), tilts=draws.tilts.copy())
+    draws = replace(draws, offsets=draws.offsets.copy(), labels=draws.labels.copy(), importance=draws.importance.copy())
     for mode, fresh in enumerate(new):
         for block in _blocks(fresh, sample.codes[mode], BLOCK // draws.n_draws):
             _fold_items(draws, mode, block, sample, noise, offsets, rng)
@@ -90,8 +89,10 @@ def _fold_items(
         labels, b = _fold_draw(draws, s, mode, data, where, here, labels, b, old, noise, offsets, rng, residuals[s])
         draws.labels[s][:, target] = labels
         draws.offsets[s][target] = b.astype(draws.offsets.dtype)
-    others = sum(draws.tilts[:, start + code] for j, (start, code) in enumerate(zip(first, data.codes)) if j != mode)
-    draws.tilts[:, target] = tilts_of(residuals, others, data.groups[mode], data.weights, noise)
+    others = sum(
+        draws.importance[:, start + code] for j, (start, code) in enumerate(zip(first, data.codes)) if j != mode
+    )
+    draws.importance[:, target] = importance_of(residuals, others, data.groups[mode], data.weights, noise)
 
 
 def _fold_draw(
@@ -99,7 +100,7 @@ def _fold_draw(
     noise: float, offsets: bool, rng: np.random.Generator, residual: Floats,
 ) -> tuple[Ints, Floats]:  # fmt: skip
     """Clusters (T, n_new) and offsets (n_new,) of the new items in one draw; the residuals (N,) are written."""
-    sizes = [spare(m) for m in draws.n_clusters]
+    sizes = [with_unseen(m) for m in draws.n_clusters]
     strides, m = strides_of(sizes), draws.n_clusters[mode]
     others = [size for j, size in enumerate(sizes) if j != mode]
     group, unit = data.groups[mode], data.weights is None
@@ -137,28 +138,27 @@ def _fold_draw(
     return labels[:, here : here + n_new], b
 
 
-def tilts_of(residuals: Floats, others: Floats | float, group: Grouped, weights: Floats | None, noise: float) -> Floats:
+def importance_of(
+    residuals: Floats, others: Floats | float, group: Grouped, weights: Floats | None, noise: float
+) -> Floats:
     """a_s(x), shape (S, n_new), of new items; over the draws they sum to 0.
 
-    Parameters
-    ----------
-    residuals : (S, N) labels less each draw's predictions
-    others : (S, N), the tilts of the tuples' other items
-    group : the tuples grouped by the new items
+    Residuals (S, N) are labels less each draw's predictions, ``others`` (S, N) the importance of the tuples' other
+    items; the tuples are grouped by the new items.
     """
     n_draws, mean = len(residuals), residuals.mean(axis=0, dtype=np.float64)
     deviations = mean - residuals  # p_s − p̄
     left = mean - np.mean(others * deviations, axis=0)  # y less the prediction so far
-    tilts = np.zeros((n_draws, len(group.indptr) - 1), dtype=np.float32)
+    importance = np.zeros((n_draws, len(group.indptr) - 1), dtype=np.float32)
     for x, (start, stop) in enumerate(zip(group.indptr[:-1], group.indptr[1:])):
         if start == stop:
             continue
         mine = group.order[start:stop]
-        tilts[:, x] = n_draws * ridge_regression(
+        importance[:, x] = n_draws * ridge_regression(
             deviations[:, mine].T,
             left[mine],
             alpha=noise * (n_draws + CAUTION),
             sample_weight=None if weights is None else weights[mine],
             solver="cholesky",
         )
-    return tilts
+    return importance

@@ -142,11 +142,11 @@ def draw_offsets(indptr, order, weights, unit, residual, precision, prior_precis
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def predict_draws(codes, first, labels, strides, cells, offsets, means, tilts, total, squares, tilted):  # type: ignore[no-untyped-def]
-    """Add every draw's prediction, its square, and its tilt, of each tuple: draws (S, …), tuples (d, N).
+def predict_draws(codes, first, labels, strides, cells, offsets, means, importance, total, squares, reweighted):  # type: ignore[no-untyped-def]
+    """Add every draw's prediction, its square, and its reweighted value, of each tuple: draws (S, …), tuples (d, N).
 
     Equivalent to ``p = means[s] + Σ_j offsets[s][x_j] + Σ_t cells[s, t][at]; total += p; squares += p²;
-    tilted += p Σ_j tilts[s][x_j]``, the last only where tilts (S, P) are not empty.
+    reweighted += p Σ_j importance[s][x_j]``, the last only where importance (S, P) are not empty.
     """
     n_draws, n_layers = labels.shape[:2]
     d, n = codes.shape
@@ -171,9 +171,9 @@ def predict_draws(codes, first, labels, strides, cells, offsets, means, tilts, t
                 p = np.float64(drawn[e - start])
                 total[e] += p
                 squares[e] += p * p
-                if len(tilts) > 0:
+                if len(importance) > 0:
                     for j in range(d):
-                        tilted[e] += p * tilts[s, first[j] + codes[j, e]]
+                        reweighted[e] += p * importance[s, first[j] + codes[j, e]]
 
 
 @njit(cache=True, nogil=True, boundscheck=False)

@@ -71,7 +71,7 @@ def draw_offsets(
 
 def predict_draws(
     codes: Ints, first: Ints, labels: Ints, strides: Ints, cells: Floats, offsets: Floats, means: Floats,
-    tilts: Floats, total: Floats, squares: Floats, tilted: Floats,
+    importance: Floats, total: Floats, squares: Floats, reweighted: Floats,
 ) -> None:  # fmt: skip
     for s in range(len(labels)):
         p: AnyArray = means[s] + sum(offsets[s][start + code].astype(float) for start, code in zip(first, codes))
@@ -79,8 +79,8 @@ def predict_draws(
             p = p + answers[cells_of(codes, first, layer, strides)]
         total += p
         squares += p**2
-        if len(tilts):
-            tilted += p * sum(tilts[s][start + code] for start, code in zip(first, codes))
+        if len(importance):
+            reweighted += p * sum(importance[s][start + code] for start, code in zip(first, codes))
 
 
 def add_soft(first_codes: Ints, second_codes: Ints, met: Floats, assign: Floats, out: Floats) -> None:

@@ -20,18 +20,8 @@ from gingham.kernels.project_torch import DeviceRows, device_name, device_rows, 
 class DeviceChains:
     """The draws of `gingham.models.layers.sampled.Chain`, for B chains at once.
 
-    Parameters
-    ----------
-    codes : two integer arrays (N,)
-    labels : array (N,)
-        Numeric labels of the tuples.
-    weights : array (N,) or None
-    n_items, n_clusters : two numbers each
-    n_layers : int
-    noise : float
-        σ².
-    seeds : B whole numbers
-    scales : dict of the priors' scales, see `gingham.models.layers.chains_torch`
+    Codes, labels and weights are those of N tuples of two modes; ``noise`` is σ², ``scales`` those of the priors, see
+    `gingham.models.layers.sampled.Chains`.
     """
 
     def __init__(
@@ -84,14 +74,9 @@ class DeviceChains:
             )
             for mode in range(2)
         ]  # fmt: skip
-        self.counts = self._item_counts()
-        self.n_sweeps = 0
-
-    def _item_counts(self) -> list[Tensor]:
         one = None if self.weights is None else self.weights.double()
-        return [
-            torch.bincount(code.long(), one, minlength=n).double() for code, n in zip(self.codes, self.n_items)
-        ]  # fmt: skip
+        self.counts = [torch.bincount(c.long(), one, minlength=n).double() for c, n in zip(self.codes, n_items)]
+        self.n_sweeps = 0
 
     # one sweep
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from math import prod
 from typing import NamedTuple, Self
 
@@ -21,7 +22,7 @@ from gingham.storage import State, fields_of, savable
 
 Codes = Sequence[Ints] | Ints  # codes of each mode: d arrays (N,), or one of shape (d, N)
 
-NO_TILTS: Floats = np.zeros((0, 0), dtype=np.float32)
+NO_IMPORTANCE: Floats = np.zeros((0, 0), dtype=np.float32)
 
 
 class Prediction(NamedTuple):
@@ -39,24 +40,16 @@ class Draws:
     Each mode has one more item and one more cluster at the end, which stand for an unseen item: its offset
     is 0 and its cells are the average over clusters. For an item that was folded in, a draw counts as much
     more as the draw explains its tuples better: predictions are Σ_s (1 + Σ_j a_s(x_j)) p_s / S.
-
-    Attributes
-    ----------
-    n_items, n_clusters : tuples of int, without the extra ones
-    means : (S,) μ
-    offsets : (S, P) float16, P = Σ (n_j + 1)
-    labels : (S, T, P) uint8
-    cells : (S, T, Π (m_j + 1)) float32; a mode with a single cluster needs no extra one
-    tilts : (S, P) float32, a_s(x), 0 for items that were fitted; (0, 0) when none was folded in
     """
 
-    n_items: tuple[int, ...]
+    n_items: tuple[int, ...]  # without the extra ones, as n_clusters
     n_clusters: tuple[int, ...]
-    means: Floats
-    offsets: Floats
-    labels: Ints
-    cells: Floats
-    tilts: Floats = field(default_factory=lambda: NO_TILTS)
+    means: Floats  # μ, (S,)
+    offsets: Floats  # (S, P) float16, P = Σ (n_j + 1)
+    labels: Ints  # (S, T, P) uint8
+    cells: Floats  # (S, T, Π (m_j + 1)) float32; a mode with a single cluster needs no extra one
+    # a_s(x), (S, P) float32: 0 for items that were fitted; (0, 0) when none was folded in
+    importance: Floats = field(default_factory=lambda: NO_IMPORTANCE)
 
     def to_file(self) -> State:
         # Successive draws agree for most items: stored as changes (modulo 256), the file shrinks by half.
@@ -69,7 +62,8 @@ class Draws:
         draws = cls(**{**state, "labels": state["labels"].cumsum(axis=0, dtype=state["labels"].dtype)})
         if draws.labels.ndim != 3 or draws.labels.shape[2] != sum(n + 1 for n in draws.n_items):
             raise GinghamError(f"The model file is damaged: its layers have labels of shape {draws.labels.shape}.")
-        for name, array in (("offsets", draws.offsets), ("tilts", draws.tilts)):
+        for name in ("offsets", "importance"):
+            array = getattr(draws, name)
             if array.size and array.shape != (len(draws.labels), draws.labels.shape[2]):
                 raise GinghamError(f"The model file is damaged: its layers have {name} of shape {array.shape}.")
         return draws
@@ -81,21 +75,21 @@ class Draws:
     def predict(self, codes: Codes) -> Prediction:
         """Mean and variance over the draws (all alike in the variance); code −1 is an unseen item."""
         placed = place(codes, self.n_items)
-        total, squares, tilted = np.zeros((3, placed.shape[1]))
+        total, squares, reweighted = np.zeros((3, placed.shape[1]))
         kernel.predict_draws(
             placed, first_positions(self.n_items), self.labels, self.strides, self.cells,
-            self.offsets.astype(np.float32), self.means, self.tilts, total, squares, tilted,
+            self.offsets.astype(np.float32), self.means, self.importance, total, squares, reweighted,
         )  # fmt: skip
         mean = total / self.n_draws
-        return Prediction(mean + tilted / self.n_draws, np.maximum(squares / self.n_draws - mean**2, 0.0))
+        return Prediction(mean + reweighted / self.n_draws, np.maximum(squares / self.n_draws - mean**2, 0.0))
 
     @property
     def strides(self) -> Ints:
-        return strides_of([spare(m) for m in self.n_clusters])
+        return strides_of([with_unseen(m) for m in self.n_clusters])
 
     def checkerboard(self, draw: int, layer: int) -> tuple[tuple[Ints, ...], Floats]:
         """Labels of each mode's items and the cells (m_1, …, m_d) of one layer of one draw."""
-        cells = self.cells[draw, layer].reshape([spare(m) for m in self.n_clusters])
+        cells = self.cells[draw, layer].reshape([with_unseen(m) for m in self.n_clusters])
         labels = tuple(
             self.labels[draw, layer, start : start + n].astype(np.int64)
             for start, n in zip(first_positions(self.n_items), self.n_items)
@@ -119,24 +113,12 @@ class Draws:
 @savable
 @dataclass(frozen=True, eq=False)
 class SoftLayers:
-    """y ≈ μ + Σ_j b_j(x_j) + Σ_t F_t with soft memberships: one monotone fit.
-
-    Attributes
-    ----------
-    mean : float
-    offsets : tuple of arrays (n_j,), one per mode
-    assign : tuple over layers of tuples over modes of arrays (n_j, m_j)
-    cells : tuple over layers of arrays (m_1, …, m_d)
-    """
+    """y ≈ μ + Σ_j b_j(x_j) + Σ_t F_t with soft memberships: one monotone fit."""
 
     mean: float
-    offsets: tuple[Floats, ...]
-    assign: tuple[tuple[Floats, ...], ...]
-    cells: tuple[Floats, ...]
-
-    @property
-    def n_items(self) -> tuple[int, ...]:
-        return tuple(len(b) for b in self.offsets)
+    offsets: tuple[Floats, ...]  # (n_j,) per mode
+    assign: tuple[tuple[Floats, ...], ...]  # (n_j, m_j) per mode, of every layer
+    cells: tuple[Floats, ...]  # (m_1, …, m_d) of every layer
 
     def predict(self, codes: Codes) -> Floats:
         """Mean prediction of each tuple; code −1 is an unseen item, drawn from the masses."""
@@ -166,7 +148,7 @@ def expected(assign: Sequence[Floats], cells: Floats, codes: Codes) -> Floats:
     return part[:, 0]
 
 
-def spare(m: int) -> int:
+def with_unseen(m: int) -> int:
     """Clusters of a mode with the one that stands for unseen items."""
     return m + 1 if m > 1 else 1
 
@@ -178,21 +160,12 @@ def place(codes: Codes, n_items: Sequence[int]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One checkerboard of the sum.
-
-    Attributes
-    ----------
-    modes : tuple of Mode
-    labels : tuple of arrays (n_items,), the cluster of each item
-    cells : array (m_1, …, m_d), what the layer adds to the prediction
-    strength : float
-        Root mean square of the cells, each weighted by the items that meet in it.
-    """
+    """One checkerboard of the sum."""
 
     modes: tuple[Mode, ...]
-    labels: tuple[Ints, ...]
-    cells: Floats
-    strength: float
+    labels: tuple[Ints, ...]  # the cluster of each item, (n_items,) per mode
+    cells: Floats  # (m_1, …, m_d), what the layer adds to the prediction
+    strength: float  # root mean square of the cells, each weighted by the items that meet in it
 
     def items(self, mode: int, cluster: int) -> AnyArray:
         """Ids in one cluster."""
@@ -231,7 +204,5 @@ def _ordered(modes: tuple[Mode, ...], labels: tuple[Ints, ...], cells: Floats) -
         cells = np.take(cells, order, axis=axis)
         shares[axis] = shares[axis][order]
         new_labels.append(np.argsort(order)[label])
-    weights = np.ones(())
-    for share in shares:
-        weights = np.multiply.outer(weights, share)
+    weights = reduce(np.multiply.outer, shares)
     return Layer(modes, tuple(new_labels), cells, float(np.sqrt(np.sum(weights * cells**2))))

@@ -1,6 +1,7 @@
-"""A chain of sampled layers: draw offsets, clusters and cells in turn, keep every sweep after the burn-in.
+"""Chains of sampled layers: draw offsets, clusters and cells in turn, keep every sweep after the burn-in.
 
-One chain is a committee with a member per sweep. Priors are in units of the labels' variance.
+One chain is a committee with a member per sweep. Priors are in units of the labels' variance. Several chains may run
+side by side on a GPU (`Chains`).
 """
 
 from __future__ import annotations
@@ -9,21 +10,25 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from importlib.util import find_spec
 from math import prod
 
 import numpy as np
 
 from gingham.arrays import Floats, Ints
+from gingham.errors import GinghamError
 from gingham.fitting.checkpoint import begin_run
+from gingham.kernels.project import BACKENDS
 from gingham.models.layers import kernels as kernel
 from gingham.models.layers.data import EMPTY, LayerData, first_positions, strides_of
-from gingham.models.layers.model import NO_TILTS, Draws, spare
+from gingham.models.layers.model import NO_IMPORTANCE, Draws, with_unseen
 from gingham.storage import State
 
 OFFSET_VARIANCE = 0.2  # of offsets at the start, as a share of the labels' variance
 CELL_VARIANCE = 0.04  # of cells: the start, and the prior with the weight of four cells
 CELL_PRIOR = 4.0
 SETTLE = 2  # sweeps with offsets only
+WORTHWHILE = 2 * 10**7  # tuples times layers from which moving the data to a GPU pays
 PER_DRAW = ("means", "offsets", "labels", "cells")
 CHANGED = (
     "noise", "mean", "offsets", "labels", "cells", "offset_variance", "cell_variance", "residual", "n_sweeps",
@@ -58,7 +63,7 @@ class Chain:
         self.labels: Ints = np.zeros((shape.n_layers, n_positions), dtype=np.uint8)
         for start, n, m in zip(self.first, data.n_items, shape.n_clusters):
             self.labels[:, start : start + n] = rng.integers(m, size=(shape.n_layers, n))
-            self.labels[:, start + n] = spare(m) - 1  # the cluster of an unseen item
+            self.labels[:, start + n] = with_unseen(m) - 1  # the cluster of an unseen item
         self.cells: Floats = np.zeros((shape.n_layers, shape.n_cells), dtype=np.float32)
         self.offset_variance = [OFFSET_VARIANCE * data.variance] * data.n_modes
         self.cell_variance: Floats = np.full(shape.n_layers, CELL_VARIANCE * data.variance)
@@ -79,7 +84,9 @@ class Chain:
             chain.cell_variance[layer] = chain._cell_variance(chain.cells[layer])
         for mode, (start, n) in enumerate(zip(chain.first, data.n_items)):
             chain.offset_variance[mode] = chain._offset_variance(chain.offsets[start : start + n])
-        known = replace(draws, **{name: getattr(draws, name)[at : at + 1] for name in PER_DRAW}, tilts=NO_TILTS)
+        known = replace(
+            draws, **{name: getattr(draws, name)[at : at + 1] for name in PER_DRAW}, importance=NO_IMPORTANCE
+        )
         chain.residual = (data.labels - known.predict(data.codes).mean).astype(np.float32)
         return chain
 
@@ -167,26 +174,21 @@ def one_draw(
     n_items: tuple[int, ...], shape: Shape, mean: float, offsets: Floats, labels: Ints, cells: Floats
 ) -> Draws:
     """One draw from offsets (P,), labels (T, P) and cells (T, Π m_j), the P positions as in `Draws`."""
-    filled = [
-        with_average(layer.reshape(shape.n_clusters), _shares(n_items, shape, mine)).ravel()
-        for layer, mine in zip(cells, labels)
-    ]
+    places = list(zip(first_positions(n_items), n_items, shape.n_clusters))
+    filled = []
+    for layer, mine in zip(cells, labels):
+        shares = [np.bincount(mine[start : start + n], minlength=m) / n for start, n, m in places]
+        filled.append(with_average(layer.reshape(shape.n_clusters), shares).ravel())
     return Draws(
         n_items=n_items,
         n_clusters=shape.n_clusters,
         means=np.array([mean]),
         offsets=offsets[None].astype(np.float16),
         labels=labels[None].copy(),
-        cells=np.array(filled, dtype=np.float32).reshape(1, shape.n_layers, prod(spare(m) for m in shape.n_clusters)),
+        cells=np.array(filled, dtype=np.float32).reshape(
+            1, shape.n_layers, prod(with_unseen(m) for m in shape.n_clusters)
+        ),
     )
-
-
-def _shares(n_items: tuple[int, ...], shape: Shape, labels: Ints) -> list[Floats]:
-    """Share of the items in each cluster, (m_j,) per mode."""
-    return [
-        np.bincount(labels[start : start + n], minlength=m) / n
-        for start, n, m in zip(first_positions(n_items), n_items, shape.n_clusters)
-    ]
 
 
 def with_average(cells: Floats, shares: Sequence[Floats]) -> Floats:
@@ -227,3 +229,85 @@ def _so_far(chain: Chain, kept: Sequence[Draws], sweeps: int) -> State:
     names = [field.name for field in fields(Draws)]
     drawn = [{name: getattr(Draws.join(list(kept)), name) for name in names}] if kept else []
     return {"draws": drawn, "chain": chain.state(), "sweeps": sweeps}
+
+
+def use_torch(backend: str, data: LayerData, shape: Shape) -> bool:
+    """Whether chains run through torch: when asked for, or when there is a GPU and the data is large enough."""
+    if backend not in BACKENDS:
+        raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
+    fits = data.n_modes == 2 and all(side is None for side in data.sides)
+    if backend == "torch":
+        if find_spec("torch") is None:
+            raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
+        if not fits:
+            raise GinghamError("backend='torch' samples layers of two modes without side information; use 'auto'.")
+        return True
+    if backend != "auto" or not fits or data.n_rows * max(shape.n_layers, 1) < WORTHWHILE or find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+class Chains:
+    """Several chains side by side on the device, used like `Chain`."""
+
+    def __init__(
+        self, data: LayerData, shape: Shape, noise: float, seeds: Sequence[int], device: str | None = None
+    ) -> None:
+        from gingham.models.layers.kernels_torch import DeviceChains
+
+        scales = {
+            "offset": OFFSET_VARIANCE * data.variance,
+            "offset_prior": 0.08 * data.variance,
+            "cell": CELL_VARIANCE * data.variance,
+            "cell_prior": CELL_PRIOR,
+        }
+        self.data, self.shape = data, shape
+        self.state = DeviceChains(
+            list(data.codes), data.labels, data.weights, data.n_items, shape.n_clusters, shape.n_layers, noise, seeds,
+            scales, shape.offsets, device,
+        )  # fmt: skip
+
+    @property
+    def noise(self) -> float:
+        return self.state.noise
+
+    @noise.setter
+    def noise(self, value: float) -> None:
+        self.state.noise = value
+
+    def sweep(self) -> None:
+        self.state.sweep(SETTLE)
+
+    def draw(self, chain: int = 0) -> Draws:
+        """The present state of one chain as one draw."""
+        state, shape = self.state, self.shape
+        n_positions = sum(n + 1 for n in self.data.n_items)
+        offsets: Floats = np.zeros(n_positions)
+        labels: Ints = np.empty((shape.n_layers, n_positions), dtype=np.uint8)
+        for mode, (start, n, m) in enumerate(zip(self.data.first, self.data.n_items, shape.n_clusters)):
+            offsets[start : start + n] = state.offsets[mode][chain].cpu().numpy()
+            labels[:, start : start + n] = state.labels[mode][:, chain].cpu().numpy()
+            labels[:, start + n] = with_unseen(m) - 1  # the cluster of an unseen item
+        cells = state.cells[:, chain].reshape(shape.n_layers, -1).cpu().numpy()
+        return one_draw(self.data.n_items, shape, float(state.means[chain]), offsets, labels, cells)
+
+
+def run_chains(
+    data: LayerData, shape: Shape, noise: float, seeds: Sequence[np.random.SeedSequence], n_sweeps: int, burn_in: int
+) -> list[Draws]:
+    """The draws of all chains, one a sweep after the burn-in."""
+    chains = Chains(data, shape, noise, [torch_seed(seed) for seed in seeds])
+    kept: list[list[Draws]] = [[] for _ in seeds]
+    for sweep in range(n_sweeps):
+        chains.sweep()
+        if sweep >= burn_in:
+            for at, draws in enumerate(kept):
+                draws.append(chains.draw(at))
+    return [Draws.join(draws) for draws in kept]
+
+
+def torch_seed(seed: np.random.SeedSequence) -> int:
+    """The seed of a device's generator."""
+    return int(seed.generate_state(1)[0])

@@ -27,19 +27,11 @@ FIRMNESS = 0.9  # probability of the random cluster at the start; softer starts 
 
 @dataclass(frozen=True)
 class Soft:
-    """Settings of the soft solver.
-
-    Attributes
-    ----------
-    shrink : float
-        λ, tuples by which cells are pulled to 0.
-    ridge : float
-        ρ, tuples by which offsets are pulled to 0.
-    """
+    """Settings of the soft solver."""
 
     n_sweeps: int = 25
-    shrink: float = 10.0
-    ridge: float = 5.0
+    shrink: float = 10.0  # λ, tuples by which cells are pulled to 0
+    ridge: float = 5.0  # ρ, tuples by which offsets are pulled to 0
     schedule: Schedule = field(default_factory=lambda: Down(5.0, 9))
 
 

@@ -14,6 +14,8 @@ from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.models.tree.exchange_kernels import exchange
 
+FLOOR = 1e-6  # of the uniform law in the laws of tables: none is zero
+
 
 @dataclass(frozen=True)
 class Stages:
@@ -46,22 +48,15 @@ class Stages:
         return estimate(tree, found, widths, sample)
 
     def _stage(
-        self,
-        tree: Tree,
-        widths: Sequence[int],
-        sample: Sample,
-        slots: Sequence[Sequence[int]],
-        labels: list[Ints | None],
-        rng: np.random.Generator,
-    ) -> None:
+        self, tree: Tree, widths: Sequence[int], sample: Sample, slots: Sequence[Sequence[int]],
+        labels: list[Ints | None], rng: np.random.Generator,
+    ) -> None:  # fmt: skip
         """Cluster the children of some slots together; fills in ``labels``."""
         open_modes = sorted({tree.tables[c] for slot in slots for c in slot if labels[tree.tables[c]] is None})
         if not open_modes:
             return
-        first = {}
         sizes = [tree.modes[mode].n_items for mode in open_modes]
-        for mode, begin in zip(open_modes, np.cumsum([0, *sizes])):
-            first[mode] = int(begin)
+        first = {mode: sum(sizes[:at]) for at, mode in enumerate(open_modes)}
         n_open = sum(sizes)
         closed = sorted({c for slot in slots for c in slot if tree.tables[c] not in first})
         begin = n_open
@@ -69,7 +64,7 @@ class Stages:
         for child in closed:  # children clustered earlier stand as items that do not move
             fixed[child] = begin
             begin += widths[child]
-        options = np.concatenate([np.full(n, min(widths[_node(tree, m)], n)) for m, n in zip(open_modes, sizes)])
+        options = np.concatenate([np.full(n, min(widths[tree.tables.index(m)], n)) for m, n in zip(open_modes, sizes)])
         options = np.concatenate([options, np.ones(begin - n_open, dtype=np.int64)])
         group = np.repeat(np.arange(len(open_modes)), sizes)
         group = np.concatenate([group, np.full(begin - n_open, len(open_modes))])
@@ -133,10 +128,6 @@ class Stages:
         return given[Stages._items(tree, widths, labels, sample, node)]
 
 
-def _node(tree: Tree, mode: int) -> int:
-    return tree.tables.index(mode)
-
-
 def next_stage(tree: Tree, slots: Sequence[Sequence[int]], labels: Sequence[Ints | None], done: set[int]) -> list[int]:
     """Slots that can be clustered now, together: their children's own children are placed, and they share modes."""
     ready = []
@@ -175,18 +166,13 @@ def estimate(tree: Tree, labels: Sequence[Ints], widths: Sequence[int], sample: 
         own = smoothed(np.bincount(labels[mode], counts[j], minlength=widths[j]), cluster)
         in_pool = np.bincount(labels[mode], pool, minlength=widths[j])
         leaves.append(smoothed(counts[j], pool * (own / in_pool.clip(1e-300))[labels[mode]]))
-    inner = []
-    for children, cell in zip(tree.children, items[d:]):
-        shape = [widths[child] for child in children]
+
+    def law(nodes: Sequence[int], cell: Ints) -> Floats:
+        """The law of the clusters of nodes that meet, towards independence with a little of the uniform law."""
+        shape = [widths[node] for node in nodes]
         table = np.bincount(cell, w, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
-        inner.append(smoothed(table, positive(product_law(table))).ravel())
-    shape = [widths[root] for root in tree.roots]
-    cell = np.ravel_multi_index([at[root] for root in tree.roots], shape)
-    table = np.bincount(cell, w, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
-    roots = smoothed(table, positive(product_law(table)))
-    return TreeDensity(tree, tuple(labels), tuple(widths), tuple(leaves), tuple(inner), roots)
+        return smoothed(table, (1.0 - FLOOR) * product_law(table) + FLOOR / table.size)
 
-
-def positive(law: Floats, floor: float = 1e-6) -> Floats:
-    """A law without zeros: a little of the uniform law is mixed in."""
-    return (1.0 - floor) * law + floor / law.size
+    inner = tuple(law(children, cell).ravel() for children, cell in zip(tree.children, items[d:]))
+    at_roots = np.ravel_multi_index([at[root] for root in tree.roots], [widths[root] for root in tree.roots])
+    return TreeDensity(tree, tuple(labels), tuple(widths), tuple(leaves), inner, law(tree.roots, at_roots))

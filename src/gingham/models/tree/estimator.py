@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
@@ -146,17 +147,9 @@ class TreeCoClustering(GridPredictor):
         *,
         callback: Callback | None = None,
     ) -> Self:
-        """Cluster the observed tuples; ``y`` are labels, and None for the density.
+        """Cluster the observed tuples: rows of X are ids, y labels (None for the density), sample_weight counts.
 
-        Parameters
-        ----------
-        X : array, list or frame of shape (N, d)
-            Item ids, one row per observed tuple.
-        y : array of shape (N,), optional
-        sample_weight : array of shape (N,), optional
-            Counts.
-        callback : callable, optional
-            Called with a ``Progress`` after every sweep.
+        ``callback`` is called with a ``Progress`` after every sweep.
         """
         if self._is_density:
             columns = self._columns(X, reset=True)
@@ -257,10 +250,9 @@ class TreeCoClustering(GridPredictor):
         return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
     def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
-        named = not named_auto(self.loss)
-        return make_cell(
-            self.loss if named else default_loss(y, self.alphabet is not None, self.bounds), alphabet, self.bounds
-        )
+        auto = named_auto(self.loss)
+        loss = default_loss(y, self.alphabet is not None, self.bounds) if auto else self.loss
+        return make_cell(loss, alphabet, self.bounds)
 
     def _alphabet(self, y: AnyArray) -> Alphabet | None:
         if self.alphabet is not None:
@@ -294,8 +286,9 @@ class TreeCoClustering(GridPredictor):
             return float(self.score_samples(X).mean())
         return -self.posterior_.gibbs_loss(self.sample(X, y))
 
+    @available_if(lambda self: self._is_density)
     def score_samples(self, X: TableLike) -> Floats:
-        """ln p of each row under the density tree; −∞ for items never seen."""
+        """ln p of each row under the density tree (``loss="density"``); −∞ for items never seen."""
         check_is_fitted(self, "density_")
         return self.density_.log_density(self._codes(X))
 

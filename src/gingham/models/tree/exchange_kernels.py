@@ -9,18 +9,9 @@ from gingham.arrays import Floats, Ints
 
 
 def exchange(
-    labels: Ints,
-    n_clusters: Ints,
-    groups: Ints,
-    items: Ints,
-    slots: Ints,
-    weights: Floats,
-    offsets: Ints,
-    strides: Ints,
-    size_weight: float,
-    order: Ints,
-    max_sweeps: int,
-) -> tuple[Ints, float, int]:
+    labels: Ints, n_clusters: Ints, groups: Ints, items: Ints, slots: Ints, weights: Floats, offsets: Ints,
+    strides: Ints, size_weight: float, order: Ints, max_sweeps: int,
+) -> tuple[Ints, float, int]:  # fmt: skip
     """Raise Σ_slots N·I(slot) − size_weight·Σ_groups n·H(cluster sizes) by moving one item at a time.
 
     I(slot) = Σ_c T ln T − Σ_k Σ_c M_k ln M_k up to constants, with T the slot's table of clusters and
@@ -51,12 +42,12 @@ def exchange(
     owner, entry = pairs // max(len(items), 1), pairs % max(len(items), 1)
     indptr = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=n), out=indptr[1:])
-    found = labels.astype(np.int64).copy()
-    widest = int(n_clusters.max()) if n else 1
+    found, n_clusters, groups, items, slots, offsets, strides, order = (
+        array.astype(np.int64) for array in (labels, n_clusters, groups, items, slots, offsets, strides, order)
+    )
     objective, sweeps = _exchange(
-        found, n_clusters.astype(np.int64), groups.astype(np.int64), items.astype(np.int64), slots.astype(np.int64),
-        weights, offsets.astype(np.int64), strides.astype(np.int64), indptr, entry, size_weight,
-        order.astype(np.int64), max_sweeps, widest,
+        found, n_clusters, groups, items, slots, weights, offsets, strides, indptr, entry, size_weight, order,
+        max_sweeps, int(n_clusters.max()) if n else 1,
     )  # fmt: skip
     return found, float(objective), int(sweeps)
 
@@ -68,21 +59,9 @@ def _xlogx(v):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _exchange(  # type: ignore[no-untyped-def]
-    labels,
-    n_clusters,
-    groups,
-    items,
-    slots,
-    weights,
-    offsets,
-    strides,
-    indptr,
-    entries,
-    size_weight,
-    order,
-    max_sweeps,
-    widest,
-):
+    labels, n_clusters, groups, items, slots, weights, offsets, strides, indptr, entries, size_weight, order,
+    max_sweeps, widest,
+):  # fmt: skip
     n, n_tuples, places = len(labels), items.shape[0], items.shape[1]
     n_slots = len(offsets) - 1
     table = np.zeros(offsets[n_slots])

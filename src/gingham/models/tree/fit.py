@@ -39,10 +39,9 @@ def solve_tree(
     spectral, the agreement start is tried: it alone sees parities.
     """
     best = _both_runs(problem, n_clusters, solver, start, rng, report)
-    if isinstance(start, str) and start == "spectral":
-        trivial = one_cluster(problem)
-        if not best.interrupted and best.objective.total > (1.0 - TRIVIAL) * trivial:
-            best = _lower(best, _both_runs(problem, n_clusters, solver, "agreement", rng, report))
+    spectral = isinstance(start, str) and start == "spectral"
+    if spectral and not best.interrupted and best.objective.total > (1.0 - TRIVIAL) * one_cluster(problem):
+        best = _lower(best, _both_runs(problem, n_clusters, solver, "agreement", rng, report))
     return best
 
 
@@ -80,7 +79,7 @@ def one_cluster(problem: Problem) -> float:
     return float(problem.betas[0] * cell.envelope(statistics))
 
 
-class Choice(NamedTuple):
+class ChosenTree(NamedTuple):
     """A tree that was chosen: its merges, its fit and its certificate (scaled to [0, 1])."""
 
     merges: tuple[tuple[int, ...], ...]
@@ -98,7 +97,7 @@ def choose_tree(
     rng: np.random.Generator,
     delta: float = 0.05,
     tied: Sequence[Sequence[int]] = (),
-) -> Choice:
+) -> ChosenTree:
     """Merge the pair that lowers the certificate most, until none does.
 
     The certificate holds for all trees that could have been chosen: it includes −ln of their prior.
@@ -107,13 +106,13 @@ def choose_tree(
     if d > MAX_LEAVES:
         raise GinghamError(f"structure='auto' compares trees of up to {MAX_LEAVES} leaves; give merges= for {d}.")
 
-    def fitted(merges: tuple[tuple[int, ...], ...]) -> Choice:
+    def fitted(merges: tuple[tuple[int, ...], ...]) -> ChosenTree:
         tree, n_clusters = Tree.build(sample.modes, leaves, merges, tied, price=sequence_price(d, merges))
         problem = Problem(tree, (sample,), (cell,), (beta,))
         solution = solve_tree(problem, n_clusters, solver, "spectral", rng)
         evidence = collect(solution.posterior, sample)
         value = log_wealth(evidence.law, evidence.prices["exact"].total, evidence.n_tuples, delta).value
-        return Choice(merges, solution, value)
+        return ChosenTree(merges, solution, value)
 
     best = fitted(())
     top = list(range(d))

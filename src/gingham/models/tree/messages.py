@@ -44,7 +44,7 @@ class Messages:
         plan = Plan(problem, start, self.backend)
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-            state = State(plan, posterior, factor * problem.betas[0])
+            state = TreeSweep(plan, posterior, factor * problem.betas[0])
             loss = state.descend_all()
             for mode in start.structure.tied:
                 loss = state.damped(mode, loss)
@@ -84,7 +84,7 @@ def grouped(below: Ints, position: int, n_items: int) -> tuple[Ints, Rows]:
     return order, Rows(indptr, np.ascontiguousarray(others, dtype=np.int32), None, None, None, 0)
 
 
-class State:
+class TreeSweep:
     """The tables and answers of one sweep, and the forward messages that go with them."""
 
     def __init__(self, plan: Plan, posterior: Posterior, beta: float) -> None:
@@ -206,11 +206,8 @@ class State:
         before = self.beta * loss + information(old)
         step = 1.0
         for _ in range(HALVINGS):
-            if step < 1.0:
-                mixed = (1.0 - step) * log_old + step * log_target
-                self.tables[mode] = softmax(mixed, axis=1)
-            else:
-                self.tables[mode] = target
+            mixed = target if step == 1.0 else softmax((1.0 - step) * log_old + step * log_target, axis=1)
+            self.tables[mode] = mixed
             self.refresh()
             new_loss = self.answer(0, self.root_part(0))
             if self.beta * new_loss + information(self.tables[mode]) <= before:

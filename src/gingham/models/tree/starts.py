@@ -38,7 +38,8 @@ def tree_start(start: Start, problem: Problem, n_clusters: Sequence[int], rng: n
             )
         if start == "random":
             assign = [near(rng.integers(0, m, mode.n_items), m) for mode, m in zip(tree.modes, n_clusters)]
-            return with_tables(problem, frozen_as_singletons(tree, assign))
+            assign = [np.eye(q.shape[1]) if mode in tree.frozen else q for mode, q in enumerate(assign)]
+            return with_tables(problem, assign)
         with one_library_thread():
             labels = leaf_labels(problem, n_clusters, rng, start)
     else:
@@ -82,13 +83,14 @@ def leaf_labels(problem: Problem, n_clusters: Sequence[int], rng: np.random.Gene
     in all other leaves, the only pairs that see a parity (it needs such coincidences to be frequent).
     """
     tree, sample = tree_of(problem), problem.samples[0]
-    responses = label_responses(problem, 0)
+    responses = label_responses(problem)
     labels = []
     for mode in leaf_modes(tree):
         blocks = []
         for position in (j for j in range(tree.n_leaves) if tree.tables[j] == mode):
             others = [j for j in range(tree.n_leaves) if j != position]
-            partners = [others] if kind == "agreement" else [[j] for j in others]
+            # A single leaf has no other: what its items say alone is all there is.
+            partners = [others] if kind == "agreement" or not others else [[j] for j in others]
             blocks += [
                 contrasts(
                     sample, sample.codes[position], sample.shape[position], [sample.codes[j] for j in p], responses
@@ -100,9 +102,9 @@ def leaf_labels(problem: Problem, n_clusters: Sequence[int], rng: np.random.Gene
     return labels
 
 
-def label_responses(problem: Problem, relation: int) -> Floats:
+def label_responses(problem: Problem) -> Floats:
     """What is averaged per item, centred, (N, r): the labels, or their one-hot codes when they are names."""
-    sample, cell = problem.samples[relation], problem.cells[relation]
+    sample, cell = problem.samples[0], problem.cells[0]
     if sample.labels is None:
         return np.zeros((sample.n_rows, 1))
     if cell.ordered or sample.label_codes is None:
@@ -128,7 +130,7 @@ def from_leaf_labels(
     under = [{j} for j in range(d)]
     for children in tree.children:
         under.append(set().union(*(under[child] for child in children)))
-    responses = label_responses(problem, 0)
+    responses = label_responses(problem)
 
     def cells(node: int) -> Ints:
         children = tree.children[node - d]
@@ -156,22 +158,18 @@ def from_leaf_labels(
     return with_tables(problem, assign)
 
 
-def frozen_as_singletons(tree: Tree, assign: Sequence[Floats]) -> list[Floats]:
-    return [np.eye(q.shape[1]) if mode in tree.frozen else q for mode, q in enumerate(assign)]
-
-
 def near(labels: Ints, n_clusters: int) -> Floats:
-    """Almost hard memberships: every door stays ajar."""
+    """Almost hard memberships: every cluster stays possible."""
     return FIRMNESS * np.eye(n_clusters)[labels] + (1.0 - FIRMNESS) / n_clusters
 
 
 def contrasts(sample: Sample, items: Ints, n_items: int, partners: Sequence[Ints], responses: Floats) -> Any:
     """Σ response / √(count + 1) of each (item, combination of partners), sparse, one block per response."""
+    rest: Ints = np.zeros(sample.n_rows, dtype=np.int32)
+    n_rest = 1
     if partners:
         distinct, rest = unique_rows(np.stack(partners, axis=1))
         n_rest = len(distinct)
-    else:
-        rest, n_rest = np.zeros(sample.n_rows, dtype=np.int32), 1
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     shape = (n_items, n_rest)
     pair, inverse = np.unique(items.astype(np.int64) * n_rest + rest, return_inverse=True)

@@ -15,6 +15,7 @@ MAX-VAR kernel CCA.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,48 +26,26 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
 
-LANCZOS_FROM = 400
-"""Below this size a dense eigensolver is quicker than Lanczos iterations."""
-LANCZOS_SHARE = 0.05
-"""Lanczos iterations pay when at most this share of the eigenvectors is wanted."""
+LANCZOS_FROM = 400  # below this size a dense eigensolver is quicker than Lanczos iterations
+LANCZOS_SHARE = 0.05  # Lanczos iterations pay when at most this share of the eigenvectors is wanted
 
 
 @dataclass(frozen=True, eq=False)
 class Components:
-    """What the views share.
+    """What the views share; the score of view i is F_i = K_i·coefficients or Φ_i·coefficients."""
 
-    Attributes
-    ----------
-    strengths : ndarray of shape (n_components,)
-        γ of P3 for pairwise cluster analysis, Σ_{i≠j} cov(F_i, F_j) under the constraint for kernel CCA;
-        decreasing.
-    consensus : ndarray of shape (n_samples, n_components)
-        c, orthonormal columns for pairwise cluster analysis.
-    coefficients : tuple of ndarray
-        One array per view: on the columns of its kernel (n_samples, n_components) or of its features
-        (n_features_i, n_components). Score of view i: F_i = K_i·coefficients or Φ_i·coefficients.
-    """
-
+    # γ of P3 for pairwise cluster analysis, Σ_{i≠j} cov(F_i, F_j) under the constraint for kernel CCA; decreasing
     strengths: Floats
-    consensus: Floats
-    coefficients: tuple[Floats, ...]
+    consensus: Floats  # c, (n_samples, n_components), orthonormal columns for pairwise cluster analysis
+    coefficients: tuple[Floats, ...]  # per view, on the columns of its kernel or of its features, (…, n_components)
 
 
 def parallel_sum(kernels: Sequence[Floats], ridges: Sequence[float], n_components: int) -> Components:
     """The leading eigenvectors of the parallel sum of kernels: (Σ_i R_i) c = c/γ.
 
-    Parameters
-    ----------
-    kernels : sequence of ndarray of shape (n_samples, n_samples)
-        Centred kernels, one per view.
-    ridges : sequence of float
-        τ_i > 0, in the units of the kernel.
-    n_components : int
-        At most n_samples − 1: the constant vector is shared by all centred kernels and is the last.
-
-    Notes
-    -----
-    One Cholesky factorisation and inverse per view (n³ flops), one eigenproblem whatever their number.
+    Kernels (n, n) are centred, ridges τ_i > 0 in their units. There are at most n − 1 components: the constant vector
+    is shared by all centred kernels and is the last. One Cholesky factorisation and inverse per view (n³ flops), one
+    eigenproblem whatever their number.
     """
     n = len(kernels[0])
     factors = [_factor(kernel, ridge) for kernel, ridge in zip(kernels, ridges)]
@@ -120,12 +99,7 @@ def canonical_correlations(features: Sequence[Floats], ridges: Sequence[float], 
 def features_of_kernel(kernel: Floats) -> tuple[Floats, Floats]:
     """Features with K = ΦΦᵀ and the map that turns their weights into coefficients on K's columns.
 
-    Returns
-    -------
-    features : ndarray of shape (n_samples, rank)
-        Φ = U √d.
-    to_columns : ndarray of shape (n_samples, rank)
-        U/√d: weights w on Φ are the coefficients (U/√d) w on the columns of K.
+    Returns Φ = U √d and U/√d, both (n_samples, rank): weights w on Φ are the coefficients (U/√d) w on the columns of K.
     """
     d, u = eigh(kernel)
     kept = d > d[-1] * len(d) * np.finfo(float).eps
@@ -139,34 +113,19 @@ def extreme_eigenpairs(matrix: Floats, count: int, largest: bool) -> tuple[Float
     Only the lower triangle is read. A few of many: Lanczos; otherwise a dense solver for the needed part.
     """
     n = len(matrix)
+    found = None
     if n >= LANCZOS_FROM and count <= LANCZOS_SHARE * n:
-        try:
-            values, vectors = _lanczos(matrix, count, largest)
-        except ArpackError:  # no convergence: clustered eigenvalues
-            values, vectors = _dense(matrix, count, largest)
-    else:
-        values, vectors = _dense(matrix, count, largest)
+        fortran = np.asfortranarray(matrix)
+        operator = LinearOperator((n, n), matvec=lambda v: blas.dsymv(1.0, fortran, v.ravel(), lower=1), dtype=float)
+        start = np.random.default_rng(0).standard_normal(n)  # fixed: the answer must not vary
+        with suppress(ArpackError):  # no convergence: clustered eigenvalues
+            found = eigsh(operator, k=count, which="LA" if largest else "SA", v0=start)
+    if found is None:
+        first = n - count if largest else 0
+        found = eigh(matrix, lower=True, subset_by_index=[first, first + count - 1])
+    values, vectors = found
     order = np.argsort(-values if largest else values, kind="stable")
     return values[order], vectors[:, order]
-
-
-def _dense(matrix: Floats, count: int, largest: bool) -> tuple[Floats, Floats]:
-    n = len(matrix)
-    first = n - count if largest else 0
-    values, vectors = eigh(matrix, lower=True, subset_by_index=[first, first + count - 1])
-    return values, vectors
-
-
-def _lanczos(matrix: Floats, count: int, largest: bool) -> tuple[Floats, Floats]:
-    fortran = np.asfortranarray(matrix)
-    operator = LinearOperator(
-        matrix.shape,
-        matvec=lambda v: blas.dsymv(1.0, fortran, v.ravel(), lower=1),
-        dtype=np.float64,
-    )
-    start = np.random.default_rng(0).standard_normal(len(matrix))  # fixed: the answer must not vary
-    values, vectors = eigsh(operator, k=count, which="LA" if largest else "SA", v0=start)
-    return values, vectors
 
 
 def _factor(kernel: Floats, ridge: float) -> Floats:

@@ -12,7 +12,6 @@ from gingham.arrays import ArrayLike, Bools, Floats, Ints
 from gingham.certificates.clusters import ClusterCertificate, certify_clusters
 from gingham.errors import GinghamError
 from gingham.models.base import Persistent
-from gingham.models.views.cluster_weights import contradiction, coverage, simplex_weights
 
 Memberships = ArrayLike | Sequence[ArrayLike]  # indicators of one view, or of several
 
@@ -98,17 +97,13 @@ class ExplanatoryClustering(Persistent):
         excluded = coverages < self.min_coverage
         if self.realizable:
             excluded |= risks > 0
-            weights = simplex_weights(np.where(excluded, np.inf, 0.0), prior, self.penalty)
-        else:
-            weights = simplex_weights(np.where(excluded, np.inf, risks), prior, self.penalty)
-        shape = (indicators[0].shape[1], indicators[1].shape[1]) if every_pair else (len(risks),)
+        costs = np.where(excluded, np.inf, 0.0 if self.realizable else risks)
+        weights = simplex_weights(costs, prior, self.penalty)
         self.n_views_ = len(indicators)
         self.n_clusters_in_ = tuple(m.shape[1] for m in indicators)
-        self.weights_ = weights.reshape(shape)
-        self.risks_ = risks.reshape(shape)
-        self.coverages_ = coverages.reshape(shape)
-        self.risk_ = float(weights @ risks)
-        self.coverage_ = float(weights @ coverages)
+        shape = self.n_clusters_in_ if every_pair else (len(risks),)
+        self.weights_, self.risks_, self.coverages_ = (part.reshape(shape) for part in (weights, risks, coverages))
+        self.risk_, self.coverage_ = float(weights @ risks), float(weights @ coverages)
         self._sample = indicators
         return self
 
@@ -245,3 +240,50 @@ def _chance(indicators: Sequence[Bools], every_pair: bool) -> Floats:
         return table.ravel()
     chance: Floats = 1.0 - np.prod(rates, axis=0) - np.prod([1 - r for r in rates], axis=0)
     return chance
+
+
+def simplex_weights(costs: Floats, prior: Floats, penalty: float) -> Floats:
+    """argmin_s penalty·Σ s_j²/(m P_j) + Σ s_j cost_j over s ≥ 0, Σ s = 1: P3 (14), exactly.
+
+    With a uniform prior the first term is penalty·‖s‖²; with another it is the bound of Proposition 1,
+    KL(Q‖P) ≤ ln Σ Q²/P. (P3 prints the norm without its square.) The solution is s_j = m P_j (ν − cost_j)₊/(2·penalty)
+    with ν such that the weights sum to one; an infinite cost excludes a cluster.
+
+    Costs and the prior P have shape (m,). A large penalty keeps near the prior, a small one takes the cheapest.
+    """
+    width = len(prior) * prior / (2.0 * penalty)
+    order = np.argsort(costs, kind="stable")
+    order = order[np.isfinite(costs[order])]
+    if not len(order):
+        raise GinghamError("No cluster is left to give weight to: lower min_coverage, or allow contradictions.")
+    cost, slope = costs[order], width[order]
+    levels = (1.0 + np.cumsum(slope * cost)) / np.cumsum(slope)  # ν if the cheapest k clusters have weight
+    level = levels[np.flatnonzero(levels > cost)[-1]]
+    weights = np.zeros_like(costs)
+    weights[order] = slope * np.maximum(level - cost, 0.0)
+    return weights / weights.sum()
+
+
+def contradiction(memberships: Sequence[Bools], every_pair: bool) -> Floats:
+    """P̂(f_c(x) ≠ g_c(y)) of every pairwise cluster, P3 (25): the share of objects on which the views disagree.
+
+    One view only: the share of objects outside the cluster. Flattened to (m,), rows of the first view first.
+    """
+    first = memberships[0]
+    if every_pair:
+        a, b = (m.astype(np.float64) for m in memberships)
+        table: Floats = (a.sum(axis=0)[:, None] + b.sum(axis=0) - 2.0 * (a.T @ b)) / len(a)
+        return np.clip(table, 0.0, 1.0).ravel()
+    agree = first if len(memberships) == 1 else np.all([m == first for m in memberships[1:]], axis=0)
+    apart: Floats = 1.0 - agree.mean(axis=0)
+    return apart
+
+
+def coverage(memberships: Sequence[Bools], every_pair: bool) -> Floats:
+    """P̂(f_c = g_c = 1) of every pairwise cluster: the share of objects that it explains in all views."""
+    if every_pair and len(memberships) == 2:
+        a, b = (m.astype(np.float64) for m in memberships)
+        table: Floats = (a.T @ b) / len(a)
+        return table.ravel()
+    inside: Floats = np.all(np.stack(memberships), axis=0).mean(axis=0)
+    return inside

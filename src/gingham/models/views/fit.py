@@ -12,14 +12,11 @@ from gingham.data.views import Matrix
 from gingham.errors import GinghamError
 from gingham.models.views import eigen
 from gingham.models.views.primal import parallel_sum_of_products
-from gingham.models.views.representations import Representation, ScoreFunction, exact, nystroem, primal
-from gingham.models.views.view_kernels import Kernel
+from gingham.models.views.representations import Kernel, Representation, ScoreFunction, exact, nystroem, primal
 
 SOLVERS = ("auto", "exact", "nystroem", "primal")
-EXACT_UP_TO = 4000
-"""With solver="auto", kernels are held exactly up to this number of objects."""
-NARROW = 1000
-"""Linear views with at most so many features are held as dense features."""
+EXACT_UP_TO = 4000  # objects up to which solver="auto" holds kernels exactly
+NARROW = 1000  # linear views with at most so many features are held as dense features
 
 
 @dataclass(frozen=True)
@@ -71,10 +68,7 @@ def represent(views: Sequence[Matrix], kernels: Sequence[Kernel], settings: Sett
 
 
 def pairwise(
-    representations: Sequence[Representation],
-    ridges: Sequence[float],
-    n_components: int,
-    settings: Settings,
+    representations: Sequence[Representation], ridges: Sequence[float], n_components: int, settings: Settings
 ) -> eigen.Components:
     """Pairwise cluster analysis: the parallel sum."""
     grams = [r.gram for r in representations if r.gram is not None]
@@ -88,10 +82,7 @@ def pairwise(
 
 
 def correlated(
-    representations: Sequence[Representation],
-    ridges: Sequence[float],
-    n_components: int,
-    settings: Settings,
+    representations: Sequence[Representation], ridges: Sequence[float], n_components: int, settings: Settings
 ) -> eigen.Components:
     """Multi-view kernel CCA, the block problem."""
     features = [r.features for r in representations if r.features is not None]

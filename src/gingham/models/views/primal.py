@@ -24,13 +24,10 @@ from gingham.data.views import Matrix, column_squares
 from gingham.errors import GinghamWarning
 from gingham.models.views.eigen import Components
 
-EXTRA = 20
-"""Vectors beyond n_components in a block: they speed up the last components."""
+EXTRA = 20  # vectors beyond n_components in a block: they speed up the last components
 MAX_BLOCKS = 4
-RITZ_TOLERANCE = 5e-3
-"""Blocks are added until no eigenvalue of S moves by more than this share of its largest possible value."""
-ROUGH, FINE = 1e-2, 1e-4
-"""Relative residuals of the ridge regressions: while the space grows, and for the final weights."""
+RITZ_TOLERANCE = 5e-3  # blocks are added until no eigenvalue of S moves by more than this share of its bound
+ROUGH, FINE = 1e-2, 1e-4  # relative residuals of the ridge regressions: while the space grows, for the final weights
 MAX_STEPS = 500
 
 Result = TypeVar("Result")
@@ -105,14 +102,7 @@ def parallel_sum_of_products(
 ) -> Components:
     """The leading eigenvectors of the parallel sum of the views' linear kernels.
 
-    Parameters
-    ----------
-    views : sequence of LinearView
-    ridges : sequence of float
-        τ_i > 0, in the units of the scaled views.
-    n_components : int
-    seed : int
-        Draws the first block.
+    Ridges τ_i > 0 are in the units of the scaled views; the seed draws the first block.
     """
     n = views[0].n_samples
     width = min(n_components + EXTRA, n - 1)

@@ -1,30 +1,116 @@
-"""What stands for one view while components are sought: its kernel matrix, or features with K = ΦΦᵀ.
+"""Kernels, and what stands for one view while components are sought: its kernel matrix, or features with K = ΦΦᵀ.
 
 All kernels are centred and divided by their mean diagonal, so that one ridge means the same for every view.
-Whatever stands for a view, the score of a new object is ``reading(x) @ weights − offset``: centring out of
+Whatever stands for a view, the score of a new object is ``inputs(x) @ weights − offset``: centring out of
 sample is the offset, since coefficients found on centred kernels sum to zero.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import eigh
+from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
 from gingham.arrays import Floats, Ints
-from gingham.data.views import Matrix, column_means, densely, from_parts, rows_of, sum_of_squares, to_parts
+from gingham.data.views import Matrix, column_means, densely, from_parts, per_view, rows_of, sum_of_squares, to_parts
 from gingham.errors import GinghamError
 from gingham.models.views.primal import LinearView
-from gingham.models.views.view_kernels import Kernel
 from gingham.storage import State, fields_of, savable
+
+PRECOMPUTED = "precomputed"
 
 
 @savable
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """What is read off an object: itself (linear and precomputed kernels) or its kernel with anchors."""
+class Kernel:
+    """A kernel function with its parameters."""
+
+    # A name that ``sklearn.metrics.pairwise_kernels`` knows, "precomputed", or a function of two matrices (m, d) and
+    # (n, d) that returns the (m, n) kernel values.
+    function: str | Callable[..., Floats]
+    params: Mapping[str, Any] = field(default_factory=dict)  # keyword arguments of the function, {"gamma": 0.5} say
+    name: str = "the view"  # for messages
+
+    def to_file(self) -> State:
+        if not isinstance(self.function, str):
+            raise GinghamError(f"The kernel of {self.name} is a function, which a model file cannot hold.")
+        return {"function": self.function, "params": dict(self.params), "name": self.name}
+
+    @classmethod
+    def from_file(cls, state: State) -> Self:
+        return cls(**state)
+
+    @property
+    def linear(self) -> bool:
+        return self.function == "linear"
+
+    @property
+    def precomputed(self) -> bool:
+        return self.function == PRECOMPUTED
+
+    def between(self, left: Matrix, right: Matrix) -> Floats:
+        """Kernel values, shape (rows of left, rows of right)."""
+        try:
+            if callable(self.function):
+                values = np.asarray(self.function(left, right, **self.params), dtype=np.float64)
+            else:
+                values = pairwise_kernels(left, right, metric=self.function, **self.params)
+        except (TypeError, ValueError) as error:
+            raise GinghamError(f"The kernel {self._label} of {self.name} failed: {error}") from error
+        if values.shape != (left.shape[0], right.shape[0]):
+            raise GinghamError(
+                f"The kernel {self._label} of {self.name} returned shape {values.shape} for {left.shape[0]} "
+                f"and {right.shape[0]} objects: it must take two matrices and return one value per pair."
+            )
+        if not np.isfinite(values).all():
+            raise GinghamError(f"The kernel {self._label} of {self.name} returned NaN or infinity.")
+        return np.asarray(values, dtype=np.float64)
+
+    def gram(self, view: Matrix) -> Floats:
+        """The kernel among the training objects, shape (n, n); a precomputed one is checked and copied."""
+        if not self.precomputed:
+            return self.between(view, view)
+        if view.shape[0] != view.shape[1]:
+            raise GinghamError(
+                f"The precomputed kernel of {self.name} must be square, one row and column per object; "
+                f"its shape is {view.shape}."
+            )
+        values = np.array(view if isinstance(view, np.ndarray) else view.toarray(), dtype=np.float64)
+        if not np.allclose(values, values.T, rtol=1e-6, atol=1e-8 * max(1.0, float(np.abs(values).max()))):
+            raise GinghamError(f"The precomputed kernel of {self.name} is not symmetric.")
+        return values
+
+    @property
+    def _label(self) -> str:
+        return repr(self.function) if isinstance(self.function, str) else getattr(self.function, "__name__", "function")
+
+
+def as_kernels(kernel: Any, params: Any, n_views: int) -> Sequence[Kernel]:
+    """One Kernel per view from the estimator's parameters."""
+    functions = per_view(kernel, n_views, "kernel")
+    settings = per_view(params, n_views, "kernel_params")
+    known = sorted(kernel_metrics())
+    kernels = []
+    for number, (function, setting) in enumerate(zip(functions, settings)):
+        if not callable(function) and function not in (*known, PRECOMPUTED):
+            raise GinghamError(
+                f"Unknown kernel {function!r} for view {number}: use one of {', '.join(known)}, "
+                f"{PRECOMPUTED}, or a function of two matrices."
+            )
+        if setting is not None and not isinstance(setting, Mapping):
+            raise GinghamError(f"kernel_params of view {number} must be a dict such as {{'gamma': 0.5}}.")
+        kernels.append(Kernel(function, dict(setting or {}), f"view {number}"))
+    return kernels
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class ViewInputs:
+    """What the weights of a score meet: the object (linear and precomputed kernels) or its kernel with anchors."""
 
     kernel: Kernel
     n_columns: int
@@ -50,48 +136,29 @@ class Reading:
 @savable
 @dataclass(frozen=True, eq=False)
 class ScoreFunction:
-    """F(x) = reading(x)·weights − offset, one column per component."""
+    """F(x) = inputs(x)·weights − offset, one column per component."""
 
-    reading: Reading
+    inputs: ViewInputs
     weights: Floats
     offset: Floats
 
     def __call__(self, view: Matrix) -> Floats:
-        scores: Floats = np.asarray(self.reading(view) @ self.weights) - self.offset
+        scores: Floats = np.asarray(self.inputs(view) @ self.weights) - self.offset
         return scores
 
 
 @dataclass(frozen=True, eq=False)
 class Representation:
-    """One view's centred, normalised kernel.
+    """One view's centred, normalised kernel: held exactly, as features, or as products with the view."""
 
-    Attributes
-    ----------
-    reading : Reading
-    mean : ndarray of shape (n_readings,)
-        Mean reading of the training objects.
-    lift : matrix of shape (n_readings, n_coefficients) or None
-        Turns coefficients into weights on the readings; None for the identity.
-    scale : float
-        Factor that goes with ``lift``.
-    rank : int
-        At most so many directions have a positive eigenvalue.
-    gram : ndarray of shape (n, n) or None
-        The kernel, when it is held exactly.
-    features : ndarray of shape (n, p) or None
-        Φ, when the kernel is held as ΦΦᵀ.
-    products : LinearView or None
-        The view itself, when only products with it are taken.
-    """
-
-    reading: Reading
-    mean: Floats
-    lift: Matrix | None
-    scale: float
-    rank: int
-    gram: Floats | None = None
-    features: Floats | None = None
-    products: LinearView | None = None
+    inputs: ViewInputs
+    mean: Floats  # (n_inputs,), over the training objects
+    lift: Matrix | None  # (n_inputs, n_coefficients), from coefficients to weights on the inputs; None: the identity
+    scale: float  # factor that goes with ``lift``
+    rank: int  # at most so many directions have a positive eigenvalue
+    gram: Floats | None = None  # (n, n), the kernel itself
+    features: Floats | None = None  # Φ, (n, p), when the kernel is held as ΦΦᵀ
+    products: LinearView | None = None  # the view, when only products with it are taken
 
     @property
     def n_samples(self) -> int:
@@ -106,7 +173,7 @@ class Representation:
         if self.lift is not None:
             weights = np.asarray(self.lift @ weights)
         weights = self.scale * weights
-        return ScoreFunction(self.reading, weights, self.mean @ weights)
+        return ScoreFunction(self.inputs, weights, self.mean @ weights)
 
 
 def exact(view: Matrix, kernel: Kernel) -> Representation:
@@ -120,34 +187,34 @@ def exact(view: Matrix, kernel: Kernel) -> Representation:
     gram *= scale
     if kernel.linear:  # k(x) = X x: the score is linear in x itself and needs no training object
         rank = min(view.shape[1], len(gram) - 1)
-        return Representation(_itself(view, kernel), column_means(view), view.T, scale, rank, gram=gram)
-    anchors = None if kernel.precomputed else view
-    return Representation(Reading(kernel, view.shape[1], anchors), mean, None, scale, len(gram) - 1, gram=gram)
+        return Representation(ViewInputs(kernel, view.shape[1]), column_means(view), view.T, scale, rank, gram=gram)
+    inputs = ViewInputs(kernel, view.shape[1], None if kernel.precomputed else view)
+    return Representation(inputs, mean, None, scale, len(gram) - 1, gram=gram)
 
 
 def nystroem(view: Matrix, kernel: Kernel, landmarks: Ints) -> Representation:
     """Features Φ = k(X, L) k(L, L)^{−½} from a few landmark objects L; K ≈ ΦΦᵀ."""
+    anchors = rows_of(view, landmarks)
+    columns: Matrix | None = None
+    inputs, mean = ViewInputs(kernel, view.shape[1]), column_means(view)
     if kernel.precomputed:
-        readings = kernel.gram(view)[:, landmarks]
-        among = readings[landmarks]
-        reading, mean = _itself(view, kernel), column_means(view)
-        columns: Matrix | None = np.eye(view.shape[1])[:, landmarks]
+        values = kernel.gram(view)[:, landmarks]
+        among, columns = values[landmarks], np.eye(view.shape[1])[:, landmarks]
     else:
-        anchors = rows_of(view, landmarks)
-        readings, among = kernel.between(view, anchors), kernel.between(anchors, anchors)
+        values, among = kernel.between(view, anchors), kernel.between(anchors, anchors)
         if kernel.linear:
-            reading, mean, columns = _itself(view, kernel), column_means(view), anchors.T
+            columns = anchors.T
         else:
-            reading, mean, columns = Reading(kernel, view.shape[1], anchors), readings.mean(axis=0), None
+            inputs, mean = ViewInputs(kernel, view.shape[1], anchors), values.mean(axis=0)
     d, u = eigh(among)
     kept = d > max(d[-1], 0.0) * len(d) * np.finfo(float).eps
     root = u[:, kept] / np.sqrt(d[kept])
-    features = readings @ root
+    features = values @ root
     total = sum_of_squares(features)
     features -= features.mean(axis=0)
     scale = float(np.sqrt(1.0 / _mean_diagonal(sum_of_squares(features), total, len(features), kernel)))
     lift = root if columns is None else np.asarray(columns @ root)
-    return Representation(reading, mean, lift, scale, features.shape[1], features=scale * features)
+    return Representation(inputs, mean, lift, scale, features.shape[1], features=scale * features)
 
 
 def primal(view: Matrix, kernel: Kernel, dense: bool) -> Representation:
@@ -160,12 +227,9 @@ def primal(view: Matrix, kernel: Kernel, dense: bool) -> Representation:
     rank = min(view.shape[1], n - 1)
     if dense:
         features = scale * (densely(view) - mean)
-        return Representation(_itself(view, kernel), mean, None, scale, rank, features=features)
-    return Representation(_itself(view, kernel), mean, None, scale, rank, products=LinearView.of(view, mean, scale))
-
-
-def _itself(view: Matrix, kernel: Kernel) -> Reading:
-    return Reading(kernel, view.shape[1])
+        return Representation(ViewInputs(kernel, view.shape[1]), mean, None, scale, rank, features=features)
+    products = LinearView.of(view, mean, scale)
+    return Representation(ViewInputs(kernel, view.shape[1]), mean, None, scale, rank, products=products)
 
 
 def _mean_diagonal(trace: float, total: float, n: int, kernel: Kernel) -> float:

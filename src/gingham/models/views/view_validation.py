@@ -14,31 +14,20 @@ from gingham.data.views import Matrix, rows_of
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoint import once
 from gingham.models.views.fit import Method, Settings, max_components, mean_correlations, represent, solve
-from gingham.models.views.view_kernels import Kernel
+from gingham.models.views.representations import Kernel
 
 RIDGES = (0.01, 0.1, 1.0, 10.0)
-MOST_COMPONENTS = 300
-"""Components tried at most when their number is to be found."""
+MOST_COMPONENTS = 300  # tried when their number is to be found
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
-    """Ridge and number of components with the largest total of held-out correlations.
+class RidgeChoice:
+    """Ridge and number of components with the largest total of held-out correlations."""
 
-    Attributes
-    ----------
-    ridges : tuple of float
-        Per view.
-    n_components : int
-    candidates : tuple of tuple of float
-        The ridges that were tried.
-    correlations : ndarray of shape (n_candidates, most_components)
-        ρ of each component on held-out objects, averaged over pairs of views and over the folds.
-    """
-
-    ridges: tuple[float, ...]
+    ridges: tuple[float, ...]  # per view
     n_components: int
-    candidates: tuple[tuple[float, ...], ...]
+    candidates: tuple[tuple[float, ...], ...]  # the ridges that were tried
+    # ρ of each component on held-out objects, averaged over pairs of views and folds, (n_candidates, most_components)
     correlations: Floats
 
 
@@ -50,7 +39,7 @@ def choose(
     settings: Settings,
     method: Method,
     cv: int,
-) -> Choice:
+) -> RidgeChoice:
     """Try every ridge on ``cv`` folds and take what correlates best outside of the training part.
 
     A component counts by how far its held-out correlation exceeds 2/√n, what chance alone may give: more of them
@@ -72,10 +61,10 @@ def choose(
     mean = np.mean([held[:, :width] for held in folds], axis=0)
     if n_components is not None:
         best = int(np.argmax(mean.sum(axis=1)))
-        return Choice(candidates[best], n_components, tuple(candidates), mean)
+        return RidgeChoice(candidates[best], n_components, tuple(candidates), mean)
     gains = np.cumsum(mean - 2.0 / np.sqrt(n), axis=1)
     row, last = divmod(int(np.argmax(gains)), width)
-    return Choice(candidates[row], last + 1, tuple(candidates), mean)
+    return RidgeChoice(candidates[row], last + 1, tuple(candidates), mean)
 
 
 def _heldout_correlations(
