@@ -355,7 +355,7 @@ def test_a_surprise_is_one_sentence_too(gingham, ratings, monkeypatch, tmp_path)
     def broken(*_):
         raise RuntimeError("out of cheese")
 
-    monkeypatch.setattr("gingham.cli.tables.read_table", broken)
+    monkeypatch.setattr("gingham.cli.table_files.read_table", broken)
     ran = gingham("fit", ratings, *FIT[:4], "--out", tmp_path / "m.gingham")
     assert ran.code == 1
     assert "out of cheese" in ran.err

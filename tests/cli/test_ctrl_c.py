@@ -11,9 +11,10 @@ import gingham as gg
 from gingham import storage
 from gingham.cli import checkpoint
 from gingham.cli.checkpoint import checkpoint_of
-from gingham.cli.kinds import KINDS
+from gingham.models.tables import families
 from model_kinds import write_tables
 
+KINDS = tuple(families())
 INTERRUPTED = 130  # the exit code where there is no model yet
 AUTO = {"pairwise": ["--clusters", "auto"], "cooccurrence": ["--clusters", "auto"]}
 # What has several stages: sizes and β that are chosen, several starts, certificates, trees that are compared.

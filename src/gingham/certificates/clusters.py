@@ -44,6 +44,15 @@ class ClusterCertificate:
     coverage_upper: float
     chance: float
 
+    @property
+    def value(self) -> float:
+        """The guaranteed risk."""
+        return self.risk.value
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as a page shows them: those of the risk, with the whole explanation."""
+        return {**self.risk.to_dict(), "explanation": self.explain(), "others": [], "unit": "objects"}
+
     def explain(self) -> str:
         """Both guarantees in plain words."""
         return "\n".join(

@@ -14,11 +14,11 @@ from gingham.data import Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError
 from gingham.kernels.project import row_blocks
+from gingham.models.vocabulary import EDGES, NAMES, PAIRS, RATINGS, Words
 from gingham.plots.arrange import cell_table, embedding
 from gingham.report.board import board
 from gingham.report.clusters import cells, clusters
 from gingham.report.items import Predictor, Shown, items, shown_items
-from gingham.report.vocabulary import EDGES, NAMES, PAIRS, RATINGS, Words
 
 MAX_ITEMS = 4000  # items of a mode that the page knows by name
 MAX_POINTS = 1500  # points of a mode on the map

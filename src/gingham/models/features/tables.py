@@ -1,65 +1,141 @@
-"""Tables of categories on the command line: clusters of instances, and what they tell about features."""
+"""Tables of categories: clusters of instances, and what they tell about features."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import ZeroOne
-from gingham.cli.columns import id_pairs, numbered
-from gingham.cli.fit_options import Wish
-from gingham.cli.session import Asked, Drawing, Opened, Source
-from gingham.cli.tables import need_columns
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
+from gingham.models.tables import (
+    BoardView,
+    CertificateRequest,
+    Facts,
+    FamilyTables,
+    FitTask,
+    FittedModel,
+    ModelWithData,
+    Relation,
+    TableSource,
+    accepted,
+    check_holdout,
+    cluster_rows_of_notes,
+    id_pairs,
+    need_columns,
+    numbered,
+    parse_clusters,
+    places,
+)
+
+if TYPE_CHECKING:
+    from gingham.models.features.estimator import InformationClustering
 
 EXAMPLE = "patient,symptom"
 MOST_FEATURES = 1000  # that a page shows: those the clusters tell most about
 
 
-def fit(table: pl.DataFrame, wish: Wish, model: Any, more: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Cluster the instances; the notes to store and the facts to show."""
-    if wish.label is None:
-        raise GinghamError("--model information clusters values of features: name their column with --label.")
-    kept, _ = id_pairs(table, wish.axes, wish.label, EXAMPLE, "information", numbers=False)
-    modes, codes = numbered(kept, wish.axes)
-    names, values = np.unique(kept[wish.label].cast(pl.String).to_numpy().astype(str), return_inverse=True)
-    matrix = filled(codes, values, (modes[0].n_items, modes[1].n_items))
-    learned = features_to_learn(modes[1].n_items, wish.holdout or 0.0, wish.seed)
-    model.fit(matrix[:, learned], **more)
-    features = [str(item) for item in modes[1].items.tolist()]
-    notes = {
-        "items": [[str(item) for item in modes[0].items.tolist()]],
-        "features": [features[j] for j in learned],
-        "label": wish.label,
-        "values": names.tolist(),
-        "answers": commonest(matrix[:, learned], model.labels_, len(names)),
-        "holdout": wish.holdout or 0.0,
-    }
-    facts: dict[str, Any] = {
-        "instances": modes[0].n_items,
-        "features": len(learned),
-        "clusters": int(model.labels_.max()) + 1,
-        "observed_information": model.observed_information_,
-        "chance_information": model.chance_information_,
-    }
-    if len(learned) < modes[1].n_items:
-        rest = np.setdiff1d(np.arange(modes[1].n_items), learned)
-        facts["held_out_features"] = len(rest)
-        facts["held_out_information"] = model.unobserved_information(matrix[:, rest])
-    return notes, facts
+class FeatureTables(FamilyTables["InformationClustering"]):
+    kind = "information"
+    estimators = ("InformationClustering",)
+    unused = ("loss", "beta", "objective", "solver", "merges", "alphabet", "bounds", "cold_start")
+    no_path = "Clusters of features have no β: only their number is chosen (--clusters)."
+
+    def fit(self, task: FitTask) -> FittedModel:
+        from gingham.models.features.estimator import InformationClustering
+
+        table, options = task.table, task.options
+        clusters = parse_clusters(options.clusters, len(options.axes))
+        said = {"n_clusters": None if clusters is None else clusters[0]}
+        model = self.made(InformationClustering, options, said)
+        if options.label is None:
+            raise GinghamError("--model information clusters values of features: name their column with --label.")
+        kept, _ = id_pairs(table, options.axes, options.label, EXAMPLE, self.kind, numbers=False)
+        modes, codes = numbered(kept, options.axes)
+        names, values = np.unique(kept[options.label].cast(pl.String).to_numpy().astype(str), return_inverse=True)
+        matrix = filled(codes, values, (modes[0].n_items, modes[1].n_items))
+        share = options.holdout or 0.0
+        learned = features_to_learn(modes[1].n_items, share, options.seed)
+        model.fit(matrix[:, learned], **accepted(model.fit, task.arguments))
+        features = [str(item) for item in modes[1].items.tolist()]
+        notes = self.notes(
+            options,
+            items=[[str(item) for item in modes[0].items.tolist()]],
+            features=[features[j] for j in learned],
+            label=options.label,
+            values=names.tolist(),
+            answers=commonest(matrix[:, learned], model.labels_, len(names)),
+            holdout=share,
+        )
+        facts = {
+            "rows": table.height,
+            **self.facts(model),
+            "instances": modes[0].n_items,
+            "features": len(learned),
+            "clusters": int(model.labels_.max()) + 1,
+            "observed_information": model.observed_information_,
+            "chance_information": model.chance_information_,
+        }
+        if len(learned) < modes[1].n_items:
+            rest = np.setdiff1d(np.arange(modes[1].n_items), learned)
+            facts["held_out_features"] = len(rest)
+            facts["held_out_information"] = model.unobserved_information(matrix[:, rest])
+        return FittedModel(model, notes, facts)
+
+    def predict(
+        self,
+        model: InformationClustering,
+        table: pl.DataFrame,
+        rule: str | None,
+        proba: bool,
+        axes: Relation | None = None,
+    ) -> pl.DataFrame:
+        """The table with the commonest value of each feature in the instance's cluster."""
+        notes = model.notes_
+        if rule is not None or proba:
+            raise GinghamError("Clusters of instances predict the commonest value: leave --rule and --proba out.")
+        if "answers" not in notes:
+            raise GinghamError("This file was not written by gingham fit: it does not know the values of the features.")
+        columns = list(notes["axes"])
+        need_columns(table, columns, "The model")
+        row, column = (
+            places(names, table, axis) for names, axis in zip((notes["items"][0], notes["features"]), columns)
+        )
+        names = np.array([*notes["values"], None], dtype=object)
+        known = (row >= 0) & (column >= 0)
+        answer = np.where(
+            known, notes["answers"][model.labels_[np.maximum(row, 0)], np.maximum(column, 0)], len(names) - 1
+        )
+        return table.with_columns(pl.Series(f"predicted_{notes['label']}", names[answer].tolist(), dtype=pl.String))
+
+    def open(self, model: InformationClustering, source: TableSource) -> FeaturesWithModel:
+        notes = model.notes_
+        if "features" not in notes:
+            raise GinghamError("This file was not written by gingham fit: it does not know the names of its features.")
+        axes, label = list(source.axes or notes["axes"]), source.label or notes["label"]
+        kept, _ = id_pairs(source.table, axes, label, EXAMPLE, self.kind, numbers=False)
+        row = places(notes["items"][0], kept, axes[0])
+        if (row < 0).any():
+            at = int(np.flatnonzero(row < 0)[0])
+            raise GinghamError(f"Column {axes[0]!r}, row {at}: this instance was not in the table that was fitted.")
+        features, column = np.unique(kept[axes[1]].cast(pl.String).to_numpy().astype(str), return_inverse=True)
+        values, value = np.unique(kept[label].cast(pl.String).to_numpy().astype(str), return_inverse=True)
+        matrix = filled((row, column), value, (len(notes["items"][0]), len(features)))
+        return FeaturesWithModel(model, notes, axes, label, features, values, matrix)
+
+    def clusters(self, model: InformationClustering) -> pl.DataFrame:
+        return cluster_rows_of_notes(model, model.labels_)
 
 
 def features_to_learn(n: int, share: float, seed: int) -> Ints:
     """Positions of the features that the fit sees; the others are set aside."""
-    if not 0 <= share < 1:
-        raise GinghamError(f"--holdout {share} must be from 0 to below 1.")
+    check_holdout(share)
     held = round(share * n)
     if held == n:
         raise GinghamError("--holdout leaves no feature to learn from.")
@@ -86,55 +162,24 @@ def commonest(matrix: Floats, labels: Ints, n_values: int) -> Ints:
     return table.argmax(axis=2)
 
 
-def predict(model: Any, table: pl.DataFrame, rule: str | None, proba: bool) -> pl.DataFrame:
-    """The table with the commonest value of each feature in the instance's cluster."""
-    notes = model.notes_
-    if rule is not None or proba:
-        raise GinghamError("Clusters of instances predict the commonest value: leave --rule and --proba out.")
-    if "answers" not in notes:
-        raise GinghamError("This file was not written by gingham fit: it does not know the values of the features.")
-    axes = list(notes["axes"])
-    need_columns(table, axes, "The model")
-    row, column = (places(names, table, axis) for names, axis in zip((notes["items"][0], notes["features"]), axes))
-    names = np.array([*notes["values"], None], dtype=object)
-    known = (row >= 0) & (column >= 0)
-    answer = np.where(known, notes["answers"][model.labels_[np.maximum(row, 0)], np.maximum(column, 0)], len(names) - 1)
-    return table.with_columns(pl.Series(f"predicted_{notes['label']}", names[answer].tolist(), dtype=pl.String))
-
-
-def places(names: Sequence[str], table: pl.DataFrame, column: str) -> Ints:
-    """Positions of ids among names; −1 for those that are not there."""
-    at = {name: place for place, name in enumerate(names)}
-    return np.array([at.get(item, -1) for item in table[column].cast(pl.String).to_list()], dtype=np.int64)
-
-
-def reopen(model: Any, source: Source) -> OfFeatures:
-    notes = model.notes_
-    if "features" not in notes:
-        raise GinghamError("This file was not written by gingham fit: it does not know the names of its features.")
-    axes, label = list(source.axes or notes["axes"]), source.label or notes["label"]
-    kept, _ = id_pairs(source.table, axes, label, EXAMPLE, "information", numbers=False)
-    row = places(notes["items"][0], kept, axes[0])
-    if (row < 0).any():
-        at = int(np.flatnonzero(row < 0)[0])
-        raise GinghamError(f"Column {axes[0]!r}, row {at}: this instance was not in the table that was fitted.")
-    features, column = np.unique(kept[axes[1]].cast(pl.String).to_numpy().astype(str), return_inverse=True)
-    values, value = np.unique(kept[label].cast(pl.String).to_numpy().astype(str), return_inverse=True)
-    matrix = filled((row, column), value, (len(notes["items"][0]), len(features)))
-    return OfFeatures(model, axes, label, features, values, matrix)
-
-
-class OfFeatures(Opened):
+class FeaturesWithModel(ModelWithData["InformationClustering"]):
     """Instances × features; some of the features may be new to the model."""
 
     def __init__(
-        self, model: Any, axes: list[str], label: str, features: AnyArray, values: AnyArray, matrix: Floats
+        self,
+        model: InformationClustering,
+        notes: Facts,
+        axes: list[str],
+        label: str,
+        features: AnyArray,
+        values: AnyArray,
+        matrix: Floats,
     ) -> None:
-        super().__init__(model)
+        super().__init__(model, notes)
         self.axes, self.label, self.features, self.values, self.matrix = axes, label, features, values, matrix
         self.new = ~np.isin(features, np.array(self.notes["features"], dtype=str))
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         return {
             "information, nats a feature": round(float(self.model.observed_information_), 4),
             "of shuffled clusters": round(float(self.model.chance_information_), 4),
@@ -150,7 +195,7 @@ class OfFeatures(Opened):
             "information_of_shuffled_clusters": self.model.chance_of(held),
         }
 
-    def drawing(self) -> Drawing:
+    def board(self) -> BoardView:
         used = np.flatnonzero(~self.new) if not self.new.all() else np.arange(len(self.features))
         told = dict(zip(self.notes["features"], self.model.feature_information_))
         strength = np.array([told.get(name, 0.0) for name in self.features[used]])
@@ -170,16 +215,17 @@ class OfFeatures(Opened):
         assign = (np.eye(int(self.model.labels_.max()) + 1)[self.model.labels_], np.eye(len(used)))
         posterior = Posterior(Structure.grid(modes), (ZeroOne(alphabet),), assign, (np.zeros(0),)).refit(sample)
         names = (None, [str(name) for name in self.features[used]])
-        return Drawing(posterior, sample, self.label, cluster_names=names)
+        return BoardView(posterior, sample, self.label, cluster_names=names)
 
-    def certificates(self, asked: Asked) -> dict[str, Any]:
-        asked.only_own("The information about new features")
+    def certificates(self, request: CertificateRequest) -> Facts:
+        request.need_defaults("The information about new features")
         if not self.new.any():
             raise GinghamError(
                 "Every feature in the file took part in the fit, and what clusters tell about those proves nothing "
                 "about others. Set some aside with gingham fit --holdout .3, or give a file with other features of "
                 "the same instances."
             )
-        return {"features that the fit has not seen": self.model.certify(self.matrix[:, self.new], asked.delta)}
+        return {"features that the fit has not seen": self.model.certify(self.matrix[:, self.new], request.delta)}
 
-    instead = "Fit again with fewer --clusters."
+
+TABLES = FeatureTables()

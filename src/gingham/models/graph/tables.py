@@ -1,78 +1,150 @@
-"""Graphs on the command line: edges in, blocks, guarantees over all pairs, coarser blocks."""
+"""Graphs from a table of edges: blocks, guarantees over all pairs, coarser blocks."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from gingham.cells import Quadratic
-from gingham.cli.columns import id_pairs
-from gingham.cli.fit_options import Wish
-from gingham.cli.session import Asked, Drawing, Opened, Source
-from gingham.cli.tables import like_items, need_columns
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError
+from gingham.models.base import Persistent
+from gingham.models.tables import (
+    BoardView,
+    CertificateRequest,
+    Facts,
+    FamilyTables,
+    FitTask,
+    FittedModel,
+    ModelWithData,
+    PathCallback,
+    PathOptions,
+    Relation,
+    TableSource,
+    accepted,
+    id_pairs,
+    like_items,
+    need_columns,
+    parse_alphabet,
+    parse_clusters,
+    path_of,
+    path_values,
+    with_probabilities,
+)
+from gingham.selection import BetaPath, PathPoint
 
-EXAMPLE = "from,to"
+if TYPE_CHECKING:
+    from gingham.models.graph.estimator import GraphClustering
 
 
-def fit(table: pl.DataFrame, wish: Wish, model: Any, more: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Cluster the nodes; the notes to store and the facts to show."""
-    if wish.holdout:
-        raise GinghamError("A graph is certified on all its pairs, so that nothing is set aside: leave --holdout out.")
-    model.fit(frame_of(table, wish.axes, wish.weight or wish.label), **more)
-    return {"label": wish.label, "weight": wish.weight}, {}
+class GraphTables(FamilyTables["GraphClustering"]):
+    kind = "graph"
+    estimators = ("GraphClustering",)
+    unused = ("objective", "solver", "merges", "cold_start")
+
+    def fit(self, task: FitTask) -> FittedModel:
+        from gingham.models.graph.estimator import GraphClustering
+
+        table, options = task.table, task.options
+        if options.holdout:
+            raise GinghamError(
+                "A graph is certified on all its pairs, so that nothing is set aside: leave --holdout out."
+            )
+        clusters = parse_clusters(options.clusters, len(options.axes))
+        said = {
+            "n_clusters": None if clusters is None else clusters[0],
+            "alphabet": None if options.alphabet is None else parse_alphabet(options.alphabet, False),
+            "bounds": options.bounds,
+            "beta": options.beta,
+            "loss": options.loss,
+        }
+        model = self.made(GraphClustering, options, said)
+        model.fit(edges(table, options.axes, options.weight or options.label), **accepted(model.fit, task.arguments))
+        notes = self.notes(options, label=options.label, weight=options.weight)
+        return FittedModel(model, notes, {"rows": table.height, **self.facts(model)})
+
+    def predict(
+        self, model: GraphClustering, table: pl.DataFrame, rule: str | None, proba: bool, axes: Relation | None = None
+    ) -> pl.DataFrame:
+        """The table with the expected weight of each pair."""
+        if rule not in (None, "mean"):
+            raise GinghamError("A graph predicts the mean weight of a pair: leave --rule out.")
+        pairs = typed_pairs(model, table)
+        label = model.notes_.get("label") or model.notes_.get("weight") or "label"
+        result = table.with_columns(pl.Series(f"predicted_{label}", model.predict(pairs)))
+        if not proba:
+            return result
+        letters = getattr(model.posterior_.cells[0], "alphabet", None)
+        if letters is None:
+            raise GinghamError("This graph has weights without an alphabet: leave --proba out.")
+        return with_probabilities(result, [f"{value:g}" for value in letters.values], model.predict_distribution(pairs))
+
+    def open(self, model: GraphClustering, source: TableSource) -> GraphWithData:
+        typed = typed_pairs(model, source.table)
+        table = source.table.with_columns(typed.get_columns())
+        label, notes = source.label or model.notes_.get("label"), model.notes_
+        frame = edges(table, typed.columns, notes.get("weight") or label)
+        return GraphWithData(model, notes, model.sample(frame), label or "edge")
+
+    def path(self, task: FitTask, path: PathOptions, progress: PathCallback) -> BetaPath:
+        """Soft memberships, each fit from the one before; no cross-validation."""
+        from gingham.models.graph.estimator import GraphClustering
+
+        table, options = task.table, task.options
+        frame = edges(table, options.axes, options.weight or options.label)
+        clusters = parse_clusters(options.clusters, len(options.axes))
+        first = GraphClustering("auto" if clusters is None else clusters[0], random_state=options.seed).fit(frame)
+        values = path_values(path.betas, float(first.beta_))
+
+        def points() -> Iterator[PathPoint]:
+            previous = first.posterior_
+            for beta in values:
+                model = GraphClustering(
+                    first.n_clusters_, beta=beta, start=previous, schedule="constant", solver="nodewise",
+                    random_state=options.seed,
+                ).fit(frame)  # fmt: skip
+                previous = model.posterior_
+                sample = model.sample(frame)
+                try:
+                    found = GraphWithData(model, {}, sample, "").certificates(CertificateRequest(path.delta))
+                    certificate = next(iter(found.values()))
+                except GinghamError:  # weights without stated bounds
+                    certificate = None
+                yield PathPoint(beta, previous, previous.gibbs_loss(sample), np.nan, np.nan, np.nan, certificate)
+
+        return path_of(points(), len(values), progress)
 
 
-def frame_of(table: pl.DataFrame, axes: Any, weight: str | None) -> pl.DataFrame:
+def edges(table: pl.DataFrame, axes: Sequence[str], weight: str | None) -> pl.DataFrame:
     """Columns from, to and, where there is one, weight."""
-    kept, weights = id_pairs(table, axes, weight, EXAMPLE, "graph")
+    kept, weights = id_pairs(table, axes, weight, "from,to", "graph")
     frame = kept.select(pl.col(axes[0]).alias("from"), pl.col(axes[1]).alias("to"))
     return frame if weights is None else frame.with_columns(weight=weights)
 
 
-def predict(model: Any, table: pl.DataFrame, rule: str | None, proba: bool) -> pl.DataFrame:
-    """The table with the expected weight of each pair."""
-    if rule not in (None, "mean"):
-        raise GinghamError("A graph predicts the mean weight of a pair: leave --rule out.")
+def typed_pairs(model: GraphClustering, table: pl.DataFrame) -> pl.DataFrame:
+    """The two columns of nodes, in the type of the model's nodes."""
     axes = list(model.notes_.get("axes") or ["from", "to"])
     need_columns(table, axes, "The model")
     mode = model.posterior_.structure.modes[0]
-    pairs = like_items(table, axes, [mode, mode])
-    label = model.notes_.get("label") or model.notes_.get("weight") or "label"
-    result = table.with_columns(pl.Series(f"predicted_{label}", model.predict(pairs)))
-    if proba:
-        letters = getattr(model.posterior_.cells[0], "alphabet", None)
-        if letters is None:
-            raise GinghamError("This graph has weights without an alphabet: leave --proba out.")
-        for value, column in zip(letters.values, model.predict_distribution(pairs).T):
-            result = result.with_columns(pl.Series(f"p_{value:g}", column))
-    return result
+    return like_items(table, axes, [mode, mode])
 
 
-def reopen(model: Any, source: Source) -> OfGraph:
-    axes = list(model.notes_.get("axes") or ["from", "to"])
-    need_columns(source.table, axes, "The model")
-    mode = model.posterior_.structure.modes[0]
-    typed = like_items(source.table, axes, [mode, mode])
-    table = source.table.with_columns(*(typed[name] for name in axes))
-    frame = frame_of(table, axes, model.notes_.get("weight") or source.label or model.notes_.get("label"))
-    return OfGraph(model, model.sample(frame), source.label or model.notes_.get("label") or "edge")
-
-
-class OfGraph(Opened):
+class GraphWithData(ModelWithData["GraphClustering"]):
     """All pairs of nodes, or the listed ones."""
 
-    def __init__(self, model: Any, sample: PairSample, label: str) -> None:
-        super().__init__(model)
+    def __init__(self, model: GraphClustering, notes: Facts, sample: PairSample, label: str) -> None:
+        super().__init__(model, notes)
         self.sample, self.label = sample, label
 
-    def drawing(self) -> Drawing:
-        return Drawing(self.model.posterior_, self.sample, self.label)
+    def board(self) -> BoardView:
+        return BoardView(self.model.posterior_, self.sample, self.label)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         return {
             "edges": self.sample.n_rows,
             "pairs": int(self.sample.n_tuples),
@@ -81,7 +153,7 @@ class OfGraph(Opened):
             "sweeps": self.model.n_iter_,
         }
 
-    def certificates(self, asked: Asked) -> dict[str, Any]:
+    def certificates(self, request: CertificateRequest) -> Facts:
         """Of the blocks' squared error on all pairs, and of what they gain over one answer for all."""
         from gingham.certificates import certify, certify_gain
 
@@ -96,23 +168,29 @@ class OfGraph(Opened):
             )
         # The log loss of rare edges has a huge range; the squared error of the same blocks lies between 0 and 1.
         squared = replace(posterior, cells=(Quadratic(letters, bounds),)).refit(self.sample)
-        options: dict[str, Any] = {"delta": asked.delta / 2, "bound": asked.bound, "predictor": asked.predictor}
-        found = {"pairs of nodes": certify(squared, self.sample, **options)}
-        if letters is not None:
-            found["pairs of nodes, against one answer for all"] = certify_gain(
-                squared, self.sample, delta=asked.delta / 2
+        found: Facts = {
+            "pairs of nodes": certify(
+                squared, self.sample, delta=request.delta / 2, bound=request.bound, predictor=request.predictor
             )
+        }
+        if letters is not None:
+            gain = certify_gain(squared, self.sample, delta=request.delta / 2)
+            found["pairs of nodes, against one answer for all"] = gain
         return found
 
-    def simplified(self, clusters: tuple[int, ...] | None, max_loss: float | None) -> tuple[Any, dict[str, Any]]:
+    def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, Facts]:
         from gingham.selection import simplify
 
+        wanted = parse_clusters(clusters, 1)
         if max_loss is not None:
             raise GinghamError("A graph is simplified to a number of clusters (--clusters 5), not to a loss.")
-        small = simplify(self.model, self.sample, max_clusters=None if clusters is None else clusters[0])
+        small = simplify(self.model, self.sample, max_clusters=None if wanted is None else wanted[0])
         return small, {
             "clusters_before": self.model.n_clusters_,
             "clusters": small.n_clusters_,
             "loss_before": self.model.posterior_.gibbs_loss(self.sample),
             "loss": small.posterior_.gibbs_loss(self.sample),
         }
+
+
+TABLES = GraphTables()
