@@ -226,11 +226,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "joint clusters in words": (fit("good.csv", "--model", "joint", "--clusters", "user=many"), "mode=number"),
     "joint clusters of nobody": (fit("good.csv", "--model", "joint", "--clusters", "actor=3"), "mode 'actor'"),
     "no clusters of a mode": (fit("good.csv", "--model", "joint", "--clusters", "user=0"), "mode=number"),
-    "joint without clusters": (["joint", "fit", "-r", "user,movie=rating:good.csv", "--clusters", "2"], "mode=number"),
-    "joint certify of a grid": (
-        ["joint", "certify", "good.gingham", "-r", "user,movie=rating:good.csv"],
-        "use gingham certify",
-    ),
+    "cold start of a grid": (fit("good.csv", "--cold-start"), "no use for --cold-start"),
     # bounds
     "bounds in words": (fit("good.csv", "--bounds", "low,high"), "must be two numbers"),
     "one bound": (fit("good.csv", "--bounds", "3"), "must be two numbers"),

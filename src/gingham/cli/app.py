@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from importlib import import_module
 from typing import Annotated
 
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-EXAMPLES = {
+EXAMPLES: dict[Callable[..., None], str] = {
     fit: "gingham fit ratings.csv --axes user,movie --label rating\n\n"
     "gingham fit ratings.csv --axes user,movie --label rating --clusters 13,6 --loss absolute --beta 1 "
     "--alphabet 1..5 --out model.gingham\n\n"

@@ -32,20 +32,18 @@ from gingham.cli.options import (
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
-    from click import Context, HelpFormatter
-
     from gingham.models.tables import LabelledTable, Relation
 
 
 class FitCommand(TyperCommand):
     """Its help lists the kinds of models that there are."""
 
-    def format_help(self, ctx: Context, formatter: HelpFormatter) -> None:
+    def get_help(self, ctx: typer.Context) -> str:
         from gingham.models.tables import families
 
         option = next(option for option in self.params if option.name == "model")
         option.help = f"{', '.join(families())}."  # type: ignore[attr-defined]
-        super().format_help(ctx, formatter)
+        return super().get_help(ctx)
 
 
 def fit(
@@ -119,8 +117,11 @@ def fit(
         console.say_note("There is no checkpoint; the fit begins at its beginning.")
     began = time.perf_counter()
     named = {label, weight, *options.axes, *(part for name in options.axes for part in name.split(";"))}
-    prints = [fingerprint(table, [name for name in table.columns if name in named])]
-    prints += [fingerprint(other, other.columns) for _, other in further.values()]
+    named |= {name for names, (other, _) in further.items() for name in (*names, other)}
+    prints = []
+    for one in (table, *(other for _, other in further.values())):
+        plain = [name for name in one.columns if name in named and not one[name].dtype.is_nested()]
+        prints.append(fingerprint(one, plain))
     key = identity(" ".join(prints), asdict(options))
     with (
         kept_in(kept, key, resume, checkpoint_every) as known,
