@@ -63,11 +63,13 @@ def folder(tmp_path_factory, ratings, model) -> Path:
     _flip(model, here / "flipped.gingham")
     _rewrite(model, here / "newer.gingham", lambda m: m.update(version=99))
     _rewrite(model, here / "alien.gingham", lambda m: m.update(format="other"))
-    _rewrite(model, here / "kind.gingham", lambda m: m.update(kind="Exploit"))
-    _rewrite(model, here / "load.gingham", lambda m: m.update(kind="load"))
+    _rewrite(model, here / "kind.gingham", lambda m: (m.update(kind="Exploit"), _model(m).update(name="Exploit")))
+    _rewrite(model, here / "load.gingham", lambda m: (m.update(kind="load"), _model(m).update(name="load")))
+    _rewrite(model, here / "two_kinds.gingham", lambda m: m.update(kind="GraphClustering"))
     _rewrite(model, here / "stateless.gingham", lambda m: m.update(state={}))
-    _rewrite(model, here / "params.gingham", lambda m: m["state"]["params"].update(surprise=1))
-    _rewrite(model, here / "tag.gingham", lambda m: m["state"]["fitted"].update(assign={"$": "python", "items": []}))
+    _rewrite(model, here / "params.gingham", lambda m: _model(m)["items"]["params"].update(surprise=1))
+    strange = {"$": "python", "items": []}
+    _rewrite(model, here / "tag.gingham", lambda m: _model(m)["items"]["fitted"].update(beta_=strange))
     _rewrite(model, here / "lost.gingham", lambda m: m["checksums"].update({"9999.npy": "00"}))
     with zipfile.ZipFile(here / "zip.gingham", "w") as archive:
         archive.writestr("hello.txt", "hello")
@@ -76,6 +78,11 @@ def folder(tmp_path_factory, ratings, model) -> Path:
     storage.write(here / "foreign.gingham", "CoClusteringRegressor", {"params": {}, "fitted": {"x": np.zeros(2)}})
     (here / "file").write_text("a file")
     return here
+
+
+def _model(manifest: dict) -> dict:
+    """What a manifest says of the model itself."""
+    return manifest["state"]["model"]
 
 
 def _parquet(table: pl.DataFrame) -> bytes:
@@ -193,9 +200,10 @@ CASES: dict[str, tuple[list[str], str]] = {
     "zip without manifest": (["predict", "zip.gingham", "good.csv"], "damaged"),
     "manifest is not JSON": (["predict", "json.gingham", "good.csv"], "damaged"),
     "unknown kind": (["predict", "kind.gingham", "good.csv"], "unknown kind 'Exploit'"),
-    "kind is a function": (["predict", "load.gingham", "good.csv"], "not a model"),
+    "kind is a function": (["predict", "load.gingham", "good.csv"], "unknown kind 'load'"),
+    "kind of another model": (["predict", "two_kinds.gingham", "good.csv"], "not the model in it"),
     "no state": (["predict", "stateless.gingham", "good.csv"], "damaged or foreign"),
-    "unknown parameter": (["predict", "params.gingham", "good.csv"], "damaged or foreign"),
+    "unknown parameter": (["predict", "params.gingham", "good.csv"], "damaged"),
     "unknown kind of value": (["predict", "tag.gingham", "good.csv"], "unknown kind of value"),
     "lost part": (["predict", "lost.gingham", "good.csv"], "missing or broken"),
     "foreign state": (["predict", "foreign.gingham", "good.csv"], "damaged or foreign"),

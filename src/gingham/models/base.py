@@ -102,8 +102,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     kind, state = storage.read(path, _class_named)
     try:
         model = state["model"] if "model" in state else model_of_version_1(_class_named(kind), kind, state)
-        if not isinstance(model, Persistent):
-            raise GinghamError(f"The file names {kind!r}, which is not a model.")
+        if not isinstance(model, Persistent) or type(model).__name__ != kind:
+            raise GinghamError(f"The file names {kind!r}, which is not the model in it.")
         model.notes_ = dict(state.get("notes", {}))
     except GinghamError:
         raise

@@ -88,12 +88,13 @@ def _graph(old: State, params: State) -> State:
 
 
 def _trees(old: State, params: State) -> State:
+    common = {"merges_": old["merges_"], "beta_": params.get("beta", 2.0)}  # 2 was the default of version 1
     if "root_law" not in old:
         found = {"posterior_": TreePosterior.from_file(_parts(old)), **_named(old, "n_iter_", "converged_")}
-        return {**found, "merges_": old["merges_"]}
+        return {**common, **found}
     labels, widths, leaves, inner = (tuple(old[name]) for name in ("labels", "widths", "leaf_laws", "inner_laws"))
     density = TreeDensity(_tree(old), labels, widths, leaves, inner, old["root_law"])
-    return {"density_": density, "merges_": old["merges_"]}
+    return {**common, "density_": density}
 
 
 def _bayesian(old: State, params: State) -> State:

@@ -133,7 +133,8 @@ class TreeCoClustering(GridPredictor):
 
     @property
     def saved_attributes(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("merges_", "density_") if self._is_density else ("merges_", *GridPredictor.saved_attributes)
+        own = ("density_",) if self._is_density else GridPredictor.saved_attributes
+        return ("merges_", "beta_", *own)
 
     # fitting
 
