@@ -22,8 +22,7 @@ import polars as pl
 from sklearn.datasets import load_digits
 
 import gingham as gg
-from gingham.plots.checkerboard import checkerboard
-from gingham.plots.style import INK, UNSEEN, colormap
+from gingham import plots
 from gingham.report import summarize, write
 
 HIDDEN = 0.6  # share of the pixels that are hidden
@@ -31,6 +30,7 @@ SET_ASIDE = 0.1  # share of the visible pixels kept for the certificate
 GREY_LEVELS = range(17)
 DELTA = 0.05
 SHOWN = range(10)  # images that are drawn: they happen to be the digits 0 to 9
+INK, UNSEEN = "#22303c", "#d9d9de"  # of what is written, and where nothing was observed
 ROWS = ("original", "60 % hidden", "filled in")
 
 
@@ -154,7 +154,8 @@ def draw(
         ax = figure.add_subplot(boards[at])
         X, y = tuples(values, np.isfinite(values), names)
         sample = readable.sample(X, np.rint(y).astype(int))
-        checkerboard(readable.posterior_, sample, reorder=at == 1, ax=ax)
+        plots.checkerboard(readable.posterior_, sample, reorder=at == 1, ax=ax)
+        colors = ax.images[0].get_cmap()
         ax.set_title(title, color=INK, fontsize=10)
         ax.set_xlabel("64 pixels", color=INK)
         ax.set_ylabel("")
@@ -164,7 +165,7 @@ def draw(
         for row, pixels in enumerate((digits[image], holes[image], filled[image])):
             ax = figure.add_subplot(grid[row, column])
             ax.set_facecolor(UNSEEN)
-            ax.imshow(np.ma.masked_invalid(pixels.reshape(8, 8)), cmap=colormap(), vmin=0, vmax=16)
+            ax.imshow(np.ma.masked_invalid(pixels.reshape(8, 8)), cmap=colors, vmin=0, vmax=16)
             _bare(ax)
             if column == 0:
                 ax.set_ylabel(ROWS[row], color=INK, fontsize=10)

@@ -6,18 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gingham.cli import console
-from gingham.cli.options import (
-    Bounds,
-    Delta,
-    DropMissing,
-    Format,
-    Json,
-    OtherAlphabet,
-    OtherLabel,
-    column_names,
-    parse_bounds,
-)
+from gingham.cli import console, options
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
@@ -35,17 +24,17 @@ def certify(
         str | None, typer.Option(help="With --labels: the columns of ids. Of a joint model: the relation.")
     ] = None,
     loss: Annotated[str, typer.Option(help="With --labels: absolute, zero-one, quadratic, log.")] = "absolute",
-    delta: Delta = 0.05,
+    delta: options.Delta = 0.05,
     bound: Annotated[
         str, typer.Option(help="log-wealth, type-kl, kl, split-kl, bernstein, theorem-7 ...")
     ] = "log-wealth",
     predictor: Annotated[str, typer.Option(help="gibbs (randomised) or mean.")] = "gibbs",
-    alphabet: OtherAlphabet = None,
-    bounds: Bounds = None,
-    label: OtherLabel = None,
-    drop_missing: DropMissing = False,
-    format: Format = None,
-    json: Json = False,
+    alphabet: options.OtherAlphabet = None,
+    bounds: options.Bounds = None,
+    label: options.OtherLabel = None,
+    drop_missing: options.DropMissing = False,
+    format: options.Format = None,
+    json: options.Json = False,
 ) -> None:
     """Guarantee the loss of a model on new data, from the data it was fitted on.
 
@@ -55,7 +44,7 @@ def certify(
     from gingham.cli.table_files import open_model
     from gingham.models.tables import CertificateRequest
 
-    request = CertificateRequest(delta, bound, predictor, alphabet, parse_bounds(bounds))
+    request = CertificateRequest(delta, bound, predictor, alphabet, options.parse_bounds(bounds))
     if labels is not None:
         found = certificate_of_labels(file or model, labels.split(","), label, axes, loss, format, request)
         if json:
@@ -65,7 +54,7 @@ def certify(
         return
     if file is None:
         raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
-    relation = None if axes is None else column_names(axes, "--axes")
+    relation = None if axes is None else options.column_names(axes, "--axes")
     certificates = open_model(model, file, format, label, drop_missing, relation).certificates(request)
     if json:
         console.print_json({name.replace(" ", "_"): one.to_dict() for name, one in certificates.items()})

@@ -10,25 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer.core import TyperCommand
 
-from gingham.cli import console
-from gingham.cli.options import (
-    Bounds,
-    CheckpointEvery,
-    DropMissing,
-    File,
-    Format,
-    Ids,
-    Json,
-    Label,
-    Loss,
-    OutModel,
-    Quiet,
-    Resume,
-    Seed,
-    column_names,
-    parse_bounds,
-    writable,
-)
+from gingham.cli import console, options
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
@@ -47,27 +29,27 @@ class FitCommand(TyperCommand):
 
 
 def fit(
-    file: File,
-    axes: Ids,
-    label: Label = None,
+    file: options.File,
+    axes: options.Ids,
+    label: options.Label = None,
     model: Annotated[str, typer.Option(help="Kind of model.")] = "coclustering",
     merges: Annotated[
         str | None, typer.Option(help="Of a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters…; or auto.")
     ] = None,
-    out: OutModel = Path("model.gingham"),
+    out: options.OutModel = Path("model.gingham"),
     weight: Annotated[str | None, typer.Option(help="Column with counts.")] = None,
     clusters: Annotated[
         str | None,
         typer.Option(help="Clusters per axis: 13,6; of a joint model also movie=20,genre=none. By size if absent."),
     ] = None,
-    loss: Loss = None,
+    loss: options.Loss = None,
     beta: Annotated[
         float | None, typer.Option(help="Trade-off per unit of loss; from held-out rows if absent.")
     ] = None,
     alphabet: Annotated[
         str | None, typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates want it stated.")
     ] = None,
-    bounds: Bounds = None,
+    bounds: options.Bounds = None,
     relation: Annotated[
         list[str] | None, typer.Option("--relation", "-r", help="Of a joint model: a further table, AXES=LABEL:FILE.")
     ] = None,
@@ -88,48 +70,49 @@ def fit(
     holdout: Annotated[
         float | None, typer.Option(help="Share set aside to measure the error, 0 for none; .1 of labelled rows.")
     ] = None,
-    seed: Seed = 0,
-    resume: Resume = False,
-    checkpoint_every: CheckpointEvery = 10.0,
-    drop_missing: DropMissing = False,
-    format: Format = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    seed: options.Seed = 0,
+    resume: options.Resume = False,
+    checkpoint_every: options.CheckpointEvery = 10.0,
+    drop_missing: options.DropMissing = False,
+    format: options.Format = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Co-cluster a table of tuples and save the model."""
     from gingham.cli.checkpoint import checkpoint_of, forget, identity, kept_in
     from gingham.cli.table_files import read_table
     from gingham.models.tables import FitOptions, FitTask, fingerprint, tables_of_kind
 
-    writable(out)
+    options.writable(out)
     tables = tables_of_kind(model)
     if relation and not tables.has_relations:
         raise GinghamError("--relation adds a table to a joint model: add --model joint.")
-    options = FitOptions(
-        axes=column_names(axes, "--axes"), label=label, model=model, weight=weight, merges=merges, clusters=clusters,
-        loss=loss, beta=beta, alphabet=alphabet, bounds=parse_bounds(bounds), objective=objective, solver=solver,
+    names, interval = options.column_names(axes, "--axes"), options.parse_bounds(bounds)
+    wanted = FitOptions(
+        axes=names, label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss, beta=beta,
+        alphabet=alphabet, bounds=interval, objective=objective, solver=solver,
         n_init=starts, max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start, drop_missing=drop_missing,
     )  # fmt: skip
-    tables.check(options)
+    tables.check(wanted)
     table, further = read_table(file, format), read_relations(relation or [])
     kept = checkpoint_of(out)
     if resume and not kept.exists():
         console.say_note("There is no checkpoint; the fit begins at its beginning.")
     began = time.perf_counter()
-    named = {label, weight, *options.axes, *(part for name in options.axes for part in name.split(";"))}
-    named |= {name for names, (other, _) in further.items() for name in (*names, other)}
+    named = {label, weight, *names, *(part for name in names for part in name.split(";"))}  # views have semicolons
+    named |= {name for ids, (other, _) in further.items() for name in (*ids, other)}
     prints = []
     for one in (table, *(other for _, other in further.values())):
         plain = [name for name in one.columns if name in named and not one[name].dtype.is_nested()]
         prints.append(fingerprint(one, plain))
-    key = identity(" ".join(prints), asdict(options))
+    key = identity(" ".join(prints), asdict(wanted))
     with (
         kept_in(kept, key, resume, checkpoint_every) as known,
         console.sweeps("co-clustering", quiet or json) as callback,
     ):
         if known is not None:
             console.say_note(f"Going on after {known} sweeps.")
-        fitted = tables.fit(FitTask(table, options, {"callback": callback}, further))
+        fitted = tables.fit(FitTask(table, wanted, {"callback": callback}, further))
     facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
     fitted.model.save(out, fitted.notes)
     if fitted.model.interrupted_:  # what there is was saved, and the checkpoint stays

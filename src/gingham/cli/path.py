@@ -7,28 +7,14 @@ from typing import Annotated
 
 import typer
 
-from gingham.cli import console
-from gingham.cli.options import (
-    Delta,
-    DropMissing,
-    File,
-    Format,
-    Ids,
-    Json,
-    Label,
-    Loss,
-    Quiet,
-    Seed,
-    column_names,
-    writable,
-)
+from gingham.cli import console, options
 from gingham.errors import GinghamError
 
 
 def path(
-    file: File,
-    axes: Ids,
-    label: Label = None,
+    file: options.File,
+    axes: options.Ids,
+    label: options.Label = None,
     model: Annotated[str, typer.Option(help="coclustering, tree, graph or cooccurrence.")] = "coclustering",
     merges: Annotated[str | None, typer.Option(help="Of a tree, as in gingham fit.")] = None,
     weight: Annotated[str | None, typer.Option(help="Of a graph or counts: column with weights.")] = None,
@@ -36,19 +22,19 @@ def path(
     clusters: Annotated[
         str | None, typer.Option(help="Clusters per axis: 13,6. By the size of the data if absent.")
     ] = None,
-    loss: Loss = None,
+    loss: options.Loss = None,
     alphabet: Annotated[
         str | None, typer.Option(help="All possible labels, 1..5; certificates want them stated.")
     ] = None,
     cv: Annotated[int, typer.Option(help="Folds; 0 for none.", min=0)] = 5,
-    delta: Delta = 0.05,
+    delta: options.Delta = 0.05,
     jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 1,
     plot: Annotated[Path | None, typer.Option(help="Picture to write, .png or .pdf.")] = None,
-    seed: Seed = 0,
-    drop_missing: DropMissing = False,
-    format: Format = None,
-    json: Json = False,
-    quiet: Quiet = False,
+    seed: options.Seed = 0,
+    drop_missing: options.DropMissing = False,
+    format: options.Format = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fit a range of β, each from the one before, with cross-validated loss and certificate."""
     from gingham.cli.table_files import read_table
@@ -58,19 +44,19 @@ def path(
     if tables.no_path:
         raise GinghamError(tables.no_path)
     if plot is not None:
-        writable(plot)
-    options = FitOptions(
-        column_names(axes, "--axes"), label, model, weight, merges, clusters, loss, alphabet=alphabet, seed=seed,
-        drop_missing=drop_missing,
-    )  # fmt: skip
-    settings = PathOptions(parse_betas(betas), cv if tables.cross_validates else 0, delta, jobs)
-    tables.check(options)
-    task = FitTask(read_table(file, format), options)
+        options.writable(plot)
+    names = options.column_names(axes, "--axes")
+    wanted = FitOptions(
+        names, label, model, weight, merges, clusters, loss, alphabet=alphabet, seed=seed, drop_missing=drop_missing
+    )
+    path_options = PathOptions(parse_betas(betas), cv if tables.cross_validates else 0, delta, jobs)
+    tables.check(wanted)
+    task = FitTask(read_table(file, format), wanted)
     with console.steps("path of β", quiet or json) as step:
-        found = tables.path(task, settings, lambda progress: step(progress.done, progress.total))
+        found = tables.path(task, path_options, lambda progress: step(progress.done, progress.total))
     if plot is not None:
         found.plot()[0].figure.savefig(plot, dpi=120)
-    criteria = ["cv", "one-se"] if settings.cv else []
+    criteria = ["cv", "one-se"] if path_options.cv else []
     if all(point.certificate is not None for point in found.points):
         criteria.append("certificate")
     best, columns = {by: found.best(by).beta for by in criteria}, found.table

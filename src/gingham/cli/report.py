@@ -7,22 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gingham.cli import console
-from gingham.cli.options import (
-    Axes,
-    Bounds,
-    Delta,
-    DropMissing,
-    File,
-    Format,
-    Json,
-    ModelFile,
-    OtherAlphabet,
-    OtherLabel,
-    column_names,
-    parse_bounds,
-    writable,
-)
+from gingham.cli import console, options
 from gingham.errors import GinghamError
 
 ERRORS = {
@@ -41,19 +26,19 @@ ERRORS = {
 
 
 def report(
-    model: ModelFile,
-    file: File,
+    model: options.ModelFile,
+    file: options.File,
     out: Annotated[Path, typer.Option("--out", "-o", help="Page to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     path: Annotated[str | None, typer.Option(help="What gingham path --json printed, to show the path of β.")] = None,
-    delta: Delta = 0.05,
-    alphabet: OtherAlphabet = None,
-    bounds: Bounds = None,
-    label: OtherLabel = None,
-    axes: Axes = None,
-    drop_missing: DropMissing = False,
-    format: Format = None,
-    json: Json = False,
+    delta: options.Delta = 0.05,
+    alphabet: options.OtherAlphabet = None,
+    bounds: options.Bounds = None,
+    label: options.OtherLabel = None,
+    axes: options.Axes = None,
+    drop_missing: options.DropMissing = False,
+    format: options.Format = None,
+    json: options.Json = False,
 ) -> None:
     """Write one self-contained page: checkerboard, clusters, cells, errors, certificates, map, search."""
     from gingham.certificates import Certificate
@@ -61,9 +46,9 @@ def report(
     from gingham.models.tables import CertificateRequest
     from gingham.report import summarize, write
 
-    writable(out)
-    relation = None if axes is None else column_names(axes, "--axes")
-    request = CertificateRequest(delta, alphabet=alphabet, bounds=parse_bounds(bounds))
+    options.writable(out)
+    relation = None if axes is None else options.column_names(axes, "--axes")
+    request = CertificateRequest(delta, alphabet=alphabet, bounds=options.parse_bounds(bounds))
     session = open_model(model, file, format, label, drop_missing, relation)
     found, refusal = {}, ""
     try:

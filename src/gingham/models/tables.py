@@ -753,10 +753,81 @@ def holdout_certificate(predicted: AnyArray, unseen: Rows, space: LabelSpace, lo
     )  # fmt: skip
 
 
+class TuplesWithModel(ModelWithData[Any]):
+    """A model of labelled tuples beside its training rows and rows set aside."""
+
+    def __init__(
+        self, tables: TupleTables, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None
+    ) -> None:
+        super().__init__(model, notes)
+        self.tables, self.label, self.seen, self.unseen = tables, label, seen, unseen
+
+    def facts(self) -> Facts:
+        model = self.model
+        beta = round(float(getattr(model, "beta_", model.beta)), 4)
+        return {"tuples": len(self.seen), "loss": self.tables.loss_name(model), "β": beta, "sweeps": model.n_iter_}
+
+    def errors(self) -> dict[str, float]:
+        return {} if self.unseen is None else self.tables.errors(self.model, self.unseen)
+
+    def board(self) -> BoardView:
+        seen = self.seen
+        return self.board_of(self.model.posterior_, self.model.sample(seen.X, seen.y, seen.weight))
+
+    def board_of(self, posterior: Posterior, sample: Sample, predict: bool = False, note: str = "") -> BoardView:
+        """A view of any checkerboard of these rows; with ``predict`` the predictions are the whole model's."""
+        posterior, sample = two_modes(posterior, sample)
+        numeric = sample.alphabet is None or sample.alphabet.numeric
+        predictor = self.predictor() if predict and numeric else None
+        return BoardView(posterior, sample, self.label, predict=predictor, notes=(note,) if note else ())
+
+    def predictor(self) -> Callable[[Ints, Ints], Floats] | None:
+        """The model's own predictions for codes of two modes; None where there are more."""
+        modes = list(self.model.item_modes())
+        if len(modes) != 2:
+            return None
+        names = self.seen.X.columns
+
+        def predict_pairs(own: Ints, other: Ints) -> Floats:
+            frame = pl.DataFrame({n: mode.items[code] for n, mode, code in zip(names, modes, (own, other))})
+            return np.asarray(self.model.predict(frame), dtype=np.float64)
+
+        return predict_pairs
+
+    def certificates(self, request: CertificateRequest) -> Facts:
+        from gingham.certificates.certify import certify
+
+        model, seen = self.model, self.seen
+        known = self.tables.labels(model)
+        space = LabelSpace.stated(known, seen.y, self.notes, request)
+        found: Facts = {}
+        judged, bounded = model, known is not None
+        posterior = vars(model).get("posterior_")
+        if not bounded and posterior is not None and posterior.cells[0].answers == "number":
+            # Stated after the fit, which did not need them: the answers are the same with bounds.
+            cell = make_cell(posterior.cells[0].name, None, space.bounds)
+            judged, bounded = replace(posterior, cells=(cell,)), True
+        if self.tables.has_posterior(model) and bounded:
+            found["training rows"] = certify(
+                judged, seen.X, seen.y, bound=request.bound, delta=request.delta, predictor=request.predictor,
+                sample_weight=seen.weight, alphabet=space.alphabet,
+            )  # fmt: skip
+        if self.unseen is not None:
+            predicted, loss = np.asarray(model.predict(self.unseen.X)), space.loss_of_predictions(model)
+            found["rows set aside"] = holdout_certificate(predicted, self.unseen, space, loss, request.delta)
+        if not found:
+            raise GinghamError(
+                "No theorem here covers a sum of layers on the rows it was fitted to: it has a certificate from rows "
+                "set aside. Fit with --holdout .1 (the default), and give the file of the fit."
+            )
+        return found
+
+
 class TupleTables(FamilyTables[Any]):
     """Families of models of labelled tuples, with one column of ids for each axis."""
 
     needs_label = True
+    with_data: ClassVar[type[TuplesWithModel]] = TuplesWithModel
 
     def estimator(self, options: FitOptions, labels: LabelOptions) -> Any:
         """An unfitted estimator with all that was said."""
@@ -834,7 +905,7 @@ class TupleTables(FamilyTables[Any]):
 
     def beside(self, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None) -> TuplesWithModel:
         """The model beside rows it was fitted on and rows it was not."""
-        return TuplesWithModel(self, model, notes, label, seen, unseen)
+        return self.with_data(self, model, notes, label, seen, unseen)
 
     # what a fitted model knows
 
@@ -870,76 +941,6 @@ class TupleTables(FamilyTables[Any]):
             model, data.X, data.y, path.betas, cv=path.cv, delta=certified, random_state=options.seed,
             n_jobs=path.n_jobs, callback=progress,
         )  # fmt: skip
-
-
-class TuplesWithModel(ModelWithData[Any]):
-    """A model of labelled tuples beside its training rows and rows set aside."""
-
-    def __init__(
-        self, tables: TupleTables, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None
-    ) -> None:
-        super().__init__(model, notes)
-        self.tables, self.label, self.seen, self.unseen = tables, label, seen, unseen
-
-    def facts(self) -> Facts:
-        model = self.model
-        beta = round(float(getattr(model, "beta_", model.beta)), 4)
-        return {"tuples": len(self.seen), "loss": self.tables.loss_name(model), "β": beta, "sweeps": model.n_iter_}
-
-    def errors(self) -> dict[str, float]:
-        return {} if self.unseen is None else self.tables.errors(self.model, self.unseen)
-
-    def board(self) -> BoardView:
-        seen = self.seen
-        return self.board_of(self.model.posterior_, self.model.sample(seen.X, seen.y, seen.weight))
-
-    def board_of(self, posterior: Posterior, sample: Sample, predict: bool = False, note: str = "") -> BoardView:
-        """A view of any checkerboard of these rows; with ``predict`` the predictions are the whole model's."""
-        posterior, sample = two_modes(posterior, sample)
-        numeric = sample.alphabet is None or sample.alphabet.numeric
-        predictor = self.predictor() if predict and numeric else None
-        return BoardView(posterior, sample, self.label, predict=predictor, notes=(note,) if note else ())
-
-    def predictor(self) -> Callable[[Ints, Ints], Floats] | None:
-        """The model's own predictions for codes of two modes; None where there are more."""
-        modes = list(self.model.item_modes())
-        if len(modes) != 2:
-            return None
-        names = self.seen.X.columns
-
-        def predict_pairs(own: Ints, other: Ints) -> Floats:
-            frame = pl.DataFrame({n: mode.items[code] for n, mode, code in zip(names, modes, (own, other))})
-            return np.asarray(self.model.predict(frame), dtype=np.float64)
-
-        return predict_pairs
-
-    def certificates(self, request: CertificateRequest) -> Facts:
-        from gingham.certificates.certify import certify
-
-        model, seen = self.model, self.seen
-        known = self.tables.labels(model)
-        space = LabelSpace.stated(known, seen.y, self.notes, request)
-        found: Facts = {}
-        judged, bounded = model, known is not None
-        posterior = vars(model).get("posterior_")
-        if not bounded and posterior is not None and posterior.cells[0].answers == "number":
-            # Stated after the fit, which did not need them: the answers are the same with bounds.
-            cell = make_cell(posterior.cells[0].name, None, space.bounds)
-            judged, bounded = replace(posterior, cells=(cell,)), True
-        if self.tables.has_posterior(model) and bounded:
-            found["training rows"] = certify(
-                judged, seen.X, seen.y, bound=request.bound, delta=request.delta, predictor=request.predictor,
-                sample_weight=seen.weight, alphabet=space.alphabet,
-            )  # fmt: skip
-        if self.unseen is not None:
-            predicted, loss = np.asarray(model.predict(self.unseen.X)), space.loss_of_predictions(model)
-            found["rows set aside"] = holdout_certificate(predicted, self.unseen, space, loss, request.delta)
-        if not found:
-            raise GinghamError(
-                "No theorem here covers a sum of layers on the rows it was fitted to: it has a certificate from rows "
-                "set aside. Fit with --holdout .1 (the default), and give the file of the fit."
-            )
-        return found
 
 
 def two_modes(posterior: Posterior, sample: Sample) -> tuple[Posterior, Sample]:

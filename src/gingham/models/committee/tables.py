@@ -11,66 +11,19 @@ import polars as pl
 from gingham.arrays import AnyArray
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
-from gingham.models.tables import (
-    BoardView,
-    Facts,
-    FitOptions,
-    Interval,
-    LabelOptions,
-    Rows,
-    TuplesWithModel,
-    TupleTables,
-    tables_of,
-    tables_of_kind,
-)
+from gingham.models import tables as common
 
 if TYPE_CHECKING:
     from gingham.models.committee.estimator import Committee
 
 
-class CommitteeTables(TupleTables):
-    kind = "committee"
-    estimators = ("Committee",)
-    unused = ("merges", "cold_start")
-    no_path = "A committee shares the β of its members: look at --model coclustering."
-
-    def estimator(self, options: FitOptions, labels: LabelOptions) -> Committee:
-        from gingham.models.committee.estimator import Committee
-
-        member = cast(TupleTables, tables_of_kind("coclustering"))
-        return Committee(member.estimator(options, labels), random_state=options.seed)
-
-    def member_tables(self, model: Any) -> TupleTables:
-        """The tables of the family of the members."""
-        found = tables_of(model.members_[0])
-        if not isinstance(found, TupleTables):
-            raise GinghamError(f"A committee of {type(model.members_[0]).__name__} has no checkerboard to show.")
-        return found
-
-    def labels(self, model: Any) -> Alphabet | Interval | None:
-        return self.member_tables(model).labels(model.members_[0])
-
-    def label_values(self, model: Any) -> AnyArray | None:
-        values: AnyArray = model.alphabet_
-        return values
-
-    def has_posterior(self, model: Any) -> bool:
-        return self.member_tables(model).has_posterior(model.members_[0])
-
-    def clusters(self, model: Any) -> pl.DataFrame:
-        raise GinghamError("Every member of a committee has clusters of its own; list those of --model coclustering.")
-
-    def beside(self, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None) -> TuplesWithModel:
-        return CommitteeWithData(self, model, notes, label, seen, unseen)
-
-
-class CommitteeWithData(TuplesWithModel):
+class CommitteeWithData(common.TuplesWithModel):
     instead = "Every member has clusters of its own: simplify one checkerboard (--model coclustering)."
 
-    def facts(self) -> Facts:
+    def facts(self) -> common.Facts:
         return {"tuples": len(self.seen), "members": len(self.model.members_)}
 
-    def board(self) -> BoardView:
+    def board(self) -> common.BoardView:
         """The member that trades loss against information best; predictions are the committee's."""
         members = self.model.members_
         if not self.tables.has_posterior(self.model):
@@ -93,6 +46,40 @@ class CommitteeWithData(TuplesWithModel):
             "predictions, errors and guarantees are those of the whole committee."
         )
         return self.board_of(best[1], best[2], predict=True, note=note)
+
+
+class CommitteeTables(common.TupleTables):
+    kind = "committee"
+    estimators = ("Committee",)
+    with_data = CommitteeWithData
+    unused = ("merges", "cold_start")
+    no_path = "A committee shares the β of its members: look at --model coclustering."
+
+    def estimator(self, options: common.FitOptions, labels: common.LabelOptions) -> Committee:
+        from gingham.models.committee.estimator import Committee
+
+        member = cast(common.TupleTables, common.tables_of_kind("coclustering"))
+        return Committee(member.estimator(options, labels), random_state=options.seed)
+
+    def member_tables(self, model: Any) -> common.TupleTables:
+        """The tables of the family of the members."""
+        found = common.tables_of(model.members_[0])
+        if not isinstance(found, common.TupleTables):
+            raise GinghamError(f"A committee of {type(model.members_[0]).__name__} has no checkerboard to show.")
+        return found
+
+    def labels(self, model: Any) -> Alphabet | common.Interval | None:
+        return self.member_tables(model).labels(model.members_[0])
+
+    def label_values(self, model: Any) -> AnyArray | None:
+        values: AnyArray = model.alphabet_
+        return values
+
+    def has_posterior(self, model: Any) -> bool:
+        return self.member_tables(model).has_posterior(model.members_[0])
+
+    def clusters(self, model: Any) -> pl.DataFrame:
+        raise GinghamError("Every member of a committee has clusters of its own; list those of --model coclustering.")
 
 
 TABLES = CommitteeTables()

@@ -15,31 +15,8 @@ from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError, RefusedCertificate
+from gingham.models import tables as common
 from gingham.models.base import Persistent
-from gingham.models.tables import (
-    BoardView,
-    CertificateRequest,
-    Facts,
-    FamilyTables,
-    FitTask,
-    FittedModel,
-    ModelWithData,
-    PathCallback,
-    PathOptions,
-    Relation,
-    TableSource,
-    accepted,
-    check_holdout,
-    cluster_rows,
-    fingerprint,
-    id_pairs,
-    need_columns,
-    numbered,
-    parse_clusters,
-    path_of,
-    path_values,
-    places,
-)
 from gingham.models.vocabulary import COUNTS
 from gingham.selection import BetaPath, PathPoint
 
@@ -47,28 +24,28 @@ if TYPE_CHECKING:
     from gingham.models.counts.estimator import CoOccurrenceClustering
 
 
-class CountTables(FamilyTables["CoOccurrenceClustering"]):
+class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
     kind = "cooccurrence"
     estimators = ("CoOccurrenceClustering",)
     unused = ("loss", "alphabet", "bounds", "objective", "solver", "merges", "cold_start")
 
-    def fit(self, task: FitTask) -> FittedModel:
+    def fit(self, task: common.FitTask) -> common.FittedModel:
         from gingham.models.counts.estimator import CoOccurrenceClustering
 
         table, options = task.table, task.options
-        clusters = parse_clusters(options.clusters, len(options.axes))
+        clusters = common.parse_clusters(options.clusters, len(options.axes))
         model = self.made(CoOccurrenceClustering, options, {"n_clusters": clusters, "beta": options.beta})
         weight = options.weight or options.label
         modes, counts = count_matrix(table, options.axes, weight)
         share = options.holdout or 0.0
         learned, held = parted(counts, share, options.seed)
-        model.fit(learned, **accepted(model.fit, task.arguments))
+        model.fit(learned, **common.accepted(model.fit, task.arguments))
         notes = self.notes(
             options,
             items=[[str(item) for item in mode.items.tolist()] for mode in modes],
             weight=weight,
             holdout=share,
-            fingerprint=fingerprint(table, [*options.axes, *([weight] if weight else [])]),
+            fingerprint=common.fingerprint(table, [*options.axes, *([weight] if weight else [])]),
         )
         facts = {
             "rows": table.height,
@@ -79,7 +56,7 @@ class CountTables(FamilyTables["CoOccurrenceClustering"]):
         }
         if held is not None:
             facts.update({f"held_out_{name}": value for name, value in code_lengths(model, held).items()})
-        return FittedModel(model, notes, facts)
+        return common.FittedModel(model, notes, facts)
 
     def predict(
         self,
@@ -87,13 +64,13 @@ class CountTables(FamilyTables["CoOccurrenceClustering"]):
         table: pl.DataFrame,
         rule: str | None,
         proba: bool,
-        axes: Relation | None = None,
+        axes: common.Relation | None = None,
     ) -> pl.DataFrame:
         """The table with the log density (nats) and the lift of each pair; empty where an id was never counted."""
         if rule is not None or proba:
             raise GinghamError("Counts predict how likely a pair is: leave --rule and --proba out.")
         names = list(model.notes_.get("axes") or ["row", "column"])
-        need_columns(table, names, "The model")
+        common.need_columns(table, names, "The model")
         codes = codes_of(model, table, names)
         known = (codes >= 0).all(axis=1)
         density, apart = np.full((2, len(codes)), np.nan)
@@ -103,7 +80,7 @@ class CountTables(FamilyTables["CoOccurrenceClustering"]):
             pl.Series("log_density", density).fill_nan(None), pl.Series("lift", np.exp(density - apart)).fill_nan(None)
         )
 
-    def open(self, model: CoOccurrenceClustering, source: TableSource) -> CountsWithModel:
+    def open(self, model: CoOccurrenceClustering, source: common.TableSource) -> CountsWithModel:
         notes = model.notes_
         axes = list(source.axes or notes.get("axes") or ["row", "column"])
         weight = notes.get("weight") or source.label
@@ -114,7 +91,7 @@ class CountTables(FamilyTables["CoOccurrenceClustering"]):
                 row = int(np.flatnonzero(code < 0)[0])
                 raise GinghamError(f"Column {name!r}, row {row}: this id was not in the table that was fitted.")
         counts = matrix(codes.T, weights, (len(model.row_labels_), len(model.column_labels_)))
-        same = notes.get("fingerprint") == fingerprint(source.table, [*axes, *([weight] if weight else [])])
+        same = notes.get("fingerprint") == common.fingerprint(source.table, [*axes, *([weight] if weight else [])])
         learned, held = parted(counts, float(notes.get("holdout", 0.0)) if same else 0.0, int(notes.get("seed", 0)))
         return CountsWithModel(model, notes, axes, learned, held)
 
@@ -125,20 +102,20 @@ class CountTables(FamilyTables["CoOccurrenceClustering"]):
         for at, (labels, memberships) in enumerate(sides):
             items = names[at] if names else range(len(labels))
             found.append(
-                cluster_rows(axes[at], items, labels, None if memberships is None else memberships.max(axis=1))
+                common.cluster_rows(axes[at], items, labels, None if memberships is None else memberships.max(axis=1))
             )
         return pl.concat(found)
 
-    def path(self, task: FitTask, path: PathOptions, progress: PathCallback) -> BetaPath:
+    def path(self, task: common.FitTask, path: common.PathOptions, progress: common.PathCallback) -> BetaPath:
         """Soft memberships from the same hard start; no cross-validation."""
         from gingham.models.counts.estimator import CoOccurrenceClustering
 
         table, options = task.table, task.options
         _, counts = count_matrix(table, options.axes, options.weight or options.label)
-        clusters = parse_clusters(options.clusters, len(options.axes))
+        clusters = common.parse_clusters(options.clusters, len(options.axes))
         first = CoOccurrenceClustering("auto" if clusters is None else clusters, random_state=options.seed).fit(counts)
         labels = (first.row_labels_, first.column_labels_)
-        values = path_values(path.betas, 1.0)
+        values = common.path_values(path.betas, 1.0)
 
         def points() -> Iterator[PathPoint]:
             for beta in values:
@@ -150,12 +127,12 @@ class CountTables(FamilyTables["CoOccurrenceClustering"]):
                     certificate = None
                 yield PathPoint(beta, model.posterior_, -model.information_, np.nan, np.nan, np.nan, certificate)
 
-        return path_of(points(), len(values), progress)
+        return common.path_of(points(), len(values), progress)
 
 
 def tokens(table: pl.DataFrame, axes: Sequence[str], weight: str | None) -> tuple[pl.DataFrame, Floats]:
     """Rows with two ids, and how often each was counted."""
-    kept, weights = id_pairs(table, axes, weight, "word,document", "cooccurrence")
+    kept, weights = common.id_pairs(table, axes, weight, "word,document", "cooccurrence")
     if weights is None:
         return kept, np.ones(kept.height)
     if (weights < 0).any():
@@ -170,7 +147,7 @@ def matrix(codes: Sequence[Ints] | Ints, weights: Floats, shape: Sequence[int]) 
 def count_matrix(table: pl.DataFrame, axes: Sequence[str], weight: str | None) -> tuple[list[Mode], sparse.csr_array]:
     """Rows and columns of the table's ids, and how often each pair was counted."""
     kept, weights = tokens(table, axes, weight)
-    modes, codes = numbered(kept, axes)
+    modes, codes = common.numbered(kept, axes)
     return modes, matrix(codes, weights, [mode.n_items for mode in modes])
 
 
@@ -178,7 +155,7 @@ def parted(counts: sparse.csr_array, share: float, seed: int) -> tuple[sparse.cs
     """Counts to learn from and counts set aside, token by token."""
     from gingham.models.counts.fit import thinned
 
-    check_holdout(share)
+    common.check_holdout(share)
     if not share:
         return counts, None
     if not (counts.data == np.floor(counts.data)).all():
@@ -207,16 +184,16 @@ def codes_of(model: CoOccurrenceClustering, table: pl.DataFrame, axes: Sequence[
     names = model.notes_.get("items")
     shape = (len(model.row_labels_), len(model.column_labels_))
     known = names or [[str(i) for i in range(n)] for n in shape]
-    return np.column_stack([places(known[axis], table, name) for axis, name in enumerate(axes)])
+    return np.column_stack([common.places(known[axis], table, name) for axis, name in enumerate(axes)])
 
 
-class CountsWithModel(ModelWithData["CoOccurrenceClustering"]):
+class CountsWithModel(common.ModelWithData["CoOccurrenceClustering"]):
     """A matrix of counts with the names of its rows and columns."""
 
     def __init__(
         self,
         model: CoOccurrenceClustering,
-        notes: Facts,
+        notes: common.Facts,
         axes: list[str],
         counts: sparse.csr_array,
         held: sparse.csr_array | None,
@@ -224,7 +201,7 @@ class CountsWithModel(ModelWithData["CoOccurrenceClustering"]):
         super().__init__(model, notes)
         self.axes, self.counts, self.held = axes, counts, held
 
-    def facts(self) -> Facts:
+    def facts(self) -> common.Facts:
         model = self.model
         return {
             "counts": float(self.counts.sum()),
@@ -236,7 +213,7 @@ class CountsWithModel(ModelWithData["CoOccurrenceClustering"]):
     def errors(self) -> dict[str, float]:
         return {} if self.held is None else code_lengths(self.model, self.held)
 
-    def board(self) -> BoardView:
+    def board(self) -> common.BoardView:
         from gingham.models.counts.fit import count_sample, smoothed_lift
 
         model = self.model
@@ -254,7 +231,7 @@ class CountsWithModel(ModelWithData["CoOccurrenceClustering"]):
             result: Floats = np.exp(model.score_samples(pairs)) * float(self.counts.sum())
             return result
 
-        return BoardView(posterior, sample, "count", predict=expected, words=COUNTS, zeros=True, notes=note)
+        return common.BoardView(posterior, sample, "count", predict=expected, words=COUNTS, zeros=True, notes=note)
 
     def _columns(self) -> tuple[Floats, tuple[str, ...]]:
         """Memberships of the columns; where they were left alone, each stands by the rows it is typical of."""
@@ -267,14 +244,14 @@ class CountsWithModel(ModelWithData["CoOccurrenceClustering"]):
         note = f"Every {self.axes[1]} is by itself in this model; here it stands by the cluster it is most typical of."
         return np.eye(len(model.blocks_))[typical], (note,)
 
-    def certificates(self, request: CertificateRequest) -> Facts:
+    def certificates(self, request: common.CertificateRequest) -> common.Facts:
         request.need_defaults("A density")
         return {"counted pairs": self.model.certify(self.counts, request.delta)}
 
-    def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, Facts]:
+    def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, common.Facts]:
         from gingham.selection import simplify
 
-        wanted = parse_clusters(clusters, 2)
+        wanted = common.parse_clusters(clusters, 2)
         if wanted is None or max_loss is not None:
             raise GinghamError("Counts are simplified to numbers of clusters: give --clusters 5,4, and no --max-loss.")
         small = simplify(self.model, self.counts, max_clusters=wanted)

@@ -14,25 +14,7 @@ from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
-from gingham.models.tables import (
-    BoardView,
-    CertificateRequest,
-    Facts,
-    FamilyTables,
-    FitTask,
-    FittedModel,
-    ModelWithData,
-    Relation,
-    TableSource,
-    accepted,
-    check_holdout,
-    cluster_rows_of_notes,
-    id_pairs,
-    need_columns,
-    numbered,
-    parse_clusters,
-    places,
-)
+from gingham.models import tables as common
 
 if TYPE_CHECKING:
     from gingham.models.features.estimator import InformationClustering
@@ -41,28 +23,28 @@ EXAMPLE = "patient,symptom"
 MOST_FEATURES = 1000  # that a page shows: those the clusters tell most about
 
 
-class FeatureTables(FamilyTables["InformationClustering"]):
+class FeatureTables(common.FamilyTables["InformationClustering"]):
     kind = "information"
     estimators = ("InformationClustering",)
     unused = ("loss", "beta", "objective", "solver", "merges", "alphabet", "bounds", "cold_start")
     no_path = "Clusters of features have no β: only their number is chosen (--clusters)."
 
-    def fit(self, task: FitTask) -> FittedModel:
+    def fit(self, task: common.FitTask) -> common.FittedModel:
         from gingham.models.features.estimator import InformationClustering
 
         table, options = task.table, task.options
-        clusters = parse_clusters(options.clusters, len(options.axes))
+        clusters = common.parse_clusters(options.clusters, len(options.axes))
         said = {"n_clusters": None if clusters is None else clusters[0]}
         model = self.made(InformationClustering, options, said)
         if options.label is None:
             raise GinghamError("--model information clusters values of features: name their column with --label.")
-        kept, _ = id_pairs(table, options.axes, options.label, EXAMPLE, self.kind, numbers=False)
-        modes, codes = numbered(kept, options.axes)
+        kept, _ = common.id_pairs(table, options.axes, options.label, EXAMPLE, self.kind, numbers=False)
+        modes, codes = common.numbered(kept, options.axes)
         names, values = np.unique(kept[options.label].cast(pl.String).to_numpy().astype(str), return_inverse=True)
         matrix = filled(codes, values, (modes[0].n_items, modes[1].n_items))
         share = options.holdout or 0.0
         learned = features_to_learn(modes[1].n_items, share, options.seed)
-        model.fit(matrix[:, learned], **accepted(model.fit, task.arguments))
+        model.fit(matrix[:, learned], **common.accepted(model.fit, task.arguments))
         features = [str(item) for item in modes[1].items.tolist()]
         notes = self.notes(
             options,
@@ -86,7 +68,7 @@ class FeatureTables(FamilyTables["InformationClustering"]):
             rest = np.setdiff1d(np.arange(modes[1].n_items), learned)
             facts["held_out_features"] = len(rest)
             facts["held_out_information"] = model.unobserved_information(matrix[:, rest])
-        return FittedModel(model, notes, facts)
+        return common.FittedModel(model, notes, facts)
 
     def predict(
         self,
@@ -94,7 +76,7 @@ class FeatureTables(FamilyTables["InformationClustering"]):
         table: pl.DataFrame,
         rule: str | None,
         proba: bool,
-        axes: Relation | None = None,
+        axes: common.Relation | None = None,
     ) -> pl.DataFrame:
         """The table with the commonest value of each feature in the instance's cluster."""
         notes = model.notes_
@@ -103,9 +85,9 @@ class FeatureTables(FamilyTables["InformationClustering"]):
         if "answers" not in notes:
             raise GinghamError("This file was not written by gingham fit: it does not know the values of the features.")
         columns = list(notes["axes"])
-        need_columns(table, columns, "The model")
+        common.need_columns(table, columns, "The model")
         row, column = (
-            places(names, table, axis) for names, axis in zip((notes["items"][0], notes["features"]), columns)
+            common.places(names, table, axis) for names, axis in zip((notes["items"][0], notes["features"]), columns)
         )
         names = np.array([*notes["values"], None], dtype=object)
         known = (row >= 0) & (column >= 0)
@@ -114,13 +96,13 @@ class FeatureTables(FamilyTables["InformationClustering"]):
         )
         return table.with_columns(pl.Series(f"predicted_{notes['label']}", names[answer].tolist(), dtype=pl.String))
 
-    def open(self, model: InformationClustering, source: TableSource) -> FeaturesWithModel:
+    def open(self, model: InformationClustering, source: common.TableSource) -> FeaturesWithModel:
         notes = model.notes_
         if "features" not in notes:
             raise GinghamError("This file was not written by gingham fit: it does not know the names of its features.")
         axes, label = list(source.axes or notes["axes"]), source.label or notes["label"]
-        kept, _ = id_pairs(source.table, axes, label, EXAMPLE, self.kind, numbers=False)
-        row = places(notes["items"][0], kept, axes[0])
+        kept, _ = common.id_pairs(source.table, axes, label, EXAMPLE, self.kind, numbers=False)
+        row = common.places(notes["items"][0], kept, axes[0])
         if (row < 0).any():
             at = int(np.flatnonzero(row < 0)[0])
             raise GinghamError(f"Column {axes[0]!r}, row {at}: this instance was not in the table that was fitted.")
@@ -130,12 +112,12 @@ class FeatureTables(FamilyTables["InformationClustering"]):
         return FeaturesWithModel(model, notes, axes, label, features, values, matrix)
 
     def clusters(self, model: InformationClustering) -> pl.DataFrame:
-        return cluster_rows_of_notes(model, model.labels_)
+        return common.cluster_rows_of_notes(model, model.labels_)
 
 
 def features_to_learn(n: int, share: float, seed: int) -> Ints:
     """Positions of the features that the fit sees; the others are set aside."""
-    check_holdout(share)
+    common.check_holdout(share)
     held = round(share * n)
     if held == n:
         raise GinghamError("--holdout leaves no feature to learn from.")
@@ -162,13 +144,13 @@ def commonest(matrix: Floats, labels: Ints, n_values: int) -> Ints:
     return table.argmax(axis=2)
 
 
-class FeaturesWithModel(ModelWithData["InformationClustering"]):
+class FeaturesWithModel(common.ModelWithData["InformationClustering"]):
     """Instances × features; some of the features may be new to the model."""
 
     def __init__(
         self,
         model: InformationClustering,
-        notes: Facts,
+        notes: common.Facts,
         axes: list[str],
         label: str,
         features: AnyArray,
@@ -179,7 +161,7 @@ class FeaturesWithModel(ModelWithData["InformationClustering"]):
         self.axes, self.label, self.features, self.values, self.matrix = axes, label, features, values, matrix
         self.new = ~np.isin(features, np.array(self.notes["features"], dtype=str))
 
-    def facts(self) -> Facts:
+    def facts(self) -> common.Facts:
         return {
             "information, nats a feature": round(float(self.model.observed_information_), 4),
             "of shuffled clusters": round(float(self.model.chance_information_), 4),
@@ -195,7 +177,7 @@ class FeaturesWithModel(ModelWithData["InformationClustering"]):
             "information_of_shuffled_clusters": self.model.chance_of(held),
         }
 
-    def board(self) -> BoardView:
+    def board(self) -> common.BoardView:
         used = np.flatnonzero(~self.new) if not self.new.all() else np.arange(len(self.features))
         told = dict(zip(self.notes["features"], self.model.feature_information_))
         strength = np.array([told.get(name, 0.0) for name in self.features[used]])
@@ -215,9 +197,9 @@ class FeaturesWithModel(ModelWithData["InformationClustering"]):
         assign = (np.eye(int(self.model.labels_.max()) + 1)[self.model.labels_], np.eye(len(used)))
         posterior = Posterior(Structure.grid(modes), (ZeroOne(alphabet),), assign, (np.zeros(0),)).refit(sample)
         names = (None, [str(name) for name in self.features[used]])
-        return BoardView(posterior, sample, self.label, cluster_names=names)
+        return common.BoardView(posterior, sample, self.label, cluster_names=names)
 
-    def certificates(self, request: CertificateRequest) -> Facts:
+    def certificates(self, request: common.CertificateRequest) -> common.Facts:
         request.need_defaults("The information about new features")
         if not self.new.any():
             raise GinghamError(

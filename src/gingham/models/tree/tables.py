@@ -5,19 +5,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gingham.errors import GinghamError
-from gingham.models.tables import Facts, FitOptions, LabelOptions, Rows, TuplesWithModel, TupleTables, parse_clusters
+from gingham.models import tables as common
 
 if TYPE_CHECKING:
     from gingham.models.tree.estimator import TreeCoClustering
 
 
-class TreeTables(TupleTables):
+class TreeWithData(common.TuplesWithModel):
+    instead = "Its merges are the coarser levels: fit again with fewer --clusters or other --merges."
+
+
+class TreeTables(common.TupleTables):
     kind = "tree"
     estimators = ("TreeCoClustering",)
+    with_data = TreeWithData
     unused = ("objective", "solver", "cold_start")
     cross_validates = True
 
-    def estimator(self, options: FitOptions, labels: LabelOptions) -> TreeCoClustering:
+    def estimator(self, options: common.FitOptions, labels: common.LabelOptions) -> TreeCoClustering:
         from gingham.models.tree.estimator import TreeCoClustering
 
         said = {
@@ -27,19 +32,12 @@ class TreeTables(TupleTables):
             "beta": options.beta,
             "merges": parse_merges(options.merges),
             "structure": "auto" if options.merges == "auto" else None,
-            "leaves": parse_clusters(options.clusters, len(options.axes)),
+            "leaves": common.parse_clusters(options.clusters, len(options.axes)),
         }
         return self.made(TreeCoClustering, options, said)
 
-    def facts(self, model: Any) -> Facts:
+    def facts(self, model: Any) -> common.Facts:
         return {**super().facts(model), "loss": self.loss_name(model), "beta": model.beta_}
-
-    def beside(self, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None) -> TuplesWithModel:
-        return TreeWithData(self, model, notes, label, seen, unseen)
-
-
-class TreeWithData(TuplesWithModel):
-    instead = "Its merges are the coarser levels: fit again with fewer --clusters or other --merges."
 
 
 def parse_merges(listed: str | None) -> tuple[tuple[int, ...], ...] | None:

@@ -14,24 +14,7 @@ from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
-from gingham.models.tables import (
-    BoardView,
-    CertificateRequest,
-    Facts,
-    FamilyTables,
-    FitOptions,
-    FitTask,
-    FittedModel,
-    ModelWithData,
-    Relation,
-    TableSource,
-    accepted,
-    cluster_rows_of_notes,
-    fingerprint,
-    need_columns,
-    parse_clusters,
-    split,
-)
+from gingham.models import tables as common
 from gingham.models.vocabulary import SCORES
 
 if TYPE_CHECKING:
@@ -42,33 +25,33 @@ MOST_VALUES = 5_000_000  # of all views together, with fewer features where ther
 FEWEST = 20  # objects from which some are set aside without being asked
 
 
-class ViewTables(FamilyTables["ViewsModel"]):
+class ViewTables(common.FamilyTables["ViewsModel"]):
     kind = "pairwise"
     estimators = ("PairwiseClusterAnalysis", "KernelCCA")
     unused = ("loss", "beta", "objective", "solver", "merges", "alphabet", "bounds", "cold_start")
     no_path = "Views have no β: gingham fit chooses ridge and components on objects set aside."
 
-    def check_clusters(self, options: FitOptions) -> None:
-        parse_clusters(options.clusters, 1)
+    def check_clusters(self, options: common.FitOptions) -> None:
+        common.parse_clusters(options.clusters, 1)
 
-    def fit(self, task: FitTask) -> FittedModel:
+    def fit(self, task: common.FitTask) -> common.FittedModel:
         from gingham.models.views.pairwise import PairwiseClusterAnalysis
 
         table, options = task.table, task.options
-        size = parse_clusters(options.clusters, 1)
+        size = common.parse_clusters(options.clusters, 1)
         model = self.made(PairwiseClusterAnalysis, options, {"n_components": None if size is None else size[0]})
         groups = groups_of(options.axes)
         matrices = views(table, groups)
         share = (0.1 if table.height >= FEWEST else 0.0) if options.holdout is None else options.holdout
-        learn, held = split(table.height, share, options.seed)
-        model.fit([matrix[learn] for matrix in matrices], **accepted(model.fit, task.arguments))
+        learn, held = common.split(table.height, share, options.seed)
+        model.fit([matrix[learn] for matrix in matrices], **common.accepted(model.fit, task.arguments))
         notes = self.notes(
             options,
             items=[[str(row) for row in np.flatnonzero(learn)]],
             axes=["object"],
             views=groups,
             holdout=share,
-            fingerprint=fingerprint(table, [name for group in groups for name in group]),
+            fingerprint=common.fingerprint(table, [name for group in groups for name in group]),
         )
         facts = {"rows": table.height, **self.facts(model)}
         facts["objects"], facts["components"] = int(learn.sum()), model.n_components_
@@ -76,10 +59,10 @@ class ViewTables(FamilyTables["ViewsModel"]):
         if held.sum() >= 3:
             facts["held_out_objects"] = int(held.sum())
             facts["held_out_correlation"] = model.score([matrix[held] for matrix in matrices])
-        return FittedModel(model, notes, facts)
+        return common.FittedModel(model, notes, facts)
 
     def predict(
-        self, model: ViewsModel, table: pl.DataFrame, rule: str | None, proba: bool, axes: Relation | None = None
+        self, model: ViewsModel, table: pl.DataFrame, rule: str | None, proba: bool, axes: common.Relation | None = None
     ) -> pl.DataFrame:
         """The table with the cluster of each object (its strongest component) and its mean scores."""
         if rule is not None or proba:
@@ -90,19 +73,19 @@ class ViewTables(FamilyTables["ViewsModel"]):
         columns += [pl.Series(f"score_{c + 1}", scores[:, c]) for c in range(scores.shape[1])]
         return table.with_columns(*columns)
 
-    def open(self, model: ViewsModel, source: TableSource) -> ViewsWithModel:
+    def open(self, model: ViewsModel, source: common.TableSource) -> ViewsWithModel:
         groups = columns_of(model)
         matrices = views(source.table, groups)
         notes = model.notes_
         names = [name for group in groups for name in group]
-        if notes.get("fingerprint") == fingerprint(source.table, names):
-            learn, held = split(source.table.height, float(notes["holdout"]), int(notes["seed"]))
+        if notes.get("fingerprint") == common.fingerprint(source.table, names):
+            learn, held = common.split(source.table.height, float(notes["holdout"]), int(notes["seed"]))
         else:  # other objects: none of them was seen
             learn, held = np.zeros(source.table.height, bool), np.ones(source.table.height, bool)
         return ViewsWithModel(model, notes, groups, matrices, learn, held)
 
     def clusters(self, model: ViewsModel) -> pl.DataFrame:
-        return cluster_rows_of_notes(model, model.labels_)
+        return common.cluster_rows_of_notes(model, model.labels_)
 
 
 def groups_of(axes: Sequence[str]) -> list[list[str]]:
@@ -116,7 +99,7 @@ def groups_of(axes: Sequence[str]) -> list[list[str]]:
 def views(table: pl.DataFrame, groups: Sequence[Sequence[str]]) -> list[Floats]:
     """One matrix of numbers per view."""
     for group in groups:
-        need_columns(table, group, "--axes")
+        common.need_columns(table, group, "--axes")
         for name in group:
             column = table[name]
             if not column.dtype.is_numeric() or column.null_count() or not np.isfinite(column.to_numpy()).all():
@@ -131,7 +114,7 @@ def columns_of(model: ViewsModel) -> list[list[str]]:
     return [list(group) for group in found]
 
 
-class ViewsWithModel(ModelWithData["ViewsModel"]):
+class ViewsWithModel(common.ModelWithData["ViewsModel"]):
     """Objects of the fit and objects that it has not seen."""
 
     instead = "Components come in the order of their strength: fit again with fewer --clusters."
@@ -139,7 +122,7 @@ class ViewsWithModel(ModelWithData["ViewsModel"]):
     def __init__(
         self,
         model: ViewsModel,
-        notes: Facts,
+        notes: common.Facts,
         groups: list[list[str]],
         matrices: list[Floats],
         learn: Bools,
@@ -148,7 +131,7 @@ class ViewsWithModel(ModelWithData["ViewsModel"]):
         super().__init__(model, notes)
         self.groups, self.matrices, self.learn, self.held = groups, matrices, learn, held
 
-    def facts(self) -> Facts:
+    def facts(self) -> common.Facts:
         return {
             "views": len(self.groups),
             "components": self.model.n_components_,
@@ -161,7 +144,7 @@ class ViewsWithModel(ModelWithData["ViewsModel"]):
             return {}
         return {"correlation_of_views": self.model.score([matrix[self.held] for matrix in self.matrices])}
 
-    def board(self) -> BoardView:
+    def board(self) -> common.BoardView:
         """Objects by strongest component and its sign, features likewise by their weights, values standardised."""
         shown = self.learn if self.learn.any() else self.held
         matrices = [matrix[shown] for matrix in self.matrices]
@@ -196,9 +179,11 @@ class ViewsWithModel(ModelWithData["ViewsModel"]):
             "values are standardised. Objects are numbered by their row in the file, from 0."
         )
         named = ([f"component {title}" for title in titles],) * 2
-        return BoardView(posterior, sample, "standardised value", words=SCORES, cluster_names=named, notes=(note,))
+        return common.BoardView(
+            posterior, sample, "standardised value", words=SCORES, cluster_names=named, notes=(note,)
+        )
 
-    def certificates(self, request: CertificateRequest) -> Facts:
+    def certificates(self, request: common.CertificateRequest) -> common.Facts:
         """Of the components as pairwise clusters, on objects that the fit has not seen."""
         from gingham.certificates.clusters import certify_clusters
 
