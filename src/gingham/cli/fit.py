@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class FitCommand(TyperCommand):
     """Its help lists the kinds of models that there are."""
 
-    def get_help(self, ctx: typer.Context) -> str:
+    def get_help(self, ctx: Any) -> str:  # a context of click, or of the one that some versions of typer bring
         from gingham.models.tables import families
 
         option = next(option for option in self.params if option.name == "model")
