@@ -236,9 +236,9 @@ class FamilyTables(Generic[Model]):
         """The model beside the rows of a table."""
         raise NotImplementedError  # pragma: no cover
 
-    def clusters(self, model: Model) -> pl.DataFrame:
+    def clusters(self, model: Any) -> pl.DataFrame:
         """Item, most probable cluster and its share, for every item of every mode."""
-        posterior: Posterior = getattr(model, "posterior_")  # noqa: B009 - not every model has one
+        posterior: Posterior = model.posterior_  # a family whose models have none lists clusters in its own way
         sides = zip(posterior.structure.modes, posterior.assign)
         return pl.concat(
             [cluster_rows(mode.name, mode.items.tolist(), q.argmax(axis=1), q.max(axis=1)) for mode, q in sides]
