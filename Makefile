@@ -10,7 +10,7 @@ $(VENV)/.ready: pyproject.toml
 	touch $@
 
 demo: $(VENV)/.ready
-	$(BIN)/gingham demo --out demo
+	$(BIN)/python examples/demo.py --out demo
 
 test: lint
 	$(BIN)/python -m pytest -n auto

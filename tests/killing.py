@@ -17,7 +17,7 @@ from typing import Any
 from unittest import mock
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["gingham.cli.app", "gingham.cli.fit", "gingham.cli.of_relations"])
+SERVER.set_forkserver_preload(["gingham.cli.app", "gingham.cli.table_files", "gingham.models.joint.estimator"])
 
 
 def command(arguments: list[str]) -> None:

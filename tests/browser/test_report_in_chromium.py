@@ -5,6 +5,7 @@ Runs when chromium and its driver are installed (Debian: chromium, chromium-driv
 
 from __future__ import annotations
 
+import runpy
 import shutil
 from pathlib import Path
 
@@ -74,13 +75,12 @@ def planted_page(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def demo_page(tmp_path_factory) -> Path:
     """The report of the demo's readable model, on a part of the digits."""
-    from gingham.cli.demo_data import load_images, tuples
-
-    digits, truths = load_images()
+    demo = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "demo.py"))
+    digits, truths = demo["load_images"]()
     digits = digits[:300]
     names = [f"no. {image:04d}, a {truth}" for image, truth in enumerate(truths[:300])]
     visible = np.random.default_rng(0).random(digits.shape) < 0.4
-    X, y = tuples(digits, visible, names)
+    X, y = demo["tuples"](digits, visible, names)
     model = gg.CoClusteringRegressor((10, 20), alphabet=range(17), beta=0.2, random_state=0, max_iter=30).fit(X, y)
     page = tmp_path_factory.mktemp("pages") / "demo.html"
     write(summarize(model.posterior_, model.sample(X, y), title="Digits", label="grey level"), page)

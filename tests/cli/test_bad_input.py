@@ -234,11 +234,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "joint clusters in words": (fit("good.csv", "--model", "joint", "--clusters", "user=many"), "mode=number"),
     "joint clusters of nobody": (fit("good.csv", "--model", "joint", "--clusters", "actor=3"), "mode 'actor'"),
     "no clusters of a mode": (fit("good.csv", "--model", "joint", "--clusters", "user=0"), "mode=number"),
-    "joint without clusters": (["joint", "fit", "-r", "user,movie=rating:good.csv", "--clusters", "2"], "mode=number"),
-    "joint certify of a grid": (
-        ["joint", "certify", "good.gingham", "-r", "user,movie=rating:good.csv"],
-        "use gingham certify",
-    ),
+    "cold start of a grid": (fit("good.csv", "--cold-start"), "no use for --cold-start"),
     # bounds
     "bounds in words": (fit("good.csv", "--bounds", "low,high"), "must be two numbers"),
     "one bound": (fit("good.csv", "--bounds", "3"), "must be two numbers"),
@@ -363,7 +359,7 @@ def test_a_surprise_is_one_sentence_too(gingham, ratings, monkeypatch, tmp_path)
     def broken(*_):
         raise RuntimeError("out of cheese")
 
-    monkeypatch.setattr("gingham.cli.tables.read_table", broken)
+    monkeypatch.setattr("gingham.cli.table_files.read_table", broken)
     ran = gingham("fit", ratings, *FIT[:4], "--out", tmp_path / "m.gingham")
     assert ran.code == 1
     assert "out of cheese" in ran.err

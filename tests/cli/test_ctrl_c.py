@@ -11,9 +11,10 @@ import gingham as gg
 from gingham import storage
 from gingham.cli import checkpoint
 from gingham.cli.checkpoint import checkpoint_of
-from gingham.cli.kinds import KINDS
+from gingham.models.tables import families
 from model_kinds import write_tables
 
+KINDS = tuple(families())
 INTERRUPTED = 130  # the exit code where there is no model yet
 AUTO = {"pairwise": ["--clusters", "auto"], "cooccurrence": ["--clusters", "auto"]}
 # What has several stages: sizes and β that are chosen, several starts, certificates, trees that are compared.
@@ -120,16 +121,3 @@ def test_ctrl_c_in_the_middle_of_a_sweep(gingham, cases, kind, options, within, 
         out = tmp_path / f"{after}.gingham"
         interrupted_and_resumed(gingham, monkeypatch, cases[kind].fit(out, *options), out, pressed, after)
         assert out.read_bytes() == whole.read_bytes(), after
-
-
-def test_ctrl_c_in_joint_fit(gingham, cases, tmp_path, monkeypatch):
-    genres = cases["joint"].options[cases["joint"].options.index("-r") + 1]
-    relations = ["-r", f"user,movie=rating:{cases['joint'].file}", "-r", genres]
-
-    def fit(out):
-        return ["joint", "fit", *relations, "--clusters", "user=2,movie=2,genre=none", "-q", "--out", str(out)]
-
-    whole, out = tmp_path / "whole.gingham", tmp_path / "m.gingham"
-    assert gingham(*fit(whole)).code == 0
-    interrupted_and_resumed(gingham, monkeypatch, fit(out), out, CtrlC, 2)
-    assert out.read_bytes() == whole.read_bytes()

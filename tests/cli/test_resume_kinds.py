@@ -6,10 +6,11 @@ import pytest
 
 from gingham import storage
 from gingham.cli import checkpoint
-from gingham.cli.app import run
 from gingham.cli.checkpoint import checkpoint_of
-from gingham.cli.kinds import KINDS
+from gingham.models.tables import families
 from model_kinds import write_tables
+
+KINDS = tuple(families())
 
 
 class Stopped(MemoryError):
@@ -60,17 +61,3 @@ def test_resume_without_a_checkpoint_begins_at_the_beginning(gingham, cases, kin
     ran = gingham(*cases[kind].fit(out, "--resume"))
     assert ran.code == 0
     assert "no checkpoint" in ran.err
-
-
-def test_the_checkpoint_of_a_joint_fit(tmp_path, cases, gingham, monkeypatch):
-    genres = cases["joint"].options[cases["joint"].options.index("-r") + 1]
-    relations = ["-r", f"user,movie=rating:{cases['joint'].file}", "-r", genres]
-    out = tmp_path / "m.gingham"
-    fit = ["joint", "fit", *relations, "--clusters", "user=2,movie=2,genre=none", "-q", "--out", str(out)]
-    assert run(fit) == 0
-    whole = out.read_bytes()
-    with monkeypatch.context() as patch:
-        stop_after(patch, 2)
-        assert run([*fit, "--checkpoint-every", "0"]) == 2
-    assert gingham(*fit, "--resume").code == 0
-    assert out.read_bytes() == whole

@@ -8,6 +8,12 @@ import pytest
 import gingham as gg
 from gingham.cli.app import run
 from gingham.datasets.planted import make_tree
+from model_kinds import write_tables
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    return write_tables(tmp_path_factory.mktemp("kinds"))
 
 
 @pytest.fixture(scope="module")
@@ -38,28 +44,33 @@ def test_tree_fit_predict_certify_report(tree_table, tmp_path, capsys):
 def test_joint_fit_predict_certify(tmp_path, capsys):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 10, (300, 2))
-    ratings = [f"v{v},m{m},{5 if (v + m) % 2 else 1}" for v, m in X]
-    (tmp_path / "ratings.csv").write_text("\n".join(["viewer,movie,stars", *ratings]) + "\n")
+    lines = [f"v{v},m{m},{5 if (v + m) % 2 else 1}" for v, m in X]
+    (tmp_path / "ratings.csv").write_text("\n".join(["viewer,movie,stars", *lines]) + "\n")
     genres = [f"m{m},{g},{int(m % 2 == 0)}" for m in range(12) for g in ("war", "love")]
     (tmp_path / "genres.csv").write_text("\n".join(["movie,genre,has", *genres]) + "\n")
-    relations = [
-        "-r",
-        f"viewer,movie=stars:{tmp_path / 'ratings.csv'}",
-        "-r",
-        f"movie,genre=has:{tmp_path / 'genres.csv'}",
-    ]
+    ratings = str(tmp_path / "ratings.csv")
+    tables = [ratings, "--model", "joint", "--axes", "viewer,movie", "--label", "stars", "--holdout", "0", "-q"]
+    relation = ["-r", f"movie,genre=has:{tmp_path / 'genres.csv'}"]
     model = str(tmp_path / "m.gingham")
-    assert run(["joint", "fit", *relations, "--clusters", "viewer=2,movie=2,genre=none", "--out", model, "-q"]) == 0
+    assert run(["fit", *tables, *relation, "--clusters", "viewer=2,movie=2,genre=none", "--out", model]) == 0
     (tmp_path / "new.csv").write_text("viewer,movie\nv0,m10\nv0,m11\n")  # movies without ratings
     out = tmp_path / "p.csv"
-    assert run(["joint", "predict", model, str(tmp_path / "new.csv"), "--axes", "viewer,movie", "-o", str(out)]) == 0
+    assert run(["predict", model, str(tmp_path / "new.csv"), "--axes", "viewer,movie", "-o", str(out)]) == 0
     predicted = [float(line.split(",")[-1]) for line in out.read_text().splitlines()[1:]]
     assert predicted[0] < 2 < 4 < predicted[1]
-    assert run(["joint", "certify", model, *relations]) == 2  # labels were read off the data
-    assert "State them" in capsys.readouterr().err.replace("\n", " ")
-    assert run(["joint", "fit", "-r", "viewer,movie", "--clusters", "viewer=2"]) == 2
-    assert run(["joint", "fit", *relations, "--clusters", "viewer:2"]) == 2
+    capsys.readouterr()
+    assert run(["certify", model, ratings]) == 2  # labels were read off the data
+    assert "say so with --alphabet" in capsys.readouterr().err.replace("\n", " ")
+    assert run(["certify", model, ratings, "--alphabet", "1,5"]) == 0
+    assert run(["fit", *tables, "-r", "viewer,movie", "--clusters", "viewer=2"]) == 2
+    assert run(["fit", *tables, *relation, "--clusters", "viewer:2"]) == 2
     assert run(["fit", str(out), "--model", "joint", "--axes", "viewer,movie"]) == 2
+
+
+def test_items_with_few_tuples_are_placed_anew(tmp_path, cases):
+    out = tmp_path / "m.gingham"
+    assert run(cases["joint"].fit(out, "--cold-start")) == 0
+    assert gg.load(out).cold_start is True
 
 
 def test_pictures_of_a_tree_and_of_a_relation(tree_table):

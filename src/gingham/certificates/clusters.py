@@ -31,6 +31,15 @@ class ClusterCertificate:
     coverage_upper: float  # and at most this
     chance: float  # E_Q of the risk if the views were independent and each cluster as frequent as it is: what to beat
 
+    @property
+    def value(self) -> float:
+        """The guaranteed risk."""
+        return self.risk.value
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as a page shows them: those of the risk, with the whole explanation."""
+        return {**self.risk.to_dict(), "explanation": self.explain(), "others": [], "unit": "objects"}
+
     def explain(self) -> str:
         """Both guarantees in plain words."""
         return "\n".join(

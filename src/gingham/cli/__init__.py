@@ -1,4 +1,4 @@
-"""The command line: ``gingham fit | predict | certify | demo``."""
+"""The command line: ``gingham fit | predict | certify | report``."""
 
 from __future__ import annotations
 

@@ -1,32 +1,94 @@
-"""Run the command line: every expected failure is a sentence and exit code 2."""
+"""The application: its commands, and running one; every expected failure is a sentence and exit code 2."""
 
 from __future__ import annotations
 
 import os
+import sys
 import traceback
-from typing import Any
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated
 
 import typer
 
-from gingham.cli import commands_models, commands_results  # noqa: F401 - commands add themselves
-from gingham.cli import console as screen
-from gingham.cli.application import app
-from gingham.cli.joint import joint
+import gingham
+from gingham.cli import console
+from gingham.cli.certify import certify
+from gingham.cli.clusters import clusters
+from gingham.cli.datasets import datasets
+from gingham.cli.fit import FitCommand, fit
+from gingham.cli.path import path
+from gingham.cli.predict import predict
+from gingham.cli.report import report
+from gingham.cli.simplify import simplify
 from gingham.errors import GinghamError
 
-app.add_typer(joint, name="joint")
+app = typer.Typer(
+    name="gingham",
+    help="Co-cluster tables of tuples, predict what is missing, and prove how far to trust it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+EXAMPLES: dict[Callable[..., None], str] = {
+    fit: "gingham fit ratings.csv --axes user,movie --label rating\n\n"
+    "gingham fit ratings.csv --axes user,movie --label rating --clusters 13,6 --loss absolute --beta 1 "
+    "--alphabet 1..5 --out model.gingham\n\n"
+    "gingham fit edges.csv --model graph --axes from,to --clusters 10\n\n"
+    "gingham fit ratings.csv --model joint --axes user,movie --label rating -r movie,genre=has:genres.csv\n\n"
+    "zcat votes.csv.gz | gingham fit - --axes member,bill --label vote --json",
+    path: "gingham path ratings.csv --axes user,movie --label rating --alphabet 1..5\n\n"
+    "gingham path ratings.csv --axes user,movie --label rating --betas 2,1,.5 --cv 10 --plot path.png --json",
+    predict: "gingham predict model.gingham pairs.csv --out predicted.csv\n\n"
+    "gingham predict model.gingham pairs.csv --rule median --proba",
+    simplify: "gingham simplify model.gingham ratings.csv --clusters 5,4 --out small.gingham\n\n"
+    "gingham simplify model.gingham ratings.csv --max-loss .75",
+    clusters: "gingham clusters model.gingham --out clusters.csv",
+    certify: "gingham certify model.gingham ratings.csv\n\n"
+    "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --alphabet 1..5 --json\n\n"
+    "gingham certify --labels users.csv,movies.csv ratings.csv --label rating --alphabet 1..5",
+    report: "gingham report model.gingham ratings.csv -o report.html\n\n"
+    "gingham report model.gingham ratings.csv --alphabet 1..5 --title 'What our viewers like'",
+    datasets: "gingham datasets\n\ngingham datasets movielens-100k --out ratings.csv",
+}
+for _command, _examples in EXAMPLES.items():
+    _kind = FitCommand if _command is fit else None
+    app.command(cls=_kind, epilog=f"[bold]Examples[/]\n\n{_examples}")(_command)
 
 # Some versions of typer bring their own click; this is the base of usage errors in all of them.
-WrongUsage: Any = typer.BadParameter.__mro__[2]
+WrongUsage: type[typer.BadParameter] = typer.BadParameter.__mro__[2]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        console.output().print(f"gingham {gingham.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(help="Python module to import first, here or installed: one that registers a loss, say."),
+    ] = None,
+) -> None:
+    if plugin and "" not in sys.path:
+        sys.path.insert(0, "")  # modules of the folder one stands in, as `python -m` finds them
+    for name in plugin or ():
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise GinghamError(f"--plugin {name}: {error}. Name a module as in `import {name}`.") from None
 
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     try:
-        with screen.warnings_as_notes():
+        with console.warnings_as_notes():
             result = app(arguments, standalone_mode=False)
     except GinghamError as error:
-        screen.say_error(str(error))
+        console.say_error(str(error))
         return 2
     except typer.Exit as stop:
         return int(stop.exit_code)
@@ -34,24 +96,24 @@ def run(arguments: list[str]) -> int:
         error.show()
         return 2
     except (typer.Abort, KeyboardInterrupt):
-        screen.say_error("Interrupted.")
+        console.say_error("Interrupted.")
         return 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has gone; nothing more to write
         return 0
     except MemoryError:
-        screen.say_error("There is not enough memory for this. Use fewer clusters or fewer rows.")
+        console.say_error("There is not enough memory for this. Use fewer clusters or fewer rows.")
         return 2
     except OSError as error:
         name = "" if error.filename is None else f" ({error.filename})"
-        screen.say_error(f"{error.strerror or error}{name}.")
+        console.say_error(f"{error.strerror or error}{name}.")
         return 2
     except Exception as error:
-        screen.say_error(
+        console.say_error(
             f"gingham met a case it does not know: {type(error).__name__}: {error}. "
             "Set GINGHAM_TRACEBACK=1 to see where, and please report it."
         )
         if os.environ.get("GINGHAM_TRACEBACK"):
-            screen.side().print(traceback.format_exc(), markup=False)
+            console.messages().print(traceback.format_exc(), markup=False)
         return 1
     return result if isinstance(result, int) else 0

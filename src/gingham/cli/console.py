@@ -5,36 +5,36 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from gingham.fitting.loop import Callback
-from gingham.fitting.loop import Progress as Sweep
+if TYPE_CHECKING:
+    from gingham.fitting.loop import Callback
+    from gingham.fitting.loop import Progress as Sweep
 
 
-def console() -> Console:
+def output() -> Console:
     """Standard output, looked up at the time of writing."""
     return Console(highlight=False)
 
 
-def side() -> Console:
+def messages() -> Console:
     """Standard error: progress, notes and errors never mix with results."""
     return Console(stderr=True, highlight=False)
 
 
 def say_error(sentence: str) -> None:
-    side().print(f"[bold red]Error:[/] {escape(sentence)}", soft_wrap=True)
+    messages().print(f"[bold red]Error:[/] {escape(sentence)}", soft_wrap=True)
 
 
 def say_note(sentence: str) -> None:
-    side().print(f"[yellow]Note:[/] {escape(sentence)}", soft_wrap=True)
+    messages().print(f"[yellow]Note:[/] {escape(sentence)}", soft_wrap=True)
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def sweeps(title: str, quiet: bool = False) -> Iterator[Callback]:
         TextColumn("{task.fields[state]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        console=side(),
+        console=messages(),
         disable=quiet,
         transient=True,
     )
@@ -78,7 +78,15 @@ def sweeps(title: str, quiet: bool = False) -> Iterator[Callback]:
         yield report
 
 
-def show(facts: Mapping[str, Any], as_json: bool, title: str) -> None:
+@contextmanager
+def steps(title: str, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A bar over steps that are counted; it is told how many are done, and of how many."""
+    with Progress(console=messages(), disable=quiet, transient=True) as bar:
+        task = bar.add_task(escape(title), total=None)
+        yield lambda done, total: bar.update(task, total=total, completed=done)
+
+
+def show(facts: Mapping[str, object], as_json: bool, title: str) -> None:
     """A summary as a two-column table, or as one JSON object for scripts."""
     if as_json:
         print_json(facts)
@@ -88,27 +96,27 @@ def show(facts: Mapping[str, Any], as_json: bool, title: str) -> None:
     table.add_column(overflow="fold")
     for name, value in facts.items():
         table.add_row(escape(name.replace("_", " ")), escape(text(value)))
-    console().print(table)
+    output().print(table)
 
 
 def heading(title: str) -> None:
-    console().rule(escape(title), align="left")
+    output().rule(escape(title), align="left")
 
 
-def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A table with a header."""
     table = Table(*[escape(name) for name in header], title=escape(title), title_justify="left", title_style="bold")
     for row in rows:
         table.add_row(*[escape(text(value)) for value in row])
-    console().print(table)
+    output().print(table)
 
 
-def print_json(facts: Mapping[str, Any]) -> None:
+def print_json(facts: Mapping[str, object]) -> None:
     """One JSON object on standard output."""
-    console().print(json.dumps(plain(facts), ensure_ascii=False, indent=2), soft_wrap=True, markup=False)
+    output().print(json.dumps(plain(facts), ensure_ascii=False, indent=2), soft_wrap=True, markup=False)
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """A value for people: four digits, thousands marked."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -123,11 +131,9 @@ def text(value: Any) -> str:
     return str(value)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """A value for JSON; NaN and infinities become null."""
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):  # numpy
         return plain(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None

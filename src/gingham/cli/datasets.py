@@ -2,39 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
+import typer
 
-from gingham.cli.tables import write_table
-from gingham.datasets import data_folder
-from gingham.datasets.public import FILES, Loaded, load_biogrid, load_jester, load_movielens
+from gingham.cli import console
+from gingham.cli.options import Json, OutTable
 from gingham.errors import GinghamError
 
-LOADERS: dict[str, Callable[[], Loaded]] = {
-    "movielens-100k": lambda: load_movielens("100k"),
-    "movielens-1m": lambda: load_movielens("1m"),
-    "movielens-10m": lambda: load_movielens("10m"),
-    "movielens-25m": lambda: load_movielens("25m"),
-    "jester": load_jester,
-    "biogrid-yeast": load_biogrid,
-}
+if TYPE_CHECKING:
+    from gingham.datasets.public import Loaded
 
 
-def known() -> list[tuple[str, str, bool]]:
-    """Name, files, and whether all of them are in the data folder."""
-    folder = data_folder()
-    return [
-        (name, ", ".join(f.name for f in files), all((folder / f.name).is_file() for f in files))
-        for name, files in FILES.items()
-    ]
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="A data set to fetch; all are listed if absent.")] = None,
+    out: OutTable = None,
+    json: Json = False,
+) -> None:
+    """List the public data sets, or fetch one and write it as a table of tuples."""
+    from gingham.datasets import data_folder
+    from gingham.datasets.public import FILES, load_biogrid, load_jester, load_movielens
+
+    if name is None:
+        here = {one: all((data_folder() / f.name).is_file() for f in files) for one, files in FILES.items()}
+        rows = [(one, ", ".join(f.name for f in files), here[one]) for one, files in FILES.items()]
+        if json:
+            console.print_json({row[0]: {"files": row[1], "here": row[2]} for row in rows})
+        else:
+            console.grid("Public data sets", ("name", "files", "here"), rows)
+        return
+    loaders = {f"movielens-{size}": lambda size=size: load_movielens(size) for size in ("100k", "1m", "10m", "25m")}
+    loaders |= {"jester": load_jester, "biogrid-yeast": load_biogrid}
+    if name not in loaders:
+        raise GinghamError(f"There is no data set {name!r}; choose one of {', '.join(loaders)}.")
+    export(loaders[name](), out)
 
 
-def export(name: str, out: str | None) -> None:
-    """Fetch a set and write its tuples, names in the place of ids where the publisher gives them."""
-    if name not in LOADERS:
-        raise GinghamError(f"There is no data set {name!r}; choose one of {', '.join(LOADERS)}.")
-    data = LOADERS[name]()
+def export(data: Loaded, out: str | None) -> None:
+    """Write the tuples of a set, names in the place of ids where the publisher gives them."""
+    import polars as pl
+
+    from gingham.cli.table_files import write_table
+
     columns = {}
     for at, axis in enumerate(data.axes):
         title = axis if axis not in columns else f"{axis}_{at + 1}"

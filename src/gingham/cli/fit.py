@@ -1,115 +1,136 @@
-"""``gingham fit``: from options to a fitted model, the notes stored with it, and the facts to show."""
+"""``gingham fit``: a model of a table, of whatever kind."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from importlib import import_module
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
+import typer
+from typer.core import TyperCommand
 
-from gingham.cli.checkpoint import checkpoint_of, forget, identity, kept_in
-from gingham.cli.columns import fingerprint
-from gingham.cli.console import say_note, sweeps
-from gingham.cli.data import Rows, split
-from gingham.cli.fit_options import Wish
-from gingham.cli.kinds import MODULES, other_model, takes_callback, tuple_model
-from gingham.cli.label_kind import choose
-from gingham.cli.of_tuples import errors, loss_name
+from gingham.cli import console, options
+from gingham.errors import GinghamError
 
-HOLDOUT = 0.1  # of labelled rows, where nothing is said
-
-Fitted = tuple[Any, dict[str, Any], dict[str, Any]]
+if TYPE_CHECKING:
+    from gingham.models.tables import LabelledTable, Relation
 
 
-@dataclass(frozen=True)
-class Keeping:
-    """Where checkpoints go, whether to go on from one, and how often to write them."""
+class FitCommand(TyperCommand):
+    """Its help lists the kinds of models that there are."""
 
-    path: Path | None = None
-    resume: bool = False
-    every: float = 10.0
+    def get_help(self, ctx: Any) -> str:  # a context of click, or of the one that some versions of typer bring
+        from gingham.models.tables import families
 
-    @contextmanager
-    def of(self, key: str) -> Iterator[None]:
-        if self.path is None:
-            yield
-            return
-        with kept_in(self.path, key, self.resume, self.every) as known:
-            if known is not None:
-                say_note(f"Going on after {known} sweeps.")
-            yield
+        option = next(option for option in self.params if option.name == "model")
+        option.help = f"{', '.join(families())}."  # type: ignore[attr-defined]
+        return super().get_help(ctx)
 
 
-def save(model: Any, out: Path, notes: dict[str, Any]) -> None:
-    """Write the model; its checkpoint goes when the fit has come to its end, and stays when Ctrl-C has ended it."""
-    model.save(out, notes)
-    if model.interrupted_:
-        say_note("The model so far was saved; the same command with --resume goes on.")
+def fit(
+    file: options.File,
+    axes: options.Ids,
+    label: options.Label = None,
+    model: Annotated[str, typer.Option(help="Kind of model.")] = "coclustering",
+    merges: Annotated[
+        str | None, typer.Option(help="Of a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters…; or auto.")
+    ] = None,
+    out: options.OutModel = Path("model.gingham"),
+    weight: Annotated[str | None, typer.Option(help="Column with counts.")] = None,
+    clusters: Annotated[
+        str | None,
+        typer.Option(help="Clusters per axis: 13,6; of a joint model also movie=20,genre=none. By size if absent."),
+    ] = None,
+    loss: options.Loss = None,
+    beta: Annotated[
+        float | None, typer.Option(help="Trade-off per unit of loss; from held-out rows if absent.")
+    ] = None,
+    alphabet: Annotated[
+        str | None, typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates want it stated.")
+    ] = None,
+    bounds: options.Bounds = None,
+    relation: Annotated[
+        list[str] | None, typer.Option("--relation", "-r", help="Of a joint model: a further table, AXES=LABEL:FILE.")
+    ] = None,
+    cold_start: Annotated[
+        bool, typer.Option("--cold-start", help="Of a joint model: place items with few tuples anew.")
+    ] = False,
+    objective: Annotated[
+        str | None, typer.Option(help="tradeoff (the default), or certificate to minimise the certificate.")
+    ] = None,
+    solver: Annotated[
+        str | None,
+        typer.Option(
+            help="projection (soft, the default), or sweep: hard moves; with --loss log, a description length."
+        ),
+    ] = None,
+    starts: Annotated[int | None, typer.Option(help="Starts; the best is kept. By kind if absent.", min=1)] = None,
+    max_iter: Annotated[int | None, typer.Option(help="Most sweeps of one start. By kind if absent.", min=1)] = None,
+    holdout: Annotated[
+        float | None, typer.Option(help="Share set aside to measure the error, 0 for none; .1 of labelled rows.")
+    ] = None,
+    seed: options.Seed = 0,
+    resume: options.Resume = False,
+    checkpoint_every: options.CheckpointEvery = 10.0,
+    drop_missing: options.DropMissing = False,
+    format: options.Format = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Co-cluster a table of tuples and save the model."""
+    from gingham.cli.checkpoint import checkpoint_of, forget, identity, kept_in
+    from gingham.cli.table_files import read_table
+    from gingham.models.tables import FitOptions, FitTask, fingerprint, tables_of_kind
+
+    options.writable(out)
+    tables = tables_of_kind(model)
+    if relation and not tables.has_relations:
+        raise GinghamError("--relation adds a table to a joint model: add --model joint.")
+    names, interval = options.column_names(axes, "--axes"), options.parse_bounds(bounds)
+    wanted = FitOptions(
+        axes=names, label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss, beta=beta,
+        alphabet=alphabet, bounds=interval, objective=objective, solver=solver,
+        n_init=starts, max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start, drop_missing=drop_missing,
+    )  # fmt: skip
+    tables.check(wanted)
+    table, further = read_table(file, format), read_relations(relation or [])
+    kept = checkpoint_of(out)
+    if resume and not kept.exists():
+        console.say_note("There is no checkpoint; the fit begins at its beginning.")
+    began = time.perf_counter()
+    named = {label, weight, *names, *(part for name in names for part in name.split(";"))}  # views have semicolons
+    named |= {name for ids, (other, _) in further.items() for name in (*ids, other)}
+    prints = []
+    for one in (table, *(other for _, other in further.values())):
+        plain = [name for name in one.columns if name in named and not one[name].dtype.is_nested()]
+        prints.append(fingerprint(one, plain))
+    key = identity(" ".join(prints), asdict(wanted))
+    with (
+        kept_in(kept, key, resume, checkpoint_every) as known,
+        console.sweeps("co-clustering", quiet or json) as callback,
+    ):
+        if known is not None:
+            console.say_note(f"Going on after {known} sweeps.")
+        fitted = tables.fit(FitTask(table, wanted, {"callback": callback}, further))
+    facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
+    fitted.model.save(out, fitted.notes)
+    if fitted.model.interrupted_:  # what there is was saved, and the checkpoint stays
+        console.say_note("The model so far was saved; the same command with --resume goes on.")
     else:
-        forget(checkpoint_of(out))
+        forget(kept)
+    console.show(facts, json, f"Co-clustering of {file}")
 
 
-def fit(data: Rows, wish: Wish, quiet: bool = False, keeping: Keeping | None = None) -> Fitted:
-    """A fitted model of labelled tuples, the notes to store with it, and the facts to show."""
-    began = time.perf_counter()
-    share = HOLDOUT if wish.holdout is None else wish.holdout
-    learn, held = split(len(data), share, wish.seed)
-    training = data.take(learn)
-    model = tuple_model(wish, choose(training.y, wish.loss, wish.alphabet, wish.bounds))
-    key = identity(data.fingerprint, asdict(wish))
-    with (keeping or Keeping()).of(key), sweeps("co-clustering", quiet) as callback:
-        more = {"callback": callback} if takes_callback(model) else {}
-        model.fit(training.X, training.y, training.weight, **more)
-    notes = {
-        "axes": list(wish.axes),
-        "label": wish.label,
-        "weight": wish.weight,
-        "holdout": share,
-        "seed": wish.seed,
-        "fingerprint": data.fingerprint,
-        "bounds": None if wish.bounds is None else list(wish.bounds),
-    }
-    facts = {"rows": len(training), **model_facts(model, wish.model)}
-    if "posterior_" in vars(model) and wish.model != "bayesian":
-        facts["loss"], facts["beta"] = loss_name(model), model.beta_
-    if held.any():
-        facts["held_out_rows"] = int(held.sum())
-        facts.update({f"held_out_{name}": value for name, value in errors(model, data.take(held)).items()})
-    facts["seconds"] = round(time.perf_counter() - began, 2)
-    return model, notes, facts
+def read_relations(listed: list[str]) -> dict[Relation, LabelledTable]:
+    """{id columns: (label column, table)} from AXES=LABEL:FILE."""
+    from gingham.cli.table_files import read_table
 
-
-def fit_other(table: pl.DataFrame, wish: Wish, quiet: bool = False, keeping: Keeping | None = None) -> Fitted:
-    """A fitted model of rows without a label to predict, the notes to store with it, and the facts to show."""
-    began = time.perf_counter()
-    model = other_model(wish)
-    names = [name for name in [*wish.axes, wish.label, wish.weight] if name is not None and name in table.columns]
-    key = identity(fingerprint(table, names), asdict(wish))
-    with (keeping or Keeping()).of(key), sweeps("clustering", quiet) as callback:
-        more = {"callback": callback} if takes_callback(model) else {}
-        notes, own = import_module(f"gingham.cli.{MODULES[wish.model]}").fit(table, wish, model, more)
-    notes = {"axes": list(wish.axes), "label": None, "weight": None, "seed": wish.seed, "model": wish.model, **notes}
-    facts = {"rows": table.height, **model_facts(model, wish.model), **own}
-    facts["seconds"] = round(time.perf_counter() - began, 2)
-    return model, notes, facts
-
-
-def model_facts(model: Any, kind: str) -> dict[str, Any]:
-    """What a summary says of any fitted model."""
-    facts: dict[str, Any] = {"model": kind}
-    posterior = vars(model).get("posterior_")
-    if posterior is not None:
-        facts["axes"] = {mode.name: mode.n_items for mode in posterior.structure.modes}
-        facts["clusters"] = posterior.n_clusters
-        facts["effective_clusters"] = tuple(round(e, 1) for e in posterior.effective_clusters)
-    elif hasattr(model, "_modes"):
-        facts["axes"] = {mode.name: mode.n_items for mode in model._modes()}
-    for name, shown in (("n_iter_", "sweeps"), ("converged_", "converged")):
-        if hasattr(model, name):
-            facts[shown] = getattr(model, name)
-    return facts
+    found: dict[Relation, LabelledTable] = {}
+    for one in listed:
+        axes, sign, rest = one.partition("=")
+        label, colon, file = rest.partition(":")
+        if not (axes and sign and label and colon and file):
+            raise GinghamError(f"--relation {one!r} must read AXES=LABEL:FILE, viewer,movie=rating:ratings.csv say.")
+        found[tuple(name.strip() for name in axes.split(","))] = (label, read_table(file))
+    return found

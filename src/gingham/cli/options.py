@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Annotated
@@ -52,3 +53,18 @@ def writable(path: Path) -> None:
         raise GinghamError(f"The folder {str(path.parent)!r} does not exist.")
     if not os.access(path.parent, os.W_OK):
         raise GinghamError(f"The folder {str(path.parent)!r} cannot be written to.")
+
+
+def parse_bounds(listed: str | None) -> tuple[float, float] | None:
+    """Two numbers from "0,1"."""
+    if listed is None:
+        return None
+    try:
+        low, high = (float(part) for part in listed.split(","))
+    except ValueError:
+        raise GinghamError(
+            f"--bounds {listed!r} must be two numbers, the smallest and largest: --bounds 0,1."
+        ) from None
+    if not -math.inf < low < high < math.inf:
+        raise GinghamError(f"--bounds {listed!r}: the smallest must be below the largest, and both finite.")
+    return low, high

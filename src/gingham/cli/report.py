@@ -1,20 +1,16 @@
-"""``gingham report``: what goes onto the page."""
+"""``gingham report``: one page about a model and its data."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from gingham.certificates.certificate import Certificate
-from gingham.certificates.clusters import ClusterCertificate
-from gingham.cli.console import say_note
-from gingham.cli.session import Asked, Opened, Source, open_model
+import typer
+
+from gingham.cli import console, options
 from gingham.errors import GinghamError
-from gingham.report import summarize, write
 
-WORDS = {
+ERRORS = {
     "mae": "mean absolute error of the mean prediction",
     "rmse": "root mean square error of the mean prediction",
     "mae_of_median": "mean absolute error of the median prediction",
@@ -29,76 +25,63 @@ WORDS = {
 }
 
 
-def make_report(
-    model_file: str, source: Source, out: Path, title: str | None, asked: Asked, path: str | None = None
-) -> dict[str, Any]:
-    """Write the page and return the facts to show."""
-    opened = open_model(model_file, source)
-    found, refusal = guarantees(opened, asked)
-    missed = opened.errors()
-    drawing = opened.drawing()
+def report(
+    model: options.ModelFile,
+    file: options.File,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Page to write.")] = Path("report.html"),
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    path: Annotated[str | None, typer.Option(help="What gingham path --json printed, to show the path of β.")] = None,
+    delta: options.Delta = 0.05,
+    alphabet: options.OtherAlphabet = None,
+    bounds: options.Bounds = None,
+    label: options.OtherLabel = None,
+    axes: options.Axes = None,
+    drop_missing: options.DropMissing = False,
+    format: options.Format = None,
+    json: options.Json = False,
+) -> None:
+    """Write one self-contained page: checkerboard, clusters, cells, errors, certificates, map, search."""
+    from gingham.certificates import Certificate
+    from gingham.cli.table_files import open_model
+    from gingham.models.tables import CertificateRequest
+    from gingham.report import summarize, write
+
+    options.writable(out)
+    relation = None if axes is None else options.column_names(axes, "--axes")
+    request = CertificateRequest(delta, alphabet=alphabet, bounds=options.parse_bounds(bounds))
+    session = open_model(model, file, format, label, drop_missing, relation)
+    found, refusal = {}, ""
+    try:
+        found = session.certificates(request)
+    except GinghamError as error:
+        refusal = str(error)
+        console.say_note(f"The page has no certificate. {refusal}")
+    errors, view = session.errors(), session.board()
     summary = summarize(
-        drawing.posterior,
-        drawing.sample,
-        title=title or f"Co-clustering of {Path(source.file).name}",
-        label=drawing.label,
-        facts=opened.facts(),
-        errors={WORDS.get(name, name): value for name, value in missed.items()},
-        certificates={name: on_page(certificate) for name, certificate in found.items()},
+        view.posterior,
+        view.sample,
+        title=title or f"Co-clustering of {Path(file).name}",
+        label=view.label,
+        facts=session.facts(),
+        errors={ERRORS.get(name, name): value for name, value in errors.items()},
+        certificates={name: one if isinstance(one, Certificate) else one.to_dict() for name, one in found.items()},
         path=None if path is None else read_path(path),
-        relation=drawing.relation,
-        predict=drawing.predict,
-        words=drawing.words,
-        cluster_names=drawing.cluster_names,
-        zeros=drawing.zeros,
-        notes=drawing.notes,
+        relation=view.relation,
+        predict=view.predict,
+        words=view.words,
+        cluster_names=view.cluster_names,
+        zeros=view.zeros,
+        notes=view.notes,
         refusal=refusal,
     )
     write(summary, out)
-    return {
+    facts = {
         "page": str(out),
         "size": f"{out.stat().st_size / 1e6:.1f} MB",
-        **{f"held_out_{name}": value for name, value in missed.items()},
-        **{f"guarantee from the {name}": value_of(certificate) for name, certificate in found.items()},
+        **{f"held_out_{name}": value for name, value in errors.items()},
+        **{f"guarantee from the {name}": float(one.value) for name, one in found.items()},
     }
-
-
-def guarantees(opened: Opened, asked: Asked) -> tuple[dict[str, Any], str]:
-    """The certificates of a model, or why there is none."""
-    try:
-        return opened.certificates(asked), ""
-    except GinghamError as error:
-        say_note(f"The page has no certificate. {error}")
-        return {}, str(error)
-
-
-def value_of(certificate: Any) -> float:
-    return float(certificate.risk.value if isinstance(certificate, ClusterCertificate) else certificate.value)
-
-
-def on_page(certificate: Any) -> Any:
-    """A certificate as the page shows it; guarantees of another kind as plain facts."""
-    if isinstance(certificate, Certificate):
-        return certificate
-    if isinstance(certificate, ClusterCertificate):
-        facts = certificate.risk.to_dict()
-        return {**facts, "explanation": certificate.explain(), "others": [], "unit": "objects"}
-    assumptions = [
-        {"text": "The features are independent draws from all that one could ask.", "status": "given"},
-        {"text": "None of them was used to form the clusters.", "status": "given"},
-    ]  # fmt: skip
-    return {
-        "value": certificate.value, "empirical": certificate.empirical, "delta": certificate.delta,
-        "n_tuples": certificate.n_features, "unit": "features", "at_least": True, "predictor": "clusters",
-        "loss": "information about a feature, nats", "bound": "log-wealth", "worst": None, "terms": {}, "others": [],
-        "assumptions": assumptions, "explanation": certificate.explain(),
-    }  # fmt: skip
-
-
-def as_json(certificate: Any) -> dict[str, Any]:
-    """Plain values of any guarantee."""
-    facts = on_page(certificate)
-    return dict(facts) if isinstance(facts, Mapping) else dict(facts.to_dict())
+    console.show(facts, json, "Report")
 
 
 SHOWN = {"beta": "β", "loss": "loss", "cv_loss": "loss, cross-validated", "certificate": "certificate"}
@@ -106,6 +89,8 @@ SHOWN = {"beta": "β", "loss": "loss", "cv_loss": "loss, cross-validated", "cert
 
 def read_path(name: str) -> list[dict[str, float]]:
     """Rows of a path of β from the output of ``gingham path --json``."""
+    import json
+
     try:
         table = json.loads(Path(name).read_text(encoding="utf-8"))["path"]
         columns = {shown: table[key] for key, shown in SHOWN.items() if key in table}

@@ -46,6 +46,7 @@ class Persistent(BaseEstimator):
     """
 
     interrupted_: bool = False
+    notes_: dict[str, Any]  # plain values that were saved with the model; only a loaded model has them
 
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
 
@@ -129,7 +130,8 @@ def _savable(value: object) -> bool:
 class TupleModel(Persistent):
     """The door for ids, labels and weights; the modes number the items."""
 
-    def _modes(self) -> tuple[Mode, ...]:
+    def item_modes(self) -> tuple[Mode, ...]:
+        """The modes whose items the columns of X name, in their order."""
         raise NotImplementedError  # pragma: no cover
 
     def _labels(self, y: ArrayLike) -> AnyArray:
@@ -166,7 +168,7 @@ class TupleModel(Persistent):
         """Codes of the training items; unseen ids become −1 and are counted in a warning."""
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
-        modes = self._modes()
+        modes = self.item_modes()
         codes = [mode.encode(column) for mode, column in zip(modes, columns.columns)]
         unseen = {mode.name: int((code < 0).sum()) for mode, code in zip(modes, codes)}
         if any(unseen.values()):
@@ -192,7 +194,7 @@ class GridModel(TupleModel):
     saved_attributes: ClassVar[tuple[str, ...]] = ("posterior_", "n_iter_", "converged_")
     posterior_: Posterior
 
-    def _modes(self) -> tuple[Mode, ...]:
+    def item_modes(self) -> tuple[Mode, ...]:
         return self.posterior_.structure.columns()
 
     def sample(self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None = None) -> Sample:

@@ -6,7 +6,6 @@ import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
@@ -20,6 +19,7 @@ from gingham.data.graphs import PairSample
 from gingham.data.modes import Moments
 from gingham.errors import GinghamError
 from gingham.kernels.project import row_blocks
+from gingham.models.vocabulary import EDGES, NAMES, PAIRS, RATINGS, Words
 from gingham.plots.board import arrange, cell_table, embedding, of_two_modes, picture
 
 MAX_ITEMS = 4000  # items of a mode that the page knows by name
@@ -29,31 +29,6 @@ MAX_SIDE = 60  # cells a side that the page shows as a table
 MEMBERS, MARKS = 12, 3  # of a cluster: members, and clusters of the other mode that tell it apart
 NEIGHBOURS, PREDICTIONS, MEMBERSHIPS = 6, 6, 4  # of an item
 CANDIDATES = 24  # partners that the model itself is asked about
-
-
-class Words(NamedTuple):
-    """Words for one kind of data."""
-
-    observed: str = "observed"  # before the value under a pixel, and where there is none
-    unseen: str = "not observed"
-    tuples: str = "tuples"  # what a cell and an item count: tuples, pairs, edges
-    counted: str = "tuples"
-    answers: str = "answers"  # between a cell and its number: "answers" 4.2, "has lift" 2.5
-    mean: str = "observed mean"  # before the observed number of a cell or an item
-    # headings of an item's predictions, and of what it gets from each cluster
-    best: str = "Highest predictions, not observed yet"
-    profile: str = "Prediction"
-
-
-RATINGS = Words()
-NAMES = Words(mean="observed mostly", best="Surest predictions, not observed yet")
-EDGES = Words("edge", "no edge", "pairs", "edges", "predicts", best="Likeliest edges that are not there")
-PAIRS = Words("weight", tuples="pairs", counted="pairs", answers="predicts")
-COUNTS = Words(
-    "counted", "counted 0", "counts", "counts", "has lift", "mean of a pair", "Expected most of what was not counted",
-    "Lift",
-)  # fmt: skip
-SCORES = Words("value", tuples="values", counted="values", answers="has mean", profile="Mean")
 
 
 @dataclass(frozen=True, eq=False)

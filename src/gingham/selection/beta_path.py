@@ -237,7 +237,7 @@ def _fold(model: Any, X: Any, y: Any, betas: Sequence[float], seen: Any, rest: A
 def _held_out(fitted: Any, X: Any, y: Any) -> tuple[float, float]:
     posterior: Posterior = fitted.posterior_
     columns = fitted._columns(X, reset=False).columns
-    codes = [mode.encode(column) for mode, column in zip(fitted._modes(), columns)]
+    codes = [mode.encode(column) for mode, column in zip(fitted.item_modes(), columns)]
     alphabet = getattr(posterior.cells[0], "alphabet", None)
     if alphabet is not None:
         known = np.isin(y, alphabet.values)  # a label that never occurred in training cannot be scored
@@ -246,7 +246,7 @@ def _held_out(fitted: Any, X: Any, y: Any) -> tuple[float, float]:
         return np.nan, np.nan
     label_codes = None if alphabet is None else alphabet.encode(y)
     labels = np.asarray(y, float) if alphabet is None else alphabet.numbers[label_codes]
-    sample = Sample(fitted._modes(), tuple(codes), labels, alphabet, label_codes)
+    sample = Sample(fitted.item_modes(), tuple(codes), labels, alphabet, label_codes)
     return held_out_losses(posterior, codes, sample)
 
 

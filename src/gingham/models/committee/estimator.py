@@ -86,8 +86,8 @@ class Committee(TupleModel):
     def _inner(self) -> BaseEstimator:
         return models.CoClusteringRegressor() if self.estimator is None else self.estimator
 
-    def _modes(self) -> tuple[Mode, ...]:
-        modes: tuple[Mode, ...] = self.members_[0]._modes()
+    def item_modes(self) -> tuple[Mode, ...]:
+        modes: tuple[Mode, ...] = self.members_[0].item_modes()
         return modes
 
     def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:

@@ -287,7 +287,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if len(pairs) and (pairs.min() < 0 or (pairs.max(axis=0) >= n).any()):
             raise GinghamError(f"A pair lies outside the {n[0]} × {n[1]} matrix that was fitted.")
         row, column = pairs.T
-        items = [np.exp(self._log_items(axis)) for axis in (0, 1)]
+        items = [np.exp(self.log_item_density(axis)) for axis in (0, 1)]
         clusters = [p if q is None else p @ q for p, q in zip(items, (self.row_memberships_, self.column_memberships_))]
         # p̃(c) with pseudo-counts spread as if the sides were independent; over Π p̃(c_i), so that p̃ sums to one.
         extra = self.smoothing * self.blocks_.size
@@ -300,7 +300,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         left = self.row_memberships_ @ lift
         return result + np.log(np.einsum("ec,ec->e", left[row], self.column_memberships_[column]))
 
-    def _log_items(self, axis: int) -> Floats:
+    def log_item_density(self, axis: int) -> Floats:
         """ln p̃(x) with one pseudo-count an item's share: (count + 1/n)/(N + 1)."""
         mass = self.row_mass_ if axis == 0 else self.column_mass_
         return np.log((mass + 1.0 / len(mass)) / (mass.sum() + 1.0))

@@ -108,6 +108,19 @@ class UnobservedCertificate:
             "[given], and none of them was used to form the clusters [given]."
         )
 
+    def to_dict(self) -> dict[str, object]:
+        """Plain values, as a page shows them."""
+        assumptions = [
+            {"text": "The features are independent draws from all that one could ask.", "status": "given"},
+            {"text": "None of them was used to form the clusters.", "status": "given"},
+        ]
+        return {
+            "value": self.value, "empirical": self.empirical, "delta": self.delta, "n_tuples": self.n_features,
+            "unit": "features", "at_least": True, "predictor": "clusters", "bound": "log-wealth", "worst": None,
+            "loss": "information about a feature, nats", "terms": {}, "others": [], "assumptions": assumptions,
+            "explanation": self.explain(),
+        }  # fmt: skip
+
 
 class InformationClustering(ClusterMixin, Persistent):
     """Cluster instances so that clusters tell most about the observed features, and so about unobserved ones.

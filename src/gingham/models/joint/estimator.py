@@ -213,7 +213,8 @@ class JointCoClustering(Persistent):
 
     # using
 
-    def _at(self, relation: Relation) -> int:
+    def position_of(self, relation: Relation) -> int:
+        """The position of a relation among ``relations_`` and among the cells and answers of ``posterior_``."""
         check_is_fitted(self)
         if tuple(relation) not in self.relations_:
             known = ", ".join(str(r) for r in self.relations_)
@@ -221,7 +222,7 @@ class JointCoClustering(Persistent):
         return self.relations_.index(tuple(relation))
 
     def _codes(self, relation: Relation, X: TableLike) -> list[Ints]:
-        at = self._at(relation)
+        at = self.position_of(relation)
         columns = id_columns(X).columns
         modes = self.posterior_.structure.columns(at)
         if len(columns) != len(modes):
@@ -238,7 +239,7 @@ class JointCoClustering(Persistent):
 
     def sample(self, relation: Relation, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Sample:
         """Labelled tuples of a relation in the model's own numbering, for pictures and certificates."""
-        at = self._at(relation)
+        at = self.position_of(relation)
         alphabet = getattr(self.posterior_.cells[at], "alphabet", None)
         modes = self.posterior_.structure.columns(at)
         return Sample.of(id_columns(X).columns, y, sample_weight, modes=modes, alphabet=alphabet)
@@ -248,15 +249,15 @@ class JointCoClustering(Persistent):
 
         An item that has no tuples in this relation is predicted through its other relations.
         """
-        return self.posterior_.predict(self._codes(relation, X), rule, self._at(relation))
+        return self.posterior_.predict(self._codes(relation, X), rule, self.position_of(relation))
 
     def predict_distribution(self, relation: Relation, X: TableLike) -> Floats:
         """Law of the answer over the relation's labels, shape (N, |Y|)."""
-        return self.posterior_.predict_distribution(self._codes(relation, X), self._at(relation))
+        return self.posterior_.predict_distribution(self._codes(relation, X), self.position_of(relation))
 
     def factors(self, relation: Relation) -> tuple[Floats | tuple[Floats, ...], ...]:
         """The tri-factorisation A ≈ Q1 F Q2ᵀ of a relation, see :meth:`gingham.Posterior.factors`."""
-        return self.posterior_.factors(self._at(relation))
+        return self.posterior_.factors(self.position_of(relation))
 
     @property
     def factors_(self) -> dict[Relation, tuple[Floats | tuple[Floats, ...], ...]]:
@@ -280,7 +281,7 @@ class JointCoClustering(Persistent):
         for relation, data in relations.items():
             weights = data[2] if len(data) > 2 else None
             found[relation] = certify(
-                self.posterior_, data[0], data[1], sample_weight=weights, relation=self._at(relation),
+                self.posterior_, data[0], data[1], sample_weight=weights, relation=self.position_of(relation),
                 delta=delta * share[relation], **options,
             )  # fmt: skip
         return found

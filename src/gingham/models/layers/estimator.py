@@ -141,7 +141,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _modes(self) -> tuple[Mode, ...]:
+    def item_modes(self) -> tuple[Mode, ...]:
         return self.modes_
 
     def _labels(self, y: ArrayLike) -> AnyArray:

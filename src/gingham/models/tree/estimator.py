@@ -262,7 +262,7 @@ class TreeCoClustering(GridPredictor):
 
     # using
 
-    def _modes(self) -> tuple[Mode, ...]:
+    def item_modes(self) -> tuple[Mode, ...]:
         tree = self.density_.tree if self._is_density else self.posterior_.structure
         return tree.columns()
 

@@ -1,4 +1,4 @@
-"""Tables in and out: CSV, TSV, Parquet, NDJSON, gzipped or not, from a file or standard input."""
+"""Tables in and out: CSV, TSV, Parquet, NDJSON, gzipped or not, from a file or standard input; a model beside one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import gzip
 import io
 import sys
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
-from gingham.data import Mode
 from gingham.errors import GinghamError
+from gingham.models.base import load
+from gingham.models.tables import ModelWithData, TableSource, tables_of
 from gingham.storage import atomic
 
 FORMATS = ("csv", "tsv", "parquet", "ndjson")
@@ -110,42 +109,15 @@ def _kind(name: str, kind: str | None) -> str:
     return SUFFIXES[suffix]
 
 
-def need_columns(table: pl.DataFrame, names: Sequence[str], option: str) -> None:
-    """Refuse names that the table does not have."""
-    for name in names:
-        if name not in table.columns:
-            have = ", ".join(table.columns[:12]) + (", …" if table.width > 12 else "")
-            raise GinghamError(f"{option} names a column {name!r} that the table does not have. It has: {have}.")
-    if len(set(names)) != len(names):
-        raise GinghamError(f"{option} names a column twice: {', '.join(names)}.")
-
-
-def drop_missing(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, int]:
-    """The rows without a missing value in the named columns, and how many were left out."""
-    floats = [name for name in names if table[name].dtype.is_float()]
-    whole = table.with_columns(pl.col(floats).fill_nan(None)) if floats else table
-    kept = whole.drop_nulls(list(names))
-    return kept, table.height - kept.height
-
-
-def like_items(table: pl.DataFrame, names: Sequence[str], modes: Sequence[Mode]) -> pl.DataFrame:
-    """The id columns in the type that the model was trained on, so that "7" in one file is 7 in another.
-
-    An id that cannot be converted gets a value that no training item has: it is then unseen.
-    """
-    columns: list[Any] = []
-    for name, mode in zip(names, modes):
-        column = table[name]
-        whole_numbers = mode.items.dtype.kind in "iu"
-        if whole_numbers and not column.dtype.is_integer():
-            numbers = column.cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
-            column = numbers.fill_null(_unused(mode)).alias(name)
-        elif mode.items.dtype.kind == "U" and column.dtype != pl.String:
-            column = column.cast(pl.String)
-        columns.append(column)
-    return pl.DataFrame(columns)
-
-
-def _unused(mode: Mode) -> int:
-    highest = int(np.max(mode.items)) if mode.n_items else 0
-    return highest + 1 if highest < np.iinfo(np.int64).max else int(np.min(mode.items)) - 1
+def open_model(
+    model: str,
+    file: str,
+    format: str | None = None,
+    label: str | None = None,
+    drop_missing: bool = False,
+    axes: tuple[str, ...] | None = None,
+) -> ModelWithData[Any]:
+    """A saved model beside the rows of a table."""
+    fitted = load(model)
+    tables = tables_of(fitted)
+    return tables.open(fitted, TableSource(read_table(file, format), label, drop_missing, axes))

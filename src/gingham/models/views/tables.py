@@ -1,51 +1,91 @@
-"""Several views of the same objects on the command line: components, scores, guarantees on objects set aside."""
+"""Several views of the same objects from one table: components, scores, guarantees on objects set aside."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import Bools, Floats, Ints
 from gingham.cells import Quadratic
-from gingham.cli.columns import fingerprint
-from gingham.cli.data import split
-from gingham.cli.fit_options import Wish
-from gingham.cli.session import Asked, Drawing, Opened, Source
-from gingham.cli.tables import need_columns
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
-from gingham.report.summary import SCORES
+from gingham.models import tables as common
+from gingham.models.vocabulary import SCORES
+
+if TYPE_CHECKING:
+    from gingham.models.views.estimator import ViewsModel
 
 MOST_FEATURES = 300  # of a view that a page shows: those with the largest weights
 MOST_VALUES = 5_000_000  # of all views together, with fewer features where there are many objects
 FEWEST = 20  # objects from which some are set aside without being asked
 
 
-def fit(table: pl.DataFrame, wish: Wish, model: Any, more: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Find the components; the notes to store and the facts to show."""
-    groups = groups_of(wish.axes)
-    matrices = views(table, groups)
-    share = (0.1 if table.height >= FEWEST else 0.0) if wish.holdout is None else wish.holdout
-    learn, held = split(table.height, share, wish.seed)
-    model.fit([matrix[learn] for matrix in matrices], **more)
-    notes = {
-        "items": [[str(row) for row in np.flatnonzero(learn)]],
-        "axes": ["object"],
-        "views": groups,
-        "holdout": share,
-        "fingerprint": fingerprint(table, [name for group in groups for name in group]),
-    }
-    facts: dict[str, Any] = {"objects": int(learn.sum()), "components": model.n_components_}
-    facts["correlation"] = float(np.mean(model.correlations_))
-    if held.sum() >= 3:
-        facts["held_out_objects"] = int(held.sum())
-        facts["held_out_correlation"] = model.score([matrix[held] for matrix in matrices])
-    return notes, facts
+class ViewTables(common.FamilyTables["ViewsModel"]):
+    kind = "pairwise"
+    estimators = ("PairwiseClusterAnalysis", "KernelCCA")
+    unused = ("loss", "beta", "objective", "solver", "merges", "alphabet", "bounds", "cold_start")
+    no_path = "Views have no β: gingham fit chooses ridge and components on objects set aside."
+
+    def check_clusters(self, options: common.FitOptions) -> None:
+        common.parse_clusters(options.clusters, 1)
+
+    def fit(self, task: common.FitTask) -> common.FittedModel:
+        from gingham.models.views.pairwise import PairwiseClusterAnalysis
+
+        table, options = task.table, task.options
+        size = common.parse_clusters(options.clusters, 1)
+        model = self.made(PairwiseClusterAnalysis, options, {"n_components": None if size is None else size[0]})
+        groups = groups_of(options.axes)
+        matrices = views(table, groups)
+        share = (0.1 if table.height >= FEWEST else 0.0) if options.holdout is None else options.holdout
+        learn, held = common.split(table.height, share, options.seed)
+        model.fit([matrix[learn] for matrix in matrices], **common.accepted(model.fit, task.arguments))
+        notes = self.notes(
+            options,
+            items=[[str(row) for row in np.flatnonzero(learn)]],
+            axes=["object"],
+            views=groups,
+            holdout=share,
+            fingerprint=common.fingerprint(table, [name for group in groups for name in group]),
+        )
+        facts = {"rows": table.height, **self.facts(model)}
+        facts["objects"], facts["components"] = int(learn.sum()), model.n_components_
+        facts["correlation"] = float(np.mean(model.correlations_))
+        if held.sum() >= 3:
+            facts["held_out_objects"] = int(held.sum())
+            facts["held_out_correlation"] = model.score([matrix[held] for matrix in matrices])
+        return common.FittedModel(model, notes, facts)
+
+    def predict(
+        self, model: ViewsModel, table: pl.DataFrame, rule: str | None, proba: bool, axes: common.Relation | None = None
+    ) -> pl.DataFrame:
+        """The table with the cluster of each object (its strongest component) and its mean scores."""
+        if rule is not None or proba:
+            raise GinghamError("Views predict a cluster and scores: leave --rule and --proba out.")
+        matrices = views(table, columns_of(model))
+        scores = np.mean(model.transform(matrices), axis=0)
+        columns = [pl.Series("predicted_cluster", model.predict(matrices))]
+        columns += [pl.Series(f"score_{c + 1}", scores[:, c]) for c in range(scores.shape[1])]
+        return table.with_columns(*columns)
+
+    def open(self, model: ViewsModel, source: common.TableSource) -> ViewsWithModel:
+        groups = columns_of(model)
+        matrices = views(source.table, groups)
+        notes = model.notes_
+        names = [name for group in groups for name in group]
+        if notes.get("fingerprint") == common.fingerprint(source.table, names):
+            learn, held = common.split(source.table.height, float(notes["holdout"]), int(notes["seed"]))
+        else:  # other objects: none of them was seen
+            learn, held = np.zeros(source.table.height, bool), np.ones(source.table.height, bool)
+        return ViewsWithModel(model, notes, groups, matrices, learn, held)
+
+    def clusters(self, model: ViewsModel) -> pl.DataFrame:
+        return common.cluster_rows_of_notes(model, model.labels_)
 
 
 def groups_of(axes: Sequence[str]) -> list[list[str]]:
@@ -59,7 +99,7 @@ def groups_of(axes: Sequence[str]) -> list[list[str]]:
 def views(table: pl.DataFrame, groups: Sequence[Sequence[str]]) -> list[Floats]:
     """One matrix of numbers per view."""
     for group in groups:
-        need_columns(table, group, "--axes")
+        common.need_columns(table, group, "--axes")
         for name in group:
             column = table[name]
             if not column.dtype.is_numeric() or column.null_count() or not np.isfinite(column.to_numpy()).all():
@@ -67,46 +107,31 @@ def views(table: pl.DataFrame, groups: Sequence[Sequence[str]]) -> list[Floats]:
     return [table.select(group).to_numpy().astype(np.float64) for group in groups]
 
 
-def columns_of(model: Any) -> list[list[str]]:
+def columns_of(model: ViewsModel) -> list[list[str]]:
     found = model.notes_.get("views")
     if found is None:
         raise GinghamError("This file was not written by gingham fit: it does not know the columns of its views.")
     return [list(group) for group in found]
 
 
-def predict(model: Any, table: pl.DataFrame, rule: str | None, proba: bool) -> pl.DataFrame:
-    """The table with the cluster of each object (its strongest component) and its mean scores."""
-    if rule is not None or proba:
-        raise GinghamError("Views predict a cluster and scores: leave --rule and --proba out.")
-    matrices = views(table, columns_of(model))
-    scores = np.mean(model.transform(matrices), axis=0)
-    columns = [pl.Series("predicted_cluster", model.predict(matrices))]
-    columns += [pl.Series(f"score_{c + 1}", scores[:, c]) for c in range(scores.shape[1])]
-    return table.with_columns(*columns)
-
-
-def reopen(model: Any, source: Source) -> OfViews:
-    groups = columns_of(model)
-    matrices = views(source.table, groups)
-    notes = model.notes_
-    names = [name for group in groups for name in group]
-    if notes.get("fingerprint") == fingerprint(source.table, names):
-        learn, held = split(source.table.height, float(notes["holdout"]), int(notes["seed"]))
-    else:  # other objects: none of them was seen
-        learn, held = np.zeros(source.table.height, bool), np.ones(source.table.height, bool)
-    return OfViews(model, groups, matrices, learn, held)
-
-
-class OfViews(Opened):
+class ViewsWithModel(common.ModelWithData["ViewsModel"]):
     """Objects of the fit and objects that it has not seen."""
 
     instead = "Components come in the order of their strength: fit again with fewer --clusters."
 
-    def __init__(self, model: Any, groups: list[list[str]], matrices: list[Floats], learn: Any, held: Any) -> None:
-        super().__init__(model)
+    def __init__(
+        self,
+        model: ViewsModel,
+        notes: common.Facts,
+        groups: list[list[str]],
+        matrices: list[Floats],
+        learn: Bools,
+        held: Bools,
+    ) -> None:
+        super().__init__(model, notes)
         self.groups, self.matrices, self.learn, self.held = groups, matrices, learn, held
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> common.Facts:
         return {
             "views": len(self.groups),
             "components": self.model.n_components_,
@@ -119,7 +144,7 @@ class OfViews(Opened):
             return {}
         return {"correlation_of_views": self.model.score([matrix[self.held] for matrix in self.matrices])}
 
-    def drawing(self) -> Drawing:
+    def board(self) -> common.BoardView:
         """Objects by strongest component and its sign, features likewise by their weights, values standardised."""
         shown = self.learn if self.learn.any() else self.held
         matrices = [matrix[shown] for matrix in self.matrices]
@@ -154,13 +179,15 @@ class OfViews(Opened):
             "values are standardised. Objects are numbered by their row in the file, from 0."
         )
         named = ([f"component {title}" for title in titles],) * 2
-        return Drawing(posterior, sample, "standardised value", words=SCORES, cluster_names=named, notes=(note,))
+        return common.BoardView(
+            posterior, sample, "standardised value", words=SCORES, cluster_names=named, notes=(note,)
+        )
 
-    def certificates(self, asked: Asked) -> dict[str, Any]:
+    def certificates(self, request: common.CertificateRequest) -> common.Facts:
         """Of the components as pairwise clusters, on objects that the fit has not seen."""
         from gingham.certificates.clusters import certify_clusters
 
-        asked.only_own("A set of views")
+        request.need_defaults("A set of views")
         n = int(self.held.sum())
         if not n:
             raise GinghamError(
@@ -175,7 +202,7 @@ class OfViews(Opened):
         k = stacked.shape[2]
         even = np.full(k, 1.0 / k)
         found = certify_clusters(
-            even, even, 1.0 - every.mean(axis=0) - none.mean(axis=0), every.mean(axis=0), chance, n, asked.delta
+            even, even, 1.0 - every.mean(axis=0) - none.mean(axis=0), every.mean(axis=0), chance, n, request.delta
         )
         return {"objects that the fit has not seen": found}
 
@@ -185,3 +212,6 @@ def strongest(weights: Floats) -> Ints:
     component = np.abs(weights).argmax(axis=1)
     negative = np.take_along_axis(weights, component[:, None], axis=1)[:, 0] < 0
     return np.asarray(2 * component + negative, dtype=np.int64)
+
+
+TABLES = ViewTables()

@@ -1,0 +1,34 @@
+"""``gingham predict``: a table with what a model predicts of each row."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gingham.cli import options
+from gingham.errors import GinghamError
+
+
+def predict(
+    model: options.ModelFile,
+    file: options.File,
+    out: options.OutTable = None,
+    rule: Annotated[str | None, typer.Option(help="mean, median or mode of the randomised answer.")] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every label.")] = False,
+    axes: options.Axes = None,
+    format: options.Format = None,
+) -> None:
+    """Predict the labels of the tuples in a table (weights of pairs, densities, clusters of objects: by kind)."""
+    from gingham.cli.table_files import read_table, write_table
+    from gingham.models.base import load
+    from gingham.models.tables import tables_of
+
+    table = read_table(file, format)
+    fitted = load(model)
+    tables = tables_of(fitted)
+    relation = None if axes is None else options.column_names(axes, "--axes")
+    if relation is not None and not tables.has_relations:
+        raise GinghamError("--axes chooses a relation of a joint model; this model has one.")
+    predicted = tables.predict(fitted, table, rule, proba, relation)
+    write_table(predicted, out, format if out in (None, "-") else None)

@@ -1,0 +1,30 @@
+"""``gingham simplify``: fewer clusters from a fitted model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gingham.cli import console, options
+
+
+def simplify(
+    model: options.ModelFile,
+    file: options.File,
+    out: options.OutModel = Path("simple.gingham"),
+    clusters: Annotated[str | None, typer.Option(help="Most clusters per axis: 5,4.")] = None,
+    max_loss: Annotated[float | None, typer.Option(help="Merge as long as the loss stays at or below this.")] = None,
+    drop_missing: options.DropMissing = False,
+    format: options.Format = None,
+    json: options.Json = False,
+) -> None:
+    """Merge the clusters of a model into fewer ones: to a size, to a loss, or as long as merging pays."""
+    from gingham.cli.table_files import open_model
+
+    options.writable(out)
+    session = open_model(model, file, format, drop_missing=drop_missing)
+    small, facts = session.simplified(clusters, max_loss)
+    small.save(out, session.notes)
+    console.show({**facts, "file": str(out)}, json, "A simpler checkerboard")

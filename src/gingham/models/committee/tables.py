@@ -1,0 +1,85 @@
+"""Committees of models of labelled tuples from a table of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import polars as pl
+
+from gingham.arrays import AnyArray
+from gingham.data import Alphabet
+from gingham.errors import GinghamError
+from gingham.models import tables as common
+
+if TYPE_CHECKING:
+    from gingham.models.committee.estimator import Committee
+
+
+class CommitteeWithData(common.TuplesWithModel):
+    instead = "Every member has clusters of its own: simplify one checkerboard (--model coclustering)."
+
+    def facts(self) -> common.Facts:
+        return {"tuples": len(self.seen), "members": len(self.model.members_)}
+
+    def board(self) -> common.BoardView:
+        """The member that trades loss against information best; predictions are the committee's."""
+        members = self.model.members_
+        if not self.tables.has_posterior(self.model):
+            view = TABLES.member_tables(self.model).beside(members[0], self.notes, self.label, self.seen, None).board()
+            return replace(view, predict=self.predictor())
+        best, lowest = None, np.inf
+        modes = self.model.item_modes()
+        columns = self.seen.X.get_columns()
+        known = [mode.encode(column.to_numpy()) >= 0 for mode, column in zip(modes, columns)]
+        part = self.seen.take(np.logical_and.reduce(known))
+        for at, member in enumerate(members):
+            sample = member.sample(part.X, part.y, part.weight)
+            loss = member.posterior_.gibbs_loss(sample)
+            if loss < lowest:
+                best, lowest = (at, member.posterior_, sample), loss
+        if best is None:
+            raise GinghamError("No member of the committee knows these rows.")
+        note = (
+            f"The checkerboard is that of member {best[0] + 1} of {len(members)}, which fits the rows best; "
+            "predictions, errors and guarantees are those of the whole committee."
+        )
+        return self.board_of(best[1], best[2], predict=True, note=note)
+
+
+class CommitteeTables(common.TupleTables):
+    kind = "committee"
+    estimators = ("Committee",)
+    with_data = CommitteeWithData
+    unused = ("merges", "cold_start")
+    no_path = "A committee shares the β of its members: look at --model coclustering."
+
+    def estimator(self, options: common.FitOptions, labels: common.LabelOptions) -> Committee:
+        from gingham.models.committee.estimator import Committee
+
+        member = cast(common.TupleTables, common.tables_of_kind("coclustering"))
+        return Committee(member.estimator(options, labels), random_state=options.seed)
+
+    def member_tables(self, model: Any) -> common.TupleTables:
+        """The tables of the family of the members."""
+        found = common.tables_of(model.members_[0])
+        if not isinstance(found, common.TupleTables):
+            raise GinghamError(f"A committee of {type(model.members_[0]).__name__} has no checkerboard to show.")
+        return found
+
+    def labels(self, model: Any) -> Alphabet | common.Interval | None:
+        return self.member_tables(model).labels(model.members_[0])
+
+    def label_values(self, model: Any) -> AnyArray | None:
+        values: AnyArray = model.alphabet_
+        return values
+
+    def has_posterior(self, model: Any) -> bool:
+        return self.member_tables(model).has_posterior(model.members_[0])
+
+    def clusters(self, model: Any) -> pl.DataFrame:
+        raise GinghamError("Every member of a committee has clusters of its own; list those of --model coclustering.")
+
+
+TABLES = CommitteeTables()

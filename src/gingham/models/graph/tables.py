@@ -1,0 +1,184 @@
+"""Graphs from a table of edges: blocks, guarantees over all pairs, coarser blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from gingham.cells import Quadratic
+from gingham.data.graphs import PairSample
+from gingham.errors import GinghamError
+from gingham.models import tables as common
+from gingham.models.base import Persistent
+from gingham.selection import BetaPath, PathPoint
+
+if TYPE_CHECKING:
+    from gingham.models.graph.estimator import GraphClustering
+
+
+class GraphTables(common.FamilyTables["GraphClustering"]):
+    kind = "graph"
+    estimators = ("GraphClustering",)
+    unused = ("objective", "solver", "merges", "cold_start")
+
+    def fit(self, task: common.FitTask) -> common.FittedModel:
+        from gingham.models.graph.estimator import GraphClustering
+
+        table, options = task.table, task.options
+        if options.holdout:
+            raise GinghamError(
+                "A graph is certified on all its pairs, so that nothing is set aside: leave --holdout out."
+            )
+        clusters = common.parse_clusters(options.clusters, len(options.axes))
+        said = {
+            "n_clusters": None if clusters is None else clusters[0],
+            "alphabet": None if options.alphabet is None else common.parse_alphabet(options.alphabet, False),
+            "bounds": options.bounds,
+            "beta": options.beta,
+            "loss": options.loss,
+        }
+        model = self.made(GraphClustering, options, said)
+        model.fit(
+            edges(table, options.axes, options.weight or options.label), **common.accepted(model.fit, task.arguments)
+        )
+        notes = self.notes(options, label=options.label, weight=options.weight)
+        return common.FittedModel(model, notes, {"rows": table.height, **self.facts(model)})
+
+    def predict(
+        self,
+        model: GraphClustering,
+        table: pl.DataFrame,
+        rule: str | None,
+        proba: bool,
+        axes: common.Relation | None = None,
+    ) -> pl.DataFrame:
+        """The table with the expected weight of each pair."""
+        if rule not in (None, "mean"):
+            raise GinghamError("A graph predicts the mean weight of a pair: leave --rule out.")
+        pairs = typed_pairs(model, table)
+        label = model.notes_.get("label") or model.notes_.get("weight") or "label"
+        result = table.with_columns(pl.Series(f"predicted_{label}", model.predict(pairs)))
+        if not proba:
+            return result
+        letters = getattr(model.posterior_.cells[0], "alphabet", None)
+        if letters is None:
+            raise GinghamError("This graph has weights without an alphabet: leave --proba out.")
+        return common.with_probabilities(
+            result, [f"{value:g}" for value in letters.values], model.predict_distribution(pairs)
+        )
+
+    def open(self, model: GraphClustering, source: common.TableSource) -> GraphWithData:
+        typed = typed_pairs(model, source.table)
+        table = source.table.with_columns(typed.get_columns())
+        label, notes = source.label or model.notes_.get("label"), model.notes_
+        frame = edges(table, typed.columns, notes.get("weight") or label)
+        return GraphWithData(model, notes, model.sample(frame), label or "edge")
+
+    def path(self, task: common.FitTask, path: common.PathOptions, progress: common.PathCallback) -> BetaPath:
+        """Soft memberships, each fit from the one before; no cross-validation."""
+        from gingham.models.graph.estimator import GraphClustering
+
+        table, options = task.table, task.options
+        frame = edges(table, options.axes, options.weight or options.label)
+        clusters = common.parse_clusters(options.clusters, len(options.axes))
+        first = GraphClustering("auto" if clusters is None else clusters[0], random_state=options.seed).fit(frame)
+        values = common.path_values(path.betas, float(first.beta_))
+
+        def points() -> Iterator[PathPoint]:
+            previous = first.posterior_
+            for beta in values:
+                model = GraphClustering(
+                    first.n_clusters_, beta=beta, start=previous, schedule="constant", solver="nodewise",
+                    random_state=options.seed,
+                ).fit(frame)  # fmt: skip
+                previous = model.posterior_
+                sample = model.sample(frame)
+                try:
+                    found = GraphWithData(model, {}, sample, "").certificates(common.CertificateRequest(path.delta))
+                    certificate = next(iter(found.values()))
+                except GinghamError:  # weights without stated bounds
+                    certificate = None
+                yield PathPoint(beta, previous, previous.gibbs_loss(sample), np.nan, np.nan, np.nan, certificate)
+
+        return common.path_of(points(), len(values), progress)
+
+
+def edges(table: pl.DataFrame, axes: Sequence[str], weight: str | None) -> pl.DataFrame:
+    """Columns from, to and, where there is one, weight."""
+    kept, weights = common.id_pairs(table, axes, weight, "from,to", "graph")
+    frame = kept.select(pl.col(axes[0]).alias("from"), pl.col(axes[1]).alias("to"))
+    return frame if weights is None else frame.with_columns(weight=weights)
+
+
+def typed_pairs(model: GraphClustering, table: pl.DataFrame) -> pl.DataFrame:
+    """The two columns of nodes, in the type of the model's nodes."""
+    axes = list(model.notes_.get("axes") or ["from", "to"])
+    common.need_columns(table, axes, "The model")
+    mode = model.posterior_.structure.modes[0]
+    return common.like_items(table, axes, [mode, mode])
+
+
+class GraphWithData(common.ModelWithData["GraphClustering"]):
+    """All pairs of nodes, or the listed ones."""
+
+    def __init__(self, model: GraphClustering, notes: common.Facts, sample: PairSample, label: str) -> None:
+        super().__init__(model, notes)
+        self.sample, self.label = sample, label
+
+    def board(self) -> common.BoardView:
+        return common.BoardView(self.model.posterior_, self.sample, self.label)
+
+    def facts(self) -> common.Facts:
+        return {
+            "edges": self.sample.n_rows,
+            "pairs": int(self.sample.n_tuples),
+            "loss": str(self.model.loss),
+            "β": round(float(self.model.beta_), 4),
+            "sweeps": self.model.n_iter_,
+        }
+
+    def certificates(self, request: common.CertificateRequest) -> common.Facts:
+        """Of the blocks' squared error on all pairs, and of what they gain over one answer for all."""
+        from gingham.certificates import certify, certify_gain
+
+        posterior = self.model.posterior_
+        letters, bounds = getattr(posterior.cells[0], "alphabet", None), getattr(posterior.cells[0], "bounds", None)
+        if letters is None and bounds is None:
+            low, high = float(self.sample.labels.min()), float(self.sample.labels.max())  # type: ignore[union-attr]
+            low = min(low, 0.0) if self.sample.complete else low
+            raise GinghamError(
+                "A guarantee must know the smallest and largest possible weight, and the model was not told. If they "
+                f"are {low:g} and {high:g}, fit with --bounds {low:g},{high:g}."
+            )
+        # The log loss of rare edges has a huge range; the squared error of the same blocks lies between 0 and 1.
+        squared = replace(posterior, cells=(Quadratic(letters, bounds),)).refit(self.sample)
+        found: common.Facts = {
+            "pairs of nodes": certify(
+                squared, self.sample, delta=request.delta / 2, bound=request.bound, predictor=request.predictor
+            )
+        }
+        if letters is not None:
+            gain = certify_gain(squared, self.sample, delta=request.delta / 2)
+            found["pairs of nodes, against one answer for all"] = gain
+        return found
+
+    def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, common.Facts]:
+        from gingham.selection import simplify
+
+        wanted = common.parse_clusters(clusters, 1)
+        if max_loss is not None:
+            raise GinghamError("A graph is simplified to a number of clusters (--clusters 5), not to a loss.")
+        small = simplify(self.model, self.sample, max_clusters=None if wanted is None else wanted[0])
+        return small, {
+            "clusters_before": self.model.n_clusters_,
+            "clusters": small.n_clusters_,
+            "loss_before": self.model.posterior_.gibbs_loss(self.sample),
+            "loss": small.posterior_.gibbs_loss(self.sample),
+        }
+
+
+TABLES = GraphTables()

@@ -1,0 +1,227 @@
+"""Several tables that share modes, in one model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from gingham.arrays import AnyArray
+from gingham.data import Alphabet, Mode
+from gingham.errors import GinghamError
+from gingham.models import tables as common
+
+if TYPE_CHECKING:
+    from gingham.models.joint.estimator import JointCoClustering
+
+
+class JointTables(common.FamilyTables["JointCoClustering"]):
+    kind = "joint"
+    estimators = ("JointCoClustering",)
+    unused = ("objective", "solver", "merges", "bounds")
+    needs_label = True
+    has_relations = True
+    no_path = "Every table of a joint model has its own β; set them in Python (beta={relation: …})."
+
+    def check_clusters(self, options: common.FitOptions) -> None:
+        given_sizes(options)
+
+    def fit(self, task: common.FitTask) -> common.FittedModel:
+        """All tables together; rows of the first may be set aside."""
+        from gingham.models.joint.estimator import JointCoClustering
+
+        options, axes = task.options, task.options.axes
+        if axes in task.further:
+            raise GinghamError(f"--relation names {','.join(axes)}, which is the table itself.")
+        first = task.rows()
+        share = common.HOLDOUT if options.holdout is None else options.holdout
+        learn, held = common.split(len(first), share, options.seed)
+        relations = {axes: first.take(learn)}
+        relations.update(
+            {names: common.labelled_rows(table, names, label) for names, (label, table) in task.further.items()}
+        )
+        said = {
+            "n_clusters": sizes_of(options, list(relations)),
+            "alphabet": None
+            if options.alphabet is None
+            else {axes: common.parse_alphabet(options.alphabet, first.named)},
+            "cold_start": options.cold_start,
+            "loss": None if options.loss is None else {axes: options.loss},
+            "beta": None if options.beta is None else {axes: options.beta},
+        }
+        model = self.made(JointCoClustering, options, said)
+        model.fit(
+            {names: data.weighted for names, data in relations.items()}, **common.accepted(model.fit, task.arguments)
+        )
+        notes = {
+            "relations": [
+                {"axes": list(axes), "label": options.label, "weight": options.weight},
+                *({"axes": list(names), "label": label, "weight": None} for names, (label, _) in task.further.items()),
+            ],
+            "holdout": share,
+            "seed": options.seed,
+            "fingerprint": first.fingerprint,
+        }
+        facts: common.Facts = {
+            "model": self.kind,
+            "relations": {", ".join(names): len(data) for names, data in relations.items()},
+            "clusters": {name: int(q.shape[1]) for name, q in model.assign_.items()},
+            "sweeps": model.n_iter_,
+            "converged": model.converged_,
+        }
+        if held.any():
+            facts["held_out_rows"] = int(held.sum())
+            facts.update({f"held_out_{k}": v for k, v in errors(model, axes, first.take(held)).items()})
+        return common.FittedModel(model, notes, facts)
+
+    def predict(
+        self,
+        model: JointCoClustering,
+        table: pl.DataFrame,
+        rule: str | None,
+        proba: bool,
+        axes: common.Relation | None = None,
+    ) -> pl.DataFrame:
+        """The table with predictions of one relation; items without tuples there go by their other relations."""
+        relation, note = relation_of(model, table.columns, axes)
+        X = common.like_items(table, relation, modes_of(model, relation))
+        label = note.get("label") or "label"
+        result = table.with_columns(pl.Series(f"predicted_{label}", model.predict(relation, X, rule or "mean")))
+        if not proba:
+            return result
+        known = common.labels_of_cell(model.posterior_.cells[model.position_of(relation)])
+        if not isinstance(known, Alphabet):
+            raise GinghamError("This relation predicts numbers, not distributions: leave --proba out.")
+        return common.with_probabilities(result, known.values, model.predict_distribution(relation, X))
+
+    def open(self, model: JointCoClustering, source: common.TableSource) -> RelationWithModel:
+        relation, note = relation_of(model, source.table.columns, source.axes)
+        label = source.label or note.get("label")
+        if label is None:
+            raise GinghamError("The model does not say which column holds the labels; add --label.")
+        modes = modes_of(model, relation)
+        data = common.labelled_rows(source.table, relation, label, note.get("weight"), modes, source.drop_missing)
+        return RelationWithModel(model, relation, label, *data.parts(model.notes_))
+
+
+def sizes_of(options: common.FitOptions, relations: Sequence[common.Relation]) -> dict[str, object] | None:
+    """Clusters of the modes as named, or by number for the axes of the first table; None where nothing was said."""
+    from gingham.models.joint.estimator import default_sizes
+
+    if options.clusters is None:
+        return None
+    modes, given = default_sizes(relations), given_sizes(options)
+    unknown = [name for name in given if name not in modes]
+    if unknown:
+        raise GinghamError(f"--clusters names the mode {unknown[0]!r}; the tables have {', '.join(modes)}.")
+    return {**modes, **given}
+
+
+def given_sizes(options: common.FitOptions) -> dict[str, object]:
+    """{mode: clusters} from "movie=20,genre=none", or from "20,10" for the axes of the first table."""
+    listed, axes = options.clusters, options.axes
+    if listed is None or ("=" not in listed and ":" not in listed):
+        return dict(zip(axes, common.parse_clusters(listed, len(axes)) or ("auto",) * len(axes)))
+    found: dict[str, object] = {}
+    for part in listed.split(","):
+        name, sign, number = part.partition("=")
+        if not sign or not (number == "none" or number.isdigit()) or number == "0":
+            raise GinghamError(f"--clusters {listed!r} must read mode=number or mode=none, separated by commas.")
+        found[name.strip()] = None if number == "none" else int(number)
+    return found
+
+
+def relation_of(
+    model: JointCoClustering, columns: Sequence[str], axes: common.Relation | None
+) -> tuple[common.Relation, dict[str, str | None]]:
+    """The relation a table is about, and what is noted of it: the named one, or the first whose columns it has."""
+    noted = {tuple(note["axes"]): note for note in model.notes_.get("relations", [])}
+    known = list(model.relations_)
+    if axes is not None:
+        if axes not in known:
+            raise GinghamError(
+                f"--axes {','.join(axes)} was not fitted; there are {'; '.join(','.join(r) for r in known)}."
+            )
+        return axes, noted.get(axes, {})
+    for relation in known:
+        if set(relation) <= set(columns):
+            return relation, noted.get(relation, {})
+    raise GinghamError(
+        f"The table has the columns of no relation of the model ({'; '.join(','.join(r) for r in known)}). "
+        "Rename its columns."
+    )
+
+
+def modes_of(model: JointCoClustering, relation: common.Relation) -> list[Mode]:
+    return list(model.posterior_.structure.columns(model.position_of(relation)))
+
+
+def errors(model: JointCoClustering, relation: common.Relation, data: common.Rows) -> dict[str, float]:
+    """What the mean prediction costs on rows, beside the best constant; the error rate where labels are names."""
+    known = common.labels_of_cell(model.posterior_.cells[model.position_of(relation)])
+    guess: AnyArray
+    if data.named and isinstance(known, Alphabet):
+        guess = known.values[model.predict_distribution(relation, data.X).argmax(axis=1)]
+    else:
+        guess = model.predict(relation, data.X)
+    return common.prediction_errors(guess, data)
+
+
+class RelationWithModel(common.ModelWithData["JointCoClustering"]):
+    """One relation of a joint model with its rows."""
+
+    instead = "Its tables share clusters: fit again with fewer --clusters."
+
+    def __init__(
+        self,
+        model: JointCoClustering,
+        relation: common.Relation,
+        label: str,
+        seen: common.Rows,
+        unseen: common.Rows | None,
+    ) -> None:
+        super().__init__(model, model.notes_)
+        self.relation, self.label, self.seen, self.unseen = relation, label, seen, unseen
+
+    def facts(self) -> common.Facts:
+        shared = "; ".join(" × ".join(relation) for relation in self.model.relations_)
+        return {"tuples": len(self.seen), "tables": shared, "sweeps": self.model.n_iter_}
+
+    def errors(self) -> dict[str, float]:
+        return {} if self.unseen is None else errors(self.model, self.relation, self.unseen)
+
+    def board(self) -> common.BoardView:
+        seen, model = self.seen, self.model
+        if len(self.relation) < 2:
+            raise GinghamError("A relation of one mode has no checkerboard; name another with --axes.")
+        sample = model.sample(self.relation, seen.X, seen.y, seen.weight)
+        structure = model.posterior_.structure
+        frozen = [structure.modes[at] for at in structure.frozen]
+        names = [
+            [str(i) for i in mode.items] if mode in frozen else None for mode in modes_of(model, self.relation)[:2]
+        ]
+        note = "The page shows one of the tables; its clusters were found in all of them together."
+        return common.BoardView(
+            model.posterior_, sample, self.label, relation=model.position_of(self.relation),
+            cluster_names=(names[0], names[1]), notes=(note,),
+        )  # fmt: skip
+
+    def certificates(self, request: common.CertificateRequest) -> common.Facts:
+        seen, model = self.seen, self.model
+        known = common.labels_of_cell(model.posterior_.cells[model.position_of(self.relation)])
+        space = common.LabelSpace.stated(known, seen.y, self.notes, request)
+        found = model.certify(
+            {self.relation: seen.weighted}, request.delta, bound=request.bound, predictor=request.predictor,
+            alphabet=space.alphabet,
+        )  # fmt: skip
+        result: common.Facts = {"training rows": found[self.relation]}
+        if self.unseen is not None and space.values is not None and space.values.dtype.kind in "biuf":
+            predicted = model.predict(self.relation, self.unseen.X)
+            result["rows set aside"] = common.holdout_certificate(
+                predicted, self.unseen, space, "absolute", request.delta
+            )
+        return result
+
+
+TABLES = JointTables()

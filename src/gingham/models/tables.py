@@ -1,0 +1,955 @@
+"""From a table of rows to the data of a model and back: what every family shares, and labelled tuples as a whole.
+
+Each family has a module ``tables`` beside its estimator with one object ``TABLES``, a `FamilyTables`. It says by which
+name the family is asked for, which options it takes, how its models are fitted to a table, what they add to one, and
+what a page and a certificate can say of them. `tables_of_kind` and `tables_of` find it; nobody lists the families.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import polars as pl
+from sklearn.base import is_classifier
+
+from gingham import models
+from gingham.arrays import AnyArray, Bools, Floats, Ints
+from gingham.cells import LOSSES, CellModel, loss_kind, make_cell, needs_alphabet
+from gingham.cells.registry import cell_state
+from gingham.certificates import Certificate
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
+from gingham.data import Alphabet, Mode, Sample
+from gingham.errors import GinghamError, GinghamWarning
+from gingham.models.base import Persistent, TupleModel, default_loss
+from gingham.models.vocabulary import Words
+from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
+
+Model = TypeVar("Model", bound=Persistent)
+Facts = dict[str, Any]  # plain values by name, of any kind: lines of a summary, notes in a model file
+PathCallback = Callable[[PathProgress], None]
+Interval = tuple[float, float]
+Relation = tuple[str, ...]  # names of the id columns of one table
+LabelledTable = tuple[str, pl.DataFrame]  # the column of labels, and the table
+HOLDOUT = 0.1  # of labelled rows, where nothing is said
+MISSING = ("", "nan", "na", "n/a", "null", "none")  # words that stand for a missing number, in any case
+
+
+# what a command hands in, and what it gets
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What was asked for; None where nothing was said.
+
+    ``holdout``: the share of rows (objects, features, tokens) set aside; each kind has its own default.
+    ``clusters``: numbers as they were written, "13,6", or by mode for several tables, "movie=20,genre=none".
+    """
+
+    axes: tuple[str, ...]
+    label: str | None
+    model: str = "coclustering"
+    weight: str | None = None
+    merges: str | None = None
+    clusters: str | None = None
+    loss: str | None = None
+    beta: float | None = None
+    alphabet: str | None = None
+    bounds: Interval | None = None
+    objective: str | None = None
+    solver: str | None = None
+    n_init: int | None = None
+    max_iter: int | None = None
+    holdout: float | None = None
+    seed: int = 0
+    cold_start: bool = False
+    drop_missing: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class FitTask:
+    """A table to fit, and what was said about it.
+
+    ``arguments`` are handed to the estimator's fit as far as it knows them (``callback``, say), ``further`` tables to
+    families that take several.
+    """
+
+    table: pl.DataFrame
+    options: FitOptions
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    further: Mapping[Relation, LabelledTable] = field(default_factory=dict)
+
+    def rows(self) -> Rows:
+        """The table as labelled tuples."""
+        said = self.options
+        label = str(said.label)  # a family that needs one has asked for it
+        return labelled_rows(self.table, said.axes, label, said.weight, drop_missing=said.drop_missing)
+
+
+@dataclass(frozen=True)
+class PathOptions:
+    """Which values of β to try, with how many folds and processes, and the δ of their certificates."""
+
+    betas: list[float] | None = None
+    cv: int = 5
+    delta: float = 0.05
+    n_jobs: int = 1
+
+
+class FittedModel(NamedTuple):
+    """A model, the notes to store with it, and the facts to show."""
+
+    model: Persistent
+    notes: Facts
+    facts: Facts
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """The table beside a model and how to read its columns."""
+
+    table: pl.DataFrame
+    label: str | None = None
+    drop_missing: bool = False
+    axes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class CertificateRequest:
+    """What is asked of a certificate."""
+
+    delta: float = 0.05
+    bound: str = "log-wealth"
+    predictor: str = "gibbs"
+    alphabet: str | None = None
+    bounds: Interval | None = None
+
+    def need_defaults(self, what: str) -> None:
+        """Refuse a bound or predictor where the model has one theorem of its own."""
+        if self.bound != "log-wealth" or self.predictor != "gibbs":
+            raise GinghamError(f"{what} has a certificate of its own: leave --bound and --predictor out.")
+
+
+@dataclass(frozen=True, eq=False)
+class BoardView:
+    """What a report draws of a model: two modes side by side, and the words for it; see `report.summarize`."""
+
+    posterior: Posterior
+    sample: Sample
+    label: str
+    relation: int = 0
+    predict: Callable[[Ints, Ints], Floats] | None = None
+    words: Words | None = None
+    cluster_names: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None)
+    zeros: bool = False
+    notes: tuple[str, ...] = ()
+
+
+class ModelWithData(Generic[Model]):
+    """A fitted model beside the rows of a table; every family answers these questions."""
+
+    instead: ClassVar[str] = "Fit again with fewer --clusters."  # of a model that cannot be simplified
+
+    def __init__(self, model: Model, notes: Facts) -> None:
+        self.model, self.notes = model, notes
+
+    def board(self) -> BoardView:
+        """What a report draws."""
+        raise NotImplementedError  # pragma: no cover
+
+    def certificates(self, request: CertificateRequest) -> Facts:
+        """Named certificates; a sentence (GinghamError) where none applies."""
+        raise NotImplementedError  # pragma: no cover
+
+    def errors(self) -> dict[str, float]:
+        """What predictions cost on data that the fit has not seen."""
+        return {}
+
+    def facts(self) -> Facts:
+        """Lines for the overview."""
+        return {}
+
+    def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, Facts]:
+        """A coarser model and the facts to show."""
+        raise GinghamError(f"{type(self.model).__name__} cannot be simplified. {self.instead}")
+
+
+class FamilyTables(Generic[Model]):
+    """How tables of rows become the data of one family of models, and back.
+
+    Attributes
+    ----------
+    kind : str
+        What ``--model`` calls the family.
+    estimators : tuple of str
+        The classes of the models it opens.
+    unused : tuple of str
+        Options of ``gingham fit`` that mean nothing here.
+    needs_label, has_relations, cross_validates : bool
+        Whether a column of labels is needed, further tables are taken, paths of β are cross-validated.
+    no_path : str
+        Why there is no path of β; empty where there is one.
+    """
+
+    kind: ClassVar[str]
+    estimators: ClassVar[tuple[str, ...]]
+    unused: ClassVar[tuple[str, ...]] = ()
+    needs_label: ClassVar[bool] = False
+    has_relations: ClassVar[bool] = False
+    cross_validates: ClassVar[bool] = False
+    no_path: ClassVar[str] = ""
+
+    def check(self, options: FitOptions) -> None:
+        """Refuse options that the family has no use for, rather than forget them."""
+        plain = FitOptions((), None)
+        for name in self.unused:
+            if getattr(options, name) != getattr(plain, name):
+                raise GinghamError(f"--model {self.kind} has no use for --{name.replace('_', '-')}: leave it out.")
+        self.check_clusters(options)
+        if self.needs_label and options.label is None:
+            raise GinghamError(f"--model {self.kind} predicts a column of labels: name it with --label.")
+
+    def check_clusters(self, options: FitOptions) -> None:
+        """Refuse numbers of clusters that cannot be read, before the table is."""
+        parse_clusters(options.clusters, len(options.axes))
+
+    def fit(self, task: FitTask) -> FittedModel:
+        """A model of the table."""
+        raise NotImplementedError  # pragma: no cover
+
+    def predict(
+        self, model: Model, table: pl.DataFrame, rule: str | None, proba: bool, axes: Relation | None = None
+    ) -> pl.DataFrame:
+        """The table with what the model predicts of each row in new columns."""
+        raise NotImplementedError  # pragma: no cover
+
+    def open(self, model: Model, source: TableSource) -> ModelWithData[Model]:
+        """The model beside the rows of a table."""
+        raise NotImplementedError  # pragma: no cover
+
+    def clusters(self, model: Any) -> pl.DataFrame:
+        """Item, most probable cluster and its share, for every item of every mode."""
+        posterior: Posterior = model.posterior_  # a family whose models have none lists clusters in its own way
+        sides = zip(posterior.structure.modes, posterior.assign)
+        return pl.concat(
+            [cluster_rows(mode.name, mode.items.tolist(), q.argmax(axis=1), q.max(axis=1)) for mode, q in sides]
+        )
+
+    def path(self, task: FitTask, path: PathOptions, progress: PathCallback) -> BetaPath:
+        """Fits over a range of β, largest first."""
+        raise GinghamError(self.no_path)
+
+    # shared by the families
+
+    def made(self, estimator: Callable[..., Model], options: FitOptions, said: Mapping[str, object]) -> Model:
+        """An estimator with what was said, the rest is its own to choose; what it does not know is refused."""
+        said = {**said, "n_init": options.n_init, "max_iter": options.max_iter}
+        said = {name: value for name, value in said.items() if value is not None}
+        known = inspect.signature(estimator).parameters
+        for name in said:
+            if name not in known:
+                option = {"n_init": "starts", "max_iter": "max-iter"}.get(name, name)
+                raise GinghamError(f"--model {self.kind} has no use for --{option}: leave it out.")
+        return estimator(**said, random_state=options.seed)
+
+    def notes(self, options: FitOptions, **own: object) -> Facts:
+        """What is stored with a model of rows without labels."""
+        return {
+            "axes": list(options.axes), "label": None, "weight": None, "seed": options.seed, "model": self.kind, **own,
+        }  # fmt: skip
+
+    def facts(self, model: Model) -> Facts:
+        """What a summary says of a fitted model."""
+        facts: Facts = {"model": self.kind}
+        posterior = vars(model).get("posterior_")
+        if posterior is not None:
+            facts["axes"] = {mode.name: mode.n_items for mode in posterior.structure.modes}
+            facts["clusters"] = posterior.n_clusters
+            facts["effective_clusters"] = tuple(round(e, 1) for e in posterior.effective_clusters)
+        elif isinstance(model, TupleModel):
+            facts["axes"] = {mode.name: mode.n_items for mode in model.item_modes()}
+        for name, shown in (("n_iter_", "sweeps"), ("converged_", "converged")):
+            if hasattr(model, name):
+                facts[shown] = getattr(model, name)
+        return facts
+
+
+# finding a family
+
+
+def families() -> dict[str, FamilyTables[Any]]:
+    """Every family with tables, by the name that ``--model`` calls it."""
+    folders = [f"{models.__name__}.{found.name}" for found in iter_modules(models.__path__) if found.ispkg]
+    modules = [import_module(f"{name}.tables") for name in folders if find_spec(f"{name}.tables")]
+    return {module.TABLES.kind: module.TABLES for module in modules}
+
+
+def tables_of_kind(kind: str) -> FamilyTables[Any]:
+    """The family that ``--model`` names."""
+    known = families()
+    if kind not in known:
+        raise GinghamError(f"--model {kind!r} is unknown; choose one of {', '.join(known)}.")
+    return known[kind]
+
+
+def tables_of(model: Persistent) -> FamilyTables[Any]:
+    """The tables of the family of a model: they lie beside its estimator."""
+    name, place = type(model).__name__, type(model).__module__.rpartition(".")[0]
+    if place.startswith(f"{models.__name__}.") and find_spec(f"{place}.tables"):
+        found: FamilyTables[Any] = import_module(f"{place}.tables").TABLES
+        if name in found.estimators:
+            return found
+    raise GinghamError(f"The command line does not know {name} models; use them in Python.")
+
+
+# reading options
+
+
+def accepted(function: Callable[..., object], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the arguments that a function takes."""
+    known = inspect.signature(function).parameters
+    return {name: value for name, value in arguments.items() if name in known}
+
+
+def parse_clusters(listed: str | None, n_axes: int) -> tuple[int, ...] | None:
+    """Numbers of clusters from "13,6" or "10"."""
+    if listed is None or listed == "auto":
+        return None
+    try:
+        numbers = tuple(int(part) for part in listed.split(","))
+    except ValueError:
+        raise GinghamError(f"--clusters {listed!r} must be whole numbers, one per axis: --clusters 13,6.") from None
+    if len(numbers) == 1:
+        numbers *= n_axes
+    if len(numbers) != n_axes:
+        raise GinghamError(f"--clusters has {len(numbers)} numbers for {n_axes} axes.")
+    if min(numbers) < 1:
+        raise GinghamError(f"--clusters {listed!r}: a number of clusters is at least 1.")
+    return numbers
+
+
+def parse_alphabet(listed: str, names: bool) -> AnyArray:
+    """Label values from "1,2,3" or, for whole numbers, "1..5"."""
+    if ".." in listed and not names:
+        low, _, high = listed.partition("..")
+        try:
+            values = np.arange(int(low), int(high) + 1)
+        except ValueError:
+            raise GinghamError(f"--alphabet {listed!r}: a range is two whole numbers, such as 1..5.") from None
+        if not 1 <= len(values) <= 100_000:
+            raise GinghamError(f"--alphabet {listed!r} has {len(values)} values.")
+        return values
+    parts = [part.strip() for part in listed.split(",") if part.strip()]
+    if not parts:
+        raise GinghamError("--alphabet is empty; list the possible labels, such as 1,2,3,4,5 or 1..5.")
+    if names:
+        return np.array(parts)
+    try:
+        numbers = np.array([float(part) for part in parts])
+    except ValueError:
+        raise GinghamError(f"--alphabet {listed!r} must list numbers, because the label column is numeric.") from None
+    return numbers.astype(np.int64) if np.all(numbers == np.floor(numbers)) else numbers
+
+
+# columns of a table
+
+
+def need_columns(table: pl.DataFrame, names: Sequence[str], option: str) -> None:
+    """Refuse names that the table does not have."""
+    for name in names:
+        if name not in table.columns:
+            have = ", ".join(table.columns[:12]) + (", …" if table.width > 12 else "")
+            raise GinghamError(f"{option} names a column {name!r} that the table does not have. It has: {have}.")
+    if len(set(names)) != len(names):
+        raise GinghamError(f"{option} names a column twice: {', '.join(names)}.")
+
+
+def without_missing(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataFrame, int]:
+    """The rows without a missing value in the named columns, and how many were left out."""
+    floats = [name for name in names if table[name].dtype.is_float()]
+    whole = table.with_columns(pl.col(floats).fill_nan(None)) if floats else table
+    kept = whole.drop_nulls(list(names))
+    return kept, table.height - kept.height
+
+
+def need_ids(table: pl.DataFrame, names: Sequence[str]) -> None:
+    """Refuse columns that cannot hold ids."""
+    for name in names:
+        if table[name].dtype.is_nested():
+            raise GinghamError(f"Column {name!r} holds lists or objects; ids are text or numbers.")
+
+
+def like_items(table: pl.DataFrame, names: Sequence[str], modes: Sequence[Mode]) -> pl.DataFrame:
+    """The id columns in the type that the model was trained on, so that "7" in one file is 7 in another.
+
+    An id that cannot be converted gets a value that no training item has: it is then unseen.
+    """
+    columns: list[pl.Series] = []
+    for name, mode in zip(names, modes):
+        column = table[name]
+        whole_numbers = mode.items.dtype.kind in "iu"
+        if whole_numbers and not column.dtype.is_integer():
+            numbers = column.cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
+            column = numbers.fill_null(_unused_number(mode)).alias(name)
+        elif mode.items.dtype.kind == "U" and column.dtype != pl.String:
+            column = column.cast(pl.String)
+        columns.append(column)
+    return pl.DataFrame(columns)
+
+
+def _unused_number(mode: Mode) -> int:
+    highest = int(np.max(mode.items)) if mode.n_items else 0
+    return highest + 1 if highest < np.iinfo(np.int64).max else int(np.min(mode.items)) - 1
+
+
+def id_pairs(
+    table: pl.DataFrame, axes: Sequence[str], weight: str | None, example: str, kind: str, numbers: bool = True
+) -> tuple[pl.DataFrame, Floats | None]:
+    """Rows with two ids (and a value), none missing; the value as finite numbers where they are wanted."""
+    if len(axes) != 2:
+        raise GinghamError(f"--model {kind} needs two columns of ids, such as --axes {example}.")
+    need_columns(table, axes, "--axes")
+    if weight is not None:
+        need_columns(table, [weight], "--weight")
+    kept, dropped = without_missing(table, [*axes, *([weight] if weight else [])])
+    if dropped:
+        raise GinghamError(f"{dropped:,} of {table.height:,} rows have a missing value; leave them out first.")
+    need_ids(kept, axes)
+    if weight is None or not numbers:
+        return kept, None
+    weights = kept[weight].cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    if not np.isfinite(weights).all():
+        raise GinghamError(f"--weight column {weight!r} must hold finite numbers.")
+    return kept, weights
+
+
+def numbered(table: pl.DataFrame, names: Sequence[str]) -> tuple[list[Mode], list[Ints]]:
+    """The items of each column, and their codes."""
+    modes = [Mode.of(table[name].to_numpy(), name) for name in names]
+    return modes, [mode.encode(table[mode.name].to_numpy()) for mode in modes]
+
+
+def places(names: Sequence[str], table: pl.DataFrame, column: str) -> Ints:
+    """Positions of ids among names; −1 for those that are not there."""
+    at = {name: place for place, name in enumerate(names)}
+    return np.array([at.get(item, -1) for item in table[column].cast(pl.String).to_list()], dtype=np.int64)
+
+
+def cluster_rows(axis: str, items: Iterable[object], labels: Ints, share: Floats | None = None) -> pl.DataFrame:
+    """The items of one axis with their clusters and the share of their membership, 1 where there is no other."""
+    names = [str(item) for item in items]
+    shares = np.ones(len(names)) if share is None else np.asarray(share, np.float64)
+    return pl.DataFrame({"axis": [axis] * len(names), "item": names, "cluster": np.asarray(labels), "share": shares})
+
+
+def cluster_rows_of_notes(model: Persistent, labels: Ints) -> pl.DataFrame:
+    """The same where only the notes of the fit know the names of the items."""
+    notes: Facts = getattr(model, "notes_", {})
+    if not notes.get("items"):
+        raise GinghamError(f"{type(model).__name__} has no clusters of items to list.")
+    return cluster_rows(notes["axes"][0], notes["items"][0], labels)
+
+
+def with_probabilities(table: pl.DataFrame, values: Iterable[object], laws: Floats) -> pl.DataFrame:
+    """The table with one column for the probability of each label."""
+    return table.with_columns(pl.Series(f"p_{value}", column) for value, column in zip(values, laws.T))
+
+
+def fingerprint(table: pl.DataFrame, names: Sequence[str]) -> str:
+    """Equal for equal columns."""
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(name.encode() + b"\x1f")
+        column = table[name].cast(pl.String).fill_null("\x1d").to_list()
+        digest.update("\x1f".join(column).encode() + b"\x1e")
+    return digest.hexdigest()[:32]
+
+
+def check_holdout(share: float) -> None:
+    if not 0 <= share < 1:
+        raise GinghamError(f"--holdout {share} must be from 0 to below 1.")
+
+
+def split(n_rows: int, share: float, seed: int) -> tuple[Bools, Bools]:
+    """Masks of the rows to learn from and of those set aside, drawn at random from the seed."""
+    check_holdout(share)
+    held = np.zeros(n_rows, dtype=bool)
+    held[np.random.default_rng([seed, n_rows]).permutation(n_rows)[: round(share * n_rows)]] = True
+    if held.all():
+        raise GinghamError("--holdout leaves no row to learn from.")
+    return ~held, held
+
+
+def path_values(betas: list[float] | None, scale: float) -> list[float]:
+    """Largest first; eight values around a scale where none are given."""
+    if betas is None:
+        return [float(scale * b) for b in np.geomspace(3.0, 0.1, 8)]
+    if min(betas) <= 0 or not np.isfinite(betas).all():
+        raise GinghamError("--betas needs finite numbers above 0.")
+    return sorted(set(betas), reverse=True)
+
+
+def path_of(points: Iterable[PathPoint], total: int, progress: PathCallback) -> BetaPath:
+    """Points without cross-validation, one after the other, as a path."""
+    found: list[PathPoint] = []
+    for point in points:
+        found.append(point)
+        progress(PathProgress(len(found), total, "point"))
+    return BetaPath(tuple(found), tuple(mode.name for mode in found[0].posterior.structure.modes))
+
+
+# labelled tuples
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Observed tuples: ids (a frame), labels and weights."""
+
+    X: pl.DataFrame
+    y: AnyArray
+    weight: Floats | None
+
+    def take(self, mask: Bools) -> Rows:
+        """The rows under a mask."""
+        return Rows(self.X.filter(mask), self.y[mask], None if self.weight is None else self.weight[mask])
+
+    def __len__(self) -> int:
+        return self.X.height
+
+    @property
+    def named(self) -> bool:
+        """Whether labels are names."""
+        return self.y.dtype.kind not in "biuf"
+
+    @property
+    def weighted(self) -> tuple[Any, ...]:
+        """(X, y), or (X, y, weights) where there are some."""
+        return (self.X, self.y) if self.weight is None else (self.X, self.y, self.weight)
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for equal rows in equal order."""
+        digest = hashlib.sha256()
+        for name in self.X.columns:
+            digest.update("\x1f".join(self.X[name].cast(pl.String).to_list()).encode())
+            digest.update(b"\x1e")
+        digest.update("\x1f".join(map(str, self.y.tolist())).encode())
+        return digest.hexdigest()[:32]
+
+    def parts(self, notes: Facts) -> tuple[Rows, Rows | None]:
+        """(training rows, rows the model has not seen), as far as the model's notes tell.
+
+        The table the model was fitted on is recognised by its fingerprint and split as it was then.
+        """
+        if notes.get("fingerprint") != self.fingerprint:
+            return self, None
+        learn, held = split(len(self), float(notes["holdout"]), int(notes["seed"]))
+        return self.take(learn), self.take(held) if held.any() else None
+
+
+def labelled_rows(
+    table: pl.DataFrame,
+    axes: Sequence[str],
+    label: str,
+    weight: str | None = None,
+    modes: Sequence[Mode] | None = None,
+    drop_missing: bool = False,
+) -> Rows:
+    """Take the columns apart; ids in the type of the model's items when modes are given."""
+    need_columns(table, axes, "--axes")
+    need_columns(table, [label], "--label")
+    if label in axes:
+        raise GinghamError(f"Column {label!r} is both an axis and the label.")
+    if weight is not None:
+        need_columns(table, [weight], "--weight")
+    wanted = [*axes, label, *([weight] if weight else [])]
+    table = table.with_columns(numbers_with_missing_words(table[name]) for name in wanted[len(axes) :])
+    kept, dropped = without_missing(table, wanted)
+    if dropped and not drop_missing:
+        name = next(
+            n for n in wanted if table[n].null_count() or (table[n].dtype.is_float() and table[n].is_nan().any())
+        )
+        raise GinghamError(
+            f"{dropped:,} of {table.height:,} rows have a missing value (column {name!r}, for one). "
+            "Leave them out with --drop-missing."
+        )
+    if dropped:
+        sentence = f"{dropped:,} of {table.height:,} rows have a missing value and were left out."
+        warnings.warn(sentence, GinghamWarning, stacklevel=2)
+    if kept.height == 0:
+        raise GinghamError("No row is left: every one has a missing value.")
+    need_ids(kept, axes)
+    X = kept.select(axes) if modes is None else like_items(kept, axes, modes)
+    return Rows(X, _labels(kept[label]), None if weight is None else _weights(kept[weight]))
+
+
+def numbers_with_missing_words(column: pl.Series) -> pl.Series:
+    """Numbers among which words like "nan" stand for missing values, which are read as text, as numbers again."""
+    if column.dtype != pl.String:
+        return column
+    marked = column.str.strip_chars().str.to_lowercase().is_in(MISSING)
+    numbers = pl.select(pl.when(~marked).then(column)).to_series().cast(pl.Float64, strict=False)
+    plain = bool(marked.any()) and numbers.null_count() == int(marked.sum()) + column.null_count() < len(column)
+    return numbers.alias(column.name) if plain else column
+
+
+def _labels(column: pl.Series) -> AnyArray:
+    if column.dtype.is_nested() or column.dtype.is_temporal():
+        raise GinghamError(f"Label column {column.name!r} has type {column.dtype}; labels are numbers or text.")
+    if column.dtype.is_numeric():
+        labels = column.to_numpy()
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            row = int(np.flatnonzero(~np.isfinite(labels))[0])
+            raise GinghamError(f"Label column {column.name!r} is infinite in row {row}.")
+        return labels
+    return np.array(column.cast(pl.String).to_list())
+
+
+def _weights(column: pl.Series) -> Floats:
+    if not column.dtype.is_numeric():
+        raise GinghamError(f"--weight column {column.name!r} must be numeric, it has type {column.dtype}.")
+    return column.cast(pl.Float64).to_numpy()
+
+
+@dataclass(frozen=True, eq=False)
+class LabelOptions:
+    """Whether labels are classes, and what was said of them, checked against them; None where nothing was."""
+
+    classify: bool
+    loss: str | None
+    alphabet: AnyArray | None
+    bounds: Interval | None
+
+    @classmethod
+    def of(cls, options: FitOptions, labels: AnyArray) -> LabelOptions:
+        loss, bounds = options.loss, options.bounds
+        if loss is not None and loss not in LOSSES:
+            raise GinghamError(
+                f"--loss {loss!r} is unknown; choose one of {', '.join(LOSSES)}, or name the module that registers it: "
+                f"gingham --plugin MODULE fit …"
+            )
+        names = labels.dtype.kind not in "biuf"
+        given = None if options.alphabet is None else parse_alphabet(options.alphabet, names)
+        if names and loss is not None and loss_kind(loss).ordered:
+            raise GinghamError(
+                f"--loss {loss} needs numeric labels, and the label column holds text. Use zero-one or log."
+            )
+        if names and (n_values := len(np.unique(labels.astype(str)))) > 1000:
+            raise GinghamError(f"The label column holds {n_values} different texts; a class label has at most 1000.")
+        if bounds is not None:
+            if names or given is not None or (loss is not None and needs_alphabet(loss)):
+                raise GinghamError("--bounds states the range of numbers under quadratic loss; others have --alphabet.")
+            if labels.min() < bounds[0] or labels.max() > bounds[1]:
+                raise GinghamError(
+                    f"--bounds {bounds[0]:g},{bounds[1]:g}: the labels go from {labels.min():g} to {labels.max():g}."
+                )
+        return cls(names or (loss is not None and not loss_kind(loss).ordered), loss, given, bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSpace:
+    """What labels can be, stated by somebody: a list of values, or the smallest and largest.
+
+    A guarantee must not depend on what happened to be observed. ``alphabet`` is what a certificate of the posterior
+    must be told, None where the model knows.
+    """
+
+    values: AnyArray | None
+    bounds: Interval | None
+    alphabet: AnyArray | None = None
+
+    @classmethod
+    def stated(
+        cls, known: Alphabet | Interval | None, labels: AnyArray, notes: Facts, request: CertificateRequest
+    ) -> LabelSpace:
+        """The stated labels, where the model knows an alphabet or bounds; refuses those read off the data."""
+        if not isinstance(known, Alphabet):
+            return cls(None, _stated_bounds(known, labels, notes, request))
+        if request.alphabet is not None:
+            values = parse_alphabet(request.alphabet, labels.dtype.kind not in "biuf")
+            return cls(np.asarray(values), None, values)
+        if not known.given:
+            shown = ",".join(map(str, known.values[:20])) + (",…" if known.size > 20 else "")
+            raise GinghamError(
+                "The model read the possible labels off the data, and a guarantee must not depend on what happened to "
+                f"be observed. If they are {shown}, say so with --alphabet {shown}; if there are more, fit with all of "
+                "them."
+            )
+        return cls(known.values, None)
+
+    def loss_of_predictions(self, model: Persistent) -> str:
+        """The loss by which finished predictions are judged."""
+        named = self.values is not None and self.values.dtype.kind not in "biuf"
+        if named or is_classifier(model):
+            return "zero-one"
+        loss = getattr(model, "loss", "absolute")
+        if isinstance(loss, str) and loss == "auto":
+            return default_loss(self.values if self.values is not None else np.zeros(0), True, self.bounds)
+        kind = loss_kind("absolute" if isinstance(loss, str) and loss not in LOSSES else loss)
+        if not getattr(kind, "ordered", True):
+            return "zero-one"
+        return "absolute" if getattr(kind, "needs_alphabet", True) else str(kind.name)
+
+
+def _stated_bounds(known: Interval | None, labels: AnyArray, notes: Facts, request: CertificateRequest) -> Interval:
+    """The smallest and largest possible label that somebody stated."""
+    low, high = (float(np.min(labels)), float(np.max(labels))) if known is None else known
+    if request.bounds is not None:
+        if known is not None and request.bounds != known:
+            raise GinghamError(
+                f"The model was fitted with labels from {low:g} to {high:g}; fit with --bounds "
+                f"{request.bounds[0]:g},{request.bounds[1]:g} if they can be others."
+            )
+        return request.bounds
+    stated = notes.get("bounds")
+    if stated is not None:
+        return float(stated[0]), float(stated[1])
+    raise GinghamError(
+        "The smallest and largest possible label were read off the data, and a guarantee must not depend on what "
+        f"happened to be observed. If no label lies outside {low:g} to {high:g}, say so: --bounds {low:g},{high:g}."
+    )
+
+
+def labels_of_cell(cell: CellModel) -> Alphabet | Interval | None:
+    """The labels that a cell knows: all of them, or the smallest and largest."""
+    letters: Alphabet | None = getattr(cell, "alphabet", None)
+    bounds = getattr(cell, "bounds", None)
+    return letters if letters is not None or bounds is None else (float(bounds[0]), float(bounds[1]))
+
+
+def prediction_errors(predicted: AnyArray, data: Rows, classify: bool = False) -> dict[str, float]:
+    """What predictions cost on rows, beside the best constant."""
+    weight = data.weight
+    if predicted.dtype.kind not in "biuf" or classify:
+        values, counts = np.unique(data.y, return_counts=True)
+        return {
+            "error_rate": float(np.average(predicted != data.y, weights=weight)),
+            "error_rate_of_commonest_label": float(np.average(data.y != values[counts.argmax()], weights=weight)),
+        }
+    miss = predicted - data.y
+    return {
+        "mae": float(np.average(np.abs(miss), weights=weight)),
+        "rmse": float(np.sqrt(np.average(miss**2, weights=weight))),
+        "mae_of_a_constant": float(np.average(np.abs(np.median(data.y) - data.y), weights=weight)),
+    }
+
+
+def holdout_certificate(predicted: AnyArray, unseen: Rows, space: LabelSpace, loss: str, delta: float) -> Certificate:
+    """A certificate of finished predictions from rows set aside."""
+    from gingham.certificates.holdout import certify_predictions
+
+    return certify_predictions(
+        predicted, unseen.y, loss=loss, alphabet=space.values, label_bounds=space.bounds, delta=delta,
+        sample_weight=unseen.weight, predictor="mode" if loss == "zero-one" else "mean",
+    )  # fmt: skip
+
+
+class TuplesWithModel(ModelWithData[Any]):
+    """A model of labelled tuples beside its training rows and rows set aside."""
+
+    def __init__(
+        self, tables: TupleTables, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None
+    ) -> None:
+        super().__init__(model, notes)
+        self.tables, self.label, self.seen, self.unseen = tables, label, seen, unseen
+
+    def facts(self) -> Facts:
+        model = self.model
+        beta = round(float(getattr(model, "beta_", model.beta)), 4)
+        return {"tuples": len(self.seen), "loss": self.tables.loss_name(model), "β": beta, "sweeps": model.n_iter_}
+
+    def errors(self) -> dict[str, float]:
+        return {} if self.unseen is None else self.tables.errors(self.model, self.unseen)
+
+    def board(self) -> BoardView:
+        seen = self.seen
+        return self.board_of(self.model.posterior_, self.model.sample(seen.X, seen.y, seen.weight))
+
+    def board_of(self, posterior: Posterior, sample: Sample, predict: bool = False, note: str = "") -> BoardView:
+        """A view of any checkerboard of these rows; with ``predict`` the predictions are the whole model's."""
+        posterior, sample = two_modes(posterior, sample)
+        numeric = sample.alphabet is None or sample.alphabet.numeric
+        predictor = self.predictor() if predict and numeric else None
+        return BoardView(posterior, sample, self.label, predict=predictor, notes=(note,) if note else ())
+
+    def predictor(self) -> Callable[[Ints, Ints], Floats] | None:
+        """The model's own predictions for codes of two modes; None where there are more."""
+        modes = list(self.model.item_modes())
+        if len(modes) != 2:
+            return None
+        names = self.seen.X.columns
+
+        def predict_pairs(own: Ints, other: Ints) -> Floats:
+            frame = pl.DataFrame({n: mode.items[code] for n, mode, code in zip(names, modes, (own, other))})
+            return np.asarray(self.model.predict(frame), dtype=np.float64)
+
+        return predict_pairs
+
+    def certificates(self, request: CertificateRequest) -> Facts:
+        from gingham.certificates.certify import certify
+
+        model, seen = self.model, self.seen
+        known = self.tables.labels(model)
+        space = LabelSpace.stated(known, seen.y, self.notes, request)
+        found: Facts = {}
+        judged, bounded = model, known is not None
+        posterior = vars(model).get("posterior_")
+        if not bounded and posterior is not None and posterior.cells[0].answers == "number":
+            # Stated after the fit, which did not need them: the answers are the same with bounds.
+            cell = make_cell(posterior.cells[0].name, None, space.bounds)
+            judged, bounded = replace(posterior, cells=(cell,)), True
+        if self.tables.has_posterior(model) and bounded:
+            found["training rows"] = certify(
+                judged, seen.X, seen.y, bound=request.bound, delta=request.delta, predictor=request.predictor,
+                sample_weight=seen.weight, alphabet=space.alphabet,
+            )  # fmt: skip
+        if self.unseen is not None:
+            predicted, loss = np.asarray(model.predict(self.unseen.X)), space.loss_of_predictions(model)
+            found["rows set aside"] = holdout_certificate(predicted, self.unseen, space, loss, request.delta)
+        if not found:
+            raise GinghamError(
+                "No theorem here covers a sum of layers on the rows it was fitted to: it has a certificate from rows "
+                "set aside. Fit with --holdout .1 (the default), and give the file of the fit."
+            )
+        return found
+
+
+class TupleTables(FamilyTables[Any]):
+    """Families of models of labelled tuples, with one column of ids for each axis."""
+
+    needs_label = True
+    with_data: ClassVar[type[TuplesWithModel]] = TuplesWithModel
+
+    def estimator(self, options: FitOptions, labels: LabelOptions) -> Any:
+        """An unfitted estimator with all that was said."""
+        raise NotImplementedError  # pragma: no cover
+
+    def said(self, options: FitOptions, labels: LabelOptions) -> dict[str, object]:
+        """What was said, by the names of the parameters of most estimators."""
+        return {
+            "alphabet": labels.alphabet,
+            "bounds": labels.bounds,
+            "loss": labels.loss,
+            "beta": options.beta,
+            "n_clusters": parse_clusters(options.clusters, len(options.axes)),
+            "objective": options.objective,
+            "solver": options.solver,
+        }
+
+    def fit(self, task: FitTask) -> FittedModel:
+        options, data = task.options, task.rows()
+        share = HOLDOUT if options.holdout is None else options.holdout
+        learn, held = split(len(data), share, options.seed)
+        training = data.take(learn)
+        model = self.estimator(options, LabelOptions.of(options, training.y))
+        model.fit(training.X, training.y, training.weight, **accepted(model.fit, task.arguments))
+        notes = {
+            "axes": list(options.axes),
+            "label": options.label,
+            "weight": options.weight,
+            "holdout": share,
+            "seed": options.seed,
+            "fingerprint": data.fingerprint,
+            "bounds": None if options.bounds is None else list(options.bounds),
+        }
+        facts = {"rows": len(training), **self.facts(model)}
+        if held.any():
+            facts["held_out_rows"] = int(held.sum())
+            facts.update({f"held_out_{name}": value for name, value in self.errors(model, data.take(held)).items()})
+        return FittedModel(model, notes, facts)
+
+    def columns(self, model: Any) -> tuple[list[str], list[Mode]]:
+        """Names of the id columns and the modes whose items they hold."""
+        modes = list(model.item_modes())
+        return list(model.notes_.get("axes") or [mode.name for mode in modes]), modes
+
+    def predict(
+        self, model: Any, table: pl.DataFrame, rule: str | None, proba: bool, axes: Relation | None = None
+    ) -> pl.DataFrame:
+        """The table with a column of predictions (and one per label with ``proba``)."""
+        names, modes = self.columns(model)
+        need_columns(table, names, "The model")
+        X = like_items(table, names, modes)
+        if rule is not None and "rule" not in inspect.signature(model.predict).parameters:
+            raise GinghamError(f"{type(model).__name__} has one way to predict: leave --rule out.")
+        predicted = model.predict(X, **({} if rule is None else {"rule": rule}))
+        label = model.notes_.get("label") or "label"
+        result = table.with_columns(pl.Series(f"predicted_{label}", predicted))
+        if not proba:
+            return result
+        if not hasattr(model, "predict_distribution"):
+            raise GinghamError(f"{type(model).__name__} predicts numbers, not distributions: leave --proba out.")
+        values = self.label_values(model)
+        if values is None:
+            raise GinghamError(f"This {type(model).__name__} predicts numbers, not distributions: leave --proba out.")
+        return with_probabilities(result, values, model.predict_distribution(X))
+
+    def open(self, model: Any, source: TableSource) -> TuplesWithModel:
+        """A model, the rows of a file it was fitted on, and those it has not seen."""
+        notes = model.notes_
+        label = source.label or notes.get("label")
+        if label is None:
+            raise GinghamError("The model does not say which column holds the labels; add --label.")
+        axes, modes = self.columns(model)
+        data = labelled_rows(source.table, axes, label, notes.get("weight"), modes, source.drop_missing)
+        return self.beside(model, notes, label, *data.parts(notes))
+
+    def beside(self, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None) -> TuplesWithModel:
+        """The model beside rows it was fitted on and rows it was not."""
+        return self.with_data(self, model, notes, label, seen, unseen)
+
+    # what a fitted model knows
+
+    def labels(self, model: Any) -> Alphabet | Interval | None:
+        """The possible labels as the model knows them: all, or the smallest and largest."""
+        return labels_of_cell(model.posterior_.cells[0])
+
+    def label_values(self, model: Any) -> AnyArray | None:
+        """The label values, in the order of the columns of ``predict_distribution``."""
+        known = self.labels(model)
+        return known.values if isinstance(known, Alphabet) else None
+
+    def has_posterior(self, model: Any) -> bool:
+        """Whether a theorem for all posteriors covers the model on the rows it was fitted to."""
+        return True
+
+    def errors(self, model: Any, data: Rows) -> dict[str, float]:
+        """What the model's predictions cost on rows, beside the best constant."""
+        return prediction_errors(np.asarray(model.predict(data.X)), data, is_classifier(model))
+
+    def loss_name(self, model: Any) -> str:
+        """The loss that a checkerboard or a tree was fitted with, by its name where it has one."""
+        return str(cell_state(model.posterior_.cells[0])["loss"] if model.loss == "auto" else model.loss)
+
+    def path(self, task: FitTask, path: PathOptions, progress: PathCallback) -> BetaPath:
+        """The path of the model that ``gingham fit`` would fit; certificates where the labels were stated."""
+        options, data = task.options, task.rows()
+        if data.weight is not None:
+            raise GinghamError("gingham path does not take weights; write each row as often as it counts.")
+        model = self.estimator(options, LabelOptions.of(options, data.y))
+        certified = 0.0 if options.alphabet is None else path.delta
+        return beta_path(
+            model, data.X, data.y, path.betas, cv=path.cv, delta=certified, random_state=options.seed,
+            n_jobs=path.n_jobs, callback=progress,
+        )  # fmt: skip
+
+
+def two_modes(posterior: Posterior, sample: Sample) -> tuple[Posterior, Sample]:
+    """A checkerboard of one mode gets a second one with a single item, so that it can be drawn."""
+    if len(posterior.structure.factors[0]) != 1:
+        return posterior, sample
+    everything = Mode("all", np.array(["all"]))
+    modes = (posterior.structure.modes[0], everything)
+    answers = np.expand_dims(posterior.answers[0], 1)
+    grid = Posterior(Structure.grid(modes), posterior.cells, (posterior.assign[0], np.ones((1, 1))), (answers,))
+    codes = (sample.codes[0], np.zeros(sample.n_rows, dtype=np.int32))
+    return grid, replace(sample, modes=modes, codes=codes)
