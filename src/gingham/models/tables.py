@@ -24,7 +24,7 @@ from sklearn.base import is_classifier
 from gingham import models
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.cells import LOSSES, CellModel, loss_kind, make_cell, needs_alphabet
-from gingham.cells.registry import cell_state
+from gingham.cells.losses import cell_state
 from gingham.certificates import Certificate
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure

@@ -35,7 +35,7 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
         common.parse_clusters(options.clusters, 1)
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
-        from gingham.models.views.pairwise import PairwiseClusterAnalysis
+        from gingham.models.views.estimator import PairwiseClusterAnalysis
 
         table, options = task.table, task.options
         size = common.parse_clusters(options.clusters, 1)
