@@ -12,14 +12,16 @@ from typing import Any
 
 import polars as pl
 
-from gingham.cli.checkpoint import checkpoint_of, forget, identity, kept_in
+from gingham.cli.checkpoint import checkpoint_of, forget, identity
 from gingham.cli.columns import fingerprint
 from gingham.cli.console import say_note, sweeps
 from gingham.cli.data import Rows, split
 from gingham.cli.fit_options import Wish
-from gingham.cli.kinds import MODULES, other_model, takes_callback, tuple_model
+from gingham.cli.kinds import MODULES, fit_arguments, other_model, tuple_model
 from gingham.cli.label_kind import choose
 from gingham.cli.of_tuples import errors, loss_name
+from gingham.fitting.checkpoint import kept_in
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 
 HOLDOUT = 0.1  # of labelled rows, where nothing is said
 
@@ -35,14 +37,14 @@ class Keeping:
     every: float = 10.0
 
     @contextmanager
-    def of(self, key: str) -> Iterator[None]:
+    def of(self, key: str) -> Iterator[Checkpoint]:
         if self.path is None:
-            yield
+            yield NO_CHECKPOINT
             return
-        with kept_in(self.path, key, self.resume, self.every) as known:
+        with kept_in(self.path, key, self.resume, self.every) as (checkpoint, known):
             if known is not None:
                 say_note(f"Going on after {known} sweeps.")
-            yield
+            yield checkpoint
 
 
 def save(model: Any, out: Path, notes: dict[str, Any]) -> None:
@@ -62,8 +64,8 @@ def fit(data: Rows, wish: Wish, quiet: bool = False, keeping: Keeping | None = N
     training = data.take(learn)
     model = tuple_model(wish, choose(training.y, wish.loss, wish.alphabet, wish.bounds))
     key = identity(data.fingerprint, asdict(wish))
-    with (keeping or Keeping()).of(key), sweeps("co-clustering", quiet) as callback:
-        more = {"callback": callback} if takes_callback(model) else {}
+    with (keeping or Keeping()).of(key) as checkpoint, sweeps("co-clustering", quiet) as callback:
+        more = fit_arguments(model, callback=callback, checkpoint=checkpoint)
         model.fit(training.X, training.y, training.weight, **more)
     notes = {
         "axes": list(wish.axes),
@@ -90,8 +92,8 @@ def fit_other(table: pl.DataFrame, wish: Wish, quiet: bool = False, keeping: Kee
     model = other_model(wish)
     names = [name for name in [*wish.axes, wish.label, wish.weight] if name is not None and name in table.columns]
     key = identity(fingerprint(table, names), asdict(wish))
-    with (keeping or Keeping()).of(key), sweeps("clustering", quiet) as callback:
-        more = {"callback": callback} if takes_callback(model) else {}
+    with (keeping or Keeping()).of(key) as checkpoint, sweeps("clustering", quiet) as callback:
+        more = fit_arguments(model, callback=callback, checkpoint=checkpoint)
         notes, own = import_module(f"gingham.cli.{MODULES[wish.model]}").fit(table, wish, model, more)
     notes = {"axes": list(wish.axes), "label": None, "weight": None, "seed": wish.seed, "model": wish.model, **notes}
     facts = {"rows": table.height, **model_facts(model, wish.model), **own}

@@ -110,6 +110,7 @@ def other_model(wish: Wish) -> Any:
     return _made(getattr(estimators, OTHERS[kind]), wish, said)
 
 
-def takes_callback(model: Any) -> bool:
-    """Whether its fit reports progress."""
-    return "callback" in inspect.signature(model.fit).parameters
+def fit_arguments(model: Any, **offered: object) -> dict[str, object]:
+    """What the model's fit takes of what is offered: not every fit reports progress or keeps checkpoints."""
+    taken = inspect.signature(model.fit).parameters
+    return {name: value for name, value in offered.items() if name in taken}

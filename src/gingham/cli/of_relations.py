@@ -51,9 +51,9 @@ def fit_joint(first: Rows, wish: Wish, quiet: bool, keeping: Keeping, share: flo
         **{name: value for name, value in said.items() if value is not None},
     )  # fmt: skip
     key = identity(" ".join(data.fingerprint for data in relations.values()), asdict(wish))
-    with keeping.of(key), sweeps("co-clustering", quiet) as callback:
+    with keeping.of(key) as checkpoint, sweeps("co-clustering", quiet) as callback:
         weighted = {a: (d.X, d.y) if d.weight is None else (d.X, d.y, d.weight) for a, d in relations.items()}
-        model.fit(weighted, callback=callback)
+        model.fit(weighted, callback=callback, checkpoint=checkpoint)
     notes = {
         "relations": [
             {"axes": list(wish.axes), "label": wish.label, "weight": wish.weight},

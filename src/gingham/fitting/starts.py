@@ -26,8 +26,11 @@ LOOSE_FIRMNESS = 0.9  # the same for mixed memberships
 RANK = 4  # singular vectors in the spectral start
 
 
+Start = str | Sequence[AnyArray] | Posterior  # a start by its name, the labels of each mode, or a posterior
+
+
 def make_start(
-    start: str | Posterior | Sequence[AnyArray],
+    start: Start,
     problem: Problem,
     n_clusters: Sequence[int],
     rng: np.random.Generator,

@@ -24,8 +24,7 @@ from gingham.core.problem import Objective, Problem
 from gingham.core.structure import Structure
 from gingham.core.sums import Sums, SumsOfSample
 from gingham.data import Alphabet, Features, Mode
-from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedule import Constant, Schedule
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Schedule, Solution, fixed_point
 from gingham.kernels.threads import one_thread
 from gingham.scale.dask_worker import submit
 from gingham.scale.partition_sums import (
@@ -304,7 +303,9 @@ class ScatteredProjection:
     tol: float
     max_iter: int
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         settings: dict[str, Any] = {"schedule": self.schedule, "tol": self.tol, "max_iter": self.max_iter}
         return solve(self.data, problem.cells[0], problem.betas[0], start, **settings, report=report)
 
@@ -330,7 +331,7 @@ def solve(
         loss, information = way.sweep(beta * factor)
         return posterior, Objective((loss,), information, (beta,))
 
-    solution = fixed_point(sweep, start, schedule or Constant(), tol=tol, max_iter=max_iter, report=report)
+    solution = fixed_point(sweep, start, schedule or Constant(), tol, max_iter, report)
     ends = way.end()
     if ends is None:
         return solution

@@ -20,14 +20,13 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
 from gingham.data.modes import distinct
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Callback, best_of
-from gingham.fitting.schedule import Constant, make_schedule
+from gingham.fitting.loop import Callback, Constant, Restart, Solution, best_of, make_schedule
 from gingham.fitting.starts import make_start
-from gingham.models.base import expand_clusters
 from gingham.scale import distributed
 from gingham.scale.dask_worker import submit
 from gingham.scale.out_of_core import OutOfCore
 from gingham.scale.partition_sums import joined
+from gingham.selection.auto import expand_clusters
 
 GROUP_TUPLES = 20_000_000  # of partitions that are swept as one
 
@@ -130,9 +129,12 @@ def fit_distributed(
         known.clear()
         rng = np.random.default_rng(check_random_state(model.random_state).randint(2**31 - 1))
         problem = distributed.problem_of(data, cell, float(beta), alphabet)
-        starts = (make_start(start, problem, sizes, rng) for _ in range(n_init))
         solver = distributed.ScatteredProjection(data, schedule, model.tol, model.max_iter)
-        solution = best_of(solver, problem, starts, n_init, callback)
+
+        def solve(restart: Restart) -> Solution:
+            return solver.solve(problem, make_start(start, problem, sizes, restart.rng), restart.report)
+
+        solution = best_of(solve, n_init, rng, max_iter=model.max_iter, callback=callback)
     model._set_solution(solution)
     model.beta_ = float(beta)
     model.n_features_in_ = len(axes)

@@ -14,7 +14,7 @@ from gingham.data import Alphabet
 from gingham.data.graphs import from_graph, with_alphabet
 from gingham.datasets import planted_graph
 from gingham.errors import GinghamError
-from gingham.fitting.schedule import Constant
+from gingham.fitting.loop import Constant
 from gingham.fitting.starts import from_labels, random
 from gingham.kernels import batched_moves, threads
 from gingham.models.graph.adjacency import hard_statistics

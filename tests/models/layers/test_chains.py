@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gingham.data import Sample
-from gingham.fitting.schedule import Constant
+from gingham.fitting.loop import Constant
 from gingham.models.layers import (
     Chain,
     LayerData,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gingham.fitting import projection_torch as device
-from gingham.fitting.projection import Projection
+from gingham.fitting.projection import Projection, use_torch_batch
 
 
 def fit_together(members: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> bool:
@@ -26,14 +25,16 @@ def fit_together(members: Sequence[Any], X: Any, y: Any, sample_weight: Any) -> 
     finder = task.finder
     if not isinstance(finder, Projection):
         return False
-    if not device.together(lead.backend, task.problem, task.n_clusters, len(members)):
+    if not use_torch_batch(lead.backend, task.problem, task.n_clusters, len(members)):
         return False
+    from gingham.fitting.projection_torch import solve_together
+
     tasks = []
     for member in members:
         member._observed(X, y, sample_weight)  # it remembers the columns; the tuples are the same for all
         tasks.append(member._task(sample, cell))
-    starts = [next(own.starts) for own in tasks]
-    solutions = device.solve_together(task.problem, starts, finder.schedule, finder.tol, finder.max_iter, finder.dtype)
+    starts = [own.begin(own.rng.spawn(1)[0]) for own in tasks]
+    solutions = solve_together(task.problem, starts, finder.schedule, finder.tol, finder.max_iter, finder.dtype)
     for member, own, solution in zip(members, tasks, solutions):
         member._end(own, solution)
     return True

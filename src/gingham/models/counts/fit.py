@@ -18,11 +18,20 @@ from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
-from gingham.fitting.checkpoint import once
-from gingham.fitting.loop import Report, Solution, Trace, lowest
-from gingham.fitting.parallel_starts import Tell, nobody, side_by_side
+from gingham.fitting.loop import (
+    NO_CHECKPOINT,
+    Callback,
+    Checkpoint,
+    Down,
+    Report,
+    Restart,
+    Schedule,
+    Solution,
+    Trace,
+    best_of,
+    side_by_side,
+)
 from gingham.fitting.projection import Projection
-from gingham.fitting.schedule import Down, Schedule
 from gingham.fitting.starts import from_labels, with_best_answers
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
@@ -73,7 +82,9 @@ class Concave:
     backend: str = "auto"
     firmness: float = 0.9
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         refuse_unmet("The concave-convex solver", self.needs, problem.cells)
         if start.is_hard:
             soft = [self.firmness * q + (1 - self.firmness) / q.shape[1] for q in start.assign]
@@ -81,7 +92,7 @@ class Concave:
             soft = [start.assign[i] if i in frozen else q for i, q in enumerate(soft)]
             start = with_best_answers(problem, soft)
         projection = Projection(self.schedule, self.tol, self.max_iter, self.backend)
-        return projection.solve(problem, start, report)
+        return projection.solve(problem, start, report, checkpoint)
 
 
 @dataclass(frozen=True)
@@ -101,37 +112,43 @@ class CountSolver:
         n_clusters: GridSize,
         rng: np.random.Generator,
         report: Report | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> CountBlocks:
         """Blocks of one start."""
         if self.solver not in SOLVERS:
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
         if not self.beta > 0:
             raise GinghamError(f"beta={self.beta} must be positive (np.inf leaves cluster sizes free).")
-        rows, columns = self._start(counts, n_clusters, rng)
+        rows, columns = self._start(counts, n_clusters, rng, checkpoint.stage("start"))
+        sweeps = checkpoint.stage("sweeps")
         shape = (n_clusters[0], counts.shape[1] if n_clusters[1] is None else n_clusters[1])
         if self.solver == "concave":
-            return self._concave(counts, (rows, columns), shape, report)
+            return self._concave(counts, (rows, columns), shape, report, sweeps)
         moving = (0,) if n_clusters[1] is None else (0, 1)
         entries = counts.tocoo()
         board = make_board("mass", entries.coords, (rows, columns), shape, moving, weights=entries.data)
         free = np.isinf(self.beta)
         sweep = Sweep(float(not free), self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
         total = float(counts.sum())
-        descent = sweep.descend(board, moving, 1.0 if free else self.beta, -float(xlogy(total, total)), report)
+        beta, constant = 1.0 if free else self.beta, -float(xlogy(total, total))
+        course = sweep.descend(board, moving, beta, constant, report, sweeps)
         labels = (board.labels_of(0).copy(), board.labels_of(1).copy())
-        last = descent.trace.objectives[-1]
-        return CountBlocks(labels, None, shape, last, descent.trace, descent.converged, descent.interrupted)
+        last = course.trace.objectives[-1]
+        return CountBlocks(labels, None, shape, last, course.trace, course.converged, course.interrupted)
 
-    def fits(
+    def fit_sizes(
         self,
         counts: sparse.csr_array,
         sizes: Sequence[GridSize],
         rng: np.random.Generator,
-        tell: Tell = nobody,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Generator[CountBlocks, None, None]:
-        """Blocks of several starts, each from a seed of its own, side by side where each keeps one core busy."""
-        jobs = (partial(self.fit, counts, size, own) for size, own in zip(sizes, rng.spawn(len(sizes))))
-        return side_by_side(jobs, len(sizes) if self.solver == "sweep" else 1, tell)
+        """Blocks of several sizes, each from a seed of its own, side by side where each keeps one core busy."""
+        jobs = (
+            partial(self.fit, counts, size, own, checkpoint=checkpoint.stage(f"size {size[0]}, {size[1]}"))
+            for size, own in zip(sizes, rng.spawn(len(sizes)))
+        )
+        return side_by_side(jobs, len(sizes) if self.one_core else 1)
 
     def best(
         self,
@@ -139,16 +156,30 @@ class CountSolver:
         n_clusters: GridSize,
         n_init: int,
         rng: np.random.Generator,
-        tell: Tell = nobody,
+        callback: Callback | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> CountBlocks:
         """The blocks of lowest objective among several starts; an interruption keeps the best so far."""
-        found = self.fits(counts, [n_clusters] * n_init, rng, tell)
-        return lowest(found, lambda blocks: blocks.objective.total, n_init)
 
-    def _start(self, counts: sparse.csr_array, n_clusters: GridSize, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        def solve(restart: Restart) -> CountBlocks:
+            return self.fit(counts, n_clusters, restart.rng, restart.report, restart.checkpoint)
+
+        return best_of(
+            solve, n_init, rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint, one_core=self.one_core
+        )
+
+    @property
+    def one_core(self) -> bool:
+        """Whether a start keeps one core busy."""
+        return self.solver == "sweep"
+
+    def _start(
+        self, counts: sparse.csr_array, n_clusters: GridSize, rng: np.random.Generator, checkpoint: Checkpoint
+    ) -> tuple[Ints, Ints]:
         if isinstance(self.start, str):
             name = self.start
-            found = once(lambda: {"labels": start_labels(name, counts, n_clusters, rng)}, rng)["labels"]
+            stage = checkpoint.result(lambda: {"labels": start_labels(name, counts, n_clusters, rng)}, rng)
+            found = stage["labels"]
             return found[0].copy(), found[1].copy()
         labels = []
         for given, n, m, side in zip(self.start, counts.shape, n_clusters, ("rows", "columns")):
@@ -167,6 +198,7 @@ class CountSolver:
         labels: tuple[Ints, Ints],
         shape: tuple[int, int],
         report: Report | None,
+        checkpoint: Checkpoint,
     ) -> CountBlocks:
         if np.isinf(self.beta):
             raise GinghamError("solver='concave' gives soft memberships at a finite beta=; β = ∞ is solver='sweep'.")
@@ -174,9 +206,8 @@ class CountSolver:
             raise GinghamError("solver='concave' needs column clusters: n_clusters=(rows, columns).")
         problem = Problem.grid(count_sample(counts), Mass(), self.beta)
         start = from_labels(problem, labels, shape)
-        solution = Concave(tol=max(self.tol * 1e-3, 1e-9), max_iter=self.max_iter, backend=self.backend).solve(
-            problem, start, report
-        )
+        concave = Concave(tol=max(self.tol * 1e-3, 1e-9), max_iter=self.max_iter, backend=self.backend)
+        solution = concave.solve(problem, start, report, checkpoint)
         (rows, columns), (own, other) = solution.posterior.labels, solution.posterior.assign
         return CountBlocks(
             (rows, columns), (own, other), shape, solution.objective, solution.trace, solution.converged,

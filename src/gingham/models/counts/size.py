@@ -12,7 +12,7 @@ from scipy import sparse
 
 from gingham.certificates import certify_density
 from gingham.errors import GinghamError
-from gingham.fitting.loop import completed
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, completed
 from gingham.models.counts.fit import CountBlocks, CountSolver, count_sample, smoothed_lift, thinned
 from gingham.models.counts.starts import block_table
 
@@ -26,6 +26,7 @@ def choose_n_clusters(
     solver: CountSolver,
     rng: np.random.Generator,
     sizes: Sequence[int] = SIZES,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[int, dict[int, float]]:
     """The number of clusters a side, and what every size that was tried is worth.
 
@@ -47,8 +48,8 @@ def choose_n_clusters(
         def length(blocks: CountBlocks) -> float:
             return certified_length(blocks, counts)
 
-        one = length(completed(quick.fit(counts, (1, 1), rng)))
-        return _lowest(quick, counts, _candidates(counts, sizes), rng, length, one)
+        one = length(completed(quick.fit(counts, (1, 1), rng, checkpoint=checkpoint.stage("size 1"))))
+        return _lowest(quick, counts, _candidates(counts, sizes), rng, length, one, checkpoint)
     kept, held_out = thinned(counts, 0.1, rng)
     if not held_out.nnz or not kept.nnz:
         return 1, {1: 0.0}
@@ -57,7 +58,7 @@ def choose_n_clusters(
     def loss(blocks: CountBlocks) -> float:
         return -held_out_gain(blocks, kept, held_out)
 
-    size, losses = _lowest(quick, kept, _candidates(counts, sizes), rng, loss, 0.0)
+    size, losses = _lowest(quick, kept, _candidates(counts, sizes), rng, loss, 0.0, checkpoint)
     return size, {tried: 0.0 - nats for tried, nats in losses.items()}
 
 
@@ -73,11 +74,12 @@ def _lowest(
     rng: np.random.Generator,
     cost: Callable[[CountBlocks], float],
     one: float,
+    checkpoint: Checkpoint,
 ) -> tuple[int, dict[int, float]]:
     """The cheapest size, and all costs; a single cluster, which costs ``one``, is among the candidates."""
     costs = {1: one}
     rises = 0
-    with closing(solver.fits(counts, [(size, size) for size in sizes], rng)) as found:
+    with closing(solver.fit_sizes(counts, [(size, size) for size in sizes], rng, checkpoint)) as found:
         for size, blocks in zip(sizes, found):
             costs[size] = cost(completed(blocks))
             rises = rises + 1 if costs[size] > min(costs.values()) else 0

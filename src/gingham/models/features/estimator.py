@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Self
 
 import numpy as np
@@ -17,8 +15,7 @@ from gingham.certificates.bounds import GibbsLaw, log_wealth_lower
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data.adapt import categorical_entries
 from gingham.errors import GinghamError
-from gingham.fitting.loop import lowest
-from gingham.fitting.parallel_starts import Job, side_by_side
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Restart, best_of
 from gingham.fitting.sweep import Sweep
 from gingham.models.base import Persistent
 from gingham.models.features.iobmax import Clusters, Entries, iob_max
@@ -110,7 +107,7 @@ class InformationClustering(ClusterMixin, Persistent):
         tags.input_tags.string = True
         return tags
 
-    def fit(self, X: TableLike, y: object = None) -> Self:
+    def fit(self, X: TableLike, y: object = None, *, checkpoint: Checkpoint = NO_CHECKPOINT) -> Self:
         """Cluster the rows of a table of categories; NaN, None and nulls are missing."""
         entries = Entries(*categorical_entries(X))
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -120,14 +117,15 @@ class InformationClustering(ClusterMixin, Persistent):
         k = min(int(self.n_clusters), n)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
-        def starts() -> Iterator[Job[Clusters]]:
-            for _ in range(self.n_init):
-                sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
-                yield partial(iob_max, entries, k, rng.permutation(np.arange(n) % k), sweep)
+        def solve(restart: Restart) -> Clusters:
+            sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(restart.rng.integers(2**31)))
+            start = restart.rng.permutation(np.arange(n) % k)
+            return iob_max(entries, k, start, sweep, restart.report, restart.checkpoint)
 
-        found = lowest(
-            side_by_side(starts(), self.n_init), lambda found: -found.feature_information.mean(), self.n_init
-        )
+        found = best_of(
+            solve, self.n_init, rng, max_iter=self.max_iter, checkpoint=checkpoint, one_core=True,
+            cost=lambda found: -float(found.feature_information.mean()),
+        )  # fmt: skip
         self._set_course(found)
         self.labels_, self.feature_information_ = found.labels, found.feature_information
         self.observed_information_ = float(found.feature_information.mean())

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from gingham.arrays import Floats, Ints
-from gingham.fitting.loop import Report, Trace
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Report, Trace
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
 
@@ -49,7 +49,14 @@ class Clusters:
     interrupted: bool
 
 
-def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, report: Report | None = None) -> Clusters:
+def iob_max(
+    entries: Entries,
+    n_clusters: int,
+    start: Ints,
+    sweep: Sweep,
+    report: Report | None = None,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
+) -> Clusters:
     """Move instances one by one while the observed information rises.
 
     Features stand as singletons, so the cost of the log cells, N·H(X_j | T) summed over features, differs
@@ -65,7 +72,7 @@ def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, report
         marks=entries.values,
         n_features=entries.n_values,
     )
-    descent = sweep.descend(board, (0,), 1.0, report=report)
+    course = sweep.descend(board, (0,), 1.0, 0.0, report, checkpoint)
     labels = board.labels_of(0).copy()
     each = entries.feature_information(labels, n_clusters)
-    return Clusters(labels, each, descent.trace, descent.converged, descent.interrupted)
+    return Clusters(labels, each, course.trace, course.converged, course.interrupted)

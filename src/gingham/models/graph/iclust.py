@@ -11,8 +11,7 @@ from gingham.arrays import Floats
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem, information_terms
 from gingham.data.graphs import PairSample
-from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedule import Constant
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Solution, fixed_point
 from gingham.models.graph.adjacency import weighted_pairs
 from gingham.models.graph.solvers import Damping, answered, pair_sample
 
@@ -32,7 +31,9 @@ class Iclust:
     max_iter: int = 200
     smallest_step: float = 1e-4
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         sample = pair_sample(problem, "Iclust", positions=2)
         weights, rest = similarity(sample)
         beta, damping = problem.betas[0], Damping(self.smallest_step)
@@ -54,9 +55,7 @@ class Iclust:
 
             return damping.move(q, target, attempt, lambda after: after.total < before.total) or (posterior, before)
 
-        solution = fixed_point(
-            sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report, memory=damping.memory
-        )
+        solution = fixed_point(sweep, start, Constant(), self.tol, self.max_iter, report, checkpoint, damping.memory)
         return replace(solution, posterior=answered(problem, solution.posterior)[0])
 
 

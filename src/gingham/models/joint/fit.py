@@ -10,9 +10,8 @@ from scipy.special import softmax
 from gingham.arrays import Floats
 from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem, information_terms
-from gingham.fitting.loop import Report, Solution, fixed_point
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
 from gingham.fitting.projection import coef_by_mode, half_step
-from gingham.fitting.schedule import Down, Schedule
 from gingham.kernels.project import project_cost
 
 HALVINGS = 12  # of a damped step, before it is given up
@@ -32,7 +31,9 @@ class Joint:
     max_iter: int = 200
     backend: str = "auto"
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         structure = problem.structure
         for relation, cell in enumerate(problem.cells):
             check_table([q.shape[1] for q in start.factor(relation)], cell.features.size)
@@ -49,7 +50,7 @@ class Joint:
                 tuple(losses[r] for r in range(len(problem.samples))), information_terms(posterior), problem.betas
             )
 
-        return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint)
 
 
 def mode_cost(problem: Problem, posterior: Posterior, mode: int, backend: str = "auto") -> Floats:

@@ -12,8 +12,16 @@ from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.errors import GinghamError
-from gingham.fitting.starts import FIRMNESS, RANK, from_posterior, item_embeddings, k_means, random, with_best_answers
-from gingham.models.base import Start
+from gingham.fitting.starts import (
+    FIRMNESS,
+    RANK,
+    Start,
+    from_posterior,
+    item_embeddings,
+    k_means,
+    random,
+    with_best_answers,
+)
 
 JOINT_STARTS = ("means", "spectral", "random")
 

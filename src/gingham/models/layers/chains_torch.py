@@ -17,18 +17,19 @@ from gingham.models.layers.sampled import CELL_PRIOR, CELL_VARIANCE, OFFSET_VARI
 WORTHWHILE = 2 * 10**7  # tuples times layers from which moving the data to a GPU pays
 
 
-def chosen(backend: str, data: LayerData, shape: Shape) -> bool:
+def use_torch(backend: str, data: LayerData, shape: Shape) -> bool:
     """Whether chains run through torch: when asked for, or when there is a GPU and the data is large enough."""
     if backend not in BACKENDS:
         raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
-    fits = data.n_modes == 2 and all(side is None for side in data.sides)
+    served = data.n_modes == 2 and all(side is None for side in data.sides)
     if backend == "torch":
         if find_spec("torch") is None:
             raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
-        if not fits:
+        if not served:
             raise GinghamError("backend='torch' samples layers of two modes without side information; use 'auto'.")
         return True
-    if backend != "auto" or not fits or data.n_rows * max(shape.n_layers, 1) < WORTHWHILE or find_spec("torch") is None:
+    small = data.n_rows * max(shape.n_layers, 1) < WORTHWHILE
+    if backend != "auto" or not served or small or find_spec("torch") is None:
         return False
     import torch
 

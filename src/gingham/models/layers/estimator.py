@@ -19,15 +19,17 @@ from gingham.arrays import AnyArray, ArrayLike, Floats, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
-from gingham.models.base import Sizes, TupleModel, expand_clusters, numeric_labels
-from gingham.models.layers.chains_torch import chosen, run_chains
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
+from gingham.models.base import TupleModel, numeric_labels
+from gingham.models.layers.chains_torch import run_chains, use_torch
 from gingham.models.layers.data import LayerData, Sides, SideTable, side_tables
 from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Layer, Prediction, SoftLayers, readable
 from gingham.models.layers.model_size import Choice, Size, choose_size, weighted
 from gingham.models.layers.pilot import Pilot, PilotRun, pool_pilots, run_pilot
-from gingham.models.layers.sampled import Chain, Shape, keep, run_chain
+from gingham.models.layers.sampled import Chain, Shape, run_chain, sample_draws
 from gingham.models.layers.soft import Soft, solve
+from gingham.selection.auto import Sizes, expand_clusters
 
 SOLVERS = ("sampled", "projection")
 RULES = ("mean", "label")
@@ -151,7 +153,14 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
 
     # fitting
 
-    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Self:
         """Fit offsets and layers to observed tuples; rows of X are ids, one per mode, y their labels."""
         columns, labels, weights = self._observed(X, y, sample_weight)
         self._check()
@@ -169,10 +178,11 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             pilot_seeds[0] if pilot_seeds else None,
             lambda calls: self._parallel(delayed(call)() for call in calls),
             self.backend,
+            checkpoint,
         )
         # The winner's pilot, where sizes were compared, is one of the pilots.
         pilot = self._pilot(
-            sample, sides, shape, pilot_seeds[run is not None :], [] if run is None else [run], alphabet
+            sample, sides, shape, pilot_seeds[run is not None :], [] if run is None else [run], alphabet, checkpoint
         )
         data = LayerData.of(sample, sides)
         self.modes_, self.alphabet_, self.cuts_ = modes, alphabet, pilot.cuts
@@ -184,11 +194,14 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self._seen = ()
         if self.solver == "sampled":
             plan = (data, shape, self.noise_)
-            if chosen(self.backend, data, shape):
+            if use_torch(self.backend, data, shape):
                 chains = run_chains(*plan, chain_seeds, self._n_sweeps, self.burn_in)
             else:
                 chains = self._parallel(
-                    delayed(run_chain)(*plan, seed, self._n_sweeps, self.burn_in) for seed in chain_seeds
+                    delayed(run_chain)(
+                        *plan, seed, self._n_sweeps, self.burn_in, checkpoint.stage(f"chain {number + 1}")
+                    )
+                    for number, seed in enumerate(chain_seeds)
                 )
             self.model_ = Draws.join(chains)
         else:
@@ -247,8 +260,12 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         seeds: Sequence[np.random.SeedSequence],
         done: list[PilotRun],
         alphabet: Alphabet | None,
+        checkpoint: Checkpoint,
     ) -> Pilot:
-        calls = (delayed(run_pilot)(sample, sides, shape, seed, self.backend) for seed in seeds)
+        calls = (
+            delayed(run_pilot)(sample, sides, shape, seed, self.backend, checkpoint.stage(f"pilot {number + 1}"))
+            for number, seed in enumerate(seeds)
+        )
         runs = done + self._parallel(calls)
         pilot = pool_pilots(runs, sample, None if alphabet is None else alphabet.numbers)
         return pilot if self.noise is None else Pilot(float(self.noise), float(self.noise), pilot.cuts)
@@ -320,7 +337,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             for at, seed in enumerate(seeds)
         ]
         self.model_ = Draws.join(
-            self._parallel(delayed(keep)(chain, n_kept + SETTLE_SWEEPS, SETTLE_SWEEPS) for chain in chains)
+            self._parallel(delayed(sample_draws)(chain, n_kept + SETTLE_SWEEPS, SETTLE_SWEEPS) for chain in chains)
         )
 
     # using

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gingham.data import Sample
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.models.layers.data import SideTable
 from gingham.models.layers.pilot import PilotRun, run_pilot
 from gingham.models.layers.sampled import Shape
@@ -87,6 +88,7 @@ def choose_size(
     seed: np.random.SeedSequence | None,
     parallel: Callable[[Sequence[Callable[[], Any]]], list[Any]],
     backend: str = "auto",
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Search:
     """Settle what is "auto" in ``given`` by the error on one held-out tenth, one quantity after the other.
 
@@ -110,7 +112,15 @@ def choose_size(
         new = list(dict.fromkeys(k for k in map(key, sizes) if k not in runs))
         if seed is not None:  # the same for every size: all are judged on the same held-out tuples
             calls = [
-                partial(run_pilot, sample, weighted(sides, k.side_weight), Shape(*k[:2], offsets), seed, backend)
+                partial(
+                    run_pilot,
+                    sample,
+                    weighted(sides, k.side_weight),
+                    Shape(*k[:2], offsets),
+                    seed,
+                    backend,
+                    checkpoint.stage(f"size {k.n_layers}, {k.n_clusters}, {k.side_weight:g}"),
+                )
                 for k in new
             ]
             runs.update(zip(new, parallel(calls)))

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from gingham.arrays import Floats
 from gingham.data import Sample
-from gingham.fitting.checkpoint import once
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.models.layers import chains_torch as device
 from gingham.models.layers.data import LayerData, SideTable
 from gingham.models.layers.sampled import Chain, Shape
@@ -58,6 +58,7 @@ def run_pilot(
     shape: Shape,
     seed: np.random.SeedSequence,
     backend: str = "auto",
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> PilotRun | None:
     """One chain on a random 90 % whose noise follows its error on the rest; None when there are too few tuples."""
 
@@ -65,7 +66,7 @@ def run_pilot(
         run = _piloted(sample, sides, shape, seed, backend)
         return {"run": None if run is None else run._asdict()}
 
-    found = once(compute)["run"]
+    found = checkpoint.result(compute)["run"]
     return None if found is None else PilotRun(**found)
 
 
@@ -89,7 +90,7 @@ def _piloted(
     floor = 1e-6 * data.variance
     noise = NOISE * data.variance
     chain: Chain | device.Chains
-    if device.chosen(backend, data, shape):
+    if device.use_torch(backend, data, shape):
         chain = device.Chains(data, shape, noise, [device.whole(seed)])
     else:
         chain = Chain(data, shape, noise, rng)
