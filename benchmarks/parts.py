@@ -22,7 +22,8 @@ from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 def in_parts(file: Path | None, name: str, seconds: int) -> Iterator[tuple[float, Checkpoint]]:
     """A fit inside goes on from ``file`` and stops after so many seconds, exit code 3; without a file, an ordinary run.
 
-    Yields the CPU seconds of the parts before and the checkpoint to hand to the fit. ``name`` says what is fitted: another fit's file is refused.
+    Yields the CPU seconds of the parts before and the checkpoint to hand to the fit. ``name`` says what is fitted:
+    another fit's file is refused.
     """
     if file is None:
         yield 0.0, NO_CHECKPOINT

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import factorial, prod
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy.special import softmax
@@ -84,8 +84,8 @@ class Damping:
     def memory(self) -> Memory:
         """What a resumed fit must know."""
 
-        def recall(value: float) -> None:
-            self.step = value
+        def recall(value: object) -> None:
+            self.step = cast(float, value)
 
         return Memory(lambda: self.step, recall)
 

@@ -1,6 +1,6 @@
 """Sums of checkerboards: soft blocks and sampled chains."""
 
-from gingham.models.layers.chains_torch import chosen, run_chains
+from gingham.models.layers.chains_torch import run_chains, use_torch
 from gingham.models.layers.data import LayerData, SideTable
 from gingham.models.layers.model import Draws, Prediction, SoftLayers
 from gingham.models.layers.pilot import Pilot, cut_points, pool_pilots, run_pilot
@@ -17,7 +17,6 @@ __all__ = [
     "SideTable",
     "Soft",
     "SoftLayers",
-    "chosen",
     "cut_points",
     "objective",
     "pool_pilots",
@@ -25,4 +24,5 @@ __all__ = [
     "run_chains",
     "run_pilot",
     "solve",
+    "use_torch",
 ]
