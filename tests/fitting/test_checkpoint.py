@@ -31,7 +31,8 @@ def opened(path, resume=False) -> Checkpoint:
 
 def grid(seed=0):
     rng = np.random.default_rng(seed)
-    X, y = rng.integers(0, 12, (300, 2)), rng.integers(0, 3, 300)
+    X = rng.integers(0, 12, (300, 2))
+    y = np.where(rng.random(300) < 0.3, rng.integers(0, 3, 300), (X // 6).sum(axis=1))
     sample = Sample.of(list(X.T), y, alphabet=Alphabet.of([0, 1, 2], True))
     return Problem.grid(sample, Absolute(sample.alphabet), 2.0)
 
@@ -44,13 +45,13 @@ def killer(sweep):
     return report
 
 
-@pytest.mark.parametrize("sweep", [1, 3, 6])
+@pytest.mark.parametrize("sweep", [1, 3, 5])
 @pytest.mark.parametrize(
     "solver",
     [
-        Projection(Down(5.0, 4), tol=0.0, max_iter=9, backend="compiled"),
-        Projection(Down(5.0, 4), tol=0.0, max_iter=9, backend="torch"),
-        Projection(Down(5.0, 4), tol=0.0, max_iter=9, backend="torch", dtype="float32"),
+        Projection(Down(5.0, 20), tol=0.0, max_iter=9, backend="compiled"),
+        Projection(Down(5.0, 20), tol=0.0, max_iter=9, backend="torch"),
+        Projection(Down(5.0, 20), tol=0.0, max_iter=9, backend="torch", dtype="float32"),
         Sweep(tol=-1.0, max_iter=9),
     ],
     ids=["compiled", "torch", "torch in single precision", "hard moves"],
@@ -61,13 +62,14 @@ def test_a_killed_solver_ends_where_it_would_have_ended(solver, sweep, tmp_path)
     problem = grid()
     start = random(problem, [3, 2], np.random.default_rng(1))
     whole = solver.solve(problem, start)
-    assert whole.n_iter == 9
+    n = whole.n_iter
+    assert n == 9
     with pytest.raises(Killed):
         solver.solve(problem, start, killer(sweep), opened(tmp_path / "kept").stage("sweeps"))
     swept = []
     checkpoint = opened(tmp_path / "kept", resume=True).stage("sweeps")
     resumed = solver.solve(problem, start, lambda *facts: swept.append(facts[0]), checkpoint)
-    assert swept == list(range(sweep, 9))
+    assert swept == list(range(sweep, n))
     np.testing.assert_array_equal(resumed.trace.totals, whole.trace.totals)
     for a, b in zip(resumed.posterior.assign, whole.posterior.assign):
         np.testing.assert_array_equal(a, b)

@@ -190,7 +190,8 @@ def test_both_ways_follow_one_machine(few, brought_back, max_iter, tol, monkeypa
     client = gg.OutOfCore()  # computes here what it is asked for, in the order of the questions
     data = distributed.Partitions(client, parts, [m.items for m in modes], whole.modes[1:], "mode0", whole.n_rows)
     settings = {"schedule": schedule, "tol": tol, "max_iter": max_iter}
-    found = distributed.solve(data, start.cells[0], 0.3, start, **settings)
+    problem = distributed.problem_of(data, start.cells[0], 0.3, whole.alphabet)
+    found = distributed.ScatteredProjection(data, **settings).solve(problem, start)
     expected = Projection(**settings).solve(Problem.grid(whole, start.cells[0], 0.3), start)
     client.close()
     assert found.n_iter == expected.n_iter

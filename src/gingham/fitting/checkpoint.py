@@ -77,6 +77,11 @@ class CheckpointFile:
             if due:
                 self.write()
 
+    def stop(self) -> None:
+        with self.lock:
+            self.stopped = True
+            self.write()
+
     def write(self) -> None:
         began = time.monotonic()
         storage.write(self.path, KIND, {"key": self.key, "stages": self.stages})
@@ -96,6 +101,5 @@ def kept_in(path: Path, key: str, resume: bool, every: float) -> Iterator[tuple[
     try:
         yield Checkpoint(file), known
     except KeyboardInterrupt:
-        with file.lock:
-            file.write()
+        file.stop()
         raise

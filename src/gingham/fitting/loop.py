@@ -126,6 +126,9 @@ class CheckpointStore(Protocol):
     def keep(self, stage: str, state: Callable[[], State], finished: bool, now: bool) -> None:
         """Offer where a stage stands; the state is asked for only where it is kept. ``now``: Ctrl-C has ended it."""
 
+    def stop(self) -> None:
+        """Ctrl-C has ended the fit: what is known is written, and nothing more is kept."""
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -411,7 +414,10 @@ def best_of(
     )
 
     results = side_by_side(jobs, n_restarts if one_core else 1, notifier(callback, n_restarts, max_iter))
-    return lowest(results, cost or _total, n_restarts)
+    found = lowest(results, cost or _total, n_restarts)
+    if found.interrupted and checkpoint.store is not None:
+        checkpoint.store.stop()  # starts on other threads may have come to their end just then
+    return found
 
 
 def best_from(
