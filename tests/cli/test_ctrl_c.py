@@ -95,7 +95,7 @@ def test_ctrl_c_between_sweeps(gingham, cases, kind, options, tmp_path, monkeypa
     [
         ("coclustering", [], "gingham.fitting.projection.half_step"),
         ("coclustering", ["--solver", "sweep", "--starts", "2"], "gingham.fitting.sweep.size_cost"),
-        ("graph", ["--starts", "2"], "gingham.models.graph.solvers.answered"),
+        ("graph", ["--starts", "2"], "gingham.models.graph.solvers._answered"),
         ("information", [], "gingham.fitting.sweep.board_cost"),
     ],
     ids=["coclustering", "hard moves", "graph", "information"],
