@@ -21,6 +21,7 @@ from gingham.errors import GinghamError, InterruptedWarning
 from gingham.kernels.threads import ThreadBudget, available_threads
 from gingham.storage import State
 
+TIE = 1e-9  # relative: of two restarts closer than this the first is kept, so that rounding does not choose
 POLL = 0.2  # seconds: on some systems a wait without end does not hear Ctrl-C
 
 # schedules: how β approaches its value
@@ -457,7 +458,7 @@ def lowest(results: Iterable[AnyFound], cost: Callable[[AnyFound], float], n_res
     try:
         for found in results:
             restart, n_iter = restart + 1, len(found.trace.factors)
-            if best is None or cost(found) < cost(best):
+            if best is None or cost(found) < cost(best) - TIE * abs(cost(best)):
                 best = found
     except Interrupted:
         if best is None:
