@@ -345,11 +345,7 @@ class Solver(Protocol):
     """Anything that improves a start."""
 
     def solve(
-        self,
-        problem: Problem,
-        start: Posterior,
-        report: Report | None = None,
-        checkpoint: Checkpoint = NO_CHECKPOINT,
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Solution: ...
 
     @property

@@ -166,11 +166,7 @@ class GridFit(GridPredictor):
         return Task(problem, n_clusters, beta, tried, reason, solver, finder, self.start, rng)
 
     def _end(
-        self,
-        task: Task,
-        solution: Solution,
-        callback: Callback | None = None,
-        checkpoint: Checkpoint = NO_CHECKPOINT,
+        self, task: Task, solution: Solution, callback: Callback | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Self:
         """Go on from the best of the starts where the certificate or the sizes ask for it, and keep what was found."""
         by_size = isinstance(self.n_clusters, str)  # "auto"
