@@ -54,7 +54,7 @@ def validate_concentration(
 
     def perplexity(alpha: Concentration) -> float:
         if alpha not in tried:
-            stage = checkpoint.stage(f"concentration {alpha[0]:g}, {alpha[1]:g}")
+            stage = checkpoint.stage(f"concentration {alpha}")
             q = completed(short.solve(reduced, begin(reduced, start, alpha), checkpoint=stage)).posterior
             tried[alpha] = float(np.exp(-np.average(log_density(q, held), weights=held.weights)))
         return tried[alpha]
