@@ -14,17 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gingham.cli.checkpoint import kept_in
+from gingham.fitting.checkpoint import kept_in
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 
 
 @contextmanager
-def in_parts(file: Path | None, name: str, seconds: int) -> Iterator[dict[str, float]]:
-    """Fits inside go on from ``file`` and stop after so many seconds, exit code 3; without a file, an ordinary run.
+def in_parts(file: Path | None, name: str, seconds: int) -> Iterator[tuple[float, Checkpoint]]:
+    """A fit inside goes on from ``file`` and stops after so many seconds, exit code 3; without a file, an ordinary run.
 
-    Yields the CPU seconds of the parts before. ``name`` says what is fitted: another fit's file is refused.
+    Yields the CPU seconds of the parts before and the checkpoint to hand to the fit. ``name`` says what is fitted:
+    another fit's file is refused.
     """
     if file is None:
-        yield {"before": 0.0}
+        yield 0.0, NO_CHECKPOINT
         return
     clock = file.with_name(file.name + ".seconds")
     before = json.loads(clock.read_text()) if clock.exists() else 0.0
@@ -36,8 +38,8 @@ def in_parts(file: Path | None, name: str, seconds: int) -> Iterator[dict[str, f
     signal.signal(signal.SIGALRM, stop)
     signal.alarm(seconds)
     try:
-        with kept_in(file, name, resume=True, every=60):
-            yield {"before": before}
+        with kept_in(file, name, resume=True, every=60) as (checkpoint, _):
+            yield before, checkpoint
     except KeyboardInterrupt:
         clock.write_text(json.dumps(before + time.process_time() - start))
         sys.exit(3)

@@ -20,9 +20,8 @@ from gingham.certificates.bounds import GibbsLaw, log_wealth, theorem7
 from gingham.certificates.evidence import of_posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
-from gingham.fitting.loop import best_of
+from gingham.fitting.loop import Constant, Down, Restart, Solution, best_of
 from gingham.fitting.projection import Projection
-from gingham.fitting.schedule import Constant, Down
 from gingham.fitting.starts import make_start
 
 FIGURES = {
@@ -54,7 +53,11 @@ def fit(sample: Sample, size: str, start: str, beta: float, seed: int):
     n_init = N_INIT[size] if start == "random" else 1
     schedule = Constant() if start == "random" else Down()
     solver = Projection(schedule, tol=1e-6, max_iter=120)
-    return best_of(solver, problem, (make_start(start, problem, SIZES[size], rng) for _ in range(n_init)), n_init)
+
+    def solve(restart: Restart) -> Solution:
+        return solver.solve(problem, make_start(start, problem, SIZES[size], restart.rng), restart.report)
+
+    return best_of(solve, n_init, rng, max_iter=solver.max_iter)
 
 
 def measure(posterior, sample: Sample, held: tuple[np.ndarray, ...]) -> dict[str, float]:

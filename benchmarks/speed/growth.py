@@ -41,7 +41,7 @@ from gingham.cells import Absolute
 from gingham.data import Alphabet, Mode, Sample
 from gingham.core.problem import Problem
 from gingham.fitting.projection import Projection
-from gingham.fitting.schedule import Constant
+from gingham.fitting.loop import Constant
 from gingham.fitting.starts import random
 n, shape, m, sweeps = json.loads(sys.argv[1])
 rng = np.random.default_rng(0)

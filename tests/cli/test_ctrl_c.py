@@ -9,8 +9,8 @@ import pytest
 
 import gingham as gg
 from gingham import storage
-from gingham.cli import checkpoint
 from gingham.cli.checkpoint import checkpoint_of
+from gingham.fitting.checkpoint import CheckpointFile
 from gingham.models.tables import families
 from model_kinds import write_tables
 
@@ -37,7 +37,7 @@ class CtrlC:
 
     def __init__(self, monkeypatch, after: int | None) -> None:
         self.after, self.offers = after, 0
-        keep = checkpoint.FileKeeper.keep
+        keep = CheckpointFile.keep
 
         def offered(keeper, run, state, finished, *more):
             self.offers += 1
@@ -45,7 +45,7 @@ class CtrlC:
                 signal.raise_signal(signal.SIGINT)
             keep(keeper, run, state, finished, *more)
 
-        monkeypatch.setattr(checkpoint.FileKeeper, "keep", offered)
+        monkeypatch.setattr(CheckpointFile, "keep", offered)
 
 
 def offers_of(gingham, monkeypatch, fit) -> int:
@@ -63,7 +63,7 @@ def interrupted_and_resumed(gingham, monkeypatch, fit, out, press, after: int) -
         ran = gingham(*fit)
     kept = checkpoint_of(out)
     assert kept.exists(), (after, ran)
-    assert storage.read(kept)[1]["runs"] is not None
+    assert storage.read(kept)[1]["stages"] is not None
     if ran.code == 0:
         assert "--resume goes on" in ran.err
         assert gg.load(out).interrupted_

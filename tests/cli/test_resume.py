@@ -8,6 +8,7 @@ import pytest
 import gingham as gg
 from gingham.cli.app import run
 from gingham.cli.checkpoint import checkpoint_of
+from gingham.fitting.checkpoint import CheckpointFile
 from killing import killed, seconds_of
 
 KILLS = 3
@@ -57,17 +58,12 @@ def test_interrupted_in_a_sweep_and_resumed(gingham, ratings, expected, tmp_path
 
 
 def test_other_options_are_refused(gingham, ratings, tmp_path, monkeypatch):
-    from gingham.fitting import checkpoint as keeping
-
     out = tmp_path / "m.gingham"
     monkeypatch.setattr("gingham.cli.app.os.access", lambda *_: True)
-    from gingham.cli.checkpoint import FileKeeper
-
-    FileKeeper(checkpoint_of(out), "another key", 0).write()
+    CheckpointFile(checkpoint_of(out), "another key", 0).write()
     ran = gingham(*arguments(ratings, out, "--resume"))
     assert ran.code == 2
     assert "belongs to other data" in ran.err
-    assert keeping.KEEPER.get() is None
 
 
 def test_a_damaged_checkpoint_is_refused(gingham, ratings, tmp_path):

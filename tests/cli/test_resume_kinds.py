@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gingham import storage
-from gingham.cli import checkpoint
 from gingham.cli.checkpoint import checkpoint_of
+from gingham.fitting.checkpoint import CheckpointFile
 from gingham.models.tables import families
 from model_kinds import write_tables
 
@@ -24,7 +24,7 @@ def cases(tmp_path_factory):
 
 def stop_after(monkeypatch, writes: int) -> None:
     """Let the process die right after so many checkpoints."""
-    write, done = checkpoint.FileKeeper.write, []
+    write, done = CheckpointFile.write, []
 
     def counted(keeper):
         write(keeper)
@@ -32,7 +32,7 @@ def stop_after(monkeypatch, writes: int) -> None:
         if len(done) == writes:
             raise Stopped
 
-    monkeypatch.setattr(checkpoint.FileKeeper, "write", counted)
+    monkeypatch.setattr(CheckpointFile, "write", counted)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -46,7 +46,7 @@ def test_resumed_equals_uninterrupted(gingham, cases, kind, tmp_path, monkeypatc
         assert gingham(*fit, "--checkpoint-every", "0").code == 2
     assert not out.exists()
     assert checkpoint_of(out).exists()
-    known = storage.read(checkpoint_of(out))[1]["runs"]
+    known = storage.read(checkpoint_of(out))[1]["stages"]
     assert known
     ran = gingham(*fit, "--resume")
     assert ran.code == 0, ran.err

@@ -12,14 +12,21 @@ from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.fitting.certified import Certified, certificate, facts, local_table, merge_pair, prune
-from gingham.fitting.loop import best_of
+from gingham.fitting.loop import Constant, Down, best_of
 from gingham.fitting.projection import Projection, half_step
-from gingham.fitting.schedule import Constant, Down
 from gingham.fitting.starts import from_labels, make_start, random
 from problems import FIVE, all_cells, random_problem, random_sample
 
 CELLS = all_cells()
 STEADY = Projection(Constant(), tol=1e-12, max_iter=300)
+
+
+def best_of_starts(problem, starts, callback=None):
+    def solve(restart):
+        return STEADY.solve(problem, starts[restart.number], restart.report)
+
+    rng = np.random.default_rng(0)
+    return best_of(solve, len(starts), rng, max_iter=STEADY.max_iter, callback=callback)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3])
@@ -78,7 +85,7 @@ def test_one_mode_reaches_the_global_minimum():
             log_sum = -np.log((mass * np.exp(-cost)).sum(axis=1)).sum()
             lowest = min(lowest, log_sum)
         starts = [random(problem, [2], np.random.default_rng(s)) for s in range(12)]
-        found = best_of(STEADY, problem, starts, 12)
+        found = best_of_starts(problem, starts)
         assert found.objective.total == pytest.approx(lowest, rel=1e-4)
 
 
@@ -96,7 +103,7 @@ def test_four_by_four_optimum_by_enumeration():
         for columns in product(range(2), repeat=4)
     )
     starts = [random(problem, [2, 2], np.random.default_rng(s)) for s in range(40)]
-    assert best_of(STEADY, problem, starts, 40).objective.losses[0] == pytest.approx(best, abs=1e-6)
+    assert best_of_starts(problem, starts).objective.losses[0] == pytest.approx(best, abs=1e-6)
 
 
 def planted(rng, n=(40, 30), m=(3, 2), n_rows=1500, noise=0.1):
@@ -170,7 +177,7 @@ def test_interruption_returns_the_best_so_far_with_a_warning():
             raise KeyboardInterrupt
 
     with pytest.warns(InterruptedWarning, match="restart 2 of 3 after 3 sweeps"):
-        solution = best_of(STEADY, problem, starts, 3, impatient)
+        solution = best_of_starts(problem, starts, impatient)
     first = STEADY.solve(problem, starts[0])
     assert solution.objective.total <= first.objective.total
     assert max(p.restart for p in seen) == 1

@@ -13,8 +13,7 @@ from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Solution
-from gingham.fitting.schedule import Constant
+from gingham.fitting.loop import Constant, Solution
 from gingham.fitting.starts import from_labels
 from gingham.fitting.sweep import Sweep
 from gingham.kernels import sweep as hard_moves

@@ -13,8 +13,8 @@ from gingham.core.problem import Problem  # noqa: E402
 from gingham.data import Sample  # noqa: E402
 from gingham.errors import GinghamError  # noqa: E402
 from gingham.fitting import projection_torch as device  # noqa: E402
-from gingham.fitting.projection import Projection  # noqa: E402
-from gingham.fitting.schedule import Down  # noqa: E402
+from gingham.fitting.loop import Down  # noqa: E402
+from gingham.fitting.projection import Projection, use_torch  # noqa: E402
 from gingham.fitting.starts import from_labels, random  # noqa: E402
 from gingham.kernels import grid_torch as device_grid  # noqa: E402
 from gingham.kernels import project_torch as accelerated  # noqa: E402
@@ -100,8 +100,8 @@ def test_auto_stays_on_the_cpu_for_small_data_and_torch_refuses_what_it_cannot()
     rng = np.random.default_rng(0)
     grid = random_problem(rng, all_cells()[1], 2)
     start = random(grid, [2, 2], rng)
-    assert not device.chosen("auto", grid, start)
-    assert device.chosen("torch", grid, start)
+    assert not use_torch("auto", grid, start)
+    assert use_torch("torch", grid, start)
     with pytest.raises(GinghamError, match="several relations"):
         device.solve(
             type(grid)(grid.structure, grid.samples * 2, grid.cells * 2, grid.betas * 2), start, Down(), 0, 1, None

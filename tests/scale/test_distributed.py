@@ -17,8 +17,8 @@ from distributed import Client, LocalCluster  # noqa: E402
 import gingham as gg  # noqa: E402
 from gingham.core.problem import Problem  # noqa: E402
 from gingham.data import Alphabet, Mode, Sample  # noqa: E402
+from gingham.fitting.loop import Constant, Down  # noqa: E402
 from gingham.fitting.projection import Projection  # noqa: E402
-from gingham.fitting.schedule import Constant, Down  # noqa: E402
 from gingham.scale import distributed  # noqa: E402
 from gingham.scale.fit_distributed import GROUP_TUPLES, _groups  # noqa: E402
 from gingham.scale.partition_sums import joined  # noqa: E402
@@ -190,7 +190,8 @@ def test_both_ways_follow_one_machine(few, brought_back, max_iter, tol, monkeypa
     client = gg.OutOfCore()  # computes here what it is asked for, in the order of the questions
     data = distributed.Partitions(client, parts, [m.items for m in modes], whole.modes[1:], "mode0", whole.n_rows)
     settings = {"schedule": schedule, "tol": tol, "max_iter": max_iter}
-    found = distributed.solve(data, start.cells[0], 0.3, start, **settings)
+    problem = distributed.problem_of(data, start.cells[0], 0.3, whole.alphabet)
+    found = distributed.ScatteredProjection(data, **settings).solve(problem, start)
     expected = Projection(**settings).solve(Problem.grid(whole, start.cells[0], 0.3), start)
     client.close()
     assert found.n_iter == expected.n_iter

@@ -6,8 +6,8 @@ import pytest
 
 import gingham as gg
 from gingham.core.problem import Problem
+from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection
-from gingham.fitting.schedule import Constant
 
 MODEL = gg.CoClusteringRegressor(
     n_clusters=3, beta=0.3, alphabet=range(1, 6), schedule="constant", max_iter=12, tol=1e-9, random_state=0

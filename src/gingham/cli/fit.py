@@ -79,8 +79,9 @@ def fit(
     quiet: options.Quiet = False,
 ) -> None:
     """Co-cluster a table of tuples and save the model."""
-    from gingham.cli.checkpoint import checkpoint_of, forget, identity, kept_in
+    from gingham.cli.checkpoint import checkpoint_of, forget, identity
     from gingham.cli.table_files import read_table
+    from gingham.fitting.checkpoint import kept_in
     from gingham.models.tables import FitOptions, FitTask, fingerprint, tables_of_kind
 
     options.writable(out)
@@ -107,12 +108,12 @@ def fit(
         prints.append(fingerprint(one, plain))
     key = identity(" ".join(prints), asdict(wanted))
     with (
-        kept_in(kept, key, resume, checkpoint_every) as known,
+        kept_in(kept, key, resume, checkpoint_every) as (checkpoint, known),
         console.sweeps("co-clustering", quiet or json) as callback,
     ):
         if known is not None:
             console.say_note(f"Going on after {known} sweeps.")
-        fitted = tables.fit(FitTask(table, wanted, {"callback": callback}, further))
+        fitted = tables.fit(FitTask(table, wanted, {"callback": callback, "checkpoint": checkpoint}, further))
     facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
     fitted.model.save(out, fitted.notes)
     if fitted.model.interrupted_:  # what there is was saved, and the checkpoint stays

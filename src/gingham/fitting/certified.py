@@ -17,9 +17,8 @@ from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.fitting.coarsen import information_rises, loss_rises, prune
-from gingham.fitting.loop import Report, Solution, cut_short
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Solution, cut_short
 from gingham.fitting.projection import Projection
-from gingham.fitting.schedule import Constant
 
 DELTA = 0.05
 
@@ -54,13 +53,15 @@ class Certified:
     def max_iter(self) -> int:
         return self.inner.max_iter
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         (sample,), (cell,) = problem.samples, problem.cells
         refuse_unmet("objective='certificate'", self.needs, (cell,))
-        best = solution = self._descend(problem, start, report)
+        best = solution = self._descend(problem, start, report, checkpoint)
         lowest = certificate(solution.posterior, sample, cell, self.bound)
         if self.merge and not solution.interrupted:
-            for coarser in self._coarser(problem, solution):
+            for coarser in self._coarser(problem, solution, checkpoint):
                 if coarser.interrupted:
                     best = cut_short(best)
                     break
@@ -68,14 +69,17 @@ class Certified:
                 if value < lowest:
                     lowest, best = value, replace(solution, posterior=coarser.posterior)
             else:
-                best = self._descend(problem, prune(best.posterior), report)
+                best = self._descend(problem, prune(best.posterior), report, checkpoint.stage("size found"))
         return replace(best, posterior=prune(best.posterior), objective=problem.objective(best.posterior))
 
-    def _descend(self, problem: Problem, posterior: Posterior, report: Report | None) -> Solution:
+    def _descend(
+        self, problem: Problem, posterior: Posterior, report: Report | None, checkpoint: Checkpoint
+    ) -> Solution:
         (sample,), (cell,) = problem.samples, problem.cells
         lowest, best = certificate(posterior, sample, cell, self.bound), posterior
-        for _ in range(self.n_rounds):
-            solution = self.inner.solve(*linearised(problem, posterior, self.bound), report)
+        for number in range(self.n_rounds):
+            stage = checkpoint.stage(f"linearised {number + 1}")
+            solution = self.inner.solve(*linearised(problem, posterior, self.bound), report, stage)
             posterior = replace(solution.posterior, cells=(cell,))
             value = certificate(posterior, sample, cell, self.bound)
             gained = lowest - value
@@ -85,7 +89,7 @@ class Certified:
                 break
         return replace(solution, posterior=best)
 
-    def _coarser(self, problem: Problem, solution: Solution) -> Iterator[Solution]:
+    def _coarser(self, problem: Problem, solution: Solution, checkpoint: Checkpoint) -> Iterator[Solution]:
         """Ever coarser checkerboards: merge the cheapest pair, let items settle, repeat."""
         (cell,) = problem.cells
         settle = replace(self.inner, max_iter=5)
@@ -93,7 +97,8 @@ class Certified:
         while max(posterior.n_clusters) > 1:
             local, posterior = linearised(problem, posterior, self.bound)
             posterior = merge_cheapest(local, posterior)
-            settled = settle.solve(local, posterior)
+            stage = checkpoint.stage(f"merged to {' x '.join(map(str, posterior.n_clusters))}")
+            settled = settle.solve(local, posterior, checkpoint=stage)
             posterior = replace(settled.posterior, cells=(cell,))
             yield replace(settled, posterior=posterior)
 

@@ -1,105 +1,105 @@
-"""Checkpoints: where a fit stands, handed to whoever keeps it, and taken up again in another process.
-
-Solvers are deterministic, so a run that goes on from what was kept ends where it would have ended. States are
-plain values and arrays: they can stand in a file.
-"""
+"""Checkpoints of a fit in a file: what `gingham.fitting.loop.Checkpoint` hands over is kept here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
 
-import numpy as np
+from gingham import storage
+from gingham.errors import GinghamError
+from gingham.fitting.loop import Checkpoint
+from gingham.storage import State
 
-State = dict[str, Any]
-
-
-class Keeper(Protocol):
-    """Remembers the runs of one fit by the order in which they begin."""
-
-    def begin(self) -> str:
-        """The name of the run that begins."""
-
-    def recall(self, run: str) -> State | None:
-        """What an earlier process kept of a run; ``finished`` says whether it came to its end."""
-
-    def keep(self, run: str, state: Callable[[], State], finished: bool) -> None:
-        """Offer where a run stands; the state is asked for only where it is kept."""
-
-    def stop(self, run: str, state: Callable[[], State]) -> None:
-        """Ctrl-C: write at once what is known and where this run stands; nothing more is kept or recalled."""
-
-    def within(self, run: str) -> AbstractContextManager[None]:
-        """Runs that begin inside belong to this one, and are forgotten when it is finished."""
+KIND = "Checkpoint"
 
 
-# Set by who wants checkpoints.
-KEEPER: ContextVar[Keeper | None] = ContextVar("KEEPER", default=None)
+class CheckpointFile:
+    """Keeps the stages of one fit in a file, written whole or not at all, at most every so many seconds.
 
+    A stage is known by its name, "beta/pilot" or "start 2/partition" say. Several threads may keep theirs at a time.
 
-class Memory(NamedTuple):
-    """What a solver remembers from sweep to sweep beside its posterior."""
-
-    get: Callable[[], Any]
-    set: Callable[[Any], None]
-
-
-def of_random(rng: np.random.Generator) -> Memory:
-    """Where a generator stands."""
-
-    def restore(state: Any) -> None:
-        rng.bit_generator.state = state
-
-    return Memory(lambda: rng.bit_generator.state, restore)
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run of a fit, and what is known of it from an earlier process."""
-
-    keeper: Keeper | None
-    name: str
-    known: State | None
-
-    @property
-    def finished(self) -> bool:
-        return self.known is not None and bool(self.known["finished"])
-
-    def keep(self, state: Callable[[], State], finished: bool = False) -> None:
-        if self.keeper is not None:
-            self.keeper.keep(self.name, state, finished)
-
-    def stop(self, state: Callable[[], State]) -> None:
-        """The run was interrupted; the state is that of the last whole sweep."""
-        if self.keeper is not None:
-            self.keeper.stop(self.name, state)
-
-
-def begin_run() -> Run:
-    """The run that begins here; without a keeper nothing is known and nothing is kept."""
-    keeper = KEEPER.get()
-    if keeper is None:
-        return Run(None, "", None)
-    name = keeper.begin()
-    return Run(keeper, name, keeper.recall(name))
-
-
-def once(compute: Callable[[], State], rng: np.random.Generator | None = None) -> State:
-    """The result of a stage of a fit, recalled where an earlier process has finished it.
-
-    A generator that the stage draws from is left where the stage would have left it.
+    Parameters
+    ----------
+    key : str
+        Says which fit it is: the file of another one is refused.
+    every : float
+        Seconds between two writes.
     """
-    run = begin_run()
-    if run.known is not None and run.finished:
-        if rng is not None:
-            rng.bit_generator.state = run.known["random"]
-        return dict(run.known["result"])
-    if run.keeper is None:
-        return compute()
-    with run.keeper.within(run.name):
-        result = compute()
-    run.keep(lambda: {"result": result, "random": None if rng is None else rng.bit_generator.state}, finished=True)
-    return result
+
+    def __init__(self, path: Path, key: str, every: float) -> None:
+        self.path, self.key, self.every = path, key, every
+        self.stages: dict[str, State] = {}
+        self.begun: set[str] = set()
+        self.written = time.monotonic()
+        self.pause = every
+        self.stopped = False
+        self.lock = Lock()
+
+    def read(self) -> int:
+        """Take up the file of an earlier process; returns how many sweeps it knows."""
+        kind, state = storage.read(self.path)
+        if kind != KIND or state.get("key") != self.key:
+            raise GinghamError(
+                f"The checkpoint {str(self.path)!r} belongs to other data or other options. "
+                "Repeat the options of the interrupted run, or leave --resume out to begin again."
+            )
+        try:
+            stages = state["stages"].items()
+            self.stages = {str(name): {"finished": bool(kept["finished"]), **kept} for name, kept in stages}
+            return sum(len(kept.get("objectives", ())) for kept in self.stages.values())
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise GinghamError(f"The checkpoint {str(self.path)!r} is damaged; leave --resume out.") from None
+
+    def begin(self, stage: str) -> State | None:
+        with self.lock:
+            if self.stopped:
+                return None
+            if stage in self.begun:
+                raise RuntimeError(f"Two stages of a fit are named {stage!r}: a resumed fit would mix them up.")
+            self.begun.add(stage)
+            return self.stages.get(stage)
+
+    def keep(self, stage: str, state: Callable[[], State], finished: bool, now: bool) -> None:
+        with self.lock:
+            # After Ctrl-C only what was at work then is kept: what is done later, with what there is, a fit that goes
+            # on must not take for its own stages.
+            if self.stopped and not (now and (stage in self.begun or not stage)):
+                return
+            due = now or time.monotonic() - self.written >= self.pause
+            if finished or due:
+                self.stages[stage] = {**state(), "finished": finished}
+            if finished:
+                self.stages = {name: kept for name, kept in self.stages.items() if not name.startswith(f"{stage}/")}
+            self.stopped = self.stopped or now
+            if due:
+                self.write()
+
+    def stop(self) -> None:
+        with self.lock:
+            self.stopped = True
+            self.write()
+
+    def write(self) -> None:
+        began = time.monotonic()
+        storage.write(self.path, KIND, {"key": self.key, "stages": self.stages})
+        self.written = time.monotonic()
+        if self.every:  # large states are written less often, so that a fit is not slowed by more than a tenth
+            self.pause = max(self.every, 10 * (self.written - began))
+
+
+@contextmanager
+def kept_in(path: Path, key: str, resume: bool, every: float) -> Iterator[tuple[Checkpoint, int | None]]:
+    """A checkpoint for a fit, in a file, and the sweeps that are known; None where there is no file to go on from.
+
+    The caller removes the file when the fit has come to its end.
+    """
+    file = CheckpointFile(path, key, every)
+    known = file.read() if resume and path.exists() else None
+    try:
+        yield Checkpoint(file), known
+    except KeyboardInterrupt:
+        file.stop()
+        raise

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
+from typing import ClassVar
 
 import numpy as np
 
 from gingham.arrays import Floats
+from gingham.cells.base import ON_DEVICE, unmet
 from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem, information_terms
 from gingham.errors import GinghamError
-from gingham.fitting import projection_torch as device
-from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedule import Down, Schedule
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
 from gingham.kernels.memberships import gibbs_rows
-from gingham.kernels.project import Rows, projector, row_blocks
+from gingham.kernels.project import Rows, on_device, projector, row_blocks
 from gingham.kernels.project_compiled import Tiles, aligned
 from gingham.kernels.threads import one_blas_thread, over_blocks
 
 DTYPES = ("float64", "float32")
+TORCH_NEEDS = (ON_DEVICE,)  # of cells
 STEP_BYTES = 2**21  # one block of a step: small enough to stay in cache and to share out among threads
 
 
@@ -38,6 +39,8 @@ class Projection:
         objective is right to about 1e-6, so that it may seem to rise by as much. The posterior is float64.
     """
 
+    one_core: ClassVar[bool] = False  # its blocks are spread over all cores
+
     schedule: Schedule = field(default_factory=Down)
     tol: float = 1e-6
     max_iter: int = 200
@@ -52,15 +55,20 @@ class Projection:
         if not self.tol >= 0:
             raise GinghamError(f"tol={self.tol!r} must be a number, not negative.")
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         if problem.structure.repeats:
             raise GinghamError(
                 "Projection needs each mode at most once in a relation; a graph wants the node-wise solver."
             )
         for relation, cell in enumerate(problem.cells):
             check_table([q.shape[1] for q in start.factor(relation)], cell.features.size)
-        if device.chosen(self.backend, problem, start):
-            return device.solve(problem, start, self.schedule, self.tol, self.max_iter, report, self.dtype)
+        if use_torch(self.backend, problem, start):
+            from gingham.fitting import projection_torch
+
+            rule = (self.schedule, self.tol, self.max_iter)
+            return projection_torch.solve(problem, start, *rule, report, self.dtype, checkpoint)
         dtype = self.dtype or "float64"
         tiles: dict[int, Tiles | None] = {}
         moving = sorted(set(range(problem.structure.n_modes)) - set(problem.structure.frozen))
@@ -79,8 +87,27 @@ class Projection:
             )
 
         with one_blas_thread():
-            solution = fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+            solution = fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint)
         return solution if dtype == "float64" else replace(solution, posterior=in_double(solution.posterior))
+
+
+def use_torch(backend: str, problem: Problem, start: Posterior) -> bool:
+    """Whether the fit runs through torch: when asked for, or when there is a GPU and the data is large enough."""
+    if backend == "auto" and not supports_torch(problem):
+        return False
+    return on_device(backend, problem.samples[0].n_rows * sum(start.n_clusters))
+
+
+def use_torch_batch(backend: str, problem: Problem, n_clusters: Sequence[int], n_members: int) -> bool:
+    """Whether several fits of one problem go through torch side by side (two modes)."""
+    if problem.samples[0].n_modes != 2 or not supports_torch(problem):
+        return False
+    return on_device(backend, problem.samples[0].n_rows * sum(n_clusters) * n_members)
+
+
+def supports_torch(problem: Problem) -> bool:
+    """One grid of at least one mode, every mode once and none frozen, with cells the device knows."""
+    return len(problem.samples) == 1 and not problem.structure.frozen and unmet(TORCH_NEEDS, problem.cells) is None
 
 
 def half_step(

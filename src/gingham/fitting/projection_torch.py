@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gingham.cells.base import ON_DEVICE, refuse_unmet, unmet
+from gingham.cells.base import refuse_unmet
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Solution, Trace, fixed_point, settled
-from gingham.fitting.schedule import Schedule
-from gingham.kernels.project import on_device
+from gingham.fitting.loop import (
+    NO_CHECKPOINT,
+    Checkpoint,
+    Report,
+    Schedule,
+    Solution,
+    Trace,
+    iterate,
+    last_objective,
+    settled,
+)
+from gingham.fitting.projection import TORCH_NEEDS, supports_torch
+from gingham.storage import State
 
-NEEDS = (ON_DEVICE,)
+if TYPE_CHECKING:
+    from torch import Tensor
 
+    from gingham.kernels.grid_torch import Cell
 
-def chosen(backend: str, problem: Problem, start: Posterior) -> bool:
-    """Whether the fit runs through torch: when asked for, or when there is a GPU and the data is large enough."""
-    if backend == "auto" and not fits(problem):
-        return False
-    return on_device(backend, problem.samples[0].n_rows * sum(start.n_clusters))
-
-
-def together(backend: str, problem: Problem, n_clusters: Sequence[int], n_members: int) -> bool:
-    """Whether several fits of one problem go through torch side by side (two modes)."""
-    if problem.samples[0].n_modes != 2 or not fits(problem):
-        return False
-    return on_device(backend, problem.samples[0].n_rows * sum(n_clusters) * n_members)
-
-
-def fits(problem: Problem) -> bool:
-    """One grid of at least one mode, every mode once and none frozen, with cells the device knows."""
-    return len(problem.samples) == 1 and not problem.structure.frozen and unmet(NEEDS, problem.cells) is None
+    Snapshot = dict[str, list[Tensor]]
 
 
 def solve(
@@ -44,12 +40,13 @@ def solve(
     schedule: Schedule,
     tol: float,
     max_iter: int,
-    report: Callable[[int, float, Objective], None] | None,
+    report: Report | None,
     dtype: str | None = None,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Solution:
     """`Projection.solve` on the device; by default float32 on a GPU, float64 without one."""
-    refuse_unmet("backend='torch'", NEEDS, problem.cells)
-    if not fits(problem):
+    refuse_unmet("backend='torch'", TORCH_NEEDS, problem.cells)
+    if not supports_torch(problem):
         raise GinghamError(
             "backend='torch' serves one grid, nothing frozen, not several relations: use backend='compiled'."
         )
@@ -61,13 +58,24 @@ def solve(
         **tuples, cell=cell, assigns=start.assign, answers=start.answers[0], dtype=dtype or kind
     )
 
-    def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-        return posterior, _objective(grid.sweep(beta * factor).tolist(), problem)
+    def snapshot() -> Snapshot:
+        """What a checkpoint needs; it stays on the device until it is written."""
+        return grid.snapshot() if checkpoint.active else {}
 
-    solution = fixed_point(sweep, start, schedule, tol=tol, max_iter=max_iter, report=report)
-    if solution.n_iter == 0:
-        return solution
-    return replace(solution, posterior=_posterior(start, grid.assigns, grid.answers))
+    def restore(state: State) -> Snapshot:
+        grid.restore(state)
+        return snapshot()
+
+    def sweep(_: Snapshot, factor: float) -> tuple[Snapshot, Objective]:
+        objective = _objective(grid.sweep(beta * factor).tolist(), problem)
+        return snapshot(), objective
+
+    course = iterate(
+        sweep, snapshot(), schedule, to_state=_on_host, from_state=restore,
+        converges=partial(settled, schedule=schedule, tol=tol), max_iter=max_iter, report=report, checkpoint=checkpoint,
+    )  # fmt: skip
+    posterior = _posterior(start, grid.assigns, grid.answers) if course.trace.factors else start
+    return Solution(posterior, last_objective(course.trace), course.trace, course.converged, course.interrupted)
 
 
 def solve_together(
@@ -106,7 +114,7 @@ def solve_together(
             factors.append(factor)
             for b in set(range(len(starts))) - set(done):
                 objectives[b].append(_objective(terms[b], problem))
-                if iteration > schedule.n_steps and settled(objectives[b], tol):
+                if settled(objectives[b], schedule, tol):
                     end(b, converged=True, interrupted=False)
             if len(done) == len(starts):
                 break
@@ -119,7 +127,7 @@ def solve_together(
     return [done[b] for b in range(len(starts))]
 
 
-def _on_device(problem: Problem) -> tuple[dict[str, Any], Any, str]:
+def _on_device(problem: Problem) -> tuple[State, Cell, str]:
     """The tuples and the cell in the device's terms, and the dtype to use: float32 on a GPU, float64 without."""
     from gingham.kernels import project_torch as accelerated
 
@@ -137,12 +145,16 @@ def _on_device(problem: Problem) -> tuple[dict[str, Any], Any, str]:
     return tuples, placed, "float32" if accelerated.device_name() == "cuda" else "float64"
 
 
+def _on_host(snapshot: Snapshot) -> State:
+    return {name: [tensor.cpu().numpy() for tensor in tensors] for name, tensors in snapshot.items()}
+
+
 def _objective(terms: Sequence[float], problem: Problem) -> Objective:
     loss, *information = terms
     return Objective((loss,), tuple(max(0.0, i) for i in information), problem.betas)
 
 
-def _posterior(start: Posterior, assigns: Sequence[Any], answers: Any) -> Posterior:
+def _posterior(start: Posterior, assigns: Sequence[Tensor], answers: Tensor) -> Posterior:
     """What the device holds, in float64; float32 rows sum to one only nearly."""
     rows = [q.double().cpu().numpy() for q in assigns]
     assign = tuple(q / q.sum(axis=1, keepdims=True) for q in rows)

@@ -26,12 +26,10 @@ LOOSE_FIRMNESS = 0.9  # the same for mixed memberships
 RANK = 4  # singular vectors in the spectral start
 
 
-def make_start(
-    start: str | Posterior | Sequence[AnyArray],
-    problem: Problem,
-    n_clusters: Sequence[int],
-    rng: np.random.Generator,
-) -> Posterior:
+Start = str | Sequence[AnyArray] | Posterior  # a start by its name, the labels of each mode, or a posterior
+
+
+def make_start(start: Start, problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
     """A posterior to begin with, by name, from given labels (one array per mode), or from another posterior."""
     if isinstance(start, Posterior):
         return from_posterior(problem, start)

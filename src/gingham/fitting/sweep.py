@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from gingham.arrays import Floats
+from gingham.arrays import AnyArray, Floats
 from gingham.cells.base import HARD_MOVES, Need, refuse_unmet
 from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem
 from gingham.errors import GinghamError
-from gingham.fitting.checkpoint import begin_run, of_random
-from gingham.fitting.loop import Report, Solution, Trace, objective_from, objective_state
+from gingham.fitting.loop import (
+    NO_CHECKPOINT,
+    Checkpoint,
+    Constant,
+    Course,
+    Report,
+    Solution,
+    Trace,
+    iterate,
+    last_objective,
+    rng_state,
+)
 from gingham.fitting.starts import from_labels
 from gingham.kernels.sweep import Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
+from gingham.storage import State
 
 
 @dataclass(frozen=True)
@@ -48,78 +58,62 @@ class Sweep:
     backend: str = "auto"
     seed: int = 0
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         board, moving = board_of(problem, start)
-        descent = self.descend(board, moving, problem.betas[0], constant_of(problem), report)
+        course = self.descend(board, moving, problem.betas[0], constant_of(problem), report, checkpoint)
         labels = [board.labels_of(mode) for mode in range(board.n_modes)]
         posterior = from_labels(problem, labels, start.n_clusters)
-        return Solution(posterior, descent.trace.objectives[-1], descent.trace, descent.converged, descent.interrupted)
+        return Solution(posterior, last_objective(course.trace), course.trace, course.converged, course.interrupted)
 
     def descend(
-        self, board: Board, moving: Sequence[int], beta: float, constant: float = 0.0, report: Report | None = None
-    ) -> Descent:
-        """Move items on a board until at most ``tol`` of them move in a sweep.
+        self,
+        board: Board,
+        moving: Sequence[int],
+        beta: float,
+        constant: float = 0.0,
+        report: Report | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Course[list[AnyArray]]:
+        """Move items on a board, in place, until at most ``tol`` of them move in a sweep.
 
-        ``constant`` is added to the board's cost to give N·L̂.
+        ``constant`` is added to the board's cost to give N·L̂. A trace has at least one objective: where nothing was
+        done, that of the start.
         """
         rng = np.random.default_rng(self.seed)
         items = np.concatenate([np.arange(board.first_item[mode], board.first_item[mode + 1]) for mode in moving])
         at_once = batch_size(effort_of(board, items))
+        changed = (board.labels, board.sizes, board.fine, board.coarse)
+        n_moved = len(items)
 
         def objective() -> Objective:
             paid = self.price * size_cost(board, moving)
             return Objective((board_cost(board) + constant,), (paid,), (beta,))
 
-        objectives = [objective()]
-        converged = interrupted = False
-        run, random = begin_run(), of_random(rng)
-        moved = (board.labels, board.sizes, board.fine, board.coarse)  # what sweeps change, in place
-        if run.known is not None:
-            for array, known in zip(moved, run.known["board"]):
+        def copies() -> list[AnyArray]:
+            """What a checkpoint needs of the board, which may be half moved when a sweep is interrupted."""
+            return [array.copy() for array in changed] if checkpoint.active else []
+
+        def step(_: list[AnyArray], factor: float) -> tuple[list[AnyArray], Objective]:
+            nonlocal n_moved
+            before = board.labels.copy()
+            sweep(board, rng.permutation(items), beta, self.price, self.backend, at_once)
+            n_moved = int((board.labels != before).sum())
+            return copies(), objective()
+
+        def restore(state: State) -> list[AnyArray]:
+            for array, known in zip(changed, state["board"]):
                 array[...] = known
-            objectives = [objective_from(state) for state in run.known["objectives"]]
-            converged = run.known["converged"]
-            random.set(run.known["random"])
+            return copies()
 
-        def so_far() -> dict[str, Any]:
-            return {
-                "board": [array.copy() for array in moved],
-                "objectives": [objective_state(o) for o in objectives],
-                "converged": converged,
-                "random": random.get(),
-            }
-
-        last = so_far  # after the last whole sweep: what moves in place may be half moved when a sweep is interrupted
-        try:
-            while not (run.finished or converged) and len(objectives) <= self.max_iter:
-                iteration = len(objectives) - 1
-                before = board.labels.copy()
-                if run.keeper is not None:
-                    last = partial(dict, so_far())
-                sweep(board, rng.permutation(items), beta, self.price, self.backend, at_once)
-                objectives.append(objective())
-                converged = bool((board.labels != before).sum() <= self.tol * len(items))
-                last = so_far
-                if report is not None:
-                    report(iteration, 1.0, objectives[-1])
-                if not converged:
-                    run.keep(so_far)
-        except KeyboardInterrupt:
-            interrupted = True
-            run.stop(last)
-        if not (run.finished or interrupted):
-            run.keep(so_far, finished=True)
-        done = tuple(objectives[1:]) or (objectives[0],)
-        return Descent(Trace((1.0,) * len(done), done), converged, interrupted)
-
-
-@dataclass(frozen=True)
-class Descent:
-    """How a run of sweeps went."""
-
-    trace: Trace
-    converged: bool
-    interrupted: bool
+        at_start = objective()
+        course = iterate(
+            step, copies(), Constant(), to_state=lambda board: {"board": board}, from_state=restore,
+            converges=lambda _: n_moved <= self.tol * len(items), max_iter=self.max_iter, report=report,
+            checkpoint=checkpoint, memory=rng_state(rng),
+        )  # fmt: skip
+        return course if course.trace.objectives else replace(course, trace=Trace((1.0,), (at_start,)))
 
 
 def board_of(problem: Problem, start: Posterior) -> tuple[Board, list[int]]:

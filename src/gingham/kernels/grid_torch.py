@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Protocol
 
@@ -56,6 +56,19 @@ class Grid:
             width = prod(int(q.shape[1]) for j, q in enumerate(self.assigns) if j != axis)
             fits = tuples.one_hot and self.assigns[0].dtype == torch.float32
             self.buffers.append(buffer_for(tuples, width, device) if fits else None)
+
+    def snapshot(self) -> dict[str, list[Tensor]]:
+        """Copies of all that sweeps change, on the device."""
+        changed = {"assigns": self.assigns, "answers": [self.answers], "mass": self.mass, "entropy": self.entropy}
+        return {name: [tensor.clone() for tensor in tensors] for name, tensors in changed.items()}
+
+    def restore(self, snapshot: Mapping[str, Sequence[AnyArray]]) -> None:
+        """Go back to a snapshot, whose tensors may have become arrays."""
+        place = self.assigns[0].device
+        here = {name: [torch.as_tensor(a).to(place, copy=True) for a in arrays] for name, arrays in snapshot.items()}
+        self.assigns, self.mass, self.entropy = here["assigns"], here["mass"], here["entropy"]
+        (self.answers,) = here["answers"]
+        self.copies = [self._copy(q) for q in self.assigns]
 
     def _copy(self, q: Tensor) -> Tensor:
         return q.to(torch.bfloat16) if self.half else q

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -25,8 +24,6 @@ from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.old_files import model_of_version_1
 
-Sizes = int | Sequence[int] | str  # clusters of all modes alike, of each mode, or "auto"
-Start = str | Sequence[AnyArray] | Posterior  # a start by its name, the labels of each mode, or a posterior
 KEPT_WHERE_KNOWN = ("n_features_in_", "feature_names_in_", "interrupted_")
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
 
@@ -297,29 +294,6 @@ class GridPredictor(TransformerMixin, GridModel):
         if alphabet is None:
             raise AttributeError("labels are numbers without an alphabet")
         return alphabet.values
-
-
-def expand_clusters(n_clusters: Sizes | Sequence[int | None], shape: Sequence[int], n_tuples: float) -> tuple[int, ...]:
-    """The number of clusters of each mode from an int, one int per mode, or "auto" (by the size of the data)."""
-    d = len(shape)
-    if isinstance(n_clusters, str):
-        if n_clusters != "auto":
-            raise GinghamError(f"n_clusters={n_clusters!r} is unknown; give an int, one int per mode, or 'auto'.")
-        # About 40 tuples a cell, at most 20 clusters; two where a grid of twos is still small.
-        even = round((n_tuples / 40) ** (1 / d))
-        wanted: list[object] = [min(20, max(2 if d <= 12 else 1, even))] * d
-    elif np.ndim(cast(ArrayLike, n_clusters)) == 0:
-        wanted = [n_clusters] * d
-    else:
-        wanted = list(cast(Sequence[object], n_clusters))
-        if len(wanted) != d:
-            raise GinghamError(f"n_clusters has {len(wanted)} entries, but the data has {d} modes (columns of X).")
-    sizes = []
-    for m, n in zip(wanted, shape):
-        if isinstance(m, (bool, np.bool_)) or not isinstance(m, (int, np.integer)) or m < 1:
-            raise GinghamError(f"n_clusters={n_clusters!r}: a number of clusters is a whole number from 1.")
-        sizes.append(min(int(m), n))  # more clusters than items could never all be filled
-    return tuple(sizes)
 
 
 def stderr_progress(progress: Progress) -> None:

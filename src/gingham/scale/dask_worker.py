@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import RLock
-from typing import Any
+from typing import Protocol, TypeVar
 from uuid import uuid4
 from weakref import finalize
 
@@ -21,15 +21,34 @@ _lock = RLock()  # the collector may call from anywhere
 _held: set[int] = set()  # the parts of fits that are in this process, by their id()
 
 
-def submit(client: Any, all_threads: bool, call: Callable[..., Any], *arguments: Any) -> Any:
+Value = TypeVar("Value")
+AnyValue = TypeVar("AnyValue", covariant=True)
+
+
+class Future(Protocol[AnyValue]):
+    """A value that is being made somewhere."""
+
+    def result(self) -> AnyValue: ...
+
+
+class Client(Protocol):
+    """What a fit asks of a dask client, or of `OutOfCore`. Futures among the arguments stand for their values."""
+
+    def submit(self, call: Callable[..., Value], *arguments: object, **scheduling: object) -> Future[Value]: ...
+
+    def gather(self, futures: Sequence[Future[Value]]) -> Sequence[Value]: ...
+
+
+def submit(client: Client, all_threads: bool, call: Callable[..., Value], *arguments: object) -> Future[Value]:
     """A future of ``call(…)``, which may use all threads or keeps to one."""
     # A name of its own: the scheduler learns how long such tasks take by their names.
     key = f"{call.__name__}-{uuid4().hex}"
-    work = (call,) if all_threads else (alone, call)
-    return client.submit(*work, *arguments, pure=False, key=key)
+    if all_threads:
+        return client.submit(call, *arguments, pure=False, key=key)
+    return client.submit(on_one_thread, call, *arguments, pure=False, key=key)
 
 
-def alone(call: Callable[..., Any], part: Any, *arguments: Any) -> Any:
+def on_one_thread(call: Callable[..., Value], part: object, *arguments: object) -> Value:
     """``call(part, …)`` on one thread, as a worker expects of a task, in a process that keeps its memory."""
     hold(part)
     with one_thread():
@@ -38,7 +57,7 @@ def alone(call: Callable[..., Any], part: Any, *arguments: Any) -> Any:
     return result
 
 
-def hold(part: Any) -> None:
+def hold(part: object) -> None:
     """Keep freed memory for as long as ``part`` is in it (if it is a thing that can be watched)."""
     with _lock:
         if id(part) in _held:

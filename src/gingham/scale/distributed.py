@@ -11,24 +11,24 @@ brought back.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.core.structure import Structure
-from gingham.data import Alphabet, Features, Mode
+from gingham.data import Alphabet, Features, Mode, Sample
 from gingham.data.sample import Sums, SumsOfSample
-from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedule import Constant, Schedule
+from gingham.fitting.loop import Constant, Report, Schedule, Solution, fixed_point
 from gingham.kernels.threads import one_thread
-from gingham.scale.dask_worker import submit
+from gingham.scale.dask_worker import Client, Future, Value, submit
 from gingham.scale.partition_sums import (
+    Own,
     Share,
     State,
     after,
@@ -46,6 +46,7 @@ FEW = 4  # partitions of which every worker adds up all shares for itself
 BROUGHT_BACK = 25  # sweeps after which the state comes back: a lost worker costs no more of them than that
 
 Facts = tuple[float, tuple[float, ...]]  # N·L̂, and n_i Ī_i of each mode
+Ends = tuple[list["Future[Own]"], "Future[State]"]  # the first mode's memberships of each partition, and the state
 
 
 class Partitions:
@@ -64,9 +65,9 @@ class Partitions:
 
     def __init__(
         self,
-        client: Any,
-        parts: Sequence[Any],
-        items: Sequence[Any],
+        client: Client,
+        parts: Sequence[Future[Sample]],
+        items: Sequence[AnyArray],
         modes: Sequence[Mode],
         name: str,
         n_tuples: float,
@@ -76,9 +77,11 @@ class Partitions:
         self.modes, self.name, self.n_tuples = tuple(modes), name, n_tuples
         self.all_threads = all_threads
 
-    def each(self, call: Callable[..., Any], *arguments: Any, beside: Sequence[Any] | None = None) -> list[Any]:
+    def each(
+        self, call: Callable[..., Value], *arguments: object, beside: Sequence[object] | None = None
+    ) -> list[Future[Value]]:
         """Futures of ``call(part, cell …)`` for every partition; ``beside`` is one more argument each, the third."""
-        futures = []
+        futures: list[Future[Value]] = []
         for at, part in enumerate(self.parts):
             own = arguments if beside is None else (arguments[0], beside[at], *arguments[1:])
             futures.append(submit(self.client, self.all_threads, call, part, *own))
@@ -95,12 +98,12 @@ class Partitions:
 
     def add_up(
         self,
-        futures: Sequence[Any],
-        add: Callable[[Any, Any], Any],
+        futures: Sequence[Future[Value]],
+        add: Callable[[Value, Value], Value],
         size: int,
-        then: Callable[[State, Any], State],
-        state: Any,
-    ) -> Any:
+        then: Callable[[State, Value], State],
+        state: Future[State],
+    ) -> Future[State]:
         """A future of ``then(state, sum)``, the sum as a tree on the workers, in an order that is always the same.
 
         ``size`` is how many numbers a value has: small ones are added many at a time, because a task costs more.
@@ -155,7 +158,7 @@ class ScatteredSums:
             found[rows] = part
         return found
 
-    def _each(self, name: str, own: Sequence[tuple[Any, ...]], *arguments: Any) -> list[Any]:
+    def _each(self, name: str, own: Sequence[tuple[AnyArray, ...]], *arguments: object) -> list[Any]:
         """The sums of that name of every partition; ``own`` are its arguments that belong to the partition."""
         futures = self.data.each(_sums_of_part, self.cell, name, *arguments, beside=own)
         return list(self.data.client.gather(futures))
@@ -187,11 +190,13 @@ class OneState:
         self.n_items = [len(q) for q in first.others]
         # Submitted as a task and not scattered: it can be made again when a worker is lost.
         self.now = data.client.submit(_same, first, pure=False)
-        self.last: tuple[float, Any] | None = None  # the last sweep's β, and the state before it
-        self.ahead: tuple[float, Any, list[Any]] | None = None  # shares of the next sweep, begun before its turn
+        self.last: tuple[float, Future[State]] | None = None  # the last sweep's β, and the state before it
+        # Shares of the next sweep, begun before its turn, with β and the state that they are made from.
+        self.ahead: tuple[float, Future[State], list[Future[Share]]] | None = None
 
     def sweep(self, step: float) -> Facts:
-        data, cell, before, own = self.data, self.cell, self.now, []
+        data, cell, before = self.data, self.cell, self.now
+        own: list[Future[Own]] = []
         d = len(self.n_items) + 1
         if d > 2:
             own = data.each(own_memberships, cell, step, before)
@@ -200,12 +205,12 @@ class OneState:
             shares = self.ahead[2]
         else:  # nothing asks for the first mode's memberships again in this sweep
             shares = data.each(whole_share, cell, step, before)
-        then: Callable[[State, Any], State] = partial(first_steps, cell, step, data.n_first)
-        now = data.add_up(shares, Share.plus, self.size * (self.n_items[0] if d > 1 else 1), then, before)
+        size = self.size * (self.n_items[0] if d > 1 else 1)
+        now = data.add_up(shares, Share.plus, size, partial(first_steps, cell, step, data.n_first), before)
         for axis in range(2, d):
             pieces = data.each(onward, cell, now, axis, beside=own)
-            then = partial(later_step, cell, step, axis)
-            now = data.add_up(pieces, _plus, self.size * self.n_items[axis - 1], then, now)
+            size = self.size * self.n_items[axis - 1]
+            now = data.add_up(pieces, _plus, size, partial(later_step, cell, step, axis), now)
         facts = data.client.submit(_facts, now, pure=False, priority=1)  # before the next sweep's shares
         self.n_sweeps += 1
         comes_back, self.ahead = self.n_sweeps % BROUGHT_BACK == 0, None
@@ -217,7 +222,7 @@ class OneState:
         self.now, self.last = now, (step, before)
         return found
 
-    def end(self) -> tuple[list[Any], Any] | None:
+    def end(self) -> Ends | None:
         """Futures of the first mode's memberships, and of the state; None where nothing was done."""
         self.ahead = None
         if self.last is None:
@@ -237,8 +242,8 @@ class StateOnEach:
         self.data, self.cell, self.max_iter, self.n_sweeps = data, cell, max_iter, 0
         self.now = Stand(data.client.submit(_same, first, pure=False))
         self.last: tuple[float, Stand] | None = None  # the last sweep's β, and where it began
-        self.own: list[Any] = []  # the first mode's memberships of the last sweep that may be
-        self.ahead: list[tuple[float, list[Any]]] = []  # β and shares of sweeps that are begun before their turn
+        self.own: list[Future[Own]] = []  # the first mode's memberships of the last sweep that may be
+        self.ahead: list[tuple[float, list[Future[Share]]]] = []  # β and shares of sweeps begun before their turn
 
     def sweep(self, step: float) -> Facts:
         before, client = self.now, self.data.client
@@ -261,7 +266,7 @@ class StateOnEach:
         found: Facts = facts
         return found
 
-    def end(self) -> tuple[list[Any], Any] | None:
+    def end(self) -> Ends | None:
         """Futures of the first mode's memberships, and of the state; None where nothing was done."""
         self.ahead = []
         if self.last is None:
@@ -270,7 +275,7 @@ class StateOnEach:
         own = self.own if self.n_sweeps == self.max_iter else []
         return own or self.data.each(own_memberships, self.cell, step, self._state(before)), self._state(self.now)
 
-    def _shares(self, begun: Stand, step: float, number: int) -> list[Any]:
+    def _shares(self, begun: Stand, step: float, number: int) -> list[Future[Share]]:
         """Futures of the shares of a sweep; the last one that may be keeps the memberships of the first mode."""
         if number < self.max_iter and begun.state is None and begun.step == step:
             return self.data.each(next_share, self.cell, step, self.data.n_first, *begun.shares)
@@ -280,7 +285,7 @@ class StateOnEach:
         self.own = self.data.each(own_memberships, self.cell, step, state)
         return self.data.each(share, self.cell, state, beside=self.own)
 
-    def _state(self, at: Stand) -> Any:
+    def _state(self, at: Stand) -> Future[State]:
         if at.state is not None:
             return at.state
         arguments = (self.cell, at.step, self.data.n_first, *at.shares)
@@ -290,60 +295,44 @@ class StateOnEach:
 class Stand(NamedTuple):
     """Where a descent stands: at a state, or after the shares of a sweep."""
 
-    state: Any
+    state: Future[State] | None
     step: float = 0.0  # β of that sweep
-    shares: Sequence[Any] = ()
+    shares: Sequence[Future[Share]] = ()
 
 
 @dataclass(frozen=True, eq=False)
 class ScatteredProjection:
-    """`solve` as a solver: alternating projections over the partitions of a problem."""
+    """`Projection` over the partitions of a `ScatteredProblem`: the same descent from the same start."""
 
     data: Partitions
-    schedule: Schedule
-    tol: float
-    max_iter: int
+    schedule: Schedule = field(default_factory=Constant)
+    tol: float = 1e-6
+    max_iter: int = 200
 
     def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
-        settings: dict[str, Any] = {"schedule": self.schedule, "tol": self.tol, "max_iter": self.max_iter}
-        return solve(self.data, problem.cells[0], problem.betas[0], start, **settings, report=report)
+        data, (cell,), (beta,) = self.data, problem.cells, problem.betas
+        d = len(data.modes) + 1
+        first = State(start.assign[1:], start.answers[0], start.mass, (0.0,) * d, 0.0)
+        few = d <= 2 and len(data.parts) <= FEW and not data.all_threads
+        way = (StateOnEach if few else OneState)(data, cell, first, self.max_iter)
+
+        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+            loss, information = way.sweep(beta * factor)
+            return posterior, Objective((loss,), information, (beta,))
+
+        solution = fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report)
+        ends = way.end()
+        if ends is None:
+            return solution
+        own = data.client.gather([data.client.submit(_first, o, pure=False) for o in ends[0]])
+        final = ends[1].result()
+        rows = np.empty((data.n_first, len(final.mass[0])))
+        rows[data.first_mode.encode(np.concatenate(data.items))] = np.concatenate(own)
+        structure = Structure.grid((data.first_mode, *data.modes))
+        return replace(solution, posterior=Posterior(structure, (cell,), (rows, *final.others), (final.answers,)))
 
 
-def solve(
-    data: Partitions,
-    cell: CellModel,
-    beta: float,
-    start: Posterior,
-    *,
-    schedule: Schedule | None = None,
-    tol: float = 1e-6,
-    max_iter: int = 200,
-    report: Report | None = None,
-) -> Solution:
-    """Descend on F(Q, β) from a start's answers, masses and memberships of the other modes."""
-    d = len(data.modes) + 1
-    first = State(start.assign[1:], start.answers[0], start.mass, (0.0,) * d, 0.0)
-    few = d <= 2 and len(data.parts) <= FEW and not data.all_threads
-    way = (StateOnEach if few else OneState)(data, cell, first, max_iter)
-
-    def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-        loss, information = way.sweep(beta * factor)
-        return posterior, Objective((loss,), information, (beta,))
-
-    solution = fixed_point(sweep, start, schedule or Constant(), tol=tol, max_iter=max_iter, report=report)
-    ends = way.end()
-    if ends is None:
-        return solution
-    own = data.client.gather([data.client.submit(_first, o, pure=False) for o in ends[0]])
-    final: State = ends[1].result()
-    rows = np.empty((data.n_first, len(final.mass[0])))
-    rows[data.first_mode.encode(np.concatenate(data.items))] = np.concatenate(own)
-    modes = (data.first_mode, *data.modes)
-    posterior = Posterior(Structure.grid(modes), (cell,), (rows, *final.others), (final.answers,))
-    return replace(solution, posterior=posterior)
-
-
-def _sums_of_part(part: Any, cell: CellModel, own: tuple[Any, ...], name: str, *arguments: Any) -> Any:
+def _sums_of_part(part: Sample, cell: CellModel, own: tuple[Any, ...], name: str, *arguments: Any) -> Floats | float:
     """One of the sums of a partition; where it takes memberships, those of its own items come first."""
     sums = SumsOfSample(part, cell.features)
     if name == "table":
@@ -354,12 +343,12 @@ def _sums_of_part(part: Any, cell: CellModel, own: tuple[Any, ...], name: str, *
     return sums.squares() if name == "squares" else sums.drawn(*own)
 
 
-def _same(value: Any) -> Any:
+def _same(value: Value) -> Value:
     return value
 
 
-def _first(value: Any) -> Any:
-    return value[0]
+def _first(own: Own) -> Floats:
+    return own[0]
 
 
 def _facts(state: State) -> Facts:
@@ -374,10 +363,12 @@ def _plus(a: Floats, b: Floats) -> Floats:
     return a + b
 
 
-def _sum(add: Callable[[Any, Any], Any], *values: Any) -> Any:
+def _sum(add: Callable[[Value, Value], Value], *values: Value) -> Value:
     return reduce(add, values)
 
 
-def _sum_then(then: Callable[[State, Any], State], state: State, add: Callable[[Any, Any], Any], *values: Any) -> State:
+def _sum_then(
+    then: Callable[[State, Value], State], state: State, add: Callable[[Value, Value], Value], *values: Value
+) -> State:
     with one_thread():
         return then(state, reduce(add, values))

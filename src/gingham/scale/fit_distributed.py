@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
+from narwhals.typing import IntoDataFrame
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
@@ -20,14 +21,13 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
 from gingham.data.modes import distinct
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Callback, best_of
-from gingham.fitting.schedule import Constant, make_schedule
+from gingham.fitting.loop import Callback, Constant, Restart, Solution, best_of, make_schedule
 from gingham.fitting.starts import make_start
-from gingham.models.base import expand_clusters
 from gingham.scale import distributed
-from gingham.scale.dask_worker import submit
+from gingham.scale.dask_worker import Client, Future, submit
 from gingham.scale.out_of_core import OutOfCore
 from gingham.scale.partition_sums import joined
+from gingham.selection.auto import expand_clusters
 
 GROUP_TUPLES = 20_000_000  # of partitions that are swept as one
 
@@ -86,53 +86,45 @@ def fit_distributed(
         warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
         frames, n_groups = _frames(source, axes[0], client)
         out_of_core = isinstance(client, OutOfCore)
-        told = model.alphabet is not None
-        known = [submit(client, out_of_core, _facts, f, tuple(axes), label, weight, told) for f in frames]
+        names = Names(tuple(axes), label, weight)
+        known = [submit(client, out_of_core, _facts, f, names, model.alphabet is not None) for f in frames]
         facts = client.gather(known)
         modes, items, alphabet, cell = _modes(facts, axes, model)
-        groups = _groups([fact["n_rows"] for fact in facts], n_groups)
+        groups = _groups([fact.n_rows for fact in facts], n_groups)
         items = [np.concatenate([items[at] for at in group]) for group in groups]
-        parts = [
-            submit(
-                client,
-                out_of_core,
-                _encode,
-                tuple(axes),
-                label,
-                weight,
-                modes[1:],
-                alphabet,
-                not cell.features.one_hot,
-                *(frames[at] for at in group),
-                *(known[at] for at in group),
-            )
-            for group in groups
-        ]
+        numbers = not cell.features.one_hot
+        parts = []
+        for group in groups:
+            tables = [futures[at] for futures in (frames, known) for at in group]
+            parts.append(submit(client, out_of_core, _encode, names, modes[1:], alphabet, numbers, *tables))
         if out_of_core:
             parts = [client.keep(part, cell.features) for part in parts]
-        n_tuples = float(sum(fact["n_tuples"] for fact in facts))
+        n_tuples = float(sum(fact.n_tuples for fact in facts))
         data = distributed.Partitions(client, parts, items, modes[1:], axes[0], n_tuples, all_threads=out_of_core)
         start, schedule, n_init = model.start if start is None else start, make_schedule(model.schedule), model.n_init
         sizes = expand_clusters(model.n_clusters, [mode.n_items for mode in modes], n_tuples)
-        share = pilot / max(1.0, sum(f["n_rows"] for f in facts))
+        share = pilot / max(1.0, sum(fact.n_rows for fact in facts))
         beta = model.beta
         if isinstance(start, str) and isinstance(model.n_clusters, str):
             # Clusters are not merged on partitions, so a smaller fit chooses how many; β has come down there already.
-            fitted = clone(model).fit(*_drawn(model, client, frames, axes, label, weight, share))
+            fitted = clone(model).fit(*_drawn(model, client, frames, names, share))
             if fitted.interrupted_:  # half a pilot must not choose
                 raise KeyboardInterrupt
             start, beta, schedule, n_init = fitted.posterior_, fitted.beta_, Constant(), 1
         elif beta is None or isinstance(beta, str):
-            X, y, w = _drawn(model, client, frames, axes, label, weight, share)
+            X, y, w = _drawn(model, client, frames, names, share)
             drawn = Sample.of(id_columns(X).columns, np.asarray(y), w, names=list(axes), alphabet=alphabet)
             beta = model._beta_of(drawn, cell)[0]
         frames.clear()  # what has been encoded need not stay; it is read again if a worker is lost
         known.clear()
         rng = np.random.default_rng(check_random_state(model.random_state).randint(2**31 - 1))
         problem = distributed.problem_of(data, cell, float(beta), alphabet)
-        starts = (make_start(start, problem, sizes, rng) for _ in range(n_init))
         solver = distributed.ScatteredProjection(data, schedule, model.tol, model.max_iter)
-        solution = best_of(solver, problem, starts, n_init, callback)
+
+        def solve(restart: Restart) -> Solution:
+            return solver.solve(problem, make_start(start, problem, sizes, restart.rng), restart.report)
+
+        solution = best_of(solve, n_init, rng, max_iter=model.max_iter, callback=callback)
     model._set_solution(solution)
     model.beta_ = float(beta)
     model.n_features_in_ = len(axes)
@@ -140,7 +132,7 @@ def fit_distributed(
     return model
 
 
-def _frames(source: Any, first: str, client: Any) -> tuple[list[Any], int]:
+def _frames(source: Any, first: str, client: Any) -> tuple[list[Future[IntoDataFrame]], int]:
     """Futures of in-memory frames, each with its own items of the first axis, and how many groups they may form."""
     if isinstance(client, OutOfCore):
         if not isinstance(source, list | tuple) or not source:
@@ -184,61 +176,69 @@ def _groups(n_rows: Sequence[int], n_groups: int) -> list[AnyArray]:
     return [group for group in groups if len(group)]
 
 
-def _facts(frame: Any, axes: tuple[str, ...], label: str, weight: str | None, told: bool) -> dict[str, Any]:
-    """The distinct ids of a partition, and labels where they are not told, and how many tuples it has."""
+class Names(NamedTuple):
+    """The columns of a table that are used."""
+
+    axes: tuple[str, ...]
+    label: str
+    weight: str | None
+
+
+class PartitionFacts(NamedTuple):
+    """What is known of a partition before it is encoded: its size, its distinct ids, and labels where not told."""
+
+    n_rows: int
+    n_tuples: float
+    items: list[AnyArray]
+    labels: AnyArray
+
+
+def _facts(frame: IntoDataFrame, names: Names, told: bool) -> PartitionFacts:
     if nw.from_native(frame, eager_only=True).shape[0] == 0:
-        return {"n_rows": 0, "n_tuples": 0.0, "items": None, "labels": None}
-    X, y, w = from_frame(frame, axes, label, weight)
-    items = [Mode.of(column, name).items for column, name in zip(id_columns(X).columns, axes)]
-    return {
-        "n_rows": len(y),
-        "n_tuples": float(len(y) if w is None else np.sum(w)),
-        "items": items,
-        "labels": np.asarray(y)[:1].copy() if told else distinct(np.asarray(y), label)[:1001],
-    }
+        return PartitionFacts(0, 0.0, [], np.zeros(0))
+    X, y, w = from_frame(frame, *names)
+    items = [Mode.of(column, name).items for column, name in zip(id_columns(X).columns, names.axes)]
+    labels = np.asarray(y)[:1].copy() if told else distinct(np.asarray(y), names.label)[:1001]
+    return PartitionFacts(len(y), float(len(y) if w is None else np.sum(w)), items, labels)
 
 
 def _modes(
-    facts: Sequence[dict[str, Any]], axes: Sequence[str], model: Any
+    facts: Sequence[PartitionFacts], axes: Sequence[str], model: Any
 ) -> tuple[list[Mode], list[AnyArray], Alphabet | None, CellModel]:
     """The modes of all partitions together, the first mode's items of each, the alphabet and the cell model."""
-    filled = [fact for fact in facts if fact["n_rows"]]
+    filled = [fact for fact in facts if fact.n_rows]
     if not filled:
         raise GinghamError("The partitions hold no tuples.")
-    own = [fact["items"][0] if fact["n_rows"] else filled[0]["items"][0][:0] for fact in facts]
+    own = [fact.items[0] if fact.n_rows else filled[0].items[0][:0] for fact in facts]
     together = np.concatenate(own)
     if len(np.unique(together)) < len(together):
         raise GinghamError(
             f"Two partitions share items of the first axis {axes[0]!r}. Partition the table by that column "
             "(a dask frame is shuffled for you)."
         )
-    modes = [Mode.of(np.concatenate([f["items"][j] for f in filled]), name) for j, name in enumerate(axes)]
-    labels = np.unique(np.concatenate([fact["labels"] for fact in filled]))
+    modes = [Mode.of(np.concatenate([fact.items[j] for fact in filled]), name) for j, name in enumerate(axes)]
+    labels = np.unique(np.concatenate([fact.labels for fact in filled]))
     alphabet = model._alphabet(labels)
     return modes, own, alphabet, model._cell(alphabet, labels)
 
 
 def _encode(
-    axes: tuple[str, ...],
-    label: str,
-    weight: str | None,
-    others: list[Mode],
-    alphabet: Alphabet | None,
-    numbers: bool,
-    *frames_and_facts: Any,
+    names: Names, others: list[Mode], alphabet: Alphabet | None, numbers: bool, *frames_and_facts: Any
 ) -> Sample:
     """One Sample of some frames; their facts follow them, in the same order.
 
     ``numbers`` says whether labels are needed beside their codes.
     """
 
-    def one(frame: Any, fact: dict[str, Any]) -> Sample:
-        if fact["n_rows"] == 0:
+    def one(frame: IntoDataFrame, fact: PartitionFacts) -> Sample:
+        if fact.n_rows == 0:
             empty = np.zeros(0, dtype=np.int32)
-            modes = (Mode(axes[0], np.zeros(0)), *others)
-            return Sample(modes, (empty,) * len(axes), np.zeros(0), alphabet, None if alphabet is None else empty, None)
-        X, y, w = from_frame(frame, axes, label, weight)
-        own = Mode(axes[0], fact["items"][0])
+            modes = (Mode(names.axes[0], np.zeros(0)), *others)
+            return Sample(
+                modes, (empty,) * len(modes), np.zeros(0), alphabet, None if alphabet is None else empty, None
+            )
+        X, y, w = from_frame(frame, *names)
+        own = Mode(names.axes[0], fact.items[0])
         return Sample.of(id_columns(X).columns, y, w, modes=[own, *others], alphabet=alphabet, numbers=numbers)
 
     n = len(frames_and_facts) // 2
@@ -246,14 +246,14 @@ def _encode(
 
 
 def _drawn(
-    model: Any, client: Any, frames: Sequence[Any], axes: Sequence[str], label: str, weight: str | None, share: float
-) -> tuple[Any, Any, Any]:
+    model: Any, client: Client, frames: Sequence[Future[IntoDataFrame]], names: Names, share: float
+) -> tuple[IntoDataFrame, AnyArray, AnyArray | None]:
     """X, y and weights of a share of the tuples of every partition, here."""
     seed = model.random_state if isinstance(model.random_state, int) else 0
     drawn = client.gather([client.submit(_draw, f, min(1.0, share), seed + i) for i, f in enumerate(frames)])
     table = nw.concat([nw.from_native(frame, eager_only=True) for frame in drawn]).to_native()
-    return from_frame(table, axes, label, weight)
+    return from_frame(table, *names)
 
 
-def _draw(frame: Any, share: float, seed: int) -> Any:
+def _draw(frame: IntoDataFrame, share: float, seed: int) -> IntoDataFrame:
     return nw.from_native(frame, eager_only=True).sample(fraction=share, seed=seed).to_native()

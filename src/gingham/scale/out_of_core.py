@@ -6,32 +6,35 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic
 
+import narwhals as nw
 import numpy as np
+from narwhals.typing import IntoDataFrame
 
 from gingham.arrays import Floats
 from gingham.data import Features, Sample
 from gingham.errors import GinghamError
 from gingham.kernels.project import Rows
+from gingham.scale.dask_worker import Future, Value
 
+Source = str | os.PathLike[str] | Callable[[], IntoDataFrame]
 _ARRAYS = ("indptr", "others", "labels", "features", "weights", "runs")
 
 
-class Later:
+class Later(Generic[Value]):
     """A call that is made when its value is asked for; a forgetful one is made again every time."""
 
-    def __init__(self, call: Callable[..., Any], arguments: tuple[Any, ...], forgetful: bool = False) -> None:
+    def __init__(self, call: Callable[..., Value], arguments: tuple[object, ...], forgetful: bool = False) -> None:
         self.call, self.arguments, self.forgetful = call, arguments, forgetful
-        self.value: Any = None
-        self.done = False
+        self.values: list[Value] = []  # one, when it was made
 
-    def result(self) -> Any:
-        if self.done:
-            return self.value
+    def result(self) -> Value:
+        if self.values:
+            return self.values[0]
         value = self.call(*(a.result() if isinstance(a, Later) else a for a in self.arguments))
         if not self.forgetful:
-            self.value, self.done, self.arguments = value, True, ()  # what it was made from may go
+            self.values, self.arguments = [value], ()  # what it was made from may go
         return value
 
 
@@ -68,23 +71,23 @@ class OutOfCore:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def submit(self, call: Callable[..., Any], *arguments: Any, **_scheduling: Any) -> Later:
+    def submit(self, call: Callable[..., Value], *arguments: object, **scheduling: object) -> Later[Value]:
         return Later(call, arguments)
 
-    def gather(self, futures: Sequence[Later]) -> list[Any]:
+    def gather(self, futures: Sequence[Future[Value]]) -> list[Value]:
         return [future.result() for future in futures]
 
-    def frames(self, source: Sequence[Any]) -> list[Later]:
+    def frames(self, source: Sequence[Source]) -> list[Later[IntoDataFrame]]:
         """Tables that are read whenever they are needed, from paths or callables."""
         for part in source:
             if not callable(part) and not Path(part).is_file():
                 raise GinghamError(f"There is no file {os.fspath(part)!r}.")
         return [Later(part if callable(part) else _read, () if callable(part) else (part,), True) for part in source]
 
-    def keep(self, part: Later, features: Features) -> Spilled:
+    def keep(self, part: Later[Sample], features: Features) -> Spilled:
         """Sort a partition for every mode, write it to the scratch folder, and forget it."""
-        sample: Sample = part.result()
-        part.value = None
+        sample = part.result()
+        part.values.clear()
         self._count += 1
         return Spilled.of(sample, features, self.folder / f"part{self._count:05d}")
 
@@ -122,10 +125,8 @@ class Spilled:
         return Rows(n_features=features.size, **{name: mapped(name) for name in _ARRAYS})
 
 
-def _read(path: Any) -> Any:
+def _read(path: str | os.PathLike[str]) -> IntoDataFrame:
     """The table of a CSV file, or of a Parquet file whatever its name."""
-    import narwhals as nw
-
     read = nw.read_csv if Path(path).suffix.lower() == ".csv" else nw.read_parquet
     for backend in ("polars", "pyarrow", "pandas"):
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import xlogy
@@ -50,6 +50,9 @@ class State(NamedTuple):
         return Posterior(structure, (cell,), tuple(np.ones((1, len(m))) for m in self.mass), (self.answers,))
 
 
+Own = tuple[Floats, Floats, float, Floats]  # the first mode's memberships, their sums, Σ q ln q, and statistics
+
+
 class Share(NamedTuple):
     """What a partition adds to the sweep; shares add up entry by entry."""
 
@@ -72,7 +75,7 @@ class Share(NamedTuple):
 # what is computed where the tuples are
 
 
-def own_memberships(part: Sample, cell: CellModel, beta: float, state: State) -> tuple[Floats, Floats, float, Floats]:
+def own_memberships(part: Sample, cell: CellModel, beta: float, state: State) -> Own:
     """The first mode's memberships of a partition, with their sums; they stay where they are computed."""
     rows, tiles = part.rows(0, cell.features), part.tiles(0, cell.features, _row_bytes(state.others))
     with one_blas_thread():
@@ -82,7 +85,7 @@ def own_memberships(part: Sample, cell: CellModel, beta: float, state: State) ->
     return q, sums, entropy, table
 
 
-def share(part: Sample, cell: CellModel, own: tuple[Floats, Floats, float, Floats], state: State) -> Share:
+def share(part: Sample, cell: CellModel, own: Own, state: State) -> Share:
     _q, sums, entropy, table = own
     return Share(sums, entropy, table, onward(part, cell, own, state, 1), state._replace(others=()))
 
@@ -97,7 +100,7 @@ def next_share(part: Sample, cell: CellModel, beta: float, n_first: int, *shares
     return whole_share(part, cell, beta, after(cell, beta, n_first, *shares))
 
 
-def onward(part: Sample, cell: CellModel, own: tuple[Any, ...], state: State, axis: int) -> Floats:
+def onward(part: Sample, cell: CellModel, own: Own, state: State, axis: int) -> Floats:
     """A partition's projection onto the items of another mode."""
     if part.n_modes == 1:
         return np.zeros((0, 0))
@@ -148,7 +151,7 @@ def joined(parts: Sequence[Sample]) -> Sample:
     codes = [np.concatenate([part.codes[0] + begin for part, begin in zip(filled, begins.astype(np.int32))])]
     codes += [np.concatenate([part.codes[j] for part in filled]) for j in range(1, filled[0].n_modes)]
 
-    def column(name: str) -> Any:
+    def column(name: str) -> AnyArray | None:
         columns = [getattr(part, name) for part in filled]
         return None if columns[0] is None else np.concatenate(columns)
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple, cast
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.data import Sample
+from gingham.errors import GinghamError
 from gingham.fitting.coarsen import merge_while_it_pays, prune
-from gingham.fitting.loop import Solution, completed
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Solution, completed
 from gingham.fitting.projection import Projection
-from gingham.fitting.schedule import Constant
-from gingham.fitting.starts import make_start
+from gingham.fitting.starts import Start, make_start
 from gingham.fitting.sweep import Sweep
-from gingham.selection.heldout import prediction_losses
 
 FACTORS = (2.0, 1.4, 1.0, 0.7, 0.5, 0.35)  # of the β that the noise suggests, from the largest down
 SHARE = 0.1  # of the tuples that are held out to choose β
@@ -29,7 +28,8 @@ LOWERED = 0.7  # β of labels on a scale: a checkerboard does better than the me
 SHRINK = 5.0  # tuples with the average label that every item mean starts from
 MOST_CLASSES = 64  # labels that item shares are computed for
 
-Report = Callable[[int, float, Any], None]
+Sizes = int | Sequence[int] | str  # clusters of all modes alike, of each mode, or "auto"
+Beta = tuple[float, tuple[tuple[float, float], ...], str]  # β, the values tried with their held-out losses, and why
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,31 @@ def suggested_beta(cell: CellModel, loss: float) -> float:
     return cell.beta_of_noise(loss)
 
 
-def choose_beta(
-    sample: Sample, cell: CellModel, n_clusters: Sequence[int], start: Any, solver: Projection, rng: np.random.Generator
-) -> tuple[float, tuple[tuple[float, float], ...], str]:
-    """β, the values tried with their held-out losses, and why."""
+class Pilot(NamedTuple):
+    """How tuples are fitted to choose β on those that are held out."""
+
+    n_clusters: Sequence[int]
+    start: Start
+    solver: Projection
+    rng: np.random.Generator
+    checkpoint: Checkpoint = NO_CHECKPOINT
+
+
+def choose_beta(wanted: float | str | None, sample: Sample, cell: CellModel, pilot: Pilot | None = None) -> Beta:
+    """The β of a fit: as given; "auto" compares a few on held-out tuples; None takes it from the item means."""
+    if wanted is None:
+        beta, why = beta_of_item_means(sample, cell)
+        return beta, (), why
+    if not isinstance(wanted, str):
+        return wanted, (), f"β = {wanted:.3g}, as given"
+    if wanted != "auto" or pilot is None:
+        raise GinghamError(f"beta={wanted!r} is unknown; give a number{' or ' + repr('auto') if pilot else ''}.")
+    return compare_betas(sample, cell, pilot)
+
+
+def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
+    """The smallest of a few β, around the noise of held-out tuples, that is not clearly worse there than the best."""
+    n_clusters, start, solver, rng, checkpoint = pilot
     merged = sample.merged()
     constant = float(cell.envelope(_one_cell(merged, cell)).sum() / merged.n_tuples)
     held = rng.random(merged.n_rows) < SHARE
@@ -78,17 +99,21 @@ def choose_beta(
     seen, rest = merged.take(~held), merged.take(held)
     # Around the noise of item means: at the β of a constant's loss, two classes all but vanish in one cluster.
     problem = Problem.grid(seen, cell, beta_of_item_means(seen, cell)[0])
-    posterior = completed(solver.solve(problem, make_start(start, problem, n_clusters, rng))).posterior
+    stage = checkpoint.stage("beta/pilot")
+    begun = make_start(start, problem, n_clusters, rng)
+    posterior = completed(solver.solve(problem, begun, checkpoint=stage)).posterior
     weights: Floats = np.ones(rest.n_rows) if rest.weights is None else rest.weights
     middle = suggested_beta(cell, float(np.average(prediction_losses(posterior, rest.codes, rest), weights=weights)))
     factors = [f for f in FACTORS if _sensible(cell, f)]
     tried, losses = [], []
     for at, factor in enumerate(factors):
         problem = problem.with_betas((factor * middle,))
+        stage = checkpoint.stage(f"beta/{factor:g} times the noise")
         if at == 0:
-            posterior = completed(solver.solve(problem, make_start(start, problem, n_clusters, rng))).posterior
+            posterior = make_start(start, problem, n_clusters, rng)
         else:
-            posterior = completed(replace(solver, schedule=Constant()).solve(problem, posterior)).posterior
+            solver = replace(solver, schedule=Constant())
+        posterior = completed(solver.solve(problem, posterior, checkpoint=stage)).posterior
         losses.append(prediction_losses(posterior, rest.codes, rest))
         tried.append((factor * middle, float(np.average(losses[-1], weights=weights))))
     lowest = int(np.argmin([loss for _, loss in tried]))
@@ -184,7 +209,7 @@ def _clearly(excess: Floats, weights: Floats) -> bool:
     return mean > spread
 
 
-def _one_cell(sample: Sample, cell: CellModel) -> Any:
+def _one_cell(sample: Sample, cell: CellModel) -> Floats:
     """Statistics of the whole sample, (1, K)."""
     trivial = Problem.grid(sample, cell, 0.0)
     ones = tuple(np.ones((n, 1)) for n in sample.shape)
@@ -192,22 +217,45 @@ def _one_cell(sample: Sample, cell: CellModel) -> Any:
 
 
 def merge_and_settle(
-    problem: Problem, solution: Solution, solver: Projection | Sweep, report: Report | None = None
+    problem: Problem, solution: Solution, solver: Projection | Sweep, checkpoint: Checkpoint = NO_CHECKPOINT
 ) -> Solution:
     """Merge clusters while it pays and let the items settle, until nothing changes."""
     settle = replace(solver, schedule=Constant()) if isinstance(solver, Projection) else solver
-    for _ in range(N_ROUNDS):
+    for number in range(N_ROUNDS):
         if solution.interrupted:
             break
         before = prune(solution.posterior)
         merged = merge_while_it_pays(problem, before)
         if merged.n_clusters == before.n_clusters:
             return replace(solution, posterior=before)
-        solution = settle.solve(problem, merged, report)
+        solution = settle.solve(problem, merged, checkpoint=checkpoint.stage(f"merged {number + 1}"))
     return replace(solution, posterior=prune(solution.posterior))
 
 
-def chosen(
+def expand_clusters(n_clusters: Sizes | Sequence[int | None], shape: Sequence[int], n_tuples: float) -> tuple[int, ...]:
+    """The number of clusters of each mode from an int, one int per mode, or "auto" (by the size of the data)."""
+    d = len(shape)
+    if isinstance(n_clusters, str):
+        if n_clusters != "auto":
+            raise GinghamError(f"n_clusters={n_clusters!r} is unknown; give an int, one int per mode, or 'auto'.")
+        # About 40 tuples a cell, at most 20 clusters; two where a grid of twos is still small.
+        even = round((n_tuples / 40) ** (1 / d))
+        wanted: list[object] = [min(20, max(2 if d <= 12 else 1, even))] * d
+    elif np.ndim(cast(ArrayLike, n_clusters)) == 0:
+        wanted = [n_clusters] * d
+    else:
+        wanted = list(cast(Sequence[object], n_clusters))
+        if len(wanted) != d:
+            raise GinghamError(f"n_clusters has {len(wanted)} entries, but the data has {d} modes (columns of X).")
+    sizes = []
+    for m, n in zip(wanted, shape):
+        if isinstance(m, (bool, np.bool_)) or not isinstance(m, (int, np.integer)) or m < 1:
+            raise GinghamError(f"n_clusters={n_clusters!r}: a number of clusters is a whole number from 1.")
+        sizes.append(min(int(m), n))  # more clusters than items could never all be filled
+    return tuple(sizes)
+
+
+def explained(
     beta: float,
     tried: tuple[tuple[float, float], ...],
     reason: str,
@@ -222,3 +270,33 @@ def chosen(
     else:
         size = f"{size} clusters, as given"
     return Selection(beta, tuple(found), tuple(started_with), tried, f"{size}; {reason}.")
+
+
+def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> tuple[float, float]:
+    """Average loss of the Gibbs prediction and of the deterministic one.
+
+    ``codes`` number the items as the posterior does, −1 where it has not seen them; ``sample`` has the labels
+    and weights of the same rows.
+    """
+    cell = posterior.cells[0]
+    coef = posterior._contract(codes, cell.coef(posterior.answers[0]), 0)  # E_Q of ⟨coef, t(y)⟩ is linear in coef
+    gibbs = np.einsum("ek,ek->e", coef, cell.features.evaluate(sample.labels, sample.label_codes))
+    predicted = prediction_losses(posterior, codes, sample)
+    return float(np.average(gibbs, weights=sample.weights)), float(np.average(predicted, weights=sample.weights))
+
+
+def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> Floats:
+    """Loss of the deterministic prediction on each tuple, (N,): median, mean or commonest label as the loss asks."""
+    cell, labels = posterior.cells[0], np.asarray(sample.labels)
+    if cell.table is not None:
+        # The answer that would lose least if labels followed the predicted distribution.
+        answer = np.argmin(posterior.predict_distribution(codes) @ cell.table, axis=1)
+        return cell.table[sample.label_codes, answer]
+    if cell.answers == "number" and cell.of_gap(np.zeros(0)) is None:
+        losses: Floats = np.einsum("ek,ek->e", cell.coef(posterior.predict(codes)), cell.features.evaluate(labels))
+        return losses
+    if cell.ordered:
+        squares: Floats = (labels - posterior.predict(codes)) ** 2
+        return squares
+    probabilities = posterior.predict_distribution(codes)[np.arange(len(labels)), sample.label_codes]
+    return -np.log(np.maximum(probabilities, 1e-300))

@@ -19,7 +19,7 @@ from gingham.certificates.certify import certify
 from gingham.core.posterior import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.selection.heldout import held_out_losses
+from gingham.selection.auto import held_out_losses
 
 CRITERIA = ("cv", "certificate", "one-se")
 

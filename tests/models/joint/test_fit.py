@@ -9,8 +9,8 @@ from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
 from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
+from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection
-from gingham.fitting.schedule import Constant
 from gingham.models.joint.fit import Joint, joint_start, mode_cost
 
 ALPHABET = Alphabet.of([0, 1, 2], given=True)

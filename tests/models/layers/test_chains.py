@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gingham.data import Sample
-from gingham.fitting.schedule import Constant
+from gingham.fitting.loop import Constant
 from gingham.models.layers import pilot as sizes
 from gingham.models.layers.data import LayerData, SideTable
 from gingham.models.layers.pilot import climb, cut_points, pool_pilots, run_pilot

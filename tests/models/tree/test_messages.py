@@ -12,8 +12,8 @@ from gingham.core.structure import Tree
 from gingham.core.tree import TreePosterior, unique_rows
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
+from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection
-from gingham.fitting.schedule import Constant
 from gingham.models.tree.messages import Messages
 
 ALPHABET = Alphabet.of([0, 1, 2], given=True)

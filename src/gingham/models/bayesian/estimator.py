@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Self, cast
 
@@ -17,23 +17,23 @@ from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Callback, best_of
-from gingham.fitting.schedule import Constant, Down
-from gingham.fitting.starts import from_votes, make_start
-from gingham.models.base import (
-    FEW,
-    GridModel,
-    Sizes,
-    Start,
-    expand_clusters,
-    finite_labels,
-    numeric_labels,
-    stderr_progress,
+from gingham.fitting.loop import (
+    NO_CHECKPOINT,
+    Callback,
+    Checkpoint,
+    Constant,
+    Down,
+    Restart,
+    Solution,
+    best_of,
 )
+from gingham.fitting.starts import Start, from_votes, make_start
+from gingham.models.base import FEW, GridModel, finite_labels, numeric_labels, stderr_progress
 from gingham.models.bayesian import coembedding, predictive
 from gingham.models.bayesian.dirichlet import DirichletPosterior
 from gingham.models.bayesian.fit import EvidenceBound, Variational, begin
 from gingham.models.bayesian.validation import validate_concentration
+from gingham.selection.auto import Sizes, expand_clusters
 
 PROTOCOLS = ("held-out", "paper", "paper-bound")
 
@@ -163,6 +163,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         *,
         clusters: ArrayLike | None = None,
         callback: Callback | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
         """Fit to the observed entries.
 
@@ -175,6 +176,10 @@ class BayesianCoClustering(DensityMixin, GridModel):
         clusters : int array of shape (N, 2), optional
             Semi-supervised start: the row and column cluster of entries where they are known, −1
             elsewhere. Each known entry votes for its row and its column (P2 §5.1).
+        callback : callable, optional
+            Called with a ``Progress`` after every sweep.
+        checkpoint : Checkpoint, optional
+            Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
         """
         columns, labels, weights = self._observed(X, y, sample_weight)
         if len(columns.columns) != 2:
@@ -189,9 +194,16 @@ class BayesianCoClustering(DensityMixin, GridModel):
         family = family.informed(total_statistics(family, sample))
         if clusters is not None and sample_weight is not None:
             clusters = np.asarray(clusters)[np.asarray(sample_weight) > 0]
-        return self._fit(sample, family, clusters, callback)
+        return self._fit(sample, family, clusters, callback, checkpoint)
 
-    def _fit(self, sample: Sample, family: Family, clusters: ArrayLike | None, callback: Callback | None) -> Self:
+    def _fit(
+        self,
+        sample: Sample,
+        family: Family,
+        clusters: ArrayLike | None,
+        callback: Callback | None,
+        checkpoint: Checkpoint,
+    ) -> Self:
         each = cast(Sequence[int | None], self.n_clusters)
         frozen = np.ndim(cast(ArrayLike, each)) == 1 and len(each) == 2 and each[1] is None
         n_clusters = expand_clusters((each[0], 1) if frozen else self.n_clusters, sample.shape, sample.n_tuples)
@@ -202,20 +214,20 @@ class BayesianCoClustering(DensityMixin, GridModel):
         if callback is None and self.verbose:
             callback = stderr_progress
 
-        def start_of(at: Problem) -> Posterior:
+        def start_of(at: Problem, rng: np.random.Generator) -> Posterior:
             # Frozen columns have no memberships to start; `begin` gives them their own cells.
             free = replace(at, structure=Structure.grid(at.structure.modes))
             if clusters is not None and at is problem:
                 return from_votes(free, np.asarray(clusters), n_clusters)
             return make_start(self.start, free, n_clusters, rng)
 
-        alpha, self.validation_ = self._concentration(solver, problem, start_of, rng)
+        alpha, self.validation_ = self._concentration(solver, problem, lambda at: start_of(at, rng), rng, checkpoint)
 
-        def starts() -> Iterator[Posterior]:
-            for _ in range(self.n_init):
-                yield begin(problem, start_of(problem), alpha)
+        def solve(restart: Restart) -> Solution:
+            start = begin(problem, start_of(problem, restart.rng), alpha)
+            return solver.solve(problem, start, restart.report, restart.checkpoint)
 
-        solution = best_of(solver, problem, starts(), self.n_init, callback)
+        solution = best_of(solve, self.n_init, rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint)
         self._set_solution(solution)
         self.beliefs_ = cast(DirichletPosterior, solution.posterior)
         self.posterior_ = predictive.checkerboard(self.beliefs_, self.bounds)
@@ -240,14 +252,19 @@ class BayesianCoClustering(DensityMixin, GridModel):
         )
 
     def _concentration(
-        self, solver: Variational, problem: Problem, start_of: Callable[[Problem], Posterior], rng: np.random.Generator
+        self,
+        solver: Variational,
+        problem: Problem,
+        start_of: Callable[[Problem], Posterior],
+        rng: np.random.Generator,
+        checkpoint: Checkpoint,
     ) -> tuple[tuple[float, ...], dict[tuple[float, ...], float]]:
         if isinstance(self.concentration, str):
             if self.concentration != "validate":
                 raise GinghamError(
                     f"concentration={self.concentration!r} is unknown; give 'validate', a number, or one for each mode."
                 )
-            found = validate_concentration(solver, problem, start_of, self.concentrations, rng)
+            found = validate_concentration(solver, problem, start_of, self.concentrations, rng, checkpoint)
             return found.best, found.perplexities
         given = np.broadcast_to(np.asarray(self.concentration, dtype=np.float64), 2)
         return (float(given[0]), float(given[1])), {}

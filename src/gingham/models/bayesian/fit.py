@@ -16,8 +16,7 @@ from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedule import Constant, Schedule
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Schedule, Solution, fixed_point
 from gingham.kernels.project import on_device, project, project_cost, project_table
 from gingham.models.bayesian import per_entry_estep as entries
 from gingham.models.bayesian.dirichlet import (
@@ -91,7 +90,9 @@ class Variational:
                 f"approximation={self.approximation!r} is unknown; choose one of {', '.join(APPROXIMATIONS)}."
             )
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         """Improve a start made by `begin`."""
         sample, family = _checked(problem)
         if not isinstance(start, DirichletPosterior):
@@ -112,7 +113,7 @@ class Variational:
                 expectation = _shared(q, family, sample, totals, factor, self.backend)
             return self._maximise(q, family, expectation, base)
 
-        return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint)
 
     def _maximise(
         self, q: DirichletPosterior, family: Family, expectation: Expectation, base: float

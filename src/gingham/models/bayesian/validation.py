@@ -12,7 +12,7 @@ import numpy as np
 
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
-from gingham.fitting.loop import completed
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, completed
 from gingham.models.bayesian.fit import Variational, begin
 from gingham.models.bayesian.predictive import log_density
 
@@ -38,6 +38,7 @@ def validate_concentration(
     make_start: Callable[[Problem], Posterior],
     grid: Sequence[float],
     rng: np.random.Generator,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Validation:
     """Try every α of the grid on both modes alike, then move one mode at a time up or down while that helps."""
     sample = problem.samples[0]
@@ -53,7 +54,8 @@ def validate_concentration(
 
     def perplexity(alpha: Concentration) -> float:
         if alpha not in tried:
-            q = completed(short.solve(reduced, begin(reduced, start, alpha))).posterior
+            stage = checkpoint.stage(f"concentration {alpha}")
+            q = completed(short.solve(reduced, begin(reduced, start, alpha), checkpoint=stage)).posterior
             tried[alpha] = float(np.exp(-np.average(log_density(q, held), weights=held.weights)))
         return tried[alpha]
 

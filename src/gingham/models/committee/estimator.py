@@ -8,20 +8,20 @@ from dataclasses import replace
 from typing import Self
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import KFold
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.fitting import projection_torch as device
-from gingham.fitting.projection import Projection
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.projection import Projection, use_torch_batch
 from gingham.models.base import TupleModel
 from gingham.storage import State
 
@@ -90,8 +90,18 @@ class Committee(TupleModel):
         modes: tuple[Mode, ...] = self.members_[0].item_modes()
         return modes
 
-    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit every member; see the estimator for X, y and sample_weight."""
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Self:
+        """Fit every member; see the estimator for X, y and sample_weight.
+
+        ``checkpoint`` keeps what members keep of themselves, where they are fitted in this process.
+        """
         least = 2 if self.cross else 1
         if not isinstance(self.n_members, (int, np.integer)) or self.n_members < least:
             raise GinghamError(f"n_members={self.n_members!r} must be a whole number from {least}.")
@@ -116,8 +126,8 @@ class Committee(TupleModel):
             results = [(_compact(member), None) for member in members]
         else:
             results = Parallel(n_jobs=self.n_jobs)(
-                delayed(_fit_member)(member, X, y, sample_weight, seen, held)
-                for member, (seen, held) in zip(_until_interrupted(members), folds)
+                delayed(_fit_member)(member, X, y, sample_weight, seen, held, **stage)
+                for member, (seen, held), stage in zip(_until_interrupted(members), folds, self._stages(checkpoint))
             )
         if self.cross and len(results) < self.n_members:
             raise KeyboardInterrupt  # every fold needs its member
@@ -129,6 +139,12 @@ class Committee(TupleModel):
             for (_, held), (_, predictions) in zip(folds, results):
                 self.fold_predictions_[held] = predictions
         return self
+
+    def _stages(self, checkpoint: Checkpoint) -> Iterator[dict[str, Checkpoint]]:
+        """What the fit of each member is told of checkpoints; nothing in other processes and in other libraries."""
+        kept = effective_n_jobs(self.n_jobs) == 1 and has_fit_parameter(self._inner(), "checkpoint")
+        for number in range(self.n_members):
+            yield {"checkpoint": checkpoint.stage(f"member {number + 1}")} if kept else {}
 
     @available_if(lambda self: hasattr(self._inner(), "fold_in"))
     def fold_in(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -244,12 +260,13 @@ def _fit_member(
     sample_weight: ArrayLike | None,
     seen: Ints | None,
     held: Ints | None,
+    **stage: Checkpoint,
 ) -> tuple[BaseEstimator, Floats | None]:
     """One member, and its predictions for the rows it was not shown."""
     weights = () if sample_weight is None else (sample_weight if seen is None else _safe_indexing(sample_weight, seen),)
     if seen is None:
-        return _compact(member.fit(X, y, *weights)), None
-    member.fit(_safe_indexing(X, seen), _safe_indexing(y, seen), *weights)
+        return _compact(member.fit(X, y, *weights, **stage)), None
+    member.fit(_safe_indexing(X, seen), _safe_indexing(y, seen), *weights, **stage)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenItemsWarning)  # an item may occur in the held-out fold only
         return _compact(member), member.predict(_safe_indexing(X, held))
@@ -282,14 +299,16 @@ def _fit_together(
     finder = task.finder
     if not isinstance(finder, Projection):
         return False
-    if not device.together(lead.backend, task.problem, task.n_clusters, len(members)):
+    if not use_torch_batch(lead.backend, task.problem, task.n_clusters, len(members)):
         return False
+    from gingham.fitting.projection_torch import solve_together
+
     tasks = []
     for member in members:
         member._observed(X, y, sample_weight)  # it remembers the columns; the tuples are the same for all
         tasks.append(member._task(sample, cell))
-    starts = [next(own.starts) for own in tasks]
-    solutions = device.solve_together(task.problem, starts, finder.schedule, finder.tol, finder.max_iter, finder.dtype)
+    starts = [own.begin(own.rng.spawn(1)[0]) for own in tasks]
+    solutions = solve_together(task.problem, starts, finder.schedule, finder.tol, finder.max_iter, finder.dtype)
     for member, own, solution in zip(members, tasks, solutions):
         member._end(own, solution)
     return True

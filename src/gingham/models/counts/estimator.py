@@ -22,12 +22,12 @@ from gingham.core.structure import Structure
 from gingham.data.adapt import count_matrix
 from gingham.data.modes import Mode
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.fitting.checkpoint import once
-from gingham.fitting.loop import Callback, progress
+from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
 from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, stderr_progress
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import merge_profiles, profile_table
+from gingham.storage import State
 
 WEIGHTINGS = ("counts", "uniform")
 
@@ -141,7 +141,14 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         )
         return count_matrix(X, type(self).__name__)
 
-    def fit(self, X: object, y: object = None, *, callback: Callback | None = None) -> Self:
+    def fit(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        callback: Callback | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Self:
         """Cluster a matrix of counts (dense, scipy sparse or frame; rows × columns)."""
         counts = self._counts(X, reset=True)
         if self.weighting not in WEIGHTINGS:
@@ -152,22 +159,23 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if callback is None and self.verbose:
             callback = stderr_progress
         with one_blas_thread():
-            n_clusters = self._sizes(counts, solver, for_sizes)
+            n_clusters = self._sizes(counts, solver, for_sizes, checkpoint.stage("sizes"))
             n_init = self._starts(n_clusters)
-            tell = progress(callback, n_init, self.max_iter)
-            blocks = solver.best(self._weighted(counts), n_clusters, n_init, for_starts, tell)
+            blocks = solver.best(self._weighted(counts), n_clusters, n_init, for_starts, callback, checkpoint)
         return self._keep(blocks, counts, singletons=n_clusters[1] is None)
 
-    def _sizes(self, counts: sparse.csr_array, solver: CountSolver, rng: np.random.Generator) -> GridSize:
+    def _sizes(
+        self, counts: sparse.csr_array, solver: CountSolver, rng: np.random.Generator, checkpoint: Checkpoint
+    ) -> GridSize:
         if isinstance(self.n_clusters, str):
             if self.n_clusters != "auto":
                 raise GinghamError(f"n_clusters={self.n_clusters!r} is unknown; give numbers or 'auto'.")
 
-            def chosen() -> dict[str, Any]:
-                size, gains = choose_n_clusters(self.criterion, counts, solver, rng)
+            def compare() -> State:
+                size, gains = choose_n_clusters(self.criterion, counts, solver, rng, checkpoint=checkpoint)
                 return {"size": size, "gains": gains}
 
-            found = once(chosen)
+            found = checkpoint.result(compare)
             self.sizes_tried_ = found["gains"]
             return found["size"], found["size"]
         given: Any = self.n_clusters

@@ -21,11 +21,21 @@ from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
-from gingham.fitting.checkpoint import once
-from gingham.fitting.loop import Report, Solution, Trace, completed, lowest
-from gingham.fitting.parallel_starts import Tell, nobody, side_by_side
+from gingham.fitting.loop import (
+    NO_CHECKPOINT,
+    Callback,
+    Checkpoint,
+    Down,
+    Report,
+    Restart,
+    Schedule,
+    Solution,
+    Trace,
+    best_of,
+    completed,
+    side_by_side,
+)
 from gingham.fitting.projection import Projection
-from gingham.fitting.schedule import Down, Schedule
 from gingham.fitting.starts import from_labels, with_best_answers
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
@@ -71,7 +81,9 @@ class Concave:
     backend: str = "auto"
     firmness: float = 0.9
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         refuse_unmet("The concave-convex solver", self.needs, problem.cells)
         if start.is_hard:
             soft = [self.firmness * q + (1 - self.firmness) / q.shape[1] for q in start.assign]
@@ -79,7 +91,7 @@ class Concave:
             soft = [start.assign[i] if i in frozen else q for i, q in enumerate(soft)]
             start = with_best_answers(problem, soft)
         projection = Projection(self.schedule, self.tol, self.max_iter, self.backend)
-        return projection.solve(problem, start, report)
+        return projection.solve(problem, start, report, checkpoint)
 
 
 @dataclass(frozen=True)
@@ -94,46 +106,79 @@ class CountSolver:
     backend: str = "auto"
 
     def fit(
-        self, counts: sparse.csr_array, n_clusters: GridSize, rng: np.random.Generator, report: Report | None = None
+        self,
+        counts: sparse.csr_array,
+        n_clusters: GridSize,
+        rng: np.random.Generator,
+        report: Report | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> CountBlocks:
         """Blocks of one start."""
         if self.solver not in SOLVERS:
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
         if not self.beta > 0:
             raise GinghamError(f"beta={self.beta} must be positive (np.inf leaves cluster sizes free).")
-        rows, columns = self._start(counts, n_clusters, rng)
+        rows, columns = self._start(counts, n_clusters, rng, checkpoint.stage("start"))
+        sweeps = checkpoint.stage("sweeps")
         shape = (n_clusters[0], counts.shape[1] if n_clusters[1] is None else n_clusters[1])
         if self.solver == "concave":
-            return self._concave(counts, (rows, columns), shape, report)
+            return self._concave(counts, (rows, columns), shape, report, sweeps)
         moving = (0,) if n_clusters[1] is None else (0, 1)
         entries = counts.tocoo()
         board = make_board("mass", entries.coords, (rows, columns), shape, moving, weights=entries.data)
         free = np.isinf(self.beta)
         sweep = Sweep(float(not free), self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
         total = float(counts.sum())
-        descent = sweep.descend(board, moving, 1.0 if free else self.beta, -float(xlogy(total, total)), report)
+        beta, constant = 1.0 if free else self.beta, -float(xlogy(total, total))
+        course = sweep.descend(board, moving, beta, constant, report, sweeps)
         labels = (board.labels_of(0).copy(), board.labels_of(1).copy())
-        last = descent.trace.objectives[-1]
-        return CountBlocks(labels, None, shape, last, descent.trace, descent.converged, descent.interrupted)
+        last = course.trace.objectives[-1]
+        return CountBlocks(labels, None, shape, last, course.trace, course.converged, course.interrupted)
 
-    def fits(
-        self, counts: sparse.csr_array, sizes: Sequence[GridSize], rng: np.random.Generator, tell: Tell = nobody
+    def fit_sizes(
+        self,
+        counts: sparse.csr_array,
+        sizes: Sequence[GridSize],
+        rng: np.random.Generator,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Generator[CountBlocks, None, None]:
-        """Blocks of several starts, each from a seed of its own, side by side where each keeps one core busy."""
-        jobs = (partial(self.fit, counts, size, own) for size, own in zip(sizes, rng.spawn(len(sizes))))
-        return side_by_side(jobs, len(sizes) if self.solver == "sweep" else 1, tell)
+        """Blocks of several sizes, each from a seed of its own, side by side where each keeps one core busy."""
+        jobs = (
+            partial(self.fit, counts, size, own, checkpoint=checkpoint.stage(f"size {size[0]}, {size[1]}"))
+            for size, own in zip(sizes, rng.spawn(len(sizes)))
+        )
+        return side_by_side(jobs, len(sizes) if self.one_core else 1)
 
     def best(
-        self, counts: sparse.csr_array, n_clusters: GridSize, n_init: int, rng: np.random.Generator, tell: Tell = nobody
+        self,
+        counts: sparse.csr_array,
+        n_clusters: GridSize,
+        n_init: int,
+        rng: np.random.Generator,
+        callback: Callback | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> CountBlocks:
         """The blocks of lowest objective among several starts; an interruption keeps the best so far."""
-        found = self.fits(counts, [n_clusters] * n_init, rng, tell)
-        return lowest(found, lambda blocks: blocks.objective.total, n_init)
 
-    def _start(self, counts: sparse.csr_array, n_clusters: GridSize, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        def solve(restart: Restart) -> CountBlocks:
+            return self.fit(counts, n_clusters, restart.rng, restart.report, restart.checkpoint)
+
+        return best_of(
+            solve, n_init, rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint, one_core=self.one_core
+        )
+
+    @property
+    def one_core(self) -> bool:
+        """Whether a start keeps one core busy."""
+        return self.solver == "sweep"
+
+    def _start(
+        self, counts: sparse.csr_array, n_clusters: GridSize, rng: np.random.Generator, checkpoint: Checkpoint
+    ) -> tuple[Ints, Ints]:
         if isinstance(self.start, str):
             name = self.start
-            found = once(lambda: {"labels": start_labels(name, counts, n_clusters, rng)}, rng)["labels"]
+            stage = checkpoint.result(lambda: {"labels": start_labels(name, counts, n_clusters, rng)}, rng)
+            found = stage["labels"]
             return found[0].copy(), found[1].copy()
         labels = []
         for given, n, m, side in zip(self.start, counts.shape, n_clusters, ("rows", "columns")):
@@ -147,7 +192,12 @@ class CountSolver:
         return labels[0], labels[1]
 
     def _concave(
-        self, counts: sparse.csr_array, labels: tuple[Ints, Ints], shape: tuple[int, int], report: Report | None
+        self,
+        counts: sparse.csr_array,
+        labels: tuple[Ints, Ints],
+        shape: tuple[int, int],
+        report: Report | None,
+        checkpoint: Checkpoint,
     ) -> CountBlocks:
         if np.isinf(self.beta):
             raise GinghamError("solver='concave' gives soft memberships at a finite beta=; β = ∞ is solver='sweep'.")
@@ -155,9 +205,8 @@ class CountSolver:
             raise GinghamError("solver='concave' needs column clusters: n_clusters=(rows, columns).")
         problem = Problem.grid(count_sample(counts), Mass(), self.beta)
         start = from_labels(problem, labels, shape)
-        solution = Concave(tol=max(self.tol * 1e-3, 1e-9), max_iter=self.max_iter, backend=self.backend).solve(
-            problem, start, report
-        )
+        concave = Concave(tol=max(self.tol * 1e-3, 1e-9), max_iter=self.max_iter, backend=self.backend)
+        solution = concave.solve(problem, start, report, checkpoint)
         (rows, columns), (own, other) = solution.posterior.labels, solution.posterior.assign
         return CountBlocks(
             (rows, columns), (own, other), shape, solution.objective, solution.trace, solution.converged,
@@ -200,6 +249,7 @@ def choose_n_clusters(
     solver: CountSolver,
     rng: np.random.Generator,
     sizes: Sequence[int] = SIZES,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[int, dict[int, float]]:
     """The number of clusters a side, and what every size that was tried is worth.
 
@@ -221,8 +271,8 @@ def choose_n_clusters(
         def length(blocks: CountBlocks) -> float:
             return certified_length(blocks, counts)
 
-        one = length(completed(quick.fit(counts, (1, 1), rng)))
-        return _lowest(quick, counts, _candidates(counts, sizes), rng, length, one)
+        one = length(completed(quick.fit(counts, (1, 1), rng, checkpoint=checkpoint.stage("size 1"))))
+        return _lowest(quick, counts, _candidates(counts, sizes), rng, length, one, checkpoint)
     kept, held_out = thinned(counts, 0.1, rng)
     if not held_out.nnz or not kept.nnz:
         return 1, {1: 0.0}
@@ -231,7 +281,7 @@ def choose_n_clusters(
     def loss(blocks: CountBlocks) -> float:
         return -held_out_gain(blocks, kept, held_out)
 
-    size, losses = _lowest(quick, kept, _candidates(counts, sizes), rng, loss, 0.0)
+    size, losses = _lowest(quick, kept, _candidates(counts, sizes), rng, loss, 0.0, checkpoint)
     return size, {tried: 0.0 - nats for tried, nats in losses.items()}
 
 
@@ -247,11 +297,12 @@ def _lowest(
     rng: np.random.Generator,
     cost: Callable[[CountBlocks], float],
     one: float,
+    checkpoint: Checkpoint,
 ) -> tuple[int, dict[int, float]]:
     """The cheapest size, and all costs; a single cluster, which costs ``one``, is among the candidates."""
     costs = {1: one}
     rises = 0
-    with closing(solver.fits(counts, [(size, size) for size in sizes], rng)) as found:
+    with closing(solver.fit_sizes(counts, [(size, size) for size in sizes], rng, checkpoint)) as found:
         for size, blocks in zip(sizes, found):
             costs[size] = cost(completed(blocks))
             rises = rises + 1 if costs[size] > min(costs.values()) else 0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Self
 
 import numpy as np
@@ -18,8 +16,7 @@ from gingham.certificates.bounds import GibbsLaw, log_wealth_lower
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data.adapt import categorical_entries
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Report, Trace, lowest
-from gingham.fitting.parallel_starts import Job, side_by_side
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Report, Restart, Trace, best_of
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
 from gingham.models.base import Persistent
@@ -63,7 +60,14 @@ class Clusters:
     interrupted: bool
 
 
-def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, report: Report | None = None) -> Clusters:
+def iob_max(
+    entries: Entries,
+    n_clusters: int,
+    start: Ints,
+    sweep: Sweep,
+    report: Report | None = None,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
+) -> Clusters:
     """Move instances one by one while the observed information rises.
 
     Features stand as singletons, so the cost of the log cells, N·H(X_j | T) summed over features, differs
@@ -79,10 +83,10 @@ def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, report
         marks=entries.values,
         n_features=entries.n_values,
     )
-    descent = sweep.descend(board, (0,), 1.0, report=report)
+    course = sweep.descend(board, (0,), 1.0, 0.0, report, checkpoint)
     labels = board.labels_of(0).copy()
     each = entries.feature_information(labels, n_clusters)
-    return Clusters(labels, each, descent.trace, descent.converged, descent.interrupted)
+    return Clusters(labels, each, course.trace, course.converged, course.interrupted)
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ class InformationClustering(ClusterMixin, Persistent):
         tags.input_tags.string = True
         return tags
 
-    def fit(self, X: TableLike, y: object = None) -> Self:
+    def fit(self, X: TableLike, y: object = None, *, checkpoint: Checkpoint = NO_CHECKPOINT) -> Self:
         """Cluster the rows of a table of categories; NaN, None and nulls are missing."""
         entries = Entries(*categorical_entries(X))
         validate_data(self, X, skip_check_array=True, reset=True)
@@ -192,14 +196,15 @@ class InformationClustering(ClusterMixin, Persistent):
         k = min(int(self.n_clusters), n)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
-        def starts() -> Iterator[Job[Clusters]]:
-            for _ in range(self.n_init):
-                sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
-                yield partial(iob_max, entries, k, rng.permutation(np.arange(n) % k), sweep)
+        def solve(restart: Restart) -> Clusters:
+            sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(restart.rng.integers(2**31)))
+            start = restart.rng.permutation(np.arange(n) % k)
+            return iob_max(entries, k, start, sweep, restart.report, restart.checkpoint)
 
-        found = lowest(
-            side_by_side(starts(), self.n_init), lambda found: -found.feature_information.mean(), self.n_init
-        )
+        found = best_of(
+            solve, self.n_init, rng, max_iter=self.max_iter, checkpoint=checkpoint, one_core=True,
+            cost=lambda found: -float(found.feature_information.mean()),
+        )  # fmt: skip
         self._set_course(found)
         self.labels_, self.feature_information_ = found.labels, found.feature_information
         self.observed_information_ = float(found.feature_information.mean())

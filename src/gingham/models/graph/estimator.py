@@ -20,8 +20,7 @@ from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.fitting.loop import Callback
-from gingham.fitting.schedule import Schedule, make_schedule
+from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, make_schedule
 from gingham.models.base import Persistent, stderr_progress
 from gingham.models.graph.adjacency import weighted_pairs
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
@@ -176,6 +175,7 @@ class GraphClustering(ClusterMixin, Persistent):
         weight: str | None = "weight",
         nodes: Sequence[object] | AnyArray | None = None,
         callback: Callback | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
         """Cluster a graph.
 
@@ -200,7 +200,7 @@ class GraphClustering(ClusterMixin, Persistent):
         )  # fmt: skip
         if callback is None and self.verbose:
             callback = stderr_progress
-        solution = way.solve(problem, np.random.default_rng(seed), callback)
+        solution = way.solve(problem, np.random.default_rng(seed), callback, checkpoint)
         self.posterior_ = solution.posterior
         self.objective_ = solution.objective
         self._set_course(solution)

@@ -14,8 +14,7 @@ from gingham.core.structure import Structure
 from gingham.data import Alphabet
 from gingham.data.graphs import PairSample, label_values, with_alphabet
 from gingham.errors import GinghamError
-from gingham.fitting.checkpoint import once
-from gingham.fitting.loop import Callback, Solution, Trace, best_of
+from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Restart, Solution, Trace, best_of
 from gingham.fitting.starts import FIRMNESS, from_labels, from_posterior
 from gingham.models.graph.adjacency import hard_statistics
 from gingham.models.graph.partition import (
@@ -70,40 +69,51 @@ class GraphFit:
     degree_correction: bool = False
     backend: str = "auto"
 
-    def solve(self, problem: Problem, rng: np.random.Generator, callback: Callback | None = None) -> Solution:
+    def solve(
+        self,
+        problem: Problem,
+        rng: np.random.Generator,
+        callback: Callback | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Solution:
         """Start, refine, restart; the lowest objective is kept (the shortest description with degree correction)."""
         if isinstance(self.start, str) and self.start not in STARTS:
             raise GinghamError(
                 f"start={self.start!r} is unknown; choose one of {', '.join(STARTS)}, labels or a posterior."
             )
         if self.degree_correction:
-            return self._degree_corrected(problem, rng)
+            return self._degree_corrected(problem, rng, checkpoint)
         soft = isinstance(self.solver, NodeWise | Damped)
-        starts = (self._start(problem, restart, own) for restart, own in enumerate(rng.spawn(self.n_init)))
-        solution = best_of(self.solver, problem, starts, self.n_init, callback)
+
+        def solve(restart: Restart) -> Solution:
+            start = self._start(problem, restart.number, restart.rng, restart.checkpoint)
+            return self.solver.solve(problem, start, restart.report, restart.checkpoint.stage("sweeps"))
+
+        most = self.solver.max_iter
+        solution = best_of(solve, self.n_init, rng, max_iter=most, callback=callback, checkpoint=checkpoint)
         if self.n_clusters is None and soft and problem.samples[0].n_modes == 2:
             posterior = merge_duplicates(problem, solution.posterior)
             solution = replace(solution, posterior=posterior, objective=problem.objective(posterior))
         return solution
 
-    def _start(self, problem: Problem, restart: int, rng: np.random.Generator) -> Posterior:
+    def _start(self, problem: Problem, restart: int, rng: np.random.Generator, checkpoint: Checkpoint) -> Posterior:
         """The posterior that the solver begins with."""
         if isinstance(self.start, Posterior):
             return from_posterior(problem, self.start)
         hard = isinstance(self.solver, NodeSweep)
         if not isinstance(self.start, str):
             return from_labels(problem, [np.asarray(self.start)], firmness=1.0 if hard else FIRMNESS)
-        found = self._partition(problem, restart, rng)
+        found = self._partition(problem, restart, rng, checkpoint.stage("partition"))
         # A partition that lost clusters gets them back, empty but for what firmness leaves ajar.
         k = self.n_clusters or found.n_clusters
         if hard:
             return hard_posterior(problem, found.labels, k)[0]
         return from_labels(problem, [found.labels], [k], FIRMNESS)
 
-    def _partition(self, problem: Problem, restart: int, rng: np.random.Generator) -> Partition:
+    def _partition(self, problem: Problem, restart: int, rng: np.random.Generator, checkpoint: Checkpoint) -> Partition:
         """The partition of a named start."""
         at_random = self.start == "random" or (self.start == "mixed" and restart % 2 == 1)
-        found = once(
+        found = checkpoint.result(
             lambda: vars(
                 find_partition(
                     search_problem(problem), self.n_clusters, rng, at_random=at_random, most=self.max_clusters,
@@ -113,10 +123,13 @@ class GraphFit:
         )  # fmt: skip
         return Partition(**found)
 
-    def _degree_corrected(self, problem: Problem, rng: np.random.Generator) -> Solution:
+    def _degree_corrected(self, problem: Problem, rng: np.random.Generator, checkpoint: Checkpoint) -> Solution:
         """The partition of the degree-corrected model with the shortest description."""
         if isinstance(self.start, str):
-            found = [self._partition(problem, restart, own) for restart, own in enumerate(rng.spawn(self.n_init))]
+            found = [
+                self._partition(problem, number, own, checkpoint.stage(f"start {number + 1}"))
+                for number, own in enumerate(rng.spawn(self.n_init))
+            ]
             labels = min(found, key=lambda partition: partition.cost).labels
         else:
             search = PartitionSearch.of(search_problem(problem), self.backend, degree_correction=True)

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import factorial, prod
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -18,9 +18,18 @@ from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem, information_terms
 from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
 from gingham.errors import GinghamError
-from gingham.fitting.checkpoint import Memory, of_random
-from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedule import Constant, Down, Schedule
+from gingham.fitting.loop import (
+    NO_CHECKPOINT,
+    Checkpoint,
+    Constant,
+    Down,
+    Memory,
+    Report,
+    Schedule,
+    Solution,
+    fixed_point,
+    rng_state,
+)
 from gingham.kernels.project import BACKENDS, on_device, project_cost, row_blocks
 from gingham.kernels.sweep import Visit, batch_size, move_in_batches
 from gingham.models.graph import kernels, kernels_reference
@@ -46,7 +55,9 @@ class NodeWise:
     backend: str = "auto"
     seed: int = 0
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         sample = pair_sample(problem, "NodeWise", positions=2)
         entries = neighbours(sample, problem.cells[0].features)
         rng = np.random.default_rng(self.seed)
@@ -61,9 +72,7 @@ class NodeWise:
             )  # fmt: skip
             return answered(problem, replace(posterior, assign=(assign,)))
 
-        return fixed_point(
-            sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report, memory=of_random(rng)
-        )
+        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint, rng_state(rng))
 
 
 class Damping:
@@ -76,8 +85,8 @@ class Damping:
     def memory(self) -> Memory:
         """What a resumed fit must know."""
 
-        def recall(value: float) -> None:
-            self.step = value
+        def recall(value: object) -> None:
+            self.step = cast(float, value)
 
         return Memory(lambda: self.step, recall)
 
@@ -117,7 +126,9 @@ class Damped:
     safeguard: bool = True
     smallest_step: float = 1e-4
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         sample = pair_sample(problem, "Damped")
         work = sample.n_rows * prod(start.n_clusters * (sample.n_modes - 1))
         backend = "torch" if on_device(self.backend, work) else self.backend
@@ -139,9 +150,7 @@ class Damped:
             )
             return moved or (posterior, before)
 
-        return fixed_point(
-            sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report, memory=damping.memory
-        )
+        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint, damping.memory)
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,9 @@ class NodeSweep:
     backend: str = "auto"
     seed: int = 0
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         sample = pair_sample(problem, "NodeSweep", positions=2)
         rng = np.random.default_rng(self.seed)
         moves = hard_moves(problem, sample, node_kernels(self.backend))
@@ -166,9 +177,7 @@ class NodeSweep:
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             return hard_posterior(problem, moves.improve(posterior.labels[0], k, rng, n_sweeps=1), k)
 
-        return fixed_point(
-            sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report, memory=of_random(rng)
-        )
+        return fixed_point(sweep, start, Constant(), self.tol, self.max_iter, report, checkpoint, rng_state(rng))
 
 
 class NodeKernels(NamedTuple):
@@ -393,7 +402,9 @@ class Iclust:
     max_iter: int = 200
     smallest_step: float = 1e-4
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         sample = pair_sample(problem, "Iclust", positions=2)
         weights, rest = similarity(sample)
         beta, damping = problem.betas[0], Damping(self.smallest_step)
@@ -415,9 +426,7 @@ class Iclust:
 
             return damping.move(q, target, attempt, lambda after: after.total < before.total) or (posterior, before)
 
-        solution = fixed_point(
-            sweep, start, Constant(), tol=self.tol, max_iter=self.max_iter, report=report, memory=damping.memory
-        )
+        solution = fixed_point(sweep, start, Constant(), self.tol, self.max_iter, report, checkpoint, damping.memory)
         return replace(solution, posterior=answered(problem, solution.posterior)[0])
 
 

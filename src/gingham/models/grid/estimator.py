@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar, NamedTuple, Self
 
@@ -22,24 +22,31 @@ from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.certified import Certified
-from gingham.fitting.loop import Callback, Solution, best_of
+from gingham.fitting.loop import (
+    NO_CHECKPOINT,
+    Callback,
+    Checkpoint,
+    Constant,
+    Restart,
+    Schedule,
+    Solution,
+    best_from,
+    best_of,
+    make_schedule,
+)
 from gingham.fitting.projection import Projection, half_step
-from gingham.fitting.schedule import Constant, Schedule, make_schedule
-from gingham.fitting.starts import make_start
+from gingham.fitting.starts import Start, make_start
 from gingham.fitting.sweep import Sweep
 from gingham.models.base import (
     FEW,
     GridPredictor,
-    Sizes,
-    Start,
     default_loss,
-    expand_clusters,
     finite_labels,
     named_auto,
     numeric_labels,
     stderr_progress,
 )
-from gingham.selection.auto import beta_of_item_means, choose_beta, chosen, merge_and_settle
+from gingham.selection.auto import Beta, Pilot, Sizes, choose_beta, expand_clusters, explained, merge_and_settle
 
 OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
 SOLVERS = ("projection", "sweep")
@@ -49,7 +56,7 @@ N_PASSES = 2  # of a fold-in over the modes: where both items of a tuple are new
 
 
 class Task(NamedTuple):
-    """What a fit sets out to do: the problem, the starts (one after the other), and who improves them."""
+    """What a fit sets out to do: the problem, its starts, and who improves them."""
 
     problem: Problem
     n_clusters: tuple[int, ...]
@@ -58,7 +65,14 @@ class Task(NamedTuple):
     reason: str  # for β
     soft: Projection
     finder: Projection | Sweep
-    starts: Iterator[Posterior]
+    start: Start
+    rng: np.random.Generator
+
+    def begin(self, rng: np.random.Generator) -> Posterior:
+        return make_start(self.start, self.problem, self.n_clusters, rng)
+
+    def solve(self, restart: Restart) -> Solution:
+        return self.finder.solve(self.problem, self.begin(restart.rng), restart.report, restart.checkpoint)
 
 
 class GridFit(GridPredictor):
@@ -91,7 +105,13 @@ class GridFit(GridPredictor):
         return make_cell(self.loss, alphabet)
 
     def fit(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, callback: Callback | None = None
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        callback: Callback | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
         """Co-cluster the observed tuples.
 
@@ -105,8 +125,10 @@ class GridFit(GridPredictor):
             Counts: weight 2 is the same as the row twice, weight 0 as no row.
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
+        checkpoint : Checkpoint, optional
+            Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
         """
-        return self._fit(*self._tuples(X, y, sample_weight), callback)
+        return self._fit(*self._tuples(X, y, sample_weight), callback, checkpoint)
 
     def _tuples(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Sample, CellModel]:
         """The tuples to learn from, and the cells that predict their labels."""
@@ -115,13 +137,19 @@ class GridFit(GridPredictor):
         sample = Sample.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet)
         return sample, self._cell(alphabet, labels)
 
-    def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
+    def _fit(
+        self, sample: Sample, cell: CellModel, callback: Callback | None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Self:
         if callback is None and self.verbose:
             callback = stderr_progress
-        task = self._task(sample, cell)
-        return self._end(task, best_of(task.finder, task.problem, task.starts, self.n_init, callback), callback)
+        task = self._task(sample, cell, checkpoint)
+        solution = best_of(
+            task.solve, self.n_init, task.rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint,
+            one_core=task.finder.one_core,
+        )  # fmt: skip
+        return self._end(task, solution, callback, checkpoint)
 
-    def _task(self, sample: Sample, cell: CellModel) -> Task:
+    def _task(self, sample: Sample, cell: CellModel, checkpoint: Checkpoint = NO_CHECKPOINT) -> Task:
         """All that is decided before the first sweep."""
         if self.objective not in OBJECTIVES:
             raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
@@ -132,30 +160,30 @@ class GridFit(GridPredictor):
         solver = self._projection()
         n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
         rng = self._generator()
-        beta, tried, reason = self._beta(sample, cell, n_clusters, solver, rng)
+        beta, tried, reason = self._beta(sample, cell, n_clusters, solver, rng, checkpoint)
         problem = Problem.grid(sample, cell, beta)
-
-        def starts() -> Iterator[Posterior]:
-            for _ in range(self.n_init):
-                yield make_start(self.start, problem, n_clusters, rng)
-
         finder = solver if self.solver == "projection" else self._moves(int(rng.integers(2**31)))
-        return Task(problem, n_clusters, beta, tried, reason, solver, finder, starts())
+        return Task(problem, n_clusters, beta, tried, reason, solver, finder, self.start, rng)
 
-    def _end(self, task: Task, solution: Solution, callback: Callback | None = None) -> Self:
+    def _end(
+        self, task: Task, solution: Solution, callback: Callback | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Self:
         """Go on from the best of the starts where the certificate or the sizes ask for it, and keep what was found."""
         by_size = isinstance(self.n_clusters, str)  # "auto"
         if self.objective != "tradeoff" and not solution.interrupted:  # the certificate chooses
             bound = "log-wealth" if self.objective == "certificate" else self.objective
             certified = Certified(replace(task.soft, schedule=Constant()), merge=by_size, bound=bound)
-            solution = best_of(certified, task.problem, [solution.posterior], 1, callback)
+            stage = checkpoint.stage("certificate")
+            solution = best_from(certified, task.problem, solution.posterior, callback, stage)
         elif by_size:
-            solution = merge_and_settle(task.problem, solution, task.finder)
+            solution = merge_and_settle(task.problem, solution, task.finder, checkpoint)
         self._set_solution(solution)
         self.beta_ = task.beta
         judge = "the trade-off" if self.objective == "tradeoff" else "the certificate"
         found = solution.posterior.n_clusters
-        self.selection_ = chosen(task.beta, task.tried, task.reason, task.n_clusters, found, judge if by_size else None)
+        self.selection_ = explained(
+            task.beta, task.tried, task.reason, task.n_clusters, found, judge if by_size else None
+        )
         return self
 
     def _moves(self, seed: int = 0) -> Sweep:
@@ -169,24 +197,22 @@ class GridFit(GridPredictor):
         return replace(self._moves(), max_iter=max_iter)
 
     def _beta(
-        self, sample: Sample, cell: CellModel, n_clusters: tuple[int, ...], solver: Projection, rng: np.random.Generator
-    ) -> tuple[float, tuple[tuple[float, float], ...], str]:
+        self,
+        sample: Sample,
+        cell: CellModel,
+        n_clusters: tuple[int, ...],
+        solver: Projection,
+        rng: np.random.Generator,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Beta:
         """The β to use, those tried, and why."""
         wanted = self.beta
-        if wanted is None:
-            # A size that was chosen goes with a β compared on held-out tuples; the description length has none.
-            code = self.solver == "sweep" and cell.code_length
-            if code or not isinstance(self.n_clusters, str):
-                beta, why = beta_of_item_means(sample, cell)
-                return beta, (), why
+        # A size that was chosen goes with a β compared on held-out tuples; the description length has none.
+        if wanted is None and isinstance(self.n_clusters, str) and not (self.solver == "sweep" and cell.code_length):
             wanted = "auto"
-        if not isinstance(wanted, str):
-            return wanted, (), f"β = {wanted:.3g}, as given"
-        if wanted != "auto":
-            raise GinghamError(f"beta={self.beta!r} is unknown; give a number or 'auto'.")
-        return choose_beta(sample, cell, n_clusters, self.start, solver, rng)
+        return choose_beta(wanted, sample, cell, Pilot(n_clusters, self.start, solver, rng, checkpoint))
 
-    def _beta_of(self, sample: Sample, cell: CellModel) -> tuple[float, tuple[tuple[float, float], ...], str]:
+    def _beta_of(self, sample: Sample, cell: CellModel) -> Beta:
         """The β that a fit of this sample would use, those tried, and why."""
         n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
         return self._beta(sample, cell, n_clusters, self._projection(), self._generator())
@@ -253,7 +279,7 @@ class GridFit(GridPredictor):
             alphabet=getattr(posterior.cells[0], "alphabet", None),
         )
         problem = Problem.grid(sample, posterior.cells[0], self.beta_)
-        self._set_solution(best_of(self._settling(min(self.max_iter, SETTLE)), problem, [posterior], 1))
+        self._set_solution(best_from(self._settling(min(self.max_iter, SETTLE)), problem, posterior))
         return self
 
 

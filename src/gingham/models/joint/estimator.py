@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -15,17 +15,25 @@ from gingham.cells import make_cell, needs_alphabet
 from gingham.cells.losses import Loss, cell_state
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
-from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.fitting.loop import Callback, best_of
-from gingham.fitting.schedule import Schedule, make_schedule
-from gingham.models.base import Persistent, Start, default_loss, expand_clusters, named_auto, stderr_progress
+from gingham.fitting.loop import (
+    NO_CHECKPOINT,
+    Callback,
+    Checkpoint,
+    Restart,
+    Schedule,
+    Solution,
+    best_of,
+    make_schedule,
+)
+from gingham.fitting.starts import Start
+from gingham.models.base import Persistent, default_loss, named_auto, stderr_progress
 from gingham.models.joint.fit import Joint, joint_start, place_cold
-from gingham.selection.auto import beta_of_item_means
+from gingham.selection.auto import choose_beta, expand_clusters
 
 Relation = tuple[str, ...]
 PROPERTY_BETA = 0.5  # of relations of properties, where none is given
@@ -118,7 +126,14 @@ class JointCoClustering(Persistent):
 
     # fitting
 
-    def fit(self, relations: Mapping[Relation, Any], y: None = None, *, callback: Callback | None = None) -> Self:
+    def fit(
+        self,
+        relations: Mapping[Relation, Any],
+        y: None = None,
+        *,
+        callback: Callback | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Self:
         """Co-cluster all relations together.
 
         Parameters
@@ -134,11 +149,11 @@ class JointCoClustering(Persistent):
         if callback is None and self.verbose:
             callback = stderr_progress
 
-        def starts() -> Iterator[Posterior]:
-            for _ in range(self.n_init):
-                yield joint_start(self.start, problem, n_clusters, rng)
+        def solve(restart: Restart) -> Solution:
+            start = joint_start(self.start, problem, n_clusters, restart.rng)
+            return solver.solve(problem, start, restart.report, restart.checkpoint)
 
-        solution = best_of(solver, problem, starts(), self.n_init, callback)
+        solution = best_of(solve, self.n_init, rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint)
         self.relations_ = tuple(tuple(str(name) for name in relation) for relation in relations)
         self.posterior_ = place_cold(problem, solution.posterior) if self.cold_start else solution.posterior
         self.objective_ = solution.objective
@@ -187,7 +202,7 @@ class JointCoClustering(Persistent):
             cells.append(make_cell(loss, alphabet))
             beta = self._of(self.beta, relation, None)
             if beta is None:
-                beta = PROPERTY_BETA if properties else beta_of_item_means(samples[-1], cells[-1])[0]
+                beta = PROPERTY_BETA if properties else choose_beta(None, samples[-1], cells[-1])[0]
             betas.append(float(beta) * float(self._of(self.weight, relation, 1.0)))
         structure = Structure(tuple(modes[name] for name in names), factors, frozen)
         return Problem(structure, tuple(samples), tuple(cells), tuple(betas))

@@ -13,12 +13,19 @@ from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem, information_terms
 from gingham.core.structure import Structure
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Report, Solution, fixed_point
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
 from gingham.fitting.projection import coef_by_mode, half_step
-from gingham.fitting.schedule import Down, Schedule
-from gingham.fitting.starts import FIRMNESS, RANK, from_posterior, item_embeddings, k_means, random, with_best_answers
+from gingham.fitting.starts import (
+    FIRMNESS,
+    RANK,
+    Start,
+    from_posterior,
+    item_embeddings,
+    k_means,
+    random,
+    with_best_answers,
+)
 from gingham.kernels.project import project_cost
-from gingham.models.base import Start
 
 STARTS = ("means", "spectral", "random")
 HALVINGS = 12  # of a damped step, before it is given up
@@ -40,7 +47,9 @@ class Joint:
     max_iter: int = 200
     backend: str = "auto"
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         structure = problem.structure
         for relation, cell in enumerate(problem.cells):
             check_table([q.shape[1] for q in start.factor(relation)], cell.features.size)
@@ -57,7 +66,7 @@ class Joint:
                 tuple(losses[r] for r in range(len(problem.samples))), information_terms(posterior), problem.betas
             )
 
-        return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint)
 
 
 def mode_cost(problem: Problem, posterior: Posterior, mode: int, backend: str = "auto") -> Floats:

@@ -19,13 +19,15 @@ from gingham.arrays import AnyArray, ArrayLike, Floats, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
-from gingham.models.base import Sizes, TupleModel, expand_clusters, named_auto, numeric_labels
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
+from gingham.models.base import TupleModel, named_auto, numeric_labels
 from gingham.models.layers.data import LayerData, Sides, side_tables
 from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Layer, Prediction, SoftLayers, readable
 from gingham.models.layers.pilot import Pilot, Size, SizeChoice, choose_layers, pool_pilots, run_pilot, weighted
-from gingham.models.layers.sampled import Chain, Shape, keep, run_chain, run_chains, use_torch
+from gingham.models.layers.sampled import Chain, Shape, run_chain, run_chains, sample_draws, use_torch
 from gingham.models.layers.soft import Soft, solve
+from gingham.selection.auto import Sizes, expand_clusters
 
 SOLVERS = ("sampled", "projection")
 RULES = ("mean", "label")
@@ -149,7 +151,14 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
 
     # fitting
 
-    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Self:
         """Fit offsets and layers to observed tuples; rows of X are ids, one per mode, y their labels."""
         columns, labels, weights = self._observed(X, y, sample_weight)
         self._check()
@@ -167,12 +176,14 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             pilot_seeds[0] if pilot_seeds else None,
             lambda calls: self._parallel(delayed(call)() for call in calls),
             self.backend,
+            checkpoint,
         )
         shape = Shape(self.selection_.n_layers, self.selection_.n_clusters, self.offsets)
         sides = weighted(sides, self.selection_.side_weight)
         # The winner's pilot, where sizes were compared, is one of the pilots.
         runs = ([] if run is None else [run]) + self._parallel(
-            delayed(run_pilot)(sample, sides, shape, seed, self.backend) for seed in pilot_seeds[run is not None :]
+            delayed(run_pilot)(sample, sides, shape, seed, self.backend, checkpoint.stage(f"pilot {number + 1}"))
+            for number, seed in enumerate(pilot_seeds[run is not None :])
         )
         pilot = pool_pilots(runs, sample, None if alphabet is None else alphabet.numbers)
         if self.noise is not None:
@@ -190,7 +201,10 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
                 chains = run_chains(*plan, chain_seeds, self._n_sweeps, self.burn_in)
             else:
                 chains = self._parallel(
-                    delayed(run_chain)(*plan, seed, self._n_sweeps, self.burn_in) for seed in chain_seeds
+                    delayed(run_chain)(
+                        *plan, seed, self._n_sweeps, self.burn_in, checkpoint.stage(f"chain {number + 1}")
+                    )
+                    for number, seed in enumerate(chain_seeds)
                 )
             self.model_ = Draws.join(chains)
         else:
@@ -307,7 +321,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             for at, seed in enumerate(seeds)
         ]
         self.model_ = Draws.join(
-            self._parallel(delayed(keep)(chain, n_kept + SETTLE_SWEEPS, SETTLE_SWEEPS) for chain in chains)
+            self._parallel(delayed(sample_draws)(chain, n_kept + SETTLE_SWEEPS, SETTLE_SWEEPS) for chain in chains)
         )
 
     # using

@@ -16,10 +16,10 @@ from sklearn.linear_model import LogisticRegression
 
 from gingham.arrays import Floats
 from gingham.data import Sample
-from gingham.fitting.checkpoint import once
-from gingham.models.base import Sizes
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.models.layers.data import LayerData, SideTable
 from gingham.models.layers.sampled import Chain, Chains, Shape, torch_seed, use_torch
+from gingham.selection.auto import Sizes
 from gingham.storage import State
 
 NOISE = 0.67  # σ² before anything is known, as a share of the labels' variance
@@ -62,6 +62,7 @@ def run_pilot(
     shape: Shape,
     seed: np.random.SeedSequence,
     backend: str = "auto",
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> PilotRun | None:
     """One chain on a random 90 % whose noise follows its error on the rest; None when there are too few tuples."""
 
@@ -69,7 +70,7 @@ def run_pilot(
         run = _piloted(sample, sides, shape, seed, backend)
         return {"run": None if run is None else run._asdict()}
 
-    found = once(compute)["run"]
+    found = checkpoint.result(compute)["run"]
     return None if found is None else PilotRun(**found)
 
 
@@ -176,6 +177,7 @@ def choose_layers(
     seed: np.random.SeedSequence | None,
     parallel: Callable[[Sequence[Callable[[], PilotRun | None]]], list[PilotRun | None]],
     backend: str = "auto",
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[SizeChoice, PilotRun | None]:
     """Settle what is "auto" in ``given`` by the error on one held-out tenth, one quantity after the other.
 
@@ -208,7 +210,15 @@ def choose_layers(
         new = list(dict.fromkeys(k for k in map(key, sizes) if k not in runs))
         if seed is not None:  # the same for every size: all are judged on the same held-out tuples
             calls = [
-                partial(run_pilot, sample, weighted(sides, weight), Shape(layers, clusters, offsets), seed, backend)
+                partial(
+                    run_pilot,
+                    sample,
+                    weighted(sides, weight),
+                    Shape(layers, clusters, offsets),
+                    seed,
+                    backend,
+                    checkpoint.stage(f"size {layers}, {clusters}, {weight:g}"),
+                )
                 for layers, clusters, weight in new
             ]
             runs.update(zip(new, parallel(calls)))

@@ -17,7 +17,7 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
-from gingham.fitting.checkpoint import begin_run
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.kernels.project import BACKENDS
 from gingham.models.layers import kernels as kernel
 from gingham.models.layers.data import EMPTY, LayerData, first_positions, strides_of
@@ -202,25 +202,31 @@ def with_average(cells: Floats, shares: Sequence[Floats]) -> Floats:
 
 
 def run_chain(
-    data: LayerData, shape: Shape, noise: float, seed: np.random.SeedSequence, n_sweeps: int, burn_in: int
+    data: LayerData,
+    shape: Shape,
+    noise: float,
+    seed: np.random.SeedSequence,
+    n_sweeps: int,
+    burn_in: int,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Draws:
     """The draws of one chain, one a sweep after the burn-in."""
-    return keep(Chain(data, shape, noise, np.random.default_rng(seed)), n_sweeps, burn_in)
+    return sample_draws(Chain(data, shape, noise, np.random.default_rng(seed)), n_sweeps, burn_in, checkpoint)
 
 
-def keep(chain: Chain, n_sweeps: int, burn_in: int) -> Draws:
+def sample_draws(chain: Chain, n_sweeps: int, burn_in: int, checkpoint: Checkpoint = NO_CHECKPOINT) -> Draws:
     """The draws of the next sweeps after the burn-in."""
     kept: list[Draws] = []
-    run, begun = begin_run(), 0
-    if run.known is not None:
-        kept = [Draws(**draws) for draws in run.known["draws"]]
-        begun = run.known["sweeps"]
-        chain.restore(run.known["chain"])
+    begun, known = 0, checkpoint.known
+    if known is not None:
+        kept = [Draws(**draws) for draws in known["draws"]]
+        begun = known["sweeps"]
+        chain.restore(known["chain"])
     for sweep in range(begun, n_sweeps):
         chain.sweep()
         if sweep >= burn_in:
             kept.append(chain.draw())
-        run.keep(partial(_so_far, chain, kept, sweep + 1), finished=sweep == n_sweeps - 1)
+        checkpoint.keep(partial(_so_far, chain, kept, sweep + 1), finished=sweep == n_sweeps - 1)
     return Draws.join(kept)
 
 

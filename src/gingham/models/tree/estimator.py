@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Self
 
 import numpy as np
@@ -19,23 +18,22 @@ from gingham.core.structure import Tree
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Callback, lowest, progress
-from gingham.fitting.parallel_starts import side_by_side
-from gingham.fitting.schedule import Schedule, make_schedule
-from gingham.models.base import (
-    GridPredictor,
-    Sizes,
-    Start,
-    default_loss,
-    expand_clusters,
-    finite_labels,
-    named_auto,
-    stderr_progress,
+from gingham.fitting.loop import (
+    NO_CHECKPOINT,
+    Callback,
+    Checkpoint,
+    Restart,
+    Schedule,
+    Solution,
+    best_of,
+    make_schedule,
 )
+from gingham.fitting.starts import Start
+from gingham.models.base import GridPredictor, default_loss, finite_labels, named_auto, stderr_progress
 from gingham.models.tree.density import Stages
 from gingham.models.tree.fit import choose_tree, solve_tree
 from gingham.models.tree.messages import Messages
-from gingham.selection.auto import beta_of_item_means
+from gingham.selection.auto import Sizes, choose_beta, expand_clusters
 
 STRUCTURES = ("pairs", "auto")
 DENSITY_BETA = 2.0  # of a density, where none is given
@@ -146,10 +144,11 @@ class TreeCoClustering(GridPredictor):
         sample_weight: ArrayLike | None = None,
         *,
         callback: Callback | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
         """Cluster the observed tuples: rows of X are ids, y labels (None for the density), sample_weight counts.
 
-        ``callback`` is called with a ``Progress`` after every sweep.
+        ``callback`` is called with a ``Progress`` after every sweep; ``checkpoint`` keeps where the fit stands.
         """
         if self._is_density:
             columns = self._columns(X, reset=True)
@@ -159,32 +158,37 @@ class TreeCoClustering(GridPredictor):
         alphabet = self._alphabet(labels)
         modes = self._leaf_modes(columns)
         sample = Sample.of(columns.columns, labels, sample_weight, modes=modes, alphabet=alphabet)
-        return self._fit(sample, self._cell(alphabet, labels), callback)
+        return self._fit(sample, self._cell(alphabet, labels), callback, checkpoint)
 
-    def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None) -> Self:
+    def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None, checkpoint: Checkpoint) -> Self:
         if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
             raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         solver = Messages(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         leaves = expand_clusters(self.leaves, sample.shape, sample.n_tuples)
         tied = self._tied(len(leaves))
-        self.beta_ = beta_of_item_means(sample, cell)[0] if self.beta is None else self.beta
+        self.beta_ = choose_beta(self.beta, sample, cell)[0]
         if callback is None and self.verbose:
             callback = stderr_progress
         if self.merges is None and self.structure == "auto":
             if cell.n_answers is None:
                 raise GinghamError("structure='auto' chooses by certificate: use a loss with finitely many answers.")
             inner = max(leaves) if self.n_inner is None else self.n_inner
-            choice = choose_tree(sample, cell, self.beta_, leaves, inner, solver, rng, tied=tied)
+            choice = choose_tree(sample, cell, self.beta_, leaves, inner, solver, rng, tied=tied, checkpoint=checkpoint)
             self.merges_ = choice.merges
             self._set_solution(choice.solution)
             return self
         self.merges_ = self._merges(leaves)
         tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, tied)
         problem = Problem(tree, (sample,), (cell,), (self.beta_,))
-        jobs = (partial(solve_tree, problem, n_clusters, solver, self.start, rng) for _ in range(self.n_init))
-        results = side_by_side(jobs, 1, progress(callback, self.n_init, self.max_iter))
-        self._set_solution(lowest(results, lambda solution: solution.objective.total, self.n_init))
+
+        def solve(restart: Restart) -> Solution:
+            own = (restart.rng, restart.report, restart.checkpoint)
+            return solve_tree(problem, n_clusters, solver, self.start, *own)
+
+        self._set_solution(
+            best_of(solve, self.n_init, rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint)
+        )
         return self
 
     def _fit_density(self, sample: Sample) -> Self:

@@ -16,8 +16,8 @@ from gingham.core.problem import Problem
 from gingham.core.structure import Tree
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Report, Solution, cut_short
-from gingham.models.base import Start
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Report, Solution, cut_short
+from gingham.fitting.starts import Start
 from gingham.models.tree.messages import Messages
 from gingham.models.tree.starts import tree_start, with_tables
 
@@ -32,16 +32,18 @@ def solve_tree(
     start: Start,
     rng: np.random.Generator,
     report: Report | None = None,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Solution:
     """The lower of two runs: on the loss itself, and on the log loss first.
 
     Each is stuck sometimes where the other is not. When neither gets far from the trivial tree and the start was
     spectral, the agreement start is tried: it alone sees parities.
     """
-    best = _both_runs(problem, n_clusters, solver, start, rng, report)
+    best = _both_runs(problem, n_clusters, solver, start, rng, report, checkpoint)
     spectral = isinstance(start, str) and start == "spectral"
     if spectral and not best.interrupted and best.objective.total > (1.0 - TRIVIAL) * one_cluster(problem):
-        best = _lower(best, _both_runs(problem, n_clusters, solver, "agreement", rng, report))
+        agreement = checkpoint.stage("agreement")
+        best = _lower(best, _both_runs(problem, n_clusters, solver, "agreement", rng, report, agreement))
     return best
 
 
@@ -58,17 +60,19 @@ def _both_runs(
     start: Start,
     rng: np.random.Generator,
     report: Report | None,
+    checkpoint: Checkpoint,
 ) -> Solution:
     begin = tree_start(start, problem, n_clusters, rng)
-    direct = solver.solve(problem, begin, report)
+    direct = solver.solve(problem, begin, report, checkpoint.stage("own loss"))
     alphabet = problem.samples[0].alphabet
     if alphabet is None or problem.cells[0].code_length or direct.interrupted:
         return direct
     soft = replace(problem, cells=(Logarithmic(alphabet),), betas=(1.0,))
-    smooth = solver.solve(soft, with_tables(soft, begin.assign), report)
+    smooth = solver.solve(soft, with_tables(soft, begin.assign), report, checkpoint.stage("log loss"))
     if smooth.interrupted:
         return cut_short(direct)
-    return _lower(direct, solver.solve(problem, with_tables(problem, smooth.posterior.assign), report))
+    begin = with_tables(problem, smooth.posterior.assign)
+    return _lower(direct, solver.solve(problem, begin, report, checkpoint.stage("after log loss")))
 
 
 def one_cluster(problem: Problem) -> float:
@@ -97,6 +101,7 @@ def choose_tree(
     rng: np.random.Generator,
     delta: float = 0.05,
     tied: Sequence[Sequence[int]] = (),
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> ChosenTree:
     """Merge the pair that lowers the certificate most, until none does.
 
@@ -109,7 +114,8 @@ def choose_tree(
     def fitted(merges: tuple[tuple[int, ...], ...]) -> ChosenTree:
         tree, n_clusters = Tree.build(sample.modes, leaves, merges, tied, price=sequence_price(d, merges))
         problem = Problem(tree, (sample,), (cell,), (beta,))
-        solution = solve_tree(problem, n_clusters, solver, "spectral", rng)
+        stage = checkpoint.stage(f"merges {merges}")
+        solution = solve_tree(problem, n_clusters, solver, "spectral", rng, checkpoint=stage)
         evidence = collect(solution.posterior, sample)
         value = log_wealth(evidence.law, evidence.prices["exact"].total, evidence.n_tuples, delta).value
         return ChosenTree(merges, solution, value)

@@ -14,8 +14,7 @@ from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem, information_terms
 from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedule import Constant, Schedule
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Schedule, Solution, fixed_point
 from gingham.kernels.project import Rows, project
 
 HALVINGS = 12  # of a damped step, before it is given up
@@ -37,7 +36,9 @@ class Messages:
     max_iter: int = 200
     backend: str = "auto"
 
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+    def solve(
+        self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Solution:
         if not isinstance(start, TreePosterior):
             raise GinghamError("Message passing needs a tree; a grid wants the projection solver.")
         check_table([q.shape[1] for q in start.factor(0)], problem.cells[0].features.size)
@@ -51,7 +52,7 @@ class Messages:
             posterior = replace(posterior, assign=tuple(state.tables), answers=(state.answers,))
             return posterior, Objective((loss,), information_terms(posterior), problem.betas)
 
-        return fixed_point(sweep, start, self.schedule, tol=self.tol, max_iter=self.max_iter, report=report)
+        return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint)
 
 
 class Plan:

@@ -17,9 +17,8 @@ from gingham.core.structure import Tree
 from gingham.core.tree import TreePosterior, unique_rows
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.starts import k_means
+from gingham.fitting.starts import Start, k_means
 from gingham.kernels.threads import one_library_thread
-from gingham.models.base import Start
 
 TREE_STARTS = ("spectral", "agreement", "random")
 FIRMNESS = 0.9  # probability of the k-means cluster

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
 from gingham.data.views import as_view, as_views, feature_names, per_view
 from gingham.errors import GinghamError
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.models.base import Persistent
 from gingham.models.views import fit as multiview
 from gingham.models.views import view_validation as heldout
@@ -57,7 +58,9 @@ class ViewsModel(Persistent):
         self.cv = cv
         self.random_state = random_state
 
-    def fit(self, views: Sequence[TableLike | None], y: object = None) -> Self:
+    def fit(
+        self, views: Sequence[TableLike | None], y: object = None, *, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Self:
         """Find the components that the views share.
 
         Parameters
@@ -65,6 +68,8 @@ class ViewsModel(Persistent):
         views : list of array-like, scipy sparse matrix or data frame, each of shape (n_samples, n_features_i)
             Row r of every view describes object r. With ``kernel="precomputed"``, (n_samples, n_samples).
         y : ignored
+        checkpoint : Checkpoint, optional
+            Keeps which folds are done, see ``gingham.fitting.checkpoint``.
         """
         matrices = as_views(views, at_least=2)
         if matrices[0].shape[0] < 3:
@@ -75,8 +80,8 @@ class ViewsModel(Persistent):
         n_components = self.n_components
         self.choice_ = None
         if len(ridges) > 1 or n_components is None:
-            method = type(self)._method
-            self.choice_ = heldout.choose(matrices, kernels, ridges, n_components, settings, method, self.cv)
+            rule = (settings, type(self)._method, self.cv, checkpoint)
+            self.choice_ = heldout.choose(matrices, kernels, ridges, n_components, *rule)
             ridges, n_components = [self.choice_.ridges], self.choice_.n_components
         representations = multiview.represent(matrices, kernels, settings)
         shared = multiview.solve(representations, ridges[0], n_components, settings, type(self)._method)

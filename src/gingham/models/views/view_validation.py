@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from gingham.arrays import Floats, Ints
 from gingham.data.views import Matrix, rows_of
 from gingham.errors import GinghamError
-from gingham.fitting.checkpoint import once
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.models.views.fit import Method, Settings, max_components, mean_correlations, represent, solve
 from gingham.models.views.representations import Kernel
 
@@ -39,6 +39,7 @@ def choose(
     settings: Settings,
     method: Method,
     cv: int,
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> RidgeChoice:
     """Try every ridge on ``cv`` folds and take what correlates best outside of the training part.
 
@@ -56,7 +57,10 @@ def choose(
         return {"held": _heldout_correlations(views, kernels, candidates, n_components, settings, method, train, test)}
 
     split = KFold(cv, shuffle=True, random_state=settings.seed).split(np.empty(n))
-    folds = [once(partial(fold, train, test))["held"] for train, test in split]
+    folds = [
+        checkpoint.stage(f"fold {number + 1}").result(partial(fold, train, test))["held"]
+        for number, (train, test) in enumerate(split)
+    ]
     width = min(held.shape[1] for held in folds)  # a smaller fold may have fewer components
     mean = np.mean([held[:, :width] for held in folds], axis=0)
     if n_components is not None:

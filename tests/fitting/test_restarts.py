@@ -14,9 +14,8 @@ import pytest
 
 import gingham as gg
 from gingham.errors import InterruptedWarning
-from gingham.fitting import parallel_starts as side_by_side
-from gingham.fitting.checkpoint import KEEPER
-from gingham.fitting.parallel_starts import Interrupted
+from gingham.fitting import loop
+from gingham.fitting.loop import Interrupted, side_by_side
 from gingham.kernels import threads
 from gingham.models.counts import fit as counts
 from gingham.models.counts.fit import choose_n_clusters
@@ -36,7 +35,7 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Sets how many threads there are, more than numba would allow included."""
 
     def set_threads(n: int) -> None:
-        monkeypatch.setattr(side_by_side, "available_threads", lambda: n)
+        monkeypatch.setattr(loop, "available_threads", lambda: n)
 
     return set_threads
 
@@ -66,7 +65,7 @@ def interrupting(number: int) -> Callable[[Any], Ended]:
 
 
 def run(jobs: Any, n_jobs: int, tell: Any = lambda *facts: None) -> list[Ended]:
-    return list(side_by_side.side_by_side(jobs, n_jobs, tell))
+    return list(side_by_side(jobs, n_jobs, tell))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
@@ -116,7 +115,7 @@ def test_ctrl_c_ends_the_jobs_with_what_they_have(use: Any) -> None:
 
     results: list[Ended] = []
     with pytest.raises(Interrupted):
-        results.extend(side_by_side.side_by_side(jobs(), 3))
+        results.extend(side_by_side(jobs(), 3))
     assert [(result.number, result.interrupted) for result in results] == [(0, True), (1, True)]
     assert len(begun) == 2
 
@@ -131,7 +130,7 @@ def test_a_job_that_had_not_yet_begun_to_sweep_leaves_nothing(use: Any) -> None:
 
     results: list[Ended] = []
     with pytest.raises(Interrupted):
-        results.extend(side_by_side.side_by_side([starting, interrupting(1)], 2))
+        results.extend(side_by_side([starting, interrupting(1)], 2))
     assert [result.number for result in results] == [1]
 
 
@@ -158,15 +157,6 @@ def test_an_exception_in_a_callback_reaches_the_caller_and_ends_the_jobs(use: An
     with pytest.raises(ZeroDivisionError, match="in a callback"):
         run([steady(number, 10_000, 0.001) for number in range(3)], 3, tell)
     assert threading.active_count() == before
-
-
-def test_a_kept_fit_runs_one_job_after_the_other(use: Any) -> None:
-    use(2)
-    token = KEEPER.set(object())  # type: ignore[arg-type]
-    try:
-        assert {result.thread for result in run([steady(0), steady(1)], 2)} == {threading.current_thread()}
-    finally:
-        KEEPER.reset(token)
 
 
 def test_jobs_share_the_cores() -> None:
@@ -243,22 +233,19 @@ def test_starts_go_side_by_side_and_none_is_made_twice(use: Any, monkeypatch: py
 
 def test_every_start_has_a_seed_of_its_own(use: Any) -> None:
     X, solver = counts.sparse.csr_array(table()), counts.CountSolver(start="random")
-    told: list[int] = []
+    sizes: list[tuple[int, int | None]] = [(4, 4), (4, 4), (4, 3), (3, 4)]
     runs = []
     for n in (1, 3):
         use(n)
-        told.clear()
-        found = solver.fits(X, [(4, 4)] * 4, np.random.default_rng(0), lambda start, *facts: told.append(start))
-        runs.append(list(found))
-        assert told == [start for start in range(4) for _ in runs[-1][start].trace.factors]
-    fewer = list(solver.fits(X, [(4, 4)] * 2, np.random.default_rng(0)))
+        runs.append(list(solver.fit_sizes(X, sizes, np.random.default_rng(0))))
+    fewer = list(solver.fit_sizes(X, sizes[:2], np.random.default_rng(0)))
     for alone, together, first in zip(runs[0], runs[1], [*fewer, *runs[0][2:]]):
         np.testing.assert_array_equal(alone.labels[0], together.labels[0])
         np.testing.assert_array_equal(alone.trace.totals, together.trace.totals)
         np.testing.assert_array_equal(alone.labels[0], first.labels[0])  # a third start changes nothing before it
     assert len({blocks.objective.total for blocks in runs[0]}) == 4
-    best = solver.best(X, (4, 4), 4, np.random.default_rng(0))
-    assert best.objective.total == min(blocks.objective.total for blocks in runs[0])
+    best = solver.best(X, (4, 4), 2, np.random.default_rng(0))
+    assert best.objective.total == min(blocks.objective.total for blocks in runs[0][:2])
 
 
 @pytest.mark.parametrize("criterion", ["held-out", "certificate"])
