@@ -19,7 +19,7 @@ from gingham.data import Sample
 from gingham.fitting.checkpoint import once
 from gingham.models.base import Sizes
 from gingham.models.layers.data import LayerData, SideTable
-from gingham.models.layers.sampled import Chain, Chains, Shape, torch_seed, use_torch
+from gingham.models.layers.sampled import Chain, Shape, TorchChains, torch_seed, use_torch
 from gingham.storage import State
 
 NOISE = 0.67  # σ² before anything is known, as a share of the labels' variance
@@ -92,9 +92,9 @@ def _piloted(
         return None
     floor = 1e-6 * data.variance
     noise = NOISE * data.variance
-    chain: Chain | Chains
+    chain: Chain | TorchChains
     if use_torch(backend, data, shape):
-        chain = Chains(data, shape, noise, [torch_seed(seed)])
+        chain = TorchChains(data, shape, noise, [torch_seed(seed)])
     else:
         chain = Chain(data, shape, noise, rng)
     total, squares = np.zeros(len(labels)), np.zeros(len(labels))
