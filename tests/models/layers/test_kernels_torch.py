@@ -11,7 +11,7 @@ from gingham.models import LayeredCoClusteringRegressor  # noqa: E402
 from gingham.models.layers import kernels_reference as layers_reference  # noqa: E402
 from gingham.models.layers import kernels_torch as device_layers  # noqa: E402
 from gingham.models.layers.data import LayerData, SideTable, strides_of  # noqa: E402
-from gingham.models.layers.sampled import Chains, Shape, run_chain, run_chains, use_torch  # noqa: E402
+from gingham.models.layers.sampled import Shape, TorchChains, run_chain, run_chains, use_torch  # noqa: E402
 
 N_ITEMS, N_CLUSTERS = (30, 20), (4, 3)
 
@@ -29,7 +29,7 @@ def planted(n=1500, weighted=False, seed=0):
 def test_one_mode_equals_the_reference(weighted, mode, monkeypatch):
     monkeypatch.setattr("gingham.kernels.project_torch.RUN", 16)  # items with several runs
     data = LayerData.of(planted(weighted=weighted))
-    chains = Chains(data, Shape(1, N_CLUSTERS), 0.4, [1, 2], device="cpu")
+    chains = TorchChains(data, Shape(1, N_CLUSTERS), 0.4, [1, 2], device="cpu")
     state, rng = chains.state, np.random.default_rng(5)
     m, rest, n = N_CLUSTERS[mode], N_CLUSTERS[1 - mode], N_ITEMS[mode]
     cells = rng.standard_normal((2, m, rest)).astype(np.float32)
@@ -62,7 +62,7 @@ def test_one_mode_equals_the_reference(weighted, mode, monkeypatch):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_offsets_and_residuals_equal_the_reference(weighted):
     data = LayerData.of(planted(weighted=weighted))
-    state = Chains(data, Shape(1, N_CLUSTERS), 0.4, [1], device="cpu").state
+    state = TorchChains(data, Shape(1, N_CLUSTERS), 0.4, [1], device="cpu").state
     residual, offsets = state.residual[0].numpy().copy(), np.zeros(20)
     normals = np.random.default_rng(1).standard_normal(20)
     layers_reference.draw_offsets(
@@ -77,7 +77,7 @@ def test_offsets_and_residuals_equal_the_reference(weighted):
 def test_residuals_stay_labels_minus_prediction():
     sample = planted()
     data = LayerData.of(sample)
-    chains = Chains(data, Shape(3, N_CLUSTERS), 0.2, [4, 9], device="cpu")
+    chains = TorchChains(data, Shape(3, N_CLUSTERS), 0.2, [4, 9], device="cpu")
     for _ in range(6):
         chains.sweep()
     for b in range(2):

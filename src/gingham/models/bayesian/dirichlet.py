@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from scipy.special import betaincinv, digamma, gammaln, polygamma
@@ -100,26 +101,15 @@ def fit_concentration(alpha: Floats, log_memberships: Floats, max_iter: int = 20
         shared = (gradient / diagonal).sum() / (1.0 / constant + (1.0 / diagonal).sum())
         newton = -(gradient - shared) / diagonal  # −H⁻¹ g
         scaled = -gradient / diagonal  # coordinate-wise ascent, for where a bound stops the Newton step
-        for direction in (newton, scaled):
-            moved = _backtrack(value, alpha, now, gradient, direction)
-            if moved is not None:
+        for direction, halvings in product((newton, scaled), range(30)):
+            moved = np.clip(alpha + 0.5**halvings * direction, MIN_CONCENTRATION, MAX_CONCENTRATION)
+            gain = gradient @ (moved - alpha)
+            if gain > 0 and value(moved) >= now + 1e-4 * gain:
                 break
-        if moved is None:
+        else:
             break
         change = np.abs(moved - alpha).max()
         alpha, now = moved, value(moved)
         if change <= tol * alpha.max():
             break
     return alpha
-
-
-def _backtrack(value, alpha, now, gradient, direction):  # type: ignore[no-untyped-def]
-    """The first of the halved steps that passes Armijo's test, or None."""
-    step = 1.0
-    for _ in range(30):
-        trial = np.clip(alpha + step * direction, MIN_CONCENTRATION, MAX_CONCENTRATION)
-        gain = gradient @ (trial - alpha)
-        if gain > 0 and value(trial) >= now + 1e-4 * gain:
-            return trial
-        step *= 0.5
-    return None

@@ -264,8 +264,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
                 raise GinghamError(
                     f"concentration={self.concentration!r} is unknown; give 'validate', a number, or one for each mode."
                 )
-            found = validate_concentration(solver, problem, start_of, self.concentrations, rng, checkpoint)
-            return found.best, found.perplexities
+            return validate_concentration(solver, problem, start_of, self.concentrations, rng, checkpoint)
         given = np.broadcast_to(np.asarray(self.concentration, dtype=np.float64), 2)
         return (float(given[0]), float(given[1])), {}
 

@@ -104,17 +104,14 @@ def _quantile(q: DirichletPosterior, codes: Sequence[Ints], p: float) -> Floats:
     out = np.empty(len(codes[0]))
     for start, stop in row_blocks(len(out), 4 * len(flat)):
         weights = rows[codes[0][start:stop], :, None] * columns[codes[1][start:stop], None, :]
-        out[start:stop] = _bisect(family, flat, weights.reshape(stop - start, -1), low, high, p)
+        weights = weights.reshape(stop - start, -1)
+        below, above = np.full(len(weights), low), np.full(len(weights), high)
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (below + above)
+            reached = (weights * family.cdf(flat, middle[:, None])).sum(1) >= p
+            below, above = np.where(reached, below, middle), np.where(reached, middle, above)
+        out[start:stop] = above
     return np.ceil(out - 1e-9) if family.whole else out
-
-
-def _bisect(family: Family, answers: Floats, weights: Floats, low: float, high: float, p: float) -> Floats:
-    below, above = np.full(len(weights), low), np.full(len(weights), high)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (below + above)
-        reached = (weights * family.cdf(answers, middle[:, None])).sum(1) >= p
-        below, above = np.where(reached, below, middle), np.where(reached, middle, above)
-    return above
 
 
 def checkerboard(q: DirichletPosterior, bounds: tuple[float, float] | None) -> Posterior:

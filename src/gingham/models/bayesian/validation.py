@@ -6,7 +6,7 @@ The evidence bound does not choose α (it prefers memberships that predict worse
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,14 +24,6 @@ SWEEPS = 50  # are enough to tell good from bad
 Concentration = tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Validation:
-    """The chosen α of each mode, and the held-out perplexity of every α that was tried."""
-
-    best: Concentration
-    perplexities: dict[Concentration, float]
-
-
 def validate_concentration(
     solver: Variational,
     problem: Problem,
@@ -39,12 +31,15 @@ def validate_concentration(
     grid: Sequence[float],
     rng: np.random.Generator,
     checkpoint: Checkpoint = NO_CHECKPOINT,
-) -> Validation:
-    """Try every α of the grid on both modes alike, then move one mode at a time up or down while that helps."""
+) -> tuple[Concentration, dict[Concentration, float]]:
+    """Try every α of the grid on both modes alike, then move one mode at a time up or down while that helps.
+
+    Returns the chosen α of each mode, and the held-out perplexity of every α that was tried.
+    """
     sample = problem.samples[0]
     n_held = round(SHARE * sample.n_rows)
     if n_held < FEWEST:
-        return Validation((FALLBACK, FALLBACK), {})
+        return (FALLBACK, FALLBACK), {}
     order = rng.permutation(sample.n_rows)
     held, kept = sample.take(order[:n_held]), sample.take(np.sort(order[n_held:]))
     reduced = replace(problem, samples=(kept,))
@@ -63,17 +58,12 @@ def validate_concentration(
     best: Concentration = min(((a, a) for a in ladder), key=perplexity)
     free = [mode for mode in range(2) if mode not in problem.structure.frozen]
     while True:
-        near = [_moved(best, mode, to) for mode in free for to in _neighbours(ladder, best[mode])]
-        nearest = min([best, *near], key=perplexity)
+        near = [best]
+        for mode in free:
+            at = ladder.index(best[mode])
+            beside = ladder[max(at - 1, 0) : at] + ladder[at + 1 : at + 2]
+            near += [(*best[:mode], to, *best[mode + 1 :]) for to in beside]
+        nearest = min(near, key=perplexity)
         if nearest == best:
-            return Validation(best, tried)
+            return best, tried
         best = nearest
-
-
-def _neighbours(ladder: list[float], value: float) -> list[float]:
-    at = ladder.index(value)
-    return ladder[max(at - 1, 0) : at] + ladder[at + 1 : at + 2]
-
-
-def _moved(alpha: Concentration, mode: int, to: float) -> Concentration:
-    return (*alpha[:mode], to, *alpha[mode + 1 :])

@@ -141,9 +141,7 @@ class JointCoClustering(Persistent):
         relations : mapping from a tuple of mode names to (X, y) or (X, y, sample_weight)
             X has one column of ids per mode, in the order of the names; a mode may stand twice.
         """
-        problem = self._problem(relations)
-        structure = problem.structure
-        n_clusters = self._sizes(structure, problem.samples)
+        problem, n_clusters = self._problem(relations)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         solver = Joint(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         if callback is None and self.verbose:
@@ -160,7 +158,8 @@ class JointCoClustering(Persistent):
         self._set_course(solution)
         return self
 
-    def _problem(self, relations: Mapping[Relation, Any]) -> Problem:
+    def _problem(self, relations: Mapping[Relation, Any]) -> tuple[Problem, tuple[int, ...]]:
+        """What is minimised, and the number of clusters of every mode."""
         if not isinstance(relations, Mapping) or not relations:
             raise GinghamError("fit needs a mapping {(mode, …): (X, y)} with at least one relation.")
         columns, names = {}, []
@@ -205,7 +204,12 @@ class JointCoClustering(Persistent):
                 beta = PROPERTY_BETA if properties else choose_beta(None, samples[-1], cells[-1])[0]
             betas.append(float(beta) * float(self._of(self.weight, relation, 1.0)))
         structure = Structure(tuple(modes[name] for name in names), factors, frozen)
-        return Problem(structure, tuple(samples), tuple(cells), tuple(betas))
+        n_tuples = sum(sample.n_tuples for sample in samples)
+        n_clusters = []
+        for mode in structure.modes:
+            size = sizes[mode.name]
+            n_clusters.append(mode.n_items if size is None else expand_clusters(size, (mode.n_items,), n_tuples)[0])
+        return Problem(structure, tuple(samples), tuple(cells), tuple(betas)), tuple(n_clusters)
 
     @staticmethod
     def _of(setting: Any, relation: Relation, default: Any) -> Any:
@@ -213,18 +217,6 @@ class JointCoClustering(Persistent):
         if isinstance(setting, Mapping):
             return setting.get(relation, default)
         return default if setting is None else setting
-
-    def _sizes(self, structure: Structure, samples: Sequence[Sample]) -> tuple[int, ...]:
-        frozen = {structure.modes[at].name for at in structure.frozen}
-        n_tuples = sum(sample.n_tuples for sample in samples)
-        sizes = []
-        for mode in structure.modes:
-            wanted = "auto" if isinstance(self.n_clusters, str) else self.n_clusters[mode.name]
-            if wanted is None or mode.name in frozen:
-                sizes.append(mode.n_items)
-            else:
-                sizes.append(expand_clusters(wanted, (mode.n_items,), n_tuples)[0])
-        return tuple(sizes)
 
     # using
 

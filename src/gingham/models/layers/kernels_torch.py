@@ -21,7 +21,7 @@ class DeviceChains:
     """The draws of `gingham.models.layers.sampled.Chain`, for B chains at once.
 
     Codes, labels and weights are those of N tuples of two modes; ``noise`` is σ², ``scales`` those of the priors, see
-    `gingham.models.layers.sampled.Chains`.
+    `gingham.models.layers.sampled.TorchChains`.
     """
 
     def __init__(
@@ -85,7 +85,10 @@ class DeviceChains:
         if self.has_offsets:
             for mode in range(2):
                 self.draw_offsets(mode, [self._normal(b, self.n_items[mode]) for b in range(len(self.generators))])
-            self._recentre()
+            weighted = self.residual if self.weights is None else self.residual * self.weights
+            change = weighted.sum(1, dtype=torch.float64) / self.total
+            self.means += change
+            self.residual -= change.float()[:, None]
         if self.n_sweeps >= settle or not self.has_offsets:
             for layer in range(len(self.cells)):
                 self._draw_layer(layer)
@@ -104,12 +107,6 @@ class DeviceChains:
             self.residual[b] -= change[self.codes[mode].long()]
             self.offsets[mode][b] = new.float()
             self.offset_variance[mode][b] = float((new @ new + self.scales["offset_prior"]) / (n + 1))
-
-    def _recentre(self) -> None:
-        weighted = self.residual if self.weights is None else self.residual * self.weights
-        change = weighted.sum(1, dtype=torch.float64) / self.total
-        self.means += change
-        self.residual -= change.float()[:, None]
 
     def _draw_layer(self, layer: int) -> None:
         add_cells(self.residual, self.codes, [labels[layer] for labels in self.labels], self.cells[layer], 1.0)

@@ -74,7 +74,8 @@ class Draws:
 
     def predict(self, codes: Codes) -> Prediction:
         """Mean and variance over the draws (all alike in the variance); code −1 is an unseen item."""
-        placed = place(codes, self.n_items)
+        # An unseen item (−1) stands at the position after the last.
+        placed = np.stack([np.where(code < 0, n, code) for code, n in zip(codes, self.n_items)]).astype(np.int32)
         total, squares, reweighted = np.zeros((3, placed.shape[1]))
         kernel.predict_draws(
             placed, first_positions(self.n_items), self.labels, self.strides, self.cells,
@@ -151,11 +152,6 @@ def expected(assign: Sequence[Floats], cells: Floats, codes: Codes) -> Floats:
 def with_unseen(m: int) -> int:
     """Clusters of a mode with the one that stands for unseen items."""
     return m + 1 if m > 1 else 1
-
-
-def place(codes: Codes, n_items: Sequence[int]) -> Ints:
-    """Codes (d, N) with unseen items (−1) at the position after the last."""
-    return np.stack([np.where(code < 0, n, code) for code, n in zip(codes, n_items)]).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from gingham.arrays import Floats
 from gingham.data import Sample
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.models.layers.data import LayerData, SideTable
-from gingham.models.layers.sampled import Chain, Chains, Shape, torch_seed, use_torch
+from gingham.models.layers.sampled import Chain, Shape, TorchChains, torch_seed, use_torch
 from gingham.selection.auto import Sizes
 from gingham.storage import State
 
@@ -93,9 +93,9 @@ def _piloted(
         return None
     floor = 1e-6 * data.variance
     noise = NOISE * data.variance
-    chain: Chain | Chains
+    chain: Chain | TorchChains
     if use_torch(backend, data, shape):
-        chain = Chains(data, shape, noise, [torch_seed(seed)])
+        chain = TorchChains(data, shape, noise, [torch_seed(seed)])
     else:
         chain = Chain(data, shape, noise, rng)
     total, squares = np.zeros(len(labels)), np.zeros(len(labels))

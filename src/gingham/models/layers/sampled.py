@@ -1,7 +1,7 @@
 """Chains of sampled layers: draw offsets, clusters and cells in turn, keep every sweep after the burn-in.
 
 One chain is a committee with a member per sweep. Priors are in units of the labels' variance. Several chains may run
-side by side on a GPU (`Chains`).
+side by side on a GPU (`TorchChains`).
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def use_torch(backend: str, data: LayerData, shape: Shape) -> bool:
     return bool(torch.cuda.is_available())
 
 
-class Chains:
+class TorchChains:
     """Several chains side by side on the device, used like `Chain`."""
 
     def __init__(
@@ -304,7 +304,7 @@ def run_chains(
     data: LayerData, shape: Shape, noise: float, seeds: Sequence[np.random.SeedSequence], n_sweeps: int, burn_in: int
 ) -> list[Draws]:
     """The draws of all chains, one a sweep after the burn-in."""
-    chains = Chains(data, shape, noise, [torch_seed(seed) for seed in seeds])
+    chains = TorchChains(data, shape, noise, [torch_seed(seed) for seed in seeds])
     kept: list[list[Draws]] = [[] for _ in seeds]
     for sweep in range(n_sweeps):
         chains.sweep()

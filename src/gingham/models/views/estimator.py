@@ -109,8 +109,9 @@ class ViewsModel(Persistent):
     def scores(self, view: int, X: TableLike) -> Floats:
         """F_view(x) of objects seen in one view only, shape (n, n_components_)."""
         check_is_fitted(self)
-        number = self._number(view)
-        return self.functions_[number](as_view(X, f"view {number}"))
+        if not 0 <= view < self.n_views_:
+            raise GinghamError(f"There is no view {view}: views are numbered 0 to {self.n_views_ - 1}.")
+        return self.functions_[int(view)](as_view(X, f"view {view}"))
 
     def predict(self, views: Sequence[TableLike | None]) -> Ints:
         """Cluster of new objects from the views that were observed (None for the others), −1 for background."""
@@ -195,11 +196,6 @@ class ViewsModel(Persistent):
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         return multiview.Settings(self.solver, int(self.n_landmarks), seed)
 
-    def _number(self, view: int) -> int:
-        if not 0 <= view < self.n_views_:
-            raise GinghamError(f"There is no view {view}: views are numbered 0 to {self.n_views_ - 1}.")
-        return int(view)
-
     def _scored(self, views: Sequence[TableLike | None], missing: bool = True) -> list[tuple[Any, Any]]:
         """(scores, view as given) of every view."""
         check_is_fitted(self)
@@ -214,8 +210,7 @@ class ViewsModel(Persistent):
     def _embedded(self, view: int, X: TableLike) -> Floats:
         """Scores with the components weighted for retrieval: (γ_c/γ_0)^weighting."""
         scores = self.scores(view, X)
-        embedded: Floats = scores * np.maximum(self.strengths_ / self.strengths_[0], 0.0) ** self.weighting
-        return embedded
+        return np.asarray(scores * np.maximum(self.strengths_ / self.strengths_[0], 0.0) ** self.weighting)
 
     def _labels(self, scores: Floats) -> Ints:
         """argmax_c |F_c| in standard deviations of the training scores; −1 where none reaches ``background``."""
