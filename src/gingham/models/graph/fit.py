@@ -52,18 +52,11 @@ Solvers = NodeWise | Damped | NodeSweep | Iclust
 
 @dataclass(frozen=True)
 class GraphFit:
-    """How a graph is clustered: a partition is found, the solver goes on from there, the best of the starts is kept.
+    """How a graph is clustered: a partition is found, the solver goes on from there, the best of the starts is kept."""
 
-    Attributes
-    ----------
-    n_clusters : int or None
-        None chooses the number by description length, at most ``max_clusters``.
-    start : {"spectral", "random", "mixed"}, labels or Posterior
-    """
-
-    n_clusters: int | None
+    n_clusters: int | None  # None chooses the number by description length, at most ``max_clusters``
     solver: Solvers
-    start: str | Ints | Posterior = "spectral"
+    start: str | Ints | Posterior = "spectral"  # or "random", "mixed", labels, a posterior
     n_init: int = 1
     max_clusters: int = MOST_CLUSTERS
     degree_correction: bool = False

@@ -118,18 +118,12 @@ def log_binomial(n: float, k: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class BlockSums:
-    """Sums over the blocks of a partition.
+    """Sums over the blocks of a partition."""
 
-    Attributes
-    ----------
-    table : ndarray of shape (k, k, K)
-        Statistics of pairs in each block; of an undirected graph, block (a, b) and block (b, a) hold the
-        same pairs, and block (a, a) holds each pair twice.
-    sizes, shares : ndarrays of shape (k,)
-    """
-
+    # (k, k, K): statistics of pairs in each block; of an undirected graph, block (a, b) and block (b, a) hold the
+    # same pairs, and block (a, a) holds each pair twice
     table: Floats
-    sizes: Floats
+    sizes: Floats  # (k,), and so are the shares
     shares: Floats
     directed: bool = False
 
@@ -244,21 +238,14 @@ class Partition:
 
 @dataclass(frozen=True, eq=False)
 class PartitionSearch:
-    """All that a search for a partition needs: how nodes move, what a partition costs, how blocks are summed.
-
-    Attributes
-    ----------
-    statistics : function of labels and k
-        Statistics of the blocks, shape (k, k, K), as in `BlockSums`.
-    degree : ndarray of shape (n,)
-        What clusters have shares of where degrees are corrected for; zeros otherwise.
-    """
+    """All that a search for a partition needs: how nodes move, what a partition costs, how blocks are summed."""
 
     sample: PairSample
     moves: HardMoves
     code: DescriptionLength
+    # of labels and k: statistics of the blocks, shape (k, k, K), as in `BlockSums`
     statistics: Callable[[Ints, int], Floats]
-    degree: Floats
+    degree: Floats  # (n,): what clusters have shares of where degrees are corrected for; zeros otherwise
 
     @classmethod
     def of(cls, problem: Problem, backend: str = "auto", degree_correction: bool = False) -> PartitionSearch:

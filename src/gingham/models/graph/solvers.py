@@ -200,11 +200,7 @@ class HardMoves(ABC):
     """Sweeps of single-node moves over a partition; what a visit to a node weighs is up to the subclass."""
 
     answers_follow = True  # every move; otherwise they are those of the partition before the sweep
-
-    @property
-    @abstractmethod
-    def entries_of_nodes(self) -> Ints:
-        """Where the entries of each node begin, shape (n + 1,)."""
+    entries: WeightedPairs | Neighbours
 
     @abstractmethod
     def visits(self, labels: Ints, k: int) -> Visit:
@@ -213,7 +209,7 @@ class HardMoves(ABC):
     def improve(self, labels: Ints, k: int, rng: np.random.Generator, n_sweeps: int) -> Ints:
         """Sweep until nothing moves, at most ``n_sweeps`` times; returns new labels."""
         labels = np.array(labels, dtype=np.int64)
-        effort = (np.diff(self.entries_of_nodes) + k) * k
+        effort = (np.diff(self.entries.indptr) + k) * k
         at_once = batch_size(effort)
         visit = self.visits(labels, k)
         for sweep in range(n_sweeps):
@@ -231,24 +227,20 @@ class BlockMoves(HardMoves):
     """The answer of a block follows every move: quadratic loss, or log loss of edges (``kind``), undirected."""
 
     kernels: NodeKernels
-    pairs: WeightedPairs
+    entries: WeightedPairs
     complete: bool
     kind: int
     beta: float
 
-    @property
-    def entries_of_nodes(self) -> Ints:
-        return self.pairs.indptr
-
     def visits(self, labels: Ints, k: int) -> Visit:
-        weight, sizes = block_sums(*self.pairs, labels, k), cluster_sizes(labels, k)
+        weight, sizes = block_sums(*self.entries, labels, k), cluster_sizes(labels, k)
         if self.complete:
             count: Floats = np.outer(sizes, sizes) - np.diag(sizes)
         else:
-            count = block_sums(self.pairs.indptr, self.pairs.others, np.ones(len(self.pairs.others)), labels, k)
+            count = block_sums(self.entries.indptr, self.entries.others, np.ones(len(self.entries.others)), labels, k)
         rule, tables = (self.complete, self.kind, self.beta, PRICE), (weight, count, sizes)
         return lambda items, evaluate_only, chosen: self.kernels.hard_sweep(
-            items, *self.pairs, *rule, labels, *tables, evaluate_only, chosen
+            items, *self.entries, *rule, labels, *tables, evaluate_only, chosen
         )
 
 
@@ -257,18 +249,14 @@ class DegreeMoves(HardMoves):
     """Nodes i and j are joined in proportion to degree_i · degree_j; undirected."""
 
     kernels: NodeKernels
-    pairs: WeightedPairs
+    entries: WeightedPairs
     degree: Floats  # (n,)
-
-    @property
-    def entries_of_nodes(self) -> Ints:
-        return self.pairs.indptr
 
     def visits(self, labels: Ints, k: int) -> Visit:
         shares = cluster_sizes(labels, k, self.degree)
-        tables = (block_sums(*self.pairs, labels, k), cluster_sizes(labels, k), shares)
+        tables = (block_sums(*self.entries, labels, k), cluster_sizes(labels, k), shares)
         return lambda items, evaluate_only, chosen: self.kernels.degree_sweep(
-            items, *self.pairs, self.degree, PRICE, labels, *tables, evaluate_only, chosen
+            items, *self.entries, self.degree, PRICE, labels, *tables, evaluate_only, chosen
         )
 
 
@@ -283,10 +271,6 @@ class FixedAnswerMoves(HardMoves):
     beta: float
 
     answers_follow = False
-
-    @property
-    def entries_of_nodes(self) -> Ints:
-        return self.entries.indptr
 
     def visits(self, labels: Ints, k: int) -> Visit:
         answers = self.cell.answer(hard_statistics(self.sample, self.cell.features, labels, k))
