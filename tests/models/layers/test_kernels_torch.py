@@ -11,7 +11,7 @@ from gingham.models import LayeredCoClusteringRegressor  # noqa: E402
 from gingham.models.layers import LayerData, Shape, run_chain, run_chains  # noqa: E402
 from gingham.models.layers import kernels_reference as layers_reference  # noqa: E402
 from gingham.models.layers import kernels_torch as device_layers  # noqa: E402
-from gingham.models.layers.chains_torch import Chains, chosen  # noqa: E402
+from gingham.models.layers.chains_torch import Chains, use_torch  # noqa: E402
 from gingham.models.layers.data import SideTable, strides_of  # noqa: E402
 
 N_ITEMS, N_CLUSTERS = (30, 20), (4, 3)
@@ -113,7 +113,7 @@ def test_the_estimator_takes_the_device_when_asked():
 def test_what_does_not_fit_is_refused():
     data = LayerData.of(planted(), [SideTable(np.ones((30, 2)), np.ones(30, bool), 1.0), None])
     with pytest.raises(GinghamError, match="without side information"):
-        chosen("torch", data, Shape(2, N_CLUSTERS))
-    assert not chosen("auto", data, Shape(2, N_CLUSTERS))
+        use_torch("torch", data, Shape(2, N_CLUSTERS))
+    assert not use_torch("auto", data, Shape(2, N_CLUSTERS))
     with pytest.raises(GinghamError, match="backend='cuda' is unknown"):
-        chosen("cuda", data, Shape(2, N_CLUSTERS))
+        use_torch("cuda", data, Shape(2, N_CLUSTERS))
