@@ -169,7 +169,7 @@ def test_sizes_are_settled_by_the_least_held_out_error(auto, monkeypatch) -> Non
     sample = planted(n=(90, 80))
     best = {"n_layers": 2, "n_clusters": 5, "side_weight": 0.25}
 
-    def run(sample, sides, shape, seed, backend="auto"):
+    def run(sample, sides, shape, seed, backend="auto", checkpoint=None):
         found = {"n_layers": shape.n_layers, "n_clusters": shape.n_clusters[0], "side_weight": sides[1].weight}
         gap = np.array([abs(np.log(found[name] / best[name])) for name in best])
         return sizes.PilotRun(np.ones(1), 1.0 + np.array([gap.sum()]), np.zeros(1), np.ones(1))
