@@ -59,7 +59,7 @@ def test_interrupted_in_any_restart(case, restart, tmp_path):
 
 def test_features(monkeypatch):
     model = gg.InformationClustering(2, n_init=3, random_state=0)
-    monkeypatch.setattr(side_by_side, "free_threads", lambda: 1)
+    monkeypatch.setattr(side_by_side, "available_threads", lambda: 1)
     table = (RNG.random((20, 6)) < 0.5).astype(int)
     done = []
     from gingham.models.features import estimator as information
