@@ -214,7 +214,7 @@ def test_load_refuses_what_is_not_a_model(tmp_path):
 
     path = tmp_path / "m"
     storage.write(path, "load", {"model": 3})
-    with pytest.raises(GinghamError, match="not a model"):
+    with pytest.raises(GinghamError, match="not the model in it"):
         load(path)
     storage.write(path, "load", {"params": {}, "fitted": {}})
     with pytest.raises(GinghamError, match="unknown kind"):

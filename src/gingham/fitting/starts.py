@@ -71,8 +71,8 @@ def random(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator
 def informed(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator, rank: int = 0) -> Posterior:
     """k-means on shrunken item means and, with a rank, on singular vectors of what the means leave over.
 
-    Where the means of no mode tell items apart they are not used alone: cells would all answer nearly the same, which
-    is where a fit ends at once, in one cluster.
+    Where the means of some mode do not tell its items apart they are not used alone: cells would answer alike along
+    that mode, which is where a fit ends at once, in one cluster.
     """
     if rank == 0 and len(n_clusters) > 1 and not means_tell(problem):
         rank = RANK
@@ -84,13 +84,13 @@ def informed(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generat
 
 
 def means_tell(problem: Problem) -> bool:
-    """Whether the means of some mode's items differ by more than chance would make them."""
+    """Whether the means of every mode's items differ by more than chance would make them."""
     for relation, factor in enumerate(problem.structure.factors):
         for position in range(len(factor)):
             of = item_sums(problem, relation, position)
-            if (of.shrunken.var(axis=0) > of.noise * (1.0 + 3.0 * np.sqrt(2.0 / len(of.counts)))).any():
-                return True
-    return False
+            if not (of.shrunken.var(axis=0) > of.noise * (1.0 + 3.0 * np.sqrt(2.0 / len(of.counts)))).any():
+                return False
+    return True
 
 
 def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
