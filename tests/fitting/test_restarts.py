@@ -311,3 +311,15 @@ def test_interrupted_starts_keep_the_best_so_far(use: Any, n: int) -> None:
         model = gg.CoOccurrenceClustering(4, n_init=6, random_state=0).fit(table(), callback=impatient)
     assert max(progress.restart for progress in seen) == 1
     assert model.objective_.total <= [p for p in seen if p.restart == 0][-1].objective.total
+
+
+def test_an_interruption_is_not_lost_where_nobody_asks_for_the_rest(use):
+    use(2)
+
+    def pressed(*facts: Any) -> None:
+        raise KeyboardInterrupt
+
+    results = side_by_side([steady(0), steady(1)], 2, pressed)
+    assert next(results).number == 0
+    with pytest.raises(Interrupted):
+        results.close()

@@ -571,12 +571,15 @@ def _on_threads(jobs: Iterable[Job[AnyFound]], n_threads: int, notify: Notify) -
                         notify(turn, *facts)
         except KeyboardInterrupt:
             budget.stopped = True
-            for run in runs.values():
-                failure = run.exception()
-                if failure is None:
-                    yield run.result()
-                elif not isinstance(failure, KeyboardInterrupt):
-                    raise failure from None
+            try:
+                for run in runs.values():
+                    failure = run.exception()
+                    if failure is None:
+                        yield run.result()
+                    elif not isinstance(failure, KeyboardInterrupt):
+                        raise failure from None
+            except GeneratorExit:  # nobody asks for the rest, and yet it was interrupted
+                raise Interrupted from None
             raise Interrupted from None
         finally:
             budget.stopped = True
