@@ -7,11 +7,13 @@ from gingham.certificates.excess_loss import certify_gain
 from gingham.certificates.holdout import certify_folds, certify_predictions
 from gingham.certificates.partitions import certify_labels, certify_partition, compare_partitions, equation15
 from gingham.certificates.population import held_out_part, transductive, whole_population
+from gingham.certificates.progressive import Progressive
 
 __all__ = [
     "Assumption",
     "Certificate",
     "Comparison",
+    "Progressive",
     "Stream",
     "certify",
     "certify_density",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
 from gingham.certificates.bounds import THEOREMS, Theorem, find
 from gingham.certificates.evidence import Evidence
+from gingham.certificates.record import Record, write_certificate
 from gingham.core.posterior import Posterior
 from gingham.errors import GinghamError, RefusedCertificate
 
@@ -64,7 +66,9 @@ class Certificate:
     text, latex, reference : str
         The theorem in words, its formula, and where it comes from.
     model : object
-        The fitted model, where the certificate was made together with it (bound="split").
+        The fitted model, where the certificate was made together with it (bound="split", progressive validation).
+    record : Record or None
+        What it was computed from, for `save`.
     """
 
     value: float
@@ -85,6 +89,14 @@ class Certificate:
     latex: str = ""
     reference: str = ""
     model: object = field(default=None, repr=False)
+    record: Record | None = field(default=None, repr=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a JSON file with everything that was used, for `python -m gingham.verify` and other eyes.
+
+        The data are not in the file, only a digest of them: whoever verifies it brings them along.
+        """
+        write_certificate(path, self.to_dict(), self.record)
 
     @property
     def complexity(self) -> float:
@@ -272,5 +284,9 @@ _COVERS = {
     "(Jensen). The observed loss above is that of the randomised predictor.",
     "median": "It covers the median prediction, exactly as used.",
     "mode": "It covers the most probable label, exactly as used.",
+    "mean of the members": "It covers the members' mean prediction, weighted by how many tuples each was tested on: "
+    "its loss is convex, so averaging cannot hurt (Jensen). The observed loss above is that of the members.",
+    "member drawn by its share": "It covers a predictor that draws one of the members, by its share of the tested "
+    "tuples, and answers as that member does.",
     "density": "It covers the density that comes with the certificate, smoothed as the bound chose.",
 }

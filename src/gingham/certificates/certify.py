@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from gingham.certificates.bounds import find
 from gingham.certificates.certificate import Assumption, Certificate, from_theorem
 from gingham.certificates.evidence import Evidence, collect, unbounded
 from gingham.certificates.holdout import certify_held_out, committee_members, pooled
+from gingham.certificates.record import Record, cell_facts, posterior_facts
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Sample
 from gingham.data.adapt import id_columns
@@ -112,7 +114,9 @@ def certify(
     if bound == "holdout":
         from gingham.certificates.holdout import certify_posterior
 
-        return certify_posterior(posterior, sample, statement, delta, predictor, relation=relation, **options)
+        certificate = certify_posterior(posterior, sample, statement, delta, predictor, relation=relation, **options)
+        record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **options))
+        return replace(certificate, record=record)
     if options:
         raise GinghamError(f"certify() got unknown options {', '.join(options)} for bound={bound!r}.")
     theorem = find(bound)
@@ -132,7 +136,22 @@ def certify(
     certificate = replace(certificate, anytime=anytime, delta=delta)
     if lower:
         certificate = replace(certificate, lower=_lower(theorem.name, theorem.price, evidence, delta / 2))
-    return certificate
+    if members or evidence.covered is None:
+        return certificate
+    stated = {"n_answers": evidence.n_answers, "rounded": evidence.rounded, "population": population}
+    facts = partial(grid_facts, evidence.covered, relation, **stated)
+    return replace(certificate, record=Record("in sample", X, y, sample_weight, facts))
+
+
+def grid_facts(posterior: Posterior, relation: int = 0, **stated: object) -> dict[str, object]:
+    """What a certificate file says of a posterior: loss, memberships and answers, the bets ν, and what is stated."""
+    cell = posterior.cells[relation]
+    return {
+        "loss": cell_facts(cell),
+        "posterior": posterior_facts(posterior, relation),
+        "nu_grid": all_bounds.GRID,
+        **stated,
+    }
 
 
 def _rows_and_labels(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[TableLike, npt.ArrayLike]:

@@ -13,7 +13,8 @@ once, so the smoothing is chosen by the bound.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from math import log
 from typing import cast
 
@@ -26,6 +27,7 @@ from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import INDEPENDENT
 from gingham.certificates.divergence import ball_maxima, ball_maximum
 from gingham.certificates.evidence import Complexity, check_counts, of_partitions
+from gingham.certificates.record import Record, posterior_facts
 from gingham.core.posterior import Posterior, contract
 from gingham.core.structure import Structure
 from gingham.core.tree import TreeDensity, clusters_of
@@ -121,7 +123,12 @@ def certify_density(
         r"\Big[-\ln\tilde p(x) + \sum_c q(c|x)\ln\tilde p_Q(c)\Big]",
         reference="gingham, docs/theory/density; repairs Seldin and Tishby 2010, Theorem 12",
     )
-    return certificate, density
+    record = Record("density", X, None, sample_weight, partial(_facts, posterior))
+    return replace(certificate, record=record), density
+
+
+def _facts(posterior: Posterior) -> dict[str, object]:
+    return {"posterior": posterior_facts(posterior)}
 
 
 def _best_cells(observed: Floats, epsilon: float) -> tuple[float, Floats]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from math import log, sqrt
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.cells import CellModel, make_cell, needs_alphabet
-from gingham.certificates.bounds import Bound, GibbsLaw, close_in, find, mixture
+from gingham.certificates.bounds import GRID, Bound, GibbsLaw, close_in, find, mixture
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.evidence import (
     Complexity,
@@ -26,6 +27,7 @@ from gingham.certificates.evidence import (
     in_full_precision,
     loss_scale,
 )
+from gingham.certificates.record import Record, cell_facts
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet
 from gingham.data.graphs import PairSample
@@ -97,12 +99,16 @@ def certify_predictions(
             raise RefusedCertificate(f"loss={loss!r} needs alphabet=, the possible labels.")
         values = _of_numbers(cell, y, y_pred, label_bounds)
         known = f"Labels lie between {label_bounds[0]:g} and {label_bounds[1]:g}."
+        stated = {**cell_facts(cell), "answers": "number", "alphabet": None, "table": None, "bounds": label_bounds}
     else:
         cell = make_cell(loss, letters)
         values = losses_of(cell, y, y_pred)
-        known = "Labels are among those stated."
+        known, stated = "Labels are among those stated.", cell_facts(cell)
     weights, statement = checked_weights(sample_weight, len(y)), Assumption(known, "given")
-    return _of_losses(values, weights, cell, delta, candidates, method, predictor, statement)
+    certificate = _of_losses(values, weights, cell, delta, candidates, method, predictor, statement)
+    facts = {"loss": stated, "method": method, "candidates": candidates, "nu_grid": GRID}
+    columns = y_pred if y_pred.ndim == 2 else y_pred[:, None]
+    return replace(certificate, record=Record("predictions", columns, y, sample_weight, partial(dict, facts)))
 
 
 def certify_posterior(

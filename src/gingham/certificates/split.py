@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import log, prod
 
 import numpy as np
@@ -29,6 +30,7 @@ from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import (
     INDEPENDENT,
     covered_predictor,
+    grid_facts,
     item_assumptions,
     posterior_of,
     sample_of,
@@ -37,6 +39,7 @@ from gingham.certificates.certify import (
 from gingham.certificates.divergence import relative_entropy
 from gingham.certificates.evidence import Complexity, Evidence, check_sample, in_full_precision, loss_scale, paired
 from gingham.certificates.holdout import certify_posterior
+from gingham.certificates.record import Record, posterior_facts
 from gingham.core.posterior import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
@@ -101,9 +104,15 @@ def certify_split(
     sample = sample_of(posterior, _rows(X, columns, second), y[second], None if weights is None else weights[second], 0)
     if method == "holdout":
         certificate = certify_posterior(posterior, sample, statement, delta, predictor, candidates=candidates)
+        facts = partial(grid_facts, posterior, rows=second, candidates=candidates)
+        certificate = replace(certificate, record=Record("holdout", X, y, sample_weight, facts))
     else:
         covered_predictor(cell, predictor)
         certificate = certify_prior(posterior, sample, delta, statement, method == "excess", candidates, predictor)
+        if method == "prior" and certificate.posterior is not None:
+            before = posterior_facts(in_full_precision(posterior))
+            facts = partial(grid_facts, certificate.posterior, rows=second, candidates=candidates, prior=before)
+            certificate = replace(certificate, record=Record("split prior", X, y, sample_weight, facts))
     return replace(certificate, model=fitted)
 
 

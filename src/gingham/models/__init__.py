@@ -17,6 +17,8 @@ MODULES = {
     "ExplanatoryClustering": "views.explanatory",
     "KernelCCA": "views.estimator",
     "PairwiseClusterAnalysis": "views.estimator",
+    "ProgressivePredictor": "progressive",
+    "certify_progressive": "progressive",
     "load": "base",
     "workload_path": "graph.workload",
 }

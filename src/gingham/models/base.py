@@ -28,7 +28,21 @@ KEPT_WHERE_KNOWN = ("n_features_in_", "feature_names_in_", "interrupted_")
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
 
 
-class Persistent(BaseEstimator):
+class Saved:
+    """A model that can be saved to one file and loaded again; what the file keeps is said by ``to_file``."""
+
+    notes_: dict[str, Any]  # plain values that were saved with the model; only a loaded model has them
+
+    def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
+        """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
+
+        ``notes`` are plain values to keep with it (names of columns, say); `load` returns them as ``notes_``.
+        """
+        notes = getattr(self, "notes_", {}) if notes is None else notes
+        storage.write(path, type(self).__name__, {"model": self, "notes": notes})
+
+
+class Persistent(Saved, BaseEstimator):
     """An estimator that can be saved to one file and loaded again.
 
     A model whose clusters can be merged offers ``posterior_``, ``sample(X, y, sample_weight)``, ``beta_`` and
@@ -43,8 +57,6 @@ class Persistent(BaseEstimator):
     """
 
     interrupted_: bool = False
-    notes_: dict[str, Any]  # plain values that were saved with the model; only a loaded model has them
-
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
 
     def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
@@ -53,8 +65,7 @@ class Persistent(BaseEstimator):
         ``notes`` are plain values to keep with it (names of columns, say); `load` returns them as ``notes_``.
         """
         check_is_fitted(self)
-        notes = getattr(self, "notes_", {}) if notes is None else notes
-        storage.write(path, type(self).__name__, {"model": self, "notes": notes})
+        super().save(path, notes)
 
     def _set_course(self, found: Found) -> None:
         """How the fit went: for every estimator that sweeps."""
@@ -99,7 +110,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     kind, state = storage.read(path, _class_named)
     try:
         model = state["model"] if "model" in state else model_of_version_1(_class_named(kind), kind, state)
-        if not isinstance(model, Persistent) or type(model).__name__ != kind:
+        if not isinstance(model, Saved) or type(model).__name__ != kind:
             raise GinghamError(f"The file names {kind!r}, which is not the model in it.")
         model.notes_ = dict(state.get("notes", {}))
     except GinghamError:

@@ -1,0 +1,293 @@
+"""Progressive validation: every tuple is first predicted by somebody who has not seen it, then learned from.
+
+X_t = ℓ(h_t; Z_t) in [0, 1] is the loss of a predictor h_t that depends on the tuples before t only, and
+L_t = E[X_t | past] is that predictor's expected loss. For a ν > 1 fixed before the first test,
+Π_t (ν − X_t)/(ν − L_t) is a non-negative martingale that starts at 1, so it reaches 1/δ with probability at most δ
+(Ville), and ln(ν − ·) is concave: with probability at least 1 − δ, for all n at once,
+
+    L̄_n = (1/n) Σ L_t ≤ ν − exp{ (1/n) Σ ln(ν − X_t) − ln(1/δ)/n }.
+
+Nothing is paid for what a predictor learned, for a grid of ν or for the number of predictors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import expm1, log, nan, sqrt
+from numbers import Integral
+
+import numpy as np
+
+from gingham.arrays import ArrayLike, Floats, Ints
+from gingham.certificates.certificate import Assumption, Certificate
+from gingham.errors import GinghamError, RefusedCertificate
+
+LEAST_NU = 1.001  # no single loss may take the whole wealth
+ORDERS = ("shuffle", "arrival")
+MEAN, DRAWN = "mean of the members", "member drawn by its share"
+TEXT = (
+    "With probability at least 1 − δ, for all n at once: the average of the expected losses L_t of the predictors that "
+    "were tested is at most ν − exp{mean ln(ν − X_t) − ln(1/δ)/n}, where X_t is the loss of predictor t on a tuple "
+    "that it, and ν, had not seen."
+)
+LATEX = r"\bar L \le \nu - \exp\Big\{\frac1n \sum_{t=1}^n \ln(\nu - X_t) - \frac{\ln(1/\delta)}{n}\Big\}"
+REFERENCE = "gingham, docs/theory/progressive; Ville 1939; Blum, Kalai and Langford 1999 (progressive validation)"
+
+
+def checked_delta(delta: object) -> float:
+    """δ as a number strictly between 0 and 1."""
+    number = float(delta) if isinstance(delta, (float, np.floating)) else nan
+    if not 0 < number < 1:
+        raise GinghamError(
+            f"delta={delta!r} must be a number strictly between 0 and 1: the guarantee may fail with that probability."
+        )
+    return number
+
+
+def checked_candidates(candidates: object) -> int:
+    """Among how many predictors the same tuples decided."""
+    if isinstance(candidates, bool) or not isinstance(candidates, Integral) or candidates < 1:
+        raise GinghamError(f"candidates={candidates!r} must be a whole number from 1.")
+    return int(candidates)
+
+
+def log_inverse(delta: object, candidates: object = 1) -> float:
+    """ln(candidates/δ), the price of the confidence."""
+    return log(checked_candidates(candidates)) - log(checked_delta(delta))
+
+
+def checked_counts(weights: Floats | None) -> Ints | None:
+    """Weights as whole counts of draws; a weight between two whole numbers counts no draws."""
+    if weights is None:
+        return None
+    broken = weights != np.floor(weights)
+    if broken.any():
+        row = int(np.flatnonzero(broken)[0])
+        raise RefusedCertificate(
+            f"sample_weight is {weights[row]:g} in row {row}. A certificate counts independent draws, so weights must "
+            "be whole numbers: a row of weight w stands for w draws."
+        )
+    return weights.astype(np.int64)
+
+
+def choose_nu(losses: Floats, expected: int, delta: float, candidates: int = 1) -> float:
+    """ν = max(μ + σ √(n / (2 ln(1/δ))), 1.001) from losses that were made before the first test.
+
+    Any ν above 1 that is fixed beforehand gives a valid bound; this one is near the best for n = ``expected`` tests.
+    """
+    losses = _unit_losses(losses)
+    if len(losses) == 0 or expected < 1:
+        raise GinghamError("ν is chosen from at least one loss of the warm-up, for at least one test.")
+    spread = float(losses.std()) * sqrt(expected / (2.0 * log_inverse(delta, candidates)))
+    return max(float(losses.mean()) + spread, LEAST_NU)
+
+
+def progressive_bound(log_sum: float, n: int, nu: float, price: float) -> float:
+    """min(1, ν − exp{Σ ln(1 − X_t/ν)/n + ln ν − price/n}) from the sum of ln(1 − X_t/ν) over n tests."""
+    return min(1.0, -nu * expm1((log_sum - price) / n))
+
+
+@dataclass
+class Progressive:
+    """A stream of certificates: add losses as they are made, look whenever you like, stop at will.
+
+    Whoever is tested may change at any time, as long as each loss belongs to a prediction that was made before its
+    label was known. All certificates of one stream hold together with probability at least 1 − delta; the one after
+    n tests speaks of the average expected loss of the predictors of these n tests.
+
+    Parameters
+    ----------
+    nu : float
+        The bet, above 1, fixed before the first test; see `choose_nu`.
+    delta : float
+    low, range : float
+        Every loss lies between low and low + range, in the loss's own unit.
+    loss : str
+        Its name.
+    convex : bool
+        Whether the loss is convex in the prediction: then the predictors' average is covered as well.
+    candidates : int
+        How many streams on the same tuples were looked at; each costs its share of δ.
+    assumptions : tuple of Assumption
+        What the losses rest on; what is known of them is added.
+
+    Examples
+    --------
+    >>> from gingham.certificates import Progressive
+    >>> stream = Progressive(nu=4.0, loss="zero-one")
+    >>> round(stream.add([0, 0, 1, 0, 0, 0, 0, 0, 0, 1]).value, 4)
+    1.0
+    >>> round(stream.add([0] * 90).value, 4)
+    0.1403
+    """
+
+    nu: float
+    delta: float = 0.05
+    low: float = 0.0
+    range: float = 1.0
+    loss: str = "loss"
+    convex: bool = False
+    candidates: int = 1
+    assumptions: tuple[Assumption, ...] = ()
+    n_tuples: int = 0
+    total: float = 0.0  # Σ X_t
+    log_total: float = 0.0  # Σ ln(1 − X_t/ν)
+
+    def __post_init__(self) -> None:
+        checked_delta(self.delta)
+        checked_candidates(self.candidates)
+        if not (np.isfinite(self.nu) and self.nu > 1):
+            raise GinghamError(f"nu={self.nu} must be a finite number above 1, the largest scaled loss.")
+        if not (np.isfinite(self.low) and np.isfinite(self.range) and self.range > 0):
+            raise GinghamError(f"The losses' range, {self.low} and {self.range} more, must be finite and not empty.")
+
+    def add(self, losses: ArrayLike, counts: Ints | None = None) -> Certificate:
+        """Count the losses of further tests (own unit; ``counts`` says how often each), and return the certificate."""
+        own = np.atleast_1d(np.asarray(losses, dtype=np.float64)).ravel()
+        scaled = _unit_losses((own - self.low) / self.range, own)
+        weights = np.ones(len(scaled), dtype=np.int64) if counts is None else np.asarray(counts)
+        if weights.shape != scaled.shape or weights.dtype.kind not in "iu" or (weights < 0).any():
+            raise GinghamError("counts must be a whole number from 0 for each loss.")
+        if (scaled >= self.nu).any():
+            raise GinghamError(f"A loss reaches nu={self.nu}: the bet would lose everything.")
+        self.n_tuples += int(weights.sum())
+        self.total += float(weights @ scaled)
+        self.log_total += float(weights @ np.log1p(-scaled / self.nu))
+        return self.certificate
+
+    @property
+    def certificate(self) -> Certificate:
+        """The guarantee for all tests so far."""
+        n, price = self.n_tuples, log_inverse(self.delta, self.candidates)
+        if n < 1:
+            raise RefusedCertificate("No tuple has been tested yet, so that there is nothing to certify.")
+        terms = {"confidence ln 1/δ": log_inverse(self.delta)}
+        if self.candidates > 1:
+            terms["union over candidates"] = price - terms["confidence ln 1/δ"]
+        worst = self.low + self.range
+        known = (
+            Assumption(f"Every loss lies between {self.low:g} and {worst:g}.", "checked"),
+            Assumption("ν, δ and the loss were fixed before the first test; every test is counted.", "given"),
+        )
+        return Certificate(
+            value=self.low + self.range * progressive_bound(self.log_total, n, self.nu, price),
+            empirical=self.low + self.range * self.total / n,
+            bound="progressive",
+            predictor=MEAN if self.convex else DRAWN,
+            delta=self.delta,
+            n_tuples=n,
+            terms=terms,
+            assumptions=(*(self.assumptions or (PREDICTED_FIRST,)), *known),
+            worst=worst,
+            evidence=None,
+            parameters={"nu": self.nu, "candidates": self.candidates},
+            loss=self.loss,
+            anytime=True,
+            text=TEXT,
+            latex=LATEX,
+            reference=REFERENCE,
+        )
+
+
+PREDICTED_FIRST = Assumption(
+    "Every loss belongs to a prediction that was made before its label was known, by a predictor that depends on "
+    "earlier tuples only.",
+    "given",
+)
+SAME_SOURCE = Assumption(
+    "The tuples were drawn independently of each other from the population that new tuples will come from (drawn "
+    "without replacement, the guarantee speaks of the tuples not yet drawn at each step).",
+    "given",
+)
+ARRIVED = Assumption(
+    "The rows stand in the order in which they arrived. The guarantee speaks of the expected losses at the times of "
+    "the tests, given what came before, changes of the source included; a new tuple is covered if it comes from the "
+    "source of the tested ones.",
+    "given",
+)
+DRAWS = Assumption("A row of weight w stands for w independent draws.", "given")
+SETTINGS = Assumption(
+    "The model's settings were chosen without the tuples that test it, or those tried are counted (candidates=).",
+    "given",
+)
+
+
+def fresh_seed() -> int:
+    """A seed that nobody has chosen, small enough to survive every reader of JSON (53 bits)."""
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(11))
+
+
+def draws_in_order(n_rows: int, counts: Ints | None, order: str, seed: int) -> Ints:
+    """The row of every draw, in the order in which draws are learned from and tested.
+
+    A row of weight w stands for w draws, which are shuffled apart: draws are divided, not lines. Rows keep their
+    order with order="arrival".
+    """
+    if order not in ORDERS:
+        raise GinghamError(f"order={order!r} is unknown; choose one of {', '.join(ORDERS)}.")
+    rows = np.arange(n_rows) if counts is None else np.repeat(np.arange(n_rows), counts)
+    return rows if order == "arrival" else np.random.default_rng(seed).permutation(rows)
+
+
+def order_assumption(order: str, seed: int, drawn_here: bool) -> Assumption:
+    """Who decided which draws are tested when."""
+    if order == "arrival":
+        return ARRIVED
+    if drawn_here:
+        return Assumption(f"The order was drawn after the rows were fixed (seed {seed}, drawn afresh).", "checked")
+    return Assumption(f"The seed {seed} of the shuffle was chosen without a look at the rows.", "given")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which draws warm up, which choose ν, and which are tested by whom.
+
+    Attributes
+    ----------
+    pilot : int
+        Draws that the pilot learns from; those from there to ``edges[0]`` are the ones that choose ν.
+    edges : tuple of int
+        Block b holds the draws from edges[b] to edges[b + 1]; its member learns from all draws before edges[b].
+    """
+
+    pilot: int
+    edges: tuple[int, ...]
+
+    @classmethod
+    def of(cls, n: int, warm_up: float, blocks: int, share: float = 0.8) -> Plan:
+        if not (isinstance(warm_up, (int, float)) and 0 < warm_up < 1):
+            raise GinghamError(f"warm_up={warm_up!r} must lie strictly between 0 and 1: a share of the draws.")
+        if isinstance(blocks, bool) or not isinstance(blocks, (int, np.integer)) or blocks < 1:
+            raise GinghamError(f"blocks={blocks!r} must be a whole number from 1.")
+        first = int(warm_up * n)
+        if first < 2 or n - first < blocks:
+            raise GinghamError(
+                f"{n} draws with warm_up={warm_up:g} leave {first} to begin with and {n - first} to test in {blocks} "
+                "blocks; at least 2 and one a block are needed. Bring more tuples, or ask for fewer blocks."
+            )
+        edges = tuple(int(e) for e in first + np.arange(blocks + 1) * (n - first) // blocks)
+        return cls(max(1, min(int(share * first), first - 1)), edges)
+
+    @property
+    def sizes(self) -> Ints:
+        return np.diff(self.edges)
+
+    @property
+    def n_tested(self) -> int:
+        return self.edges[-1] - self.edges[0]
+
+
+def counted(draws: Ints) -> tuple[Ints, Ints]:
+    """The different rows among some draws in order of their number, and how often each was drawn."""
+    return np.unique(draws, return_counts=True)
+
+
+def _unit_losses(scaled: ArrayLike, own: Floats | None = None) -> Floats:
+    """Scaled losses between 0 and 1 (but for rounding); others are refused, never moved inside."""
+    values = np.asarray(scaled, dtype=np.float64)
+    wrong = ~((values >= -1e-9) & (values <= 1 + 1e-9))
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        shown = values[row] if own is None else own[row]
+        raise RefusedCertificate(f"The loss {shown:.6g} in row {row} lies outside the range that was stated.")
+    return values

@@ -1,0 +1,410 @@
+"""Progressive validation of any model: members refitted block by block, each tested on draws it has not seen.
+
+The theorem, and the stream of certificates, are in :mod:`gingham.certificates.progressive`; here is what it needs to
+know of models: how they are fitted anew or go on from what they have, what they predict, how they are saved.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol, Self, cast
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, TableLike
+from gingham.certificates import Assumption, Certificate
+from gingham.certificates.progressive import (
+    DRAWS,
+    SAME_SOURCE,
+    SETTINGS,
+    Plan,
+    Progressive,
+    checked_candidates,
+    checked_counts,
+    checked_delta,
+    choose_nu,
+    counted,
+    draws_in_order,
+    fresh_seed,
+    order_assumption,
+)
+from gingham.certificates.record import Record
+from gingham.certificates.row_losses import NAMES, RowLoss, row_loss
+from gingham.data.sample import checked_weights
+from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.models.base import Saved
+from gingham.storage import State, fields_of
+
+LARGEST_SEED = 2**53 - 1
+
+
+class Predictor(Protocol):
+    """Anyone's predictor: scikit-learn's manners, and nothing else."""
+
+    def fit(self, X: TableLike, y: ArrayLike, **options: object) -> Predictor: ...
+
+    def predict(self, X: TableLike, **options: object) -> ArrayLike: ...
+
+
+class Growing(Predictor, Protocol):
+    """One that goes on from what it has learned."""
+
+    def partial_fit(self, X: TableLike, y: ArrayLike, **options: object) -> Predictor: ...
+
+
+Fit = Callable[
+    [Predictor, TableLike, AnyArray, Ints | None], Predictor
+]  # (unfitted model, X, y, counts) → fitted model
+
+
+@dataclass(eq=False)
+class ProgressivePredictor(Saved):
+    """The members of a progressive validation, used together: what its certificate covers.
+
+    It comes from `gingham.certify_progressive`, which tests the members while it fits them; it is never fitted itself.
+    For losses that are convex in the prediction, ``predict`` is the members' mean, weighted by how many draws each
+    was tested on. For others it draws a member for each row. For the log loss it is ``predict_proba`` that is covered.
+
+    Attributes
+    ----------
+    members_ : tuple of fitted models
+        Member b has learned from all draws before block b.
+    shares_ : array of shape (n_members,)
+        Share of the tested draws.
+    pilot_ : fitted model
+        Whose losses within the warm-up chose ν; it does not predict.
+    loss_ : RowLoss
+        The loss and the labels that were stated for it.
+    rule_ : str or None
+        Passed to the members' ``predict``.
+    clip_ : bool
+        Whether predictions are moved into the stated range.
+    """
+
+    members_: tuple[Predictor, ...]
+    shares_: Floats
+    pilot_: Predictor
+    loss_: RowLoss
+    rule_: str | None
+    clip_: bool
+
+    def predict(self, X: TableLike, random_state: int | None = None) -> AnyArray:
+        """One answer per row; ``random_state`` is for losses for which a member is drawn."""
+        if self.loss_.name == "log":
+            return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        everybody = [answers(member, X, self.loss_, self.rule_, self.clip_) for member in self._asked()]
+        if self.loss_.convex:
+            return np.asarray(np.average(np.array(everybody, dtype=np.float64), axis=0, weights=self.shares_))
+        drawn = np.random.default_rng(random_state).choice(len(everybody), len(everybody[0]), p=self.shares_)
+        return np.array(everybody)[drawn, np.arange(len(drawn))]
+
+    def predict_proba(self, X: TableLike) -> Floats:
+        """The members' mean distribution over the labels, shape (N, |Y|); for the log loss."""
+        loss = self.loss_
+        if loss.name != "log":
+            raise GinghamError(f"These members were tested by the {loss.name} loss of what they predict: use predict.")
+        everybody = [answers(member, X, loss, None, False) for member in self._asked()]
+        return np.asarray(np.average(np.array(everybody), axis=0, weights=self.shares_))
+
+    def _asked(self) -> Iterable[Predictor]:
+        """The members one after the other; ids that are new to all of them are reported by the last one only."""
+        for member in self.members_[:-1]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnseenItemsWarning)
+                yield member
+        yield self.members_[-1]
+
+    @property
+    def classes_(self) -> AnyArray:
+        letters = self.loss_.alphabet
+        if letters is None:
+            raise AttributeError("labels are numbers without an alphabet")
+        return letters.values
+
+    def to_file(self) -> State:
+        for member in (*self.members_, self.pilot_):
+            if not isinstance(member, Saved):
+                raise GinghamError(
+                    f"{type(member).__name__} is another library's model, which a gingham file cannot hold: keep "
+                    "certificate.model with that library's own means (joblib, say)."
+                )
+        return fields_of(self)
+
+    @classmethod
+    def from_file(cls, state: State) -> Self:
+        return cls(**state)
+
+
+def certify_progressive(
+    model: Predictor,
+    X: TableLike,
+    y: ArrayLike,
+    *,
+    warm_up: float = 0.7,
+    blocks: int = 6,
+    delta: float = 0.05,
+    sample_weight: ArrayLike | None = None,
+    loss: str | ArrayLike | None = None,
+    alphabet: Iterable[object] | None = None,
+    label_bounds: tuple[float, float] | None = None,
+    quantile: float = 0.5,
+    rule: str | None = None,
+    clip: bool = False,
+    order: str = "shuffle",
+    random_state: int | None = None,
+    candidates: int = 1,
+    warm_start: bool = True,
+    fit: Fit | None = None,
+) -> Certificate:
+    """A guarantee for predictions by progressive validation: fit, test on what comes next, learn from it, go on.
+
+    A first part of the draws warms up. The rest is tested block by block: a member is fitted at the start of each
+    block on all draws before it, and tested on the block. Nothing is paid for what the members learned, so this is
+    the tightest certificate for predictions, for any model of any library.
+
+    Parameters
+    ----------
+    model : estimator with fit and predict, of gingham or anyone's
+        It is cloned, never changed.
+    X, y : rows and their labels
+    warm_up : float
+        Share of the draws that are learned from before the first test.
+    blocks : int
+        How many members there will be.
+    delta : float
+        The guarantee holds with probability at least 1 − delta.
+    sample_weight : whole numbers, optional
+        A row of weight w stands for w draws; draws, not rows, are divided.
+    loss : {"absolute", "quadratic", "pinball", "zero-one", "log"} or table, optional
+        By default the model's own where it is one of these, else "zero-one" for classifiers and "absolute".
+    alphabet, label_bounds : sequence; (smallest, largest)
+        The possible labels; one of the two is needed, here or as the model's own ``alphabet`` or ``bounds``.
+    quantile : float
+        Of the pinball loss.
+    rule : str, optional
+        Passed to ``predict`` ("mean", "median", "label" …), where the model knows rules.
+    clip : bool
+        Move predictions into the range of the labels, in the tests and in the predictor that is returned.
+        Without it a prediction outside is refused.
+    order : {"shuffle", "arrival"}
+        "shuffle" draws one order, so that a table that is sorted is not taken as it stands. "arrival" says that rows
+        stand in the order in which they came: the guarantee then speaks of the average expected loss at the times of
+        the tests, whatever changed meanwhile.
+    random_state : int, optional
+        Seed of the shuffle; drawn afresh by default, and recorded in ``parameters["seed"]``.
+    candidates : int
+        How many settings were, or will be, certified on these rows, to keep the best; each costs its share of δ.
+    warm_start : bool
+        Let grids start from the last member and layers go on with their chains, instead of fitting anew.
+    fit : callable (unfitted clone, X, y, counts) → fitted model, optional
+        For models whose ``fit`` takes something else (a graph, say); counts are None where every row counts once.
+
+    Returns
+    -------
+    Certificate
+        With ``model``, the `ProgressivePredictor` that is covered.
+
+    Examples
+    --------
+    >>> import numpy as np, gingham as gg
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(0, 20, (2000, 2))
+    >>> y = np.where(X.sum(axis=1) % 2 == 0, 5, 1)
+    >>> model = gg.CoClusteringRegressor(2, alphabet=range(1, 6), random_state=0)
+    >>> certificate = gg.certify_progressive(model, X, y, random_state=1)
+    >>> certificate.value < 0.1, certificate.n_tuples
+    (True, 600)
+    >>> certificate.model.predict([(0, 0), (0, 1)]).round()
+    array([5., 1.])
+    """
+    checked_delta(delta)
+    checked_candidates(candidates)
+    measured = _loss_of(model, loss, alphabet, label_bounds, quantile)
+    labels = np.asarray(y)
+    weights = checked_weights(sample_weight, len(labels))
+    counts = checked_counts(weights)
+    seed, drawn_here = _seed(random_state), random_state is None
+    draws = draws_in_order(len(labels), counts, order, seed)
+    plan = Plan.of(len(draws), warm_up, blocks)
+    runner = _Runner(model, X, labels, measured, rule, clip, warm_start, fit or _fit)
+
+    pilot = runner.fitted(draws[: plan.pilot], None, draws[:0])
+    guesses = [runner.predictions(pilot, draws[plan.pilot : plan.edges[0]])]
+    tuned = measured.scaled(labels[draws[plan.pilot : plan.edges[0]]], guesses[0])
+    assumptions = (
+        SAME_SOURCE if order == "shuffle" else order_assumption(order, seed, drawn_here),
+        *((order_assumption(order, seed, drawn_here),) if order == "shuffle" else ()),
+        *((DRAWS,) if counts is not None and bool((counts != 1).any()) else ()),
+        Assumption(measured.statement, "given"),
+        Assumption("Every member was fitted here, on draws before those that test it.", "checked"),
+        SETTINGS,
+    )
+    stream = Progressive(
+        choose_nu(tuned, plan.n_tested, delta, candidates),
+        delta,
+        measured.low,
+        measured.range,
+        measured.name,
+        measured.convex,
+        candidates,
+        assumptions,
+    )
+    members: list[Predictor] = []
+    before, learned = pilot, plan.pilot
+    for start, stop in zip(plan.edges[:-1], plan.edges[1:]):
+        before = runner.fitted(draws[:start], before, draws[learned:start])
+        learned = start
+        members.append(before)
+        guesses.append(runner.predictions(before, draws[start:stop]))
+        stream.add(measured.losses(labels[draws[start:stop]], guesses[-1]))
+    predictor = ProgressivePredictor(tuple(members), plan.sizes / plan.n_tested, pilot, measured, rule, clip)
+    facts = {
+        "loss": measured.plain(),
+        "order": order,
+        "seed": seed,
+        "warm_up": plan.edges[0],
+        "pilot": plan.pilot,
+        "edges": list(plan.edges),
+        "candidates": candidates,
+        "rule": rule,
+        "clip": clip,
+        "predictions": np.concatenate(guesses),
+    }
+    parameters = {"seed": float(seed)} if order == "shuffle" else {}
+    certificate = stream.certificate
+    return replace(
+        certificate,
+        parameters={**certificate.parameters, **parameters, "warm_up": plan.edges[0], "blocks": blocks},
+        model=predictor,
+        record=Record("progressive", X, y, sample_weight, partial(dict, facts)),
+    )
+
+
+class _Runner:
+    """Fits members on draws and lets them predict draws."""
+
+    def __init__(
+        self,
+        model: Predictor,
+        X: TableLike,
+        labels: AnyArray,
+        loss: RowLoss,
+        rule: str | None,
+        clip: bool,
+        warm_start: bool,
+        fit: Fit,
+    ) -> None:
+        self.model, self.X, self.labels, self.loss = model, X, labels, loss
+        self.rule, self.clip, self.warm_start, self.fit = rule, clip, warm_start, fit
+
+    def fitted(self, draws: Ints, before: Predictor | None, fresh: Ints) -> Predictor:
+        """A member that has learned from ``draws``; ``before`` knows all but the ``fresh`` ones."""
+        start = self._start(before)
+        # Models of tables that grow fold new ids in, and go on with sizes and β as they are.
+        grows = all(hasattr(self.model, name) for name in ("n_clusters", "partial_fit", "fold_in"))
+        if self.warm_start and self.fit is _fit and start is None and grows:
+            rows, counts = counted(draws if before is None else fresh)
+            growing = cast(Growing, clone(self.model) if before is None else deepcopy(before))
+            if len(rows) == 0:
+                return growing
+            weighted = {} if (counts == 1).all() else {"sample_weight": counts}
+            return growing.partial_fit(_safe_indexing(self.X, rows), self.labels[rows], **weighted)
+        model = clone(self.model)
+        if start is not None:
+            model.set_params(start=start)
+        rows, counts = counted(draws)
+        weights = None if (counts == 1).all() else counts
+        member = self.fit(model, _safe_indexing(self.X, rows), self.labels[rows], weights)
+        if start is not None and hasattr(member, "set_params"):
+            member.set_params(start=self.model.get_params(deep=False)["start"])  # type: ignore[attr-defined]
+        return member
+
+    def _start(self, before: Predictor | None) -> object:
+        """The posterior from which the next member starts; None where the model takes none or chooses its size."""
+        params = self.model.get_params(deep=False) if hasattr(self.model, "get_params") else {}
+        if not (self.warm_start and "start" in params and not isinstance(params.get("n_clusters", "auto"), str)):
+            return None
+        if before is None:
+            return params["start"]
+        return getattr(before, "posterior_", None)
+
+    def predictions(self, member: Predictor, draws: Ints) -> AnyArray:
+        """What a member answers on each draw."""
+        rows, at = np.unique(draws, return_inverse=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenItemsWarning)
+            found = answers(member, _safe_indexing(self.X, rows), self.loss, self.rule, self.clip)
+        if len(found) != len(rows):
+            raise GinghamError(f"{type(member).__name__} predicted {len(found)} answers for {len(rows)} rows.")
+        return found[at.ravel()]
+
+
+def answers(member: Predictor, X: TableLike, loss: RowLoss, rule: str | None, clip: bool) -> AnyArray:
+    """What a member answers on rows: labels or numbers, or distributions for the log loss."""
+    if loss.name == "log":
+        return _distributions(member, X, loss)
+    found = np.asarray(member.predict(X) if rule is None else member.predict(X, rule=rule))
+    return loss.inside(found) if clip else found
+
+
+def _distributions(member: Predictor, X: TableLike, loss: RowLoss) -> Floats:
+    """Distributions over the stated labels, matched by value; a label that a member does not know has none."""
+    method = "predict_distribution" if hasattr(member, "predict_distribution") else "predict_proba"
+    if not hasattr(member, method):
+        raise GinghamError(f"{type(member).__name__} predicts no distributions, which the log loss needs.")
+    found = np.asarray(getattr(member, method)(X), dtype=np.float64)
+    known = np.asarray(getattr(member, "alphabet_" if method == "predict_distribution" else "classes_"))
+    letters = loss.alphabet
+    if letters is None:
+        raise GinghamError("The log loss needs alphabet=, the possible labels.")
+    full = np.zeros((len(found), letters.size))
+    full[:, letters.encode(known)] = found
+    return full
+
+
+def _fit(model: Predictor, X: TableLike, y: AnyArray, counts: Ints | None) -> Predictor:
+    """Fit a clone; draws of a row are rows of their own where the model knows no weights."""
+    if counts is None:
+        return model.fit(X, y)
+    if has_fit_parameter(model, "sample_weight"):
+        return model.fit(X, y, sample_weight=counts)
+    rows = np.repeat(np.arange(len(y)), counts)
+    return model.fit(_safe_indexing(X, rows), y[rows])
+
+
+def _loss_of(
+    model: Predictor,
+    loss: str | ArrayLike | None,
+    alphabet: Iterable[object] | None,
+    label_bounds: tuple[float, float] | None,
+    quantile: float,
+) -> RowLoss:
+    """The loss that was asked for, or the model's own; labels as stated here or to the model."""
+    own = model.get_params(deep=True) if hasattr(model, "get_params") else {}
+
+    def stated(name: str) -> Any:
+        return own.get(name, own.get(f"estimator__{name}"))
+
+    if loss is None:
+        loss = stated("loss")
+        loss = loss if isinstance(loss, str) and loss in NAMES else "zero-one" if is_classifier(model) else "absolute"
+    if alphabet is None and label_bounds is None:
+        alphabet, label_bounds = stated("alphabet"), stated("bounds")
+    return row_loss(loss, alphabet, label_bounds, quantile)
+
+
+def _seed(random_state: int | None) -> int:
+    if random_state is None:
+        return fresh_seed()
+    if isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer)):
+        raise GinghamError(f"random_state={random_state!r} must be a whole number, which is recorded, or None.")
+    if not 0 <= random_state <= LARGEST_SEED:
+        raise GinghamError(f"random_state={random_state} must lie between 0 and {LARGEST_SEED}.")
+    return int(random_state)

@@ -1,0 +1,398 @@
+"""An independent checker of certificate files: python -m gingham.verify c.json model.gingham data.csv
+
+Written from the theorems (docs/theory); it imports nothing of gingham. It covers log-wealth with the exact price on the
+fitted sample, holdout (log-wealth, betting), finished predictions, progressive validation, the split prior and the
+density of a grid. What no checker can see (how rows were drawn, say) are the given assumptions, which it lists.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+GRID = 1.0 + np.geomspace(1e-4, 1e3, 60)  # the bets ν of log-wealth, published before any data
+ANSWER_GRIDS = tuple(2**j + 1 for j in range(1, 13))  # numbers of evenly spaced answers
+SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform law in a density
+BOUND = {"in sample": "log-wealth", "holdout": "holdout", "predictions": "holdout", "split prior": "split-prior"}
+TOLD = {"holdout": "without these tuples", "split-prior": "on other tuples", "progressive": "before the first test"}
+Array = np.ndarray[Any, Any]
+Record = dict[str, Any]  # an object of a JSON file
+# convex losses of label less prediction
+OF_GAP: dict[str, Callable[..., Array]] = {"absolute": np.abs, "quadratic": np.square}
+OTHERS = ("zero-one", "table")
+lgamma = np.vectorize(math.lgamma)
+
+
+def bisect(too_far: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Where a condition turns true between two numbers; the outer one where it never does."""
+    for _ in range(100):
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if too_far(middle) else (middle, outside)
+    return outside
+
+
+def log_wealth(losses: Array, weights: Array, price: float, n: float) -> float:
+    """sup {L : mean over ν of exp{N [E ln(ν − X) − ln(ν − L)]} ≤ e^price}, where the price includes ln 1/δ."""
+    gains, price = np.array([weights @ np.log(nu - losses) for nu in GRID]) / weights.sum(), price + math.log(len(GRID))
+    mean = float(weights @ losses / weights.sum())
+    return bisect(lambda at: bool(np.logaddexp.reduce(n * (gains - np.log(GRID - at))) > price), mean, 1.0)
+
+
+def betting(x: Array, price: float) -> float:
+    """sup {L : Σ ln[(ν_t − X_t)/(ν_t − L)] ≤ price}, ν_t from the losses before t."""
+    seen = np.arange(1, len(x) + 1)
+    means = (0.5 + np.cumsum(x)) / (seen + 1)
+    spread = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
+    before, variance = np.append(0.5, means[:-1]), np.append(0.25, spread[:-1])
+    nu = np.maximum(before + np.sqrt(variance * len(x) / (2 * price)), 1.001)
+    return bisect(lambda level: float(np.log((nu - x) / (nu - level)).sum()) > price, float(x.mean()), 1.0)
+
+
+def log_choose(n: float, k: float) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def partition_price(q: Array) -> float:
+    """KL of independent draws from q(c|x) against: number of clusters, their sizes, who belongs where."""
+    n, m = q.shape
+    law, used = np.eye(1, n + 1).repeat(m, axis=0), q[q > 0]  # of the number of items in each cluster
+    for k, row in enumerate(q):
+        law[:, 1 : k + 2] = law[:, 1 : k + 2] * (1 - row[:, None]) + law[:, : k + 1] * row[:, None]
+        law[:, 0] *= 1 - row
+    placed = math.lgamma(n + 1) - (law @ lgamma(np.arange(1, n + 2))).sum() + (used * np.log(used)).sum()
+    return float(math.log(m * (m + 1)) + log_choose(n + m - 1, m - 1) + placed)
+
+
+def type_price(cells: Array, size: int) -> float:
+    """How often each of ``size`` answers occurs, then in which cells."""
+    placed = math.lgamma(cells.size + 1) - sum(math.lgamma(c + 1) for c in np.unique(cells, return_counts=True)[1])
+    return log_choose(cells.size + size - 1, size - 1) + placed
+
+
+def ln_shtarkov(size: int, n: int) -> float:
+    """C(1) = 1, C(2) = Σ_k C(N, k) (k/N)^k (1 − k/N)^(N−k), C(k + 2) = C(k + 1) + (N/k) C(k)."""
+    k, facts = np.arange(1, n), lgamma(np.arange(1, n + 2))
+    logs = facts[n] - facts[1:n] - facts[n - 1 : 0 : -1] + k * np.log(k / n) + (n - k) * np.log(1 - k / n)
+    before, last = 0.0, math.log(2 + float(np.exp(logs).sum()))
+    for j in range(1, size - 1):
+        before, last = last, float(np.logaddexp(last, math.log(n / j) + before))
+    return 0.0 if size == 1 else last
+
+
+def largest_mean(weights: Array, values: Array, epsilon: float) -> float:
+    """sup {Σ p v : KL(p̂‖p) ≤ ε} = min over ν ≥ max v of ν − exp(Σ p̂ ln(ν − v) − ε), convex in ν."""
+    top, p, gaps = float(values.max()), weights[weights > 0], values.max() - values[weights > 0]
+    low, high = np.log(max(top - values.min(), 1e-300)) + np.array([-30.0, 14.0])  # of ln(ν − max v)
+    for _ in range(16):
+        t = np.linspace(low, high, 21)
+        duals = top + np.exp(t) - np.exp(np.log(np.exp(t)[:, None] + gaps) @ p - epsilon)
+        low, high = t[max(duals.argmin() - 1, 0)], t[min(duals.argmin() + 1, 20)]
+    return min(top, float(duals.min()))
+
+
+def read_model(path: str | Path) -> object:
+    """The state of a model file as nested lists, objects and arrays."""
+    archive = zipfile.ZipFile(path)
+
+    def plain(node: Record) -> object:
+        items = node.get("items") if "$" in node else node
+        return np.load(io.BytesIO(archive.read(node["name"]))) if node.get("$") == "array" else items
+
+    return json.loads(archive.read("manifest.json"), object_hook=plain)["state"]
+
+
+def nodes(tree: object, *keys: str) -> list[Record]:
+    """All objects of a nested state that have the given keys, in order."""
+    inner = list(tree.values()) if isinstance(tree, dict) else tree if isinstance(tree, list) else []
+    found = [tree] if isinstance(tree, dict) and all(key in tree for key in keys) else []
+    return found + [node for value in inner for node in nodes(value, *keys)]
+
+
+def texts(values: Array | Sequence[object]) -> list[str]:
+    return [str(v) for v in (values.tolist() if isinstance(values, np.ndarray) else values)]
+
+
+class Grid:
+    """Memberships and answers, and the codes of rows in them."""
+
+    def __init__(self, q: Sequence[Any], answers: object, items: Sequence[Array], columns: Sequence[Array]) -> None:
+        self.answers, self.q = np.array(answers), [np.array(m, float) / np.sum(m, 1, float, keepdims=True) for m in q]
+        index = [{item: code for code, item in enumerate(texts(mode))} for mode in items]
+        self.codes = [np.array([ids.get(v, -1) for v in column], dtype=int) for ids, column in zip(index, columns)]
+
+    def mixed(self, table: Array) -> Array:
+        """Σ_c Π q(c_j|x_j) table[c_1, …, c_d, :] for each row; unseen items follow the masses."""
+        rows = [np.vstack([q, q.mean(axis=0)])[code] for q, code in zip(self.q, self.codes)]
+        part = np.tensordot(rows[0], table, axes=(1, 0))
+        for row in rows[1:]:
+            part = np.einsum("em,em...->e...", row, part)
+        return part
+
+
+class Checker:
+    """Everything that a certificate file says, computed again from the model and the data."""
+
+    def __init__(self, document: Record, model: str | Path, data: str | Path) -> None:
+        self.differences, self.notes, self.low, self.width = list[str](), list[str](), 0.0, 1.0
+        self.said, self.kind, self.facts = document["certificate"], document["kind"], document["facts"]
+        if not (isinstance(self.said["delta"], float) and 0 < self.said["delta"] < 1):
+            raise ValueError(f"δ = {self.said['delta']} does not lie strictly between 0 and 1.")
+        self.name, self.loss = self.said["loss"], self.facts.get("loss", {})
+        self.given = [a["text"] for a in self.said["assumptions"] if a["status"] == "given"]
+        self.price = math.log(self.facts.get("candidates", 1) / self.said["delta"])
+        self.need(document["format"] == "gingham-certificate" and document["version"] == 1, "An unknown kind of file.")
+        self.read_rows(data, document["data"])
+        self.model = None if self.kind == "predictions" else read_model(model)
+
+    def need(self, holds: object, sentence: str) -> None:
+        if not bool(holds):
+            self.differences.append(sentence)
+
+    def same(self, what: str, said: Any, found: Any, close: float = 1e-7) -> None:
+        exact = said is None or isinstance(found, (bool, str, type(None)))
+        equal = said == found if exact else abs(said - found) <= close * max(1.0, abs(found))
+        self.need(equal, f"{what}: the certificate says {said}, computed again it is {found}.")
+
+    def read_rows(self, path: str | Path, data: Record) -> None:
+        """Ids as text, labels and weights: the named columns or the first ones, then the next, then the next."""
+        head, *lines = [row for row in csv.reader(io.StringIO(Path(path).read_text("utf-8-sig"))) if row]
+        axes = data["columns"] or head[: len(data["kinds"])]
+        kinds = [*data["kinds"], *([data["label"]] if data["label"] else []), *["number"] * data["weighted"]]
+        names = [*axes, *[name for name in head if name not in axes]][: len(kinds)]
+        if len(names) < len(kinds) or not set(names) <= set(head):
+            raise ValueError(f"The table needs the columns {names} and {len(kinds)} in all; it has {head}.")
+        table = [[line[head.index(name)] for line in lines] for name in names]
+        shown = [[repr(float(v)) for v in c] if kind == "number" else c for c, kind in zip(table, kinds)]
+        digest = hashlib.sha256("".join("\x1f".join(row) + "\x1e" for row in zip(*shown)).encode()).hexdigest()
+        self.need((digest, len(lines)) == (data["digest"], data["n_rows"]), "The rows are not the certified ones.")
+        self.columns: list[Array] = [np.array(c, dtype=object) for c in shown[: len(axes)]]
+        found = [float(v) for v in shown[len(axes)]] if data["label"] == "number" else shown[len(axes) :][:1]
+        self.labels = np.array(found).ravel()
+        self.weights = np.array([float(v) for v in shown[-1]]) if data["weighted"] else np.ones(len(lines))
+        self.need((self.weights == np.floor(self.weights)).all(), "Some weights are no counts.")
+
+    def run(self) -> Checker:
+        said, facts, bound = self.said, self.facts, BOUND.get(self.kind) or self.kind
+        self.same("bound", said["bound"], bound)
+        self.same("valid", said["valid"], "violated" not in [a["status"] for a in said["assumptions"]])
+        self.need(any(TOLD.get(bound, "independently") in t for t in self.given), "What it rests on is not given.")
+        self.need(not said["anytime"] or bound in ("log-wealth", "progressive"), "It is for one time only.")
+        self.need(np.array_equal(facts.get("nu_grid", GRID), GRID), "The grid of ν is not the published one.")
+        grid, method = facts.get("posterior", {"plain grid": True}), facts.get("method", "log-wealth")
+        known = method in ("log-wealth", "betting") and self.name in (*OF_GAP, *OTHERS, "code length (nats)")
+        known = known and self.kind in (*BOUND, "progressive", "density") and not facts.get("population")
+        if not (known and grid["plain grid"] and said["lower"] is None):
+            raise ValueError("This checker does not cover this method, loss, structure, population or lower bound.")
+        rows = np.array(facts.get("rows", range(len(self.weights))), dtype=int)
+        self.need(len(np.unique(rows)) == len(rows), "Rows are counted twice.")
+        self.columns, self.weights = [c[rows] for c in self.columns], self.weights[rows]
+        self.labels = self.labels[rows[: len(self.labels)]]
+        worst = None if self.kind == "density" else self.check_loss()
+        value, empirical, n = getattr(self, self.kind, self.grid)()
+        self.same("value", said["value"], self.low + self.width * value, 1e-6 if self.kind == "density" else 1e-7)
+        self.same("loss on the sample", said["empirical"], self.low + self.width * empirical)
+        self.same("number of tuples", said["n_tuples"], n)
+        self.same("largest loss", said["worst"], worst)
+        return self
+
+    def check_loss(self) -> float:
+        """Smallest loss, range and table, from the definition of the loss; returns the largest loss."""
+        letters, self.table = self.loss.get("alphabet"), np.zeros((0, 0))
+        if self.name in OF_GAP:
+            self.ends = self.loss.get("bounds") or [min(letters), max(letters)]
+            width = float(OF_GAP[self.name](self.ends[1] - self.ends[0]))
+            self.table = OF_GAP[self.name](np.subtract.outer(letters or (), letters or ()))
+        else:
+            self.table = 1.0 - np.eye(len(letters)) if self.name == "zero-one" else np.array(self.loss["table"], float)
+            self.low, width = min(float(self.table.min()), 0.0), float(self.table.max() - min(self.table.min(), 0.0))
+        stated, self.width = self.loss.get("table"), width if width > 0 else 1.0
+        held = np.allclose([self.loss["low"], self.loss["range"]], [self.low, self.width])
+        held = held and (stated is None or np.allclose(stated, self.table))
+        self.need(held, f"Range or table of the losses are not those of the {self.name} loss.")
+        return self.low + self.width
+
+    def losses(self, labels: Array, guess: Array) -> Array:
+        """The loss of each prediction, scaled to 0 … 1; labels and predictions must be among those stated."""
+        stated = {v if isinstance(v, str) else float(v): code for code, v in enumerate(self.loss.get("alphabet") or ())}
+        codes = [[stated.get(v, -1) for v in values.tolist()] for values in (labels, guess)]
+        inside = not stated or min(codes[0] + codes[1] * (self.name not in OF_GAP)) >= 0
+        if self.name in OF_GAP:
+            numbers, room = np.concatenate([labels, guess, list(stated)]), 1e-8 * (self.ends[1] - self.ends[0])
+            inside = inside and self.ends[0] - room <= numbers.min() <= numbers.max() <= self.ends[1] + room
+        if not inside:
+            raise ValueError("A label or a prediction is not among those that were stated to be possible.")
+        of_gap = OF_GAP.get(self.name)
+        return of_gap(labels - guess) / self.width if of_gap else (self.table[tuple(codes)] - self.low) / self.width
+
+    def in_model(self, stated: Record, facts: Record, rounding: float | None) -> Grid:
+        """The grid that is certified; it, or its prior, is the one in the model file."""
+        own = [*nodes(self.model, "assign", "answers"), *nodes(self.model, "row_memberships_")][0]
+        alike = own["assign"] if "assign" in own else [own["row_memberships_"], own["column_memberships_"]]
+        modes = [texts(mode["items"]) for mode in nodes(self.model, "name", "items")] or facts["items"]
+        self.need(modes[: len(facts["items"])] == facts["items"], "The items are not those of the model file.")
+        pairs = list(zip(Grid(alike, 0, [], []).q, map(np.array, facts["memberships"])))
+        held = all(q.shape == said.shape and np.abs(q - said).max() < 1e-9 for q, said in pairs)
+        self.need(held, "The memberships are not those of the model file.")
+        if rounding is not None:
+            held = np.allclose(own["answers"][0], facts["answers"], 0, rounding + 1e-9)
+            self.need(held, "The cells' answers are not those of the model file.")
+            letters = [texts(a["values"]) for a in nodes(self.model, "values", "given")][:1]
+            self.need(letters in ([], [texts(self.loss.get("alphabet") or ())]), "The alphabet is not the model's.")
+        grid = Grid(stated["memberships"], stated["answers"], stated["items"], self.columns)
+        self.need(all((code >= 0).all() for code in grid.codes), "A row has an item that the model does not know.")
+        return grid
+
+    def grid(self) -> tuple[float, float, float]:
+        """In sample, holdout and split prior: value and loss on the sample, scaled, and the number of tuples."""
+        facts, bound, own, n = self.facts, self.said["bound"], self.facts["posterior"], float(self.weights.sum())
+        rule = self.said["predictor"]
+        grid = self.in_model(own, facts.get("prior", own), 0.5 * np.ptp(self.ends) if facts.get("rounded") else 0.0)
+        values, counts = self.gibbs_law(grid)
+        if bound == "holdout" and rule != "gibbs":
+            values, counts = self.losses(self.labels, self.predicted(grid, rule)), self.weights
+        empirical = float(counts @ values / counts.sum())
+        if bound == "holdout":
+            return self.on_unseen(values, counts), empirical, n
+        covered = rule == "gibbs" or (rule == "mean" and self.name in OF_GAP)
+        self.need(covered, f"It does not cover the predictor {rule!r}.")
+        price = self.price + (self.prior_price(grid) if bound == "split-prior" else self.exact_price(grid))
+        self.same("price (nats)", sum(v for k, v in self.said["terms"].items() if k != "grid of ν"), price)
+        return log_wealth(values, counts, price, n), empirical, n
+
+    def on_unseen(self, values: Array, counts: Array) -> float:
+        if self.facts.get("method", "log-wealth") == "log-wealth":
+            return log_wealth(values, counts, self.price, counts.sum())
+        order = np.random.default_rng(int(self.facts.get("seed", 0)))
+        return betting(order.permutation(np.repeat(values, counts.astype(int))), self.price)
+
+    def gibbs_law(self, grid: Grid) -> tuple[Array, Array]:
+        """Scaled losses of the randomised predictor, and how often each is expected."""
+        distinct, at = np.unique(grid.answers, return_inverse=True)
+        shares = grid.mixed(np.eye(len(distinct))[at.reshape(grid.answers.shape)]) * self.weights[:, None]
+        guess = distinct if self.name == "quadratic" else np.array(self.loss["alphabet"])[distinct]
+        return self.losses(np.repeat(self.labels, len(guess)), np.tile(guess, len(self.labels))), shares.ravel()
+
+    def exact_price(self, grid: Grid) -> float:
+        """Who belongs where, what the cells answer, less the renamings of hard clusters."""
+        learned = [q for q, fixed in zip(grid.q, self.facts["posterior"]["frozen"]) if not fixed]
+        price, answers = sum(partition_price(q) for q in learned), grid.answers
+        if all(((q == 0) | (q == 1)).all() for q in learned):
+            price -= sum(math.lgamma(q.shape[1] + 1) - math.lgamma((~q.any(axis=0)).sum() + 1) for q in learned)
+        if self.name != "quadratic":
+            return max(price + type_price(answers, len(self.table[0])), 0.0)
+        size = int(self.facts["n_answers"])  # half a prior by type, half a uniform one, on one of a few grids
+        at = (answers - self.ends[0]) / np.ptp(self.ends) * (size - 1)
+        self.need(size in ANSWER_GRIDS and np.allclose(at, np.rint(at), atol=1e-6), "Answers lie on no paid grid.")
+        both = float(np.logaddexp(-type_price(np.rint(at), size), -answers.size * math.log(size)))
+        return max(price + math.log(2 * len(ANSWER_GRIDS)) - both, 0.0)
+
+    def prior_price(self, grid: Grid) -> float:
+        """KL to .98 q⁰ + .02 of its mean, and each of M cells keeps its answer with probability M/(M + 1)."""
+        prior, cells, others = self.facts["prior"], grid.answers.size, max(len(self.table[0]) - 1, 1)
+        changed = int((grid.answers != np.array(prior["answers"])).sum())
+        total = (cells - changed) * math.log((cells + 1) / cells) + changed * math.log(others * (cells + 1))
+        for q, before in zip(grid.q, map(np.array, prior["memberships"])):
+            p, seen = 0.98 * before + 0.02 * before.mean(axis=0), q > 0
+            total += float((q[seen] * np.log(q[seen] / p[seen])).sum())
+        return total
+
+    def predicted(self, grid: Grid, rule: str) -> Array:
+        """The mean, median or commonest label of what the cells answer."""
+        if grid.answers.dtype.kind == "f":
+            return grid.mixed(grid.answers[..., None])[:, 0]
+        letters = np.array(self.loss["alphabet"])
+        law = grid.mixed(np.eye(len(letters))[grid.answers])
+        if rule == "median":
+            law = np.eye(len(letters))[(np.cumsum(law, axis=1) < 0.5 - 1e-12).sum(axis=1)]
+        return law @ letters.astype(float) if rule == "mean" else letters[law.argmax(axis=1)]
+
+    def predictions(self) -> tuple[float, float, float]:
+        """Finished predictions stand in the table itself."""
+        guess, n = np.array(self.columns[0].tolist()), float(self.weights.sum())
+        values = self.losses(self.labels, guess.astype(float) if self.labels.dtype.kind == "f" else guess)
+        return self.on_unseen(values, self.weights), float(self.weights @ values) / n, n
+
+    def progressive(self) -> tuple[float, float, float]:
+        """ν − exp{mean ln(ν − X_t) − ln(1/δ)/n}, ν from the warm-up, X_t of members that come before their draws."""
+        facts, chosen, edges, pilot = self.facts, self.said["parameters"], self.facts["edges"], self.facts["pilot"]
+        guess, draws = np.array(facts["predictions"]), np.repeat(np.arange(len(self.weights)), self.weights.astype(int))
+        shuffled = facts["order"] == "shuffle"
+        self.same("seed", chosen.get("seed"), float(facts["seed"]) if shuffled else None, 0.0)
+        draws = np.random.default_rng(facts["seed"]).permutation(draws) if shuffled else draws
+        if not (0 < pilot < edges[0] and min(np.diff(edges)) > 0 and edges[-1] == len(draws) == pilot + len(guess)):
+            raise ValueError("Warm-up and blocks do not divide the draws.")
+        said = (chosen["blocks"], chosen["warm_up"], chosen["candidates"], facts["warm_up"])
+        self.need(said == (len(edges) - 1, edges[0], facts["candidates"], edges[0]), "Blocks are not as stated.")
+        tested = self.losses(self.labels[draws[pilot:]], guess)
+        warm, x = tested[: edges[0] - pilot], tested[edges[0] - pilot :]
+        nu = max(float(warm.mean() + warm.std() * math.sqrt(len(x) / (2 * self.price))), 1.001)
+        self.same("ν", chosen["nu"], nu)
+        self.same("price (nats)", sum(self.said["terms"].values()), self.price)
+        members = "mean of the members" if self.name in OF_GAP else "member drawn by its share"
+        self.same("predictor", self.said["predictor"], members)
+        held = [np.allclose(node["shares_"], np.diff(edges) / len(x)) for node in nodes(self.model, "shares_")]
+        self.need(held == [True], "The members' shares in the model file are not those tested.")
+        self.members(draws, guess, [pilot, *edges])
+        return min(1.0, nu - math.exp(float(np.log(nu - x).mean()) - self.price / len(x))), float(x.mean()), len(x)
+
+    def members(self, draws: Array, guess: Array, edges: Sequence[int]) -> None:
+        """Members that are grids predict again what the certificate says they predicted."""
+        posteriors = nodes(self.model, "assign", "answers")
+        if len(posteriors) != len(edges) - 1 or self.facts["clip"]:
+            self.notes.append("What the members predicted is taken as the certificate says: they are no plain grids.")
+            return
+        rule = self.facts["rule"] or ("mean" if self.name in OF_GAP else "mode")
+        for at, own in enumerate([posteriors[-1], *posteriors[:-1]]):  # the file has the pilot last
+            first, stop = edges[at : at + 2]
+            items = [mode["items"] for mode in nodes(own, "name", "items")]
+            grid = Grid(own["assign"], own["answers"][0], items, [c[draws[first:stop]] for c in self.columns])
+            again, said = self.predicted(grid, rule), guess[first - edges[0] : stop - edges[0]]
+            alike = np.allclose(again, said, atol=1e-6) if again.dtype.kind in "iuf" else texts(again) == texts(said)
+            self.need(alike, f"Member {at} (0: the pilot) of the model file predicts something else.")
+
+    def density(self) -> tuple[float, float, float]:
+        """The largest code length of cells, and of each mode's items, over the laws that the sample allows."""
+        own, n = self.facts["posterior"], int(self.weights.sum())
+        grid, share = self.in_model(own, own, None), math.log((len(own["modes"]) + 1) / self.said["delta"])
+        law, length = self.weights[:, None] / n, 0.0
+        for q, code in zip(grid.q, grid.codes):
+            law = (law[:, :, None] * q[code][:, None, :]).reshape(len(code), -1)
+        law, paid = law.sum(axis=0), share + sum(partition_price(q) for q, off in zip(grid.q, own["frozen"]) if not off)
+        smooth, paid = [(1 - s) * law + s / len(law) for s in SMOOTHINGS], paid + ln_shtarkov(len(law), n)
+        total, cells = min((largest_mean(law, -np.log(p), paid / n), i) for i, p in enumerate(smooth))
+        table = smooth[cells].reshape([q.shape[1] for q in grid.q])
+        for j, (q, code) in enumerate(zip(grid.q, grid.codes)):
+            seen, ball = np.bincount(code, self.weights, minlength=len(q)) / n, ln_shtarkov(len(q), n) + share
+            options = [(p, np.where(p @ q > 0, p @ q, 1.0)) for s in SMOOTHINGS for p in [(1 - s) * seen + s / len(q)]]
+            means = [largest_mean(seen, q @ np.log(c) - np.log(p), ball / n) for p, c in options]
+            paid, (p, c) = paid + ball, options[int(np.argmin(means))]
+            total, length = total + min(means), length - float(self.weights @ np.log(p[code])) / n
+            table = table / np.expand_dims(c, [k for k in range(len(grid.q)) if k != j])
+        self.same("price (nats)", sum(self.said["terms"].values()), paid)
+        return total, length - float(self.weights @ np.log(grid.mixed(table[..., None])[:, 0])) / n, n
+
+
+def main(certificate: str | Path = "c.json", model: str | Path = "-", data: str | Path = "data.csv") -> int:
+    """Say "verified", or what differs; exit code 0, or 1."""
+    try:
+        found = Checker(json.loads(Path(certificate).read_text("utf-8")), model, data).run()
+    except (ValueError, OSError, zipfile.BadZipFile, LookupError, TypeError, AttributeError) as error:
+        sys.stdout.write(f"not verified: {error if type(error) is ValueError else repr(error)}\n")
+        return 1
+    lines = [f"differs: {text}" for text in found.differences] or ["verified. It rests on what is given:", *found.given]
+    sys.stdout.write("\n  ".join(found.notes + lines) + "\n")
+    return 1 if found.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:4]))

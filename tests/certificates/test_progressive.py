@@ -1,0 +1,236 @@
+"""Progressive validation: the formula by hand, exact failure probabilities, coverage, the stream, what is refused."""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from math import exp, log
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "papers"))
+
+import coverage_progressive as coverage
+
+from gingham import GinghamError, RefusedCertificate, storage
+from gingham.certificates import Progressive
+from gingham.certificates.progressive import Plan, checked_delta, choose_nu, draws_in_order, fresh_seed
+from gingham.certificates.row_losses import row_loss
+
+
+def test_the_bound_by_hand():
+    # Three losses of 0 and one of 1, ν = 2, δ = 1/2: 2 − exp{(3 ln 2 + ln 1 − ln 2)/4} = 2 − √2.
+    certificate = Progressive(nu=2.0, delta=0.5).add([0.0, 0.0, 1.0, 0.0])
+    assert certificate.value == pytest.approx(2 - 2**0.5, rel=1e-12)
+    assert certificate.empirical == 0.25
+    assert certificate.terms == {"confidence ln 1/δ": pytest.approx(log(2))}
+
+
+def test_the_bound_in_the_unit_of_the_loss_and_with_candidates():
+    stream = Progressive(nu=3.0, delta=0.1, low=1.0, range=4.0, candidates=5)
+    certificate = stream.add([1.0, 3.0, 5.0] * 50)
+    mean_log = (log(3) + log(2.5) + log(2)) / 3
+    assert certificate.value == pytest.approx(1 + 4 * (3 - exp(mean_log - log(5 / 0.1) / 150)), rel=1e-12)
+    assert certificate.empirical == pytest.approx(3.0)
+    assert sum(certificate.terms.values()) == pytest.approx(log(50))
+
+
+def test_the_choice_of_nu_by_hand():
+    losses = np.array([0.0, 0.0, 0.0, 1.0])
+    expected = 0.25 + np.sqrt(3) / 4 * np.sqrt(800 / (2 * log(20)))
+    assert choose_nu(losses, 800, 0.05) == pytest.approx(expected)
+    assert choose_nu(np.zeros(5), 800, 0.05) == 1.001
+
+
+def worst_failure(delta: float, price: float, nu: float, length: int, choose) -> float:
+    """The exact probability that the bound is below the average expected loss at some time, over all 2^T worlds."""
+    worlds = np.array(list(product((0, 1), repeat=length)))
+    probability, failed = np.ones(len(worlds)), np.zeros(len(worlds), bool)
+    risk, logs = np.zeros(len(worlds)), np.zeros(len(worlds))
+    for t in range(length):
+        expected = choose(worlds[:, :t])
+        probability *= np.where(worlds[:, t] == 1, expected, 1 - expected)
+        risk += expected
+        logs += np.log(nu - worlds[:, t])
+        failed |= nu - np.exp((logs - price) / (t + 1)) < risk / (t + 1) - 1e-12
+    assert probability.sum() == pytest.approx(1.0)
+    return float(probability[failed].sum())
+
+
+ADVERSARIES = {
+    "constant": lambda past: np.full(len(past), 0.7),
+    "worse when lucky": lambda past: np.where(past.sum(axis=1) <= 0.5 * past.shape[1], 0.9, 0.2),
+    "better when lucky": lambda past: np.where(past.sum(axis=1) <= 0.5 * past.shape[1], 0.3, 0.95),
+    "by parity": lambda past: np.where(past.sum(axis=1) % 2 == 0, 0.85, 0.4),
+}
+
+
+@pytest.mark.parametrize("adversary", ADVERSARIES)
+@pytest.mark.parametrize("nu", [1.05, 1.5, 4.0])
+@pytest.mark.parametrize("delta", [0.2, 0.05])
+def test_the_exact_failure_probability_at_the_worst_time_is_at_most_delta(adversary, nu, delta):
+    assert worst_failure(delta, log(1 / delta), nu, 12, ADVERSARIES[adversary]) <= delta
+
+
+def test_the_enumeration_would_find_a_bound_without_its_price():
+    found = [worst_failure(0.2, 0.0, nu, 12, choose) for choose in ADVERSARIES.values() for nu in (1.05, 1.5, 4.0)]
+    assert max(found) > 0.5
+    halved = [worst_failure(0.2, log(1 / 0.2) / 3, 1.5, 12, choose) for choose in ADVERSARIES.values()]
+    assert max(halved) > 0.2
+
+
+def test_streams_against_adversaries_at_the_worst_time():
+    found = coverage.streams(400, 7)
+    for case, row in found.items():
+        assert row["progressive"]["failures"] <= coverage.allowed(400), case
+    for broken in ("broken: no δ", "broken: ν of hindsight"):
+        assert max(row[broken]["failures"] for row in found.values()) > coverage.allowed(400), broken
+
+
+def test_sorted_tables_with_adversarial_members():
+    runs = 400 // 6
+    found = coverage.tables(runs, 7)
+    sound = [row[key]["failures"] for row in found.values() for key in row if not key.startswith("broken")]
+    assert sum(sound) <= coverage.allowed(runs * len(sound))
+    for broken in ("broken: sorted rows", "broken: seen"):
+        assert max(row[broken]["failures"] for row in found.values()) > coverage.allowed(runs), broken
+
+
+def test_a_stream_is_the_same_however_it_is_cut():
+    losses = np.random.default_rng(0).random(300)
+    whole = Progressive(nu=2.0).add(losses)
+    parts = Progressive(nu=2.0)
+    for part in np.array_split(losses, 7):
+        certificate = parts.add(part)
+    assert certificate.value == pytest.approx(whole.value, rel=1e-12)
+    assert certificate.n_tuples == 300
+    assert certificate.anytime
+    counted = Progressive(nu=2.0).add([0.0, 1.0], counts=np.array([7, 3]))
+    assert counted.value == Progressive(nu=2.0).add([0.0] * 7 + [1.0] * 3).value
+
+
+def test_nothing_tested_yet_is_refused():
+    with pytest.raises(RefusedCertificate, match="No tuple"):
+        Progressive(nu=2.0).certificate  # noqa: B018
+
+
+@pytest.mark.parametrize("delta", [0, 1, 1.5, -0.1, float("nan"), float("inf"), None, "0.05", True])
+def test_delta_is_checked(delta):
+    with pytest.raises(GinghamError, match="strictly between 0 and 1"):
+        checked_delta(delta)
+    with pytest.raises(GinghamError, match="strictly between 0 and 1"):
+        Progressive(nu=2.0, delta=delta)
+
+
+@pytest.mark.parametrize("candidates", [0, -1, 1.5, float("nan"), True])
+def test_candidates_are_checked(candidates):
+    with pytest.raises(GinghamError, match="candidates"):
+        Progressive(nu=2.0, candidates=candidates)
+
+
+@pytest.mark.parametrize("losses", [[1.1], [-0.1], [0.2, float("nan")]])
+def test_losses_outside_their_range_are_an_error_and_not_counted(losses):
+    stream = Progressive(nu=2.0)
+    with pytest.raises(RefusedCertificate, match="outside the range"):
+        stream.add(losses)
+    assert stream.n_tuples == 0
+
+
+@pytest.mark.parametrize("nu", [1.0, 0.5, float("nan"), float("inf")])
+def test_nu_is_checked(nu):
+    with pytest.raises(GinghamError, match="above 1"):
+        Progressive(nu=nu)
+
+
+def test_draws_are_divided_and_not_lines():
+    counts = np.array([3, 0, 1, 1000])
+    draws = draws_in_order(4, counts, "shuffle", 3)
+    assert (np.bincount(draws, minlength=4) == counts).all()
+    first = np.bincount(draws[:500], minlength=4)
+    assert 0 < first[3] < 1000  # the heavy line stands on both sides
+    assert (draws == draws_in_order(4, counts, "shuffle", 3)).all()
+    assert (draws_in_order(4, counts, "arrival", 3) == np.repeat([0, 2, 3], [3, 1, 1000])).all()
+    with pytest.raises(GinghamError, match="order="):
+        draws_in_order(4, counts, "as it stands", 3)
+
+
+def test_fresh_seeds_differ_and_survive_json():
+    seeds = {fresh_seed() for _ in range(20)}
+    assert len(seeds) == 20
+    assert all(0 <= seed < 2**53 and int(float(seed)) == seed for seed in seeds)
+
+
+def test_a_plan_tests_every_draw_after_the_warm_up_once():
+    plan = Plan.of(103, 0.7, 6)
+    assert plan.edges[0] == 72
+    assert plan.edges[-1] == 103
+    assert plan.sizes.sum() == plan.n_tested == 31
+    assert plan.sizes.max() - plan.sizes.min() <= 1
+    assert 0 < plan.pilot < 72
+    for wrong in ({"warm_up": 0}, {"warm_up": 1.0}, {"warm_up": float("nan")}, {"blocks": 0}, {"blocks": 40}):
+        with pytest.raises(GinghamError):
+            Plan.of(103, **{"warm_up": 0.7, "blocks": 6, **wrong})
+
+
+def test_losses_of_single_predictions():
+    y, guess = np.array([1, 5, 3]), np.array([2.0, 5.0, 1.5])
+    stars = range(1, 6)
+    assert row_loss("absolute", stars).losses(y, guess).tolist() == [1.0, 0.0, 1.5]
+    assert row_loss("quadratic", None, (0, 10)).scaled(y, guess) == pytest.approx([0.01, 0, 0.0225])
+    assert row_loss("pinball", stars, quantile=0.9).losses(y, guess) == pytest.approx([0.1, 0, 1.35])
+    assert row_loss("zero-one", "abc").losses(np.array(["a", "b"]), np.array(["a", "c"])).tolist() == [0.0, 1.0]
+    table = row_loss([[0, 2], [-1, 0]], (0, 1))
+    assert (table.low, table.range, table.convex) == (-1.0, 3.0, False)
+    assert table.scaled(np.array([0, 1, 1]), np.array([1, 0, 1])) == pytest.approx([1.0, 0.0, 1 / 3])
+    log_loss = row_loss("log", (0, 1))
+    assert log_loss.losses(np.array([1]), np.array([[0.2, 0.8]])) == pytest.approx([-log(0.8)])
+    assert log_loss.range == pytest.approx(log(200))
+
+
+@pytest.mark.parametrize("name", ["absolute", "quadratic", "pinball"])
+def test_losses_never_exceed_their_range(name):
+    loss = row_loss(name, None, (-2, 3), quantile=0.3)
+    y, guess = (a.ravel() for a in np.meshgrid(np.linspace(-2, 3, 21), np.linspace(-2, 3, 21)))
+    scaled = loss.scaled(y, guess)
+    assert scaled.min() >= 0
+    assert scaled.max() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "y", "guess", "words"),
+    [
+        ({"loss": "absolute", "alphabet": (1, 2, 3)}, [1, 4], [1, 1], "not in the alphabet"),
+        ({"loss": "absolute", "alphabet": (1, 2, 3)}, [1, 2], [1, 3.5], "prediction 3.5 in row 1"),
+        ({"loss": "absolute", "label_bounds": (0, 1)}, [0.5, 1.5], [0, 0], "label 1.5 in row 1"),
+        ({"loss": "absolute", "label_bounds": (0, 1)}, [0.5, 1], [0, float("nan")], "row 1 is nan"),
+        ({"loss": "zero-one", "alphabet": (0, 1)}, [0, 1], [0, 0.5], "not in the alphabet"),
+        ({"loss": "log", "alphabet": (0, 1)}, [0, 1], [[1.0, 0.0], [0.5, 0.5]], "at least"),
+        ({"loss": "log", "alphabet": (0, 1)}, [0, 1], [[0.9, 0.9], [0.5, 0.5]], "add up"),
+    ],
+)
+def test_what_lies_outside_is_an_error_never_moved_inside(options, y, guess, words):
+    loss = row_loss(options["loss"], options.get("alphabet"), options.get("label_bounds"))
+    with pytest.raises(GinghamError, match=words):
+        loss.losses(np.array(y), np.array(guess))
+
+
+def test_the_range_must_be_stated_and_contain_the_alphabet():
+    with pytest.raises(RefusedCertificate, match="State the possible labels"):
+        row_loss("absolute")
+    with pytest.raises(GinghamError, match="do not contain"):
+        row_loss("absolute", (0, 5), (0, 4))
+    with pytest.raises(GinghamError, match="smaller one first"):
+        row_loss("absolute", None, (4, 0))
+    with pytest.raises(GinghamError, match="unknown"):
+        row_loss("cubic", (0, 1))
+    with pytest.raises(RefusedCertificate, match="needs alphabet"):
+        row_loss("zero-one", None, (0, 1))
+
+
+def test_a_loss_survives_a_file(tmp_path):
+    for loss in (row_loss("absolute", (1, 2)), row_loss("quadratic", None, (0, 3)), row_loss([[0, 1], [2, 0]], "ab")):
+        storage.write(tmp_path / "loss", "RowLoss", {"loss": loss})
+        again = storage.read(tmp_path / "loss")[1]["loss"]
+        assert again.plain() == loss.plain()

@@ -1,0 +1,273 @@
+"""certify_progressive for every family and for other libraries: who is tested on what, what is covered, saving."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.dummy import DummyRegressor
+from sklearn.linear_model import LinearRegression
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeClassifier
+
+import gingham as gg
+from gingham.certificates.progressive import progressive_bound
+
+STARS = range(1, 6)
+
+
+def planted(n=900, seed=0, noise=0.15):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 14, (n, 2))
+    y = np.where(X.sum(axis=1) % 2 == 0, 5, 1)
+    return X, np.where(rng.random(n) < noise, rng.integers(1, 6, n), y)
+
+
+class Recorder(RegressorMixin, BaseEstimator):
+    """Predicts the mean, and remembers what it was shown."""
+
+    log: list = []  # noqa: RUF012 - shared by clones on purpose
+
+    def fit(self, X, y, sample_weight=None):
+        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        self.seen_ = dict(zip(X[:, 0].tolist(), weights.tolist()))
+        self.mean_ = float(np.average(y, weights=weights))
+        Recorder.log.append(("fit", self.seen_))
+        return self
+
+    def predict(self, X):
+        Recorder.log.append(("predict", X[:, 0].tolist()))
+        return np.full(len(X), self.mean_)
+
+
+FAMILIES = {
+    "regressor": gg.CoClusteringRegressor(2, alphabet=STARS, random_state=0),
+    "regressor, auto": gg.CoClusteringRegressor("auto", beta=1.0, alphabet=STARS, random_state=0),
+    "quadratic": gg.CoClusteringRegressor(2, loss="quadratic", bounds=(1, 5), random_state=0),
+    "classifier": gg.CoClusteringClassifier(2, alphabet=STARS, random_state=0),
+    "log": gg.CoClusteringClassifier(2, loss="log", alphabet=STARS, random_state=0),
+    "layered": gg.LayeredCoClusteringRegressor(2, 2, alphabet=STARS, n_sweeps=30, n_chains=1, random_state=0),
+    "committee": gg.Committee(gg.CoClusteringRegressor(2, alphabet=STARS), n_members=2, random_state=0),
+    "tree": gg.TreeCoClustering((2, 2), alphabet=STARS, random_state=0),
+    "bayesian": gg.BayesianCoClustering(2, bounds=(1, 5), concentration=0.5, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_family_is_certified_saved_and_loaded(name, tmp_path):
+    X, y = planted()
+    model = FAMILIES[name]
+    before = clone(model)
+    certificate = gg.certify_progressive(model, X, y, blocks=3, random_state=3)
+    assert repr(model) == repr(before)
+    assert certificate.empirical < certificate.value < certificate.worst
+    assert certificate.n_tuples == 270
+    predictor = certificate.model
+    assert len(predictor.members_) == 3
+    assert predictor.shares_.sum() == pytest.approx(1.0)
+    predictor.save(tmp_path / "model.gingham")
+    again = gg.load(tmp_path / "model.gingham")
+    assert (again.predict(X[:40], random_state=1) == predictor.predict(X[:40], random_state=1)).all()
+    assert again.shares_.tolist() == predictor.shares_.tolist()
+    again.save(tmp_path / "again.gingham")
+    assert (tmp_path / "again.gingham").read_bytes() == (tmp_path / "model.gingham").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (KNeighborsRegressor(3), {"label_bounds": (1, 5)}),
+        (DecisionTreeClassifier(random_state=0), {"alphabet": STARS}),
+        (LinearRegression(), {"label_bounds": (1, 5), "clip": True, "loss": "quadratic"}),
+    ],
+)
+def test_any_predictor_of_anyone(model, options, tmp_path):
+    X, y = planted()
+    certificate = gg.certify_progressive(model, X, y, random_state=0, **options)
+    assert certificate.value > certificate.empirical
+    assert not hasattr(model, "n_features_in_")  # the caller's own is left alone
+    with pytest.raises(gg.GinghamError, match="another library's model"):
+        certificate.model.save(tmp_path / "model.gingham")
+
+
+def test_every_draw_is_tested_once_by_a_member_that_has_not_seen_it():
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack([np.arange(200), np.zeros(200, int)]), rng.integers(1, 6, 200)
+    Recorder.log = []
+    certificate = gg.certify_progressive(Recorder(), X, y, alphabet=STARS, blocks=4, random_state=1)
+    fits = [set(seen) for kind, seen in Recorder.log if kind == "fit"]
+    tests = [set(rows) for kind, rows in Recorder.log if kind == "predict"]
+    assert [len(seen) for seen in fits] == [112, 140, 155, 170, 185]
+    for seen, tested in zip(fits, tests):
+        assert not seen & tested
+    assert fits[1] == fits[0] | tests[0]  # the first member has learned the whole warm-up
+    assert set.union(*tests[1:]) == set(range(200)) - fits[1]
+    assert certificate.n_tuples == 60
+
+
+def test_the_value_by_hand_with_a_constant_predictor():
+    X, y = planted()
+    model = DummyRegressor(strategy="constant", constant=3.0)
+    certificate = gg.certify_progressive(model, X, y, label_bounds=(1, 5), random_state=4, delta=0.1)
+    order = np.random.default_rng(4).permutation(900)
+    warm_up, tested = order[:630], order[630:]
+    losses = np.abs(y - 3.0) / 4
+    tuning = losses[warm_up[504:]]
+    nu = max(tuning.mean() + tuning.std() * np.sqrt(270 / (2 * np.log(10))), 1.001)
+    assert certificate.parameters["nu"] == pytest.approx(nu)
+    value = nu - np.exp(np.log(nu - losses[tested]).mean() - np.log(10) / 270)
+    assert certificate.value == pytest.approx(4 * value)
+    assert progressive_bound(float(np.log1p(-losses[tested] / nu).sum()), 270, nu, np.log(10)) == pytest.approx(value)
+
+
+def test_weights_are_draws():
+    X, y = planted(300)
+    counts = np.random.default_rng(1).integers(0, 5, 300)
+    X[:, 0] = np.arange(300)
+    Recorder.log = []
+    certificate = gg.certify_progressive(
+        Recorder(), X, y, sample_weight=counts, alphabet=STARS, blocks=2, random_state=0
+    )
+    assert certificate.n_tuples == counts.sum() - int(0.7 * counts.sum())
+    last = [seen for kind, seen in Recorder.log if kind == "fit"][-1]
+    assert any(0 < last[row] < counts[row] for row in last)  # a line is divided
+    assert any("w independent draws" in a.text and a.status == "given" for a in certificate.assumptions)
+    repeated = np.repeat(np.arange(300), counts)
+    same = gg.certify_progressive(Recorder(), X[repeated], y[repeated], alphabet=STARS, blocks=2, random_state=0)
+    assert same.value == pytest.approx(certificate.value)
+
+
+def test_models_without_weights_see_repeated_rows():
+    X, y = planted(300)
+    counts = np.random.default_rng(1).integers(1, 4, 300)
+    certificate = gg.certify_progressive(
+        KNeighborsRegressor(3), X, y, sample_weight=counts, alphabet=STARS, random_state=0
+    )
+    assert certificate.n_tuples == counts.sum() - int(0.7 * counts.sum())
+
+
+def test_weights_that_are_no_counts_are_refused():
+    X, y = planted(100)
+    with pytest.raises(gg.RefusedCertificate, match=r"0\.5 in row 0"):
+        gg.certify_progressive(Recorder(), X, y, sample_weight=np.full(100, 0.5), alphabet=STARS)
+
+
+def test_a_seed_is_drawn_afresh_and_recorded():
+    X, y = planted(300)
+    first, second = (gg.certify_progressive(Recorder(), X, y, alphabet=STARS) for _ in range(2))
+    assert first.parameters["seed"] != second.parameters["seed"]
+    again = gg.certify_progressive(Recorder(), X, y, alphabet=STARS, random_state=int(first.parameters["seed"]))
+    assert again.value == first.value
+    assert any("drawn afresh" in a.text and a.status == "checked" for a in first.assumptions)
+    assert any("chosen without a look" in a.text and a.status == "given" for a in again.assumptions)
+
+
+def test_arrival_keeps_the_order():
+    X, y = planted(300)
+    Recorder.log = []
+    X[:, 0] = np.arange(300)
+    certificate = gg.certify_progressive(Recorder(), X, y, alphabet=STARS, order="arrival", blocks=2)
+    assert Recorder.log[-1] == ("predict", list(range(255, 300)))
+    assert "seed" not in certificate.parameters
+    assert any("order in which they arrived" in a.text for a in certificate.assumptions)
+
+
+def test_losses_that_are_not_convex_cover_a_drawn_member():
+    X, y = planted()
+    certificate = gg.certify_progressive(gg.CoClusteringClassifier(2, alphabet=STARS, random_state=0), X, y)
+    assert certificate.predictor == "member drawn by its share"
+    predictor = certificate.model
+    predictor.members_ = tuple(_Constant(label) for label in (1, 2, 3, 4, 5, 5))
+    predictor.shares_ = np.array([0.5, 0.1, 0.1, 0.1, 0.1, 0.1])
+    found = np.bincount(predictor.predict(np.zeros((20_000, 2)), random_state=0), minlength=6) / 20_000
+    assert found[1:] == pytest.approx([0.5, 0.1, 0.1, 0.1, 0.2], abs=0.02)
+
+
+class _Constant:
+    def __init__(self, label):
+        self.label = label
+
+    def predict(self, X):
+        return np.full(len(X), self.label)
+
+
+def test_convex_losses_cover_the_weighted_mean():
+    X, y = planted()
+    certificate = gg.certify_progressive(gg.CoClusteringRegressor(2, alphabet=STARS, random_state=0), X, y)
+    assert certificate.predictor == "mean of the members"
+    predictor = certificate.model
+    predictor.members_, predictor.shares_ = (_Constant(1.0), _Constant(5.0)), np.array([0.25, 0.75])
+    assert predictor.predict(X[:3]).tolist() == [4.0] * 3
+
+
+def test_rules_and_frames():
+    X, y = planted()
+    frame = pd.DataFrame(X, columns=["user", "film"])
+    model = gg.CoClusteringRegressor(2, alphabet=STARS, random_state=0)
+    certificate = gg.certify_progressive(model, frame, y, rule="median", random_state=0)
+    assert set(np.unique(certificate.model.members_[0].predict(frame, rule="median"))) <= set(STARS)
+    assert certificate.value == gg.certify_progressive(model, X, y, rule="median", random_state=0).value
+
+
+def test_warm_starts_agree_with_fits_anew():
+    X, y = planted()
+    model = gg.CoClusteringRegressor(2, alphabet=STARS, random_state=0)
+    warm, cold = (gg.certify_progressive(model, X, y, random_state=0, warm_start=w) for w in (True, False))
+    assert warm.value == pytest.approx(cold.value, abs=0.05)
+    assert warm.model.members_[-1].start == "spectral"  # what a file keeps is the caller's own setting
+
+
+def test_graphs_through_their_pairs():
+    rng = np.random.default_rng(0)
+    pairs = np.array([(i, j) for i in range(30) for j in range(i)])
+    weight = (rng.random(len(pairs)) < np.where(pairs.sum(axis=1) % 2 == 0, 0.9, 0.1)).astype(float)
+
+    def fit(model, X, y, counts):
+        return model.fit(np.column_stack([X, y]), pairs="listed", nodes=np.arange(30))
+
+    model = gg.GraphClustering(2, loss="quadratic", random_state=0)
+    certificate = gg.certify_progressive(
+        model, pairs, weight, fit=fit, loss="quadratic", label_bounds=(0, 1), random_state=0
+    )
+    assert certificate.value < 0.25
+
+
+@pytest.mark.parametrize("delta", [0, 1, 1.5, float("nan")])
+def test_delta_is_checked_before_anything_is_fitted(delta):
+    Recorder.log = []
+    with pytest.raises(gg.GinghamError, match="delta"):
+        gg.certify_progressive(Recorder(), *planted(100), alphabet=STARS, delta=delta)
+    assert Recorder.log == []
+
+
+def test_what_is_refused():
+    X, y = planted(100)
+    with pytest.raises(gg.RefusedCertificate, match="State the possible labels"):
+        gg.certify_progressive(DummyRegressor(), X, y)
+    with pytest.raises(gg.RefusedCertificate, match="prediction 7"):
+        gg.certify_progressive(DummyRegressor(strategy="constant", constant=7.0), X, y, label_bounds=(1, 5))
+    with pytest.raises(gg.GinghamError, match="order="):
+        gg.certify_progressive(Recorder(), X, y, alphabet=STARS, order="sorted")
+    with pytest.raises(gg.GinghamError, match="random_state"):
+        gg.certify_progressive(Recorder(), X, y, alphabet=STARS, random_state=np.random.RandomState(0))
+
+
+def test_clipping_is_part_of_the_predictor():
+    X, y = planted(100)
+    model = DummyRegressor(strategy="constant", constant=7.0)
+    certificate = gg.certify_progressive(model, X, y, label_bounds=(1, 5), clip=True, random_state=0)
+    assert certificate.model.predict(X[:2]).tolist() == [5.0, 5.0]
+
+
+def test_the_file_holds_what_was_used(tmp_path):
+    X, y = planted(300)
+    certificate = gg.certify_progressive(gg.CoClusteringRegressor(2, alphabet=STARS, random_state=0), X, y)
+    certificate.save(tmp_path / "c.json")
+    document = json.loads((tmp_path / "c.json").read_text())
+    assert document["certificate"]["value"] == certificate.value
+    assert document["facts"]["seed"] == certificate.parameters["seed"]
+    assert document["facts"]["edges"][0] == 210
+    assert document["data"]["n_rows"] == 300

@@ -1,0 +1,418 @@
+"""The independent checker: true certificates pass, tampered ones are found, and it shares no code with gingham."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import json
+import pickle
+import subprocess
+import sys
+import zipfile
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gingham as gg
+from gingham import verify
+from gingham.certificates.bounds import ln_shtarkov
+from gingham.certificates.divergence import ball_maximum
+from gingham.certificates.evidence import partition_exact
+
+SOURCE = Path(verify.__file__)
+STARS = range(1, 6)
+
+
+def planted(n=360, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 12, (n, 2))
+    y = np.where(X.sum(axis=1) % 2 == 0, 5, 1)
+    return X, np.where(rng.random(n) < 0.2, rng.integers(1, 6, n), y), rng.integers(1, 4, n)
+
+
+def write_csv(path, columns):
+    rows = zip(*[np.asarray(column).tolist() for column in columns.values()])
+    path.write_text("\n".join([",".join(columns), *[",".join(map(str, row)) for row in rows]]) + "\n")
+
+
+def make(kind):
+    """A certificate, the model to save (or None) and the table."""
+    X, y, w = planted()
+    table = {"user": X[:, 0], "film": X[:, 1], "stars": y}
+    grid = gg.CoClusteringRegressor(2, alphabet=STARS, random_state=0)
+    if kind == "in sample":
+        return gg.certify(grid.fit(X, y), X, y), grid, table
+    if kind == "weighted mean":
+        certificate = gg.certify(grid.fit(X, y, w), X, y, sample_weight=w, predictor="mean")
+        return certificate, grid, {**table, "weight": w}
+    if kind == "quadratic":
+        grid.set_params(loss="quadratic", alphabet=None, bounds=(1, 5))
+        return gg.certify(grid.fit(X, y), X, y), grid, table
+    if kind == "hard":
+        grid = gg.CoClusteringClassifier(2, alphabet=STARS, solver="sweep", random_state=0).fit(X, y)
+        return gg.certify(grid, X, y), grid, table
+    if kind == "table":
+        costs = np.abs(np.subtract.outer(STARS, STARS)) ** 0.5
+        grid = gg.CoClusteringRegressor(2, loss=costs, alphabet=STARS, random_state=0).fit(X, y)
+        return gg.certify(grid, X, y), grid, table
+    if kind in ("holdout", "betting", "gibbs"):
+        half = {name: column[200:] for name, column in table.items()}
+        rule = "gibbs" if kind == "gibbs" else "median"
+        method = "betting" if kind == "betting" else "log-wealth"
+        grid.fit(X[:200], y[:200])
+        options = {"bound": "holdout", "predictor": rule, "method": method, "candidates": 3}
+        return gg.certify(grid, X[200:], y[200:], **options), grid, half
+    if kind in ("split holdout", "split prior"):
+        certificate = gg.certify(grid, X, y, bound="split", method=kind.removeprefix("split "))
+        return certificate, certificate.model, table
+    if kind == "predictions":
+        guess = np.clip(y + np.random.default_rng(1).normal(0, 0.5, len(y)), 1, 5)
+        certificate = gg.certify_predictions(guess, y, loss="absolute", label_bounds=(1, 5), method="betting")
+        return certificate, None, {"guess": guess, "stars": y}
+    if kind == "names":
+        names = np.array(["no", "yes"])[(y > 2).astype(int)]
+        model = gg.CoClusteringClassifier(2, alphabet=["no", "yes"], random_state=0)
+        certificate = gg.certify_progressive(model, X, names, blocks=3, random_state=5)
+        return certificate, certificate.model, {**table, "stars": names}
+    if kind == "density":
+        certificate, _ = gg.certify_density(grid.fit(X, y), X)
+        return certificate, grid, {"user": X[:, 0], "film": X[:, 1]}
+    if kind == "counts":
+        counts = np.zeros((12, 12))
+        np.add.at(counts, (X[:, 0], X[:, 1]), 1)
+        model = gg.CoOccurrenceClustering((2, 2), random_state=0).fit(counts)
+        certificate, _ = gg.certify_density(model, X)
+        return certificate, model, {"user": X[:, 0], "film": X[:, 1]}
+    options = {"blocks": 3, "random_state": 7}
+    if kind == "progressive weighted":
+        certificate = gg.certify_progressive(grid, X, y, sample_weight=w, rule="median", candidates=4, **options)
+        return certificate, certificate.model, {**table, "weight": w}
+    if kind == "progressive quadratic":
+        grid.set_params(loss="quadratic", alphabet=None, bounds=(1, 5))
+    if kind == "progressive arrival":
+        options["order"] = "arrival"
+    if kind == "progressive layers":
+        grid = gg.LayeredCoClusteringRegressor(1, 2, alphabet=STARS, n_sweeps=25, n_chains=1, random_state=0)
+    certificate = gg.certify_progressive(grid, X, y, **options)
+    return certificate, certificate.model, table
+
+
+KINDS = [
+    "in sample", "weighted mean", "quadratic", "hard", "table", "holdout", "betting", "gibbs", "split holdout",
+    "split prior", "predictions", "names", "density", "counts", "progressive", "progressive weighted",
+    "progressive quadratic", "progressive arrival", "progressive layers",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Files of each kind, made once."""
+    folder, found = tmp_path_factory.mktemp("certificates"), {}
+
+    def files(kind):
+        if kind not in found:
+            certificate, model, table = make(kind)
+            place = folder / kind.replace(" ", "_")
+            place.mkdir()
+            certificate.save(place / "c.json")
+            if model is not None:
+                model.save(place / "model.gingham")
+            write_csv(place / "data.csv", table)
+            found[kind] = place
+        return found[kind]
+
+    return files
+
+
+def run(place, capsys):
+    model = place / "model.gingham"
+    code = verify.main(str(place / "c.json"), str(model) if model.exists() else "-", str(place / "data.csv"))
+    return code, capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_true_certificates_are_verified(kind, made, capsys):
+    code, words = run(made(kind), capsys)
+    assert code == 0, words
+    assert "verified. It rests on what is given:" in words
+    assert "differs" not in words
+    assert ("taken as the certificate says" in words) == (kind == "progressive layers")
+
+
+# what a forger might change: the JSON, the model file, the table
+
+
+def put(*path, to):
+    def change(document, folder):
+        node = document
+        for key in path[:-1]:
+            node = node[key]
+        node[path[-1]] = to(node[path[-1]]) if callable(to) else to
+
+    return change
+
+
+def both(*changes):
+    def change(document, folder):
+        for each in changes:
+            each(document, folder)
+
+    return change
+
+
+def moved(values):
+    """One item's memberships exchanged."""
+    values = deepcopy(values)
+    values[0][0] = values[0][0][::-1]
+    return values
+
+
+def nudged(values):
+    values = deepcopy(values)
+    values[0][3] = [values[0][3][0] + 0.01, values[0][3][1] - 0.01][:: 1 if values[0][3][1] > 0.01 else -1]
+    return values
+
+
+def in_table(at, column, to):
+    def change(document, folder):
+        path = folder / "data.csv"
+        lines = path.read_text().splitlines()
+        cells = lines[at].split(",")
+        cells[column] = to(cells[column])
+        lines[at] = ",".join(cells)
+        path.write_text("\n".join(lines) + "\n")
+
+    return change
+
+
+def lines_of_table(edit):
+    def change(document, folder):
+        path = folder / "data.csv"
+        head, *lines = path.read_text().splitlines()
+        path.write_text("\n".join([head, *edit(lines)]) + "\n")
+
+    return change
+
+
+def with_digest(change):
+    """A forger who also mends the digest of the rows."""
+
+    def mended(document, folder):
+        change(document, folder)
+        _, *lines = [line.split(",") for line in (folder / "data.csv").read_text().splitlines()]
+        rows = [[*line[:2], *[repr(float(v)) for v in line[2:]]] for line in lines]
+        text = "".join("\x1f".join(row) + "\x1e" for row in rows)
+        document["data"].update(digest=hashlib.sha256(text.encode()).hexdigest(), n_rows=len(rows))
+
+    return mended
+
+
+def in_model(choose, edit):
+    """Change the first array that ``choose`` likes, and mend its checksum."""
+
+    def change(document, folder):
+        path = folder / "model.gingham"
+        with zipfile.ZipFile(path) as archive:
+            files = {name: archive.read(name) for name in archive.namelist()}
+        manifest = json.loads(files["manifest.json"])
+        for name in manifest["checksums"]:
+            array = np.load(io.BytesIO(files[name])).copy()
+            if choose(array):
+                stream = io.BytesIO()
+                np.save(stream, edit(array))
+                files[name] = stream.getvalue()
+                manifest["checksums"][name] = hashlib.sha256(files[name]).hexdigest()
+                break
+        else:
+            raise AssertionError("no such array")
+        files["manifest.json"] = json.dumps(manifest).encode()
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in files.items():
+                archive.writestr(name, data)
+
+    return change
+
+
+def is_membership(array):
+    return array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind == "f" and len(array) > 2
+
+
+def is_answers(array):
+    return array.shape == (2, 2)
+
+
+def reversed_row(array):
+    array[0] = array[0][::-1] if array[0, 0] != array[0, 1] else [1.0, 0.0]
+    return array
+
+
+def other_answer(array):
+    array[0, 0] = 2 if array[0, 0] != 2 else 3
+    return array
+
+
+C, F = "certificate", "facts"
+TAMPERED = {
+    "value": ("in sample", put(C, "value", to=lambda v: v - 0.001)),
+    "value, only a little": ("in sample", put(C, "value", to=lambda v: v - 1e-5)),
+    "loss on the sample": ("in sample", put(C, "empirical", to=lambda v: v + 0.001)),
+    "δ": ("in sample", put(C, "delta", to=0.01)),
+    "δ of 1.5": ("in sample", put(C, "delta", to=1.5)),
+    "δ that is not a number": ("in sample", put(C, "delta", to=float("nan"))),
+    "number of tuples": ("in sample", put(C, "n_tuples", to=720)),
+    "price of the partition": ("in sample", put(C, "terms", "user: who belongs where", to=1.0)),
+    "largest loss": ("in sample", put(C, "worst", to=3.0)),
+    "name of the bound": ("in sample", put(C, "bound", to="kl")),
+    "predictor": ("in sample", put(C, "predictor", to="median")),
+    "mean of a loss that is not convex": ("hard", put(C, "predictor", to="mean")),
+    "lower bound": ("in sample", put(C, "lower", to=0.3)),
+    "holdout at any time": ("holdout", put(C, "anytime", to=True)),
+    "violated assumption called valid": ("in sample", put(C, "assumptions", 0, "status", to="violated")),
+    "no word on how rows were drawn": ("in sample", put(C, "assumptions", 0, "status", to="checked")),
+    "alphabet, one label more": ("in sample", put(F, "loss", "alphabet", to=[1, 2, 3, 4, 5, 6])),
+    "alphabet, one label less": ("in sample", put(F, "loss", "alphabet", to=[1, 2, 3, 4])),
+    "alphabet, another label": ("in sample", put(F, "loss", "alphabet", to=[0, 2, 3, 4, 5])),
+    "table of losses": ("in sample", put(F, "loss", "table", 0, 4, to=1.0)),
+    "range of the loss": ("in sample", put(F, "loss", "range", to=2.0)),
+    "bounds": ("quadratic", put(F, "loss", "bounds", to=[1, 3])),
+    "name of the loss": ("in sample", put(C, "loss", to="zero-one")),
+    "a membership": ("in sample", put(F, "posterior", "memberships", to=nudged)),
+    "a membership in the model": ("in sample", in_model(is_membership, reversed_row)),
+    "an answer": ("in sample", put(F, "posterior", "answers", 0, 0, to=lambda v: 2)),
+    "an answer in the model": ("in sample", in_model(is_answers, other_answer)),
+    "the order of items": ("in sample", put(F, "posterior", "items", 0, to=lambda v: v[::-1])),
+    "the grid of ν": ("in sample", put(F, "nu_grid", to=[1.5])),
+    "a frozen mode that was learned": ("in sample", put(F, "posterior", "frozen", to=[True, False])),
+    "price of answers, fewer possible": ("quadratic", put(F, "n_answers", to=lambda v: 5 if v == 3 else 3)),
+    "answers off the paid grid": ("quadratic", put(F, "posterior", "answers", 0, 0, to=lambda v: v + 0.01)),
+    "a label": ("in sample", in_table(5, 2, lambda v: "3" if v != "3" else "2")),
+    "a label, digest mended": ("in sample", with_digest(in_table(5, 2, lambda v: "3" if v != "3" else "2"))),
+    "an id, digest mended": ("in sample", with_digest(in_table(5, 0, lambda v: str((int(v) + 1) % 12)))),
+    "an unknown id": ("in sample", with_digest(in_table(5, 0, lambda v: "nobody"))),
+    "a label outside": ("in sample", with_digest(in_table(5, 2, lambda v: "9"))),
+    "a weight": ("weighted mean", in_table(5, 3, lambda v: str(int(v) + 1))),
+    "a weight, digest mended": ("weighted mean", with_digest(in_table(5, 3, lambda v: str(int(v) + 1)))),
+    "half a weight": ("weighted mean", with_digest(in_table(5, 3, lambda v: "0.5"))),
+    "a row left out": ("in sample", lines_of_table(lambda rows: rows[1:])),
+    "a row twice, digest mended": ("in sample", with_digest(lines_of_table(lambda rows: [rows[0], *rows]))),
+    "rows in another order": ("progressive", lines_of_table(lambda rows: rows[::-1])),
+    "rows in another order, digest mended": (
+        "progressive",
+        with_digest(lines_of_table(lambda rows: rows[::-1])),
+    ),
+    "in sample passed off as holdout": (
+        "in sample",
+        both(put("kind", to="holdout"), put(C, "bound", to="holdout"), put(C, "value", to=lambda v: v)),
+    ),
+    "candidates": ("holdout", put(F, "candidates", to=1)),
+    "method": ("betting", put(F, "method", to="log-wealth")),
+    "seed of the bets": ("betting", put(F, "seed", to=3)),
+    "a finished prediction": ("predictions", in_table(5, 0, lambda v: "3.0")),
+    "rows of the split": ("split prior", put(F, "rows", to=lambda v: v[1:])),
+    "rows of the split, one twice": ("split prior", put(F, "rows", to=lambda v: [*v[:-1], v[0]])),
+    "the prior": ("split prior", put(F, "prior", "memberships", to=moved)),
+    "the prior in the model": ("split prior", in_model(is_membership, reversed_row)),
+    "the posterior near the prior": ("split prior", put(F, "posterior", "memberships", to=moved)),
+    "seed of the shuffle": ("progressive", put(F, "seed", to=8)),
+    "seed of the shuffle, both": (
+        "progressive",
+        both(put(F, "seed", to=8), put(C, "parameters", "seed", to=8.0)),
+    ),
+    "order": ("progressive", put(F, "order", to="arrival")),
+    "ν": ("progressive", put(C, "parameters", "nu", to=2.0)),
+    "warm-up": ("progressive", put(F, "warm_up", to=240)),
+    "edges of the blocks": ("progressive", put(F, "edges", 1, to=lambda v: v + 5)),
+    "blocks": ("progressive", put(C, "parameters", "blocks", to=6)),
+    "a prediction": ("progressive", put(F, "predictions", -1, to=lambda v: 6 - v)),
+    "a prediction of the pilot": ("progressive", put(F, "predictions", 0, to=lambda v: 6 - v)),
+    "all predictions made to fit": ("progressive", put(F, "predictions", to=lambda v: [3.0] * len(v))),
+    "candidates of the stream": ("progressive weighted", put(F, "candidates", to=1)),
+    "price of the confidence": ("progressive", put(C, "terms", "confidence ln 1/δ", to=1.0)),
+    "a member's membership in the model": ("progressive", in_model(is_membership, reversed_row)),
+    "a share in the model": ("progressive", in_model(lambda a: a.shape == (3,), lambda a: a[::-1] * [1, 2, 0])),
+    "drawn member passed off as their mean": ("names", put(C, "predictor", to="mean of the members")),
+    "code length": ("density", put(C, "value", to=lambda v: v - 0.01)),
+    "observed code length": ("density", put(C, "empirical", to=lambda v: v - 0.01)),
+    "δ of a density": ("density", put(C, "delta", to=0.2)),
+    "a membership of a density": ("density", put(F, "posterior", "memberships", to=moved)),
+    "a membership of counts in the model": ("counts", in_model(is_membership, reversed_row)),
+    "another format": ("in sample", put("format", to="something else")),
+}
+
+
+def test_there_are_at_least_thirty_kinds_of_tampering():
+    assert len(TAMPERED) >= 30
+
+
+@pytest.mark.parametrize("name", TAMPERED)
+def test_tampering_is_found(name, made, tmp_path, capsys):
+    kind, change = TAMPERED[name]
+    original = made(kind)
+    for file in original.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    document = json.loads((tmp_path / "c.json").read_text())
+    change(document, tmp_path)
+    (tmp_path / "c.json").write_text(json.dumps(document))
+    unchanged = all(
+        (tmp_path / f.name).read_bytes() == f.read_bytes() for f in original.iterdir() if f.suffix != ".json"
+    )
+    assert not unchanged or document != json.loads((original / "c.json").read_text())
+    code, words = run(tmp_path, capsys)
+    assert code == 1, words
+    assert "verified. It rests" not in words
+    assert words.startswith(("differs: ", "not verified: "))
+
+
+def test_a_file_that_is_missing_or_no_certificate(tmp_path, capsys):
+    assert verify.main(str(tmp_path / "none.json"), "-", "-") == 1
+    (tmp_path / "c.json").write_text("[]")
+    assert verify.main(str(tmp_path / "c.json"), "-", "-") == 1
+    assert capsys.readouterr().out.count("not verified: ") == 2
+
+
+@pytest.mark.parametrize("kind", ["in sample", "split prior", "predictions", "density", "progressive"])
+def test_a_certificate_that_travelled_between_processes_can_be_saved(kind, tmp_path):
+    certificate = pickle.loads(pickle.dumps(make(kind)[0]))
+    certificate.save(tmp_path / "c.json")
+    assert json.loads((tmp_path / "c.json").read_text())["certificate"]["value"] == certificate.value
+
+
+def test_certificates_without_a_record_are_not_saved(tmp_path):
+    X, y, _ = planted()
+    committee = gg.Committee(gg.CoClusteringRegressor(2, alphabet=STARS), n_members=2, random_state=0).fit(X, y)
+    with pytest.raises(gg.GinghamError, match="does not keep what it was computed from"):
+        gg.certify(committee, X, y).save(tmp_path / "c.json")
+
+
+def test_the_checker_runs_as_a_program(made):
+    place = made("progressive")
+    command = [sys.executable, str(SOURCE), *[str(place / name) for name in ("c.json", "model.gingham", "data.csv")]]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert found.stdout.startswith("verified")
+
+
+def test_the_checker_is_short_and_imports_nothing_of_gingham():
+    text = SOURCE.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 400
+    imported = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.split(".")[0] for alias in node.names}
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0
+            imported.add((node.module or "").split(".")[0])
+    assert imported <= {"numpy"} | sys.stdlib_module_names
+
+
+def test_both_derivations_of_the_theorems_agree():
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet(np.ones(4), 60)
+    assert verify.partition_price(q) == pytest.approx(sum(partition_exact(q).values()), rel=1e-9)
+    for size, n in ((1, 50), (2, 50), (7, 400)):
+        assert verify.ln_shtarkov(size, n) == pytest.approx(ln_shtarkov(size, n), rel=1e-9, abs=1e-12)
+    weights, values = rng.dirichlet(np.ones(9)), rng.random(9)
+    assert verify.largest_mean(weights, values, 0.05) == pytest.approx(ball_maximum(weights, values, 0.05), rel=1e-7)
