@@ -271,3 +271,13 @@ def test_the_file_holds_what_was_used(tmp_path):
     assert document["facts"]["seed"] == certificate.parameters["seed"]
     assert document["facts"]["edges"][0] == 210
     assert document["data"]["n_rows"] == 300
+
+
+def test_no_bound_on_a_committee_is_given_for_members_that_are_weighted():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 6, (300, 2))
+    y = np.where((X[:, 0] + X[:, 1]) % 2, 5, 1)
+    model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=range(1, 6), random_state=0)
+    certificate = gg.certify_progressive(model, X, y, random_state=0)
+    with pytest.raises(gg.RefusedCertificate, match="shares"):
+        gg.certify(certificate.model, X, y)
