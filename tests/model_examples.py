@@ -34,6 +34,7 @@ class Example:
     tiny : arguments of ``fit`` that are as small as data can be, by name; each is fitted or refused in a sentence
     checked : an instance that goes through scikit-learn's checks, whose data have labels of all kinds; or the reason
         why the estimator cannot take part; None where another example of the class says it
+    keeps_nothing : why a fit has nothing to go on from after Ctrl-C, None where it keeps checkpoints
     excused : names of scikit-learn's checks that cannot hold for the estimator, each with the reason
     """
 
@@ -44,15 +45,11 @@ class Example:
     tiny: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     checked: BaseEstimator | str | None = None
     excused: dict[str, str] = field(default_factory=dict)
+    keeps_nothing: str | None = None
 
     def fit(self, **more: Any) -> Any:
         """A fresh fit on the data."""
         return clone(self.model).fit(*self.data, **more)
-
-    @property
-    def reports(self) -> bool:
-        """Whether its fit calls back after every sweep."""
-        return "callback" in inspect.signature(self.model.fit).parameters
 
 
 def discovered() -> dict[str, type]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import warnings
 
 import numba
@@ -12,7 +13,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gingham as gg
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, InterruptedWarning
+from gingham.fitting.checkpoint import CheckpointFile, kept_in
 from model_examples import discovered, examples
 
 EXAMPLES = examples()
@@ -76,6 +78,41 @@ def test_same_seed_same_result_on_one_thread_and_on_two(example):
     finally:
         numba.set_num_threads(before)
     np.testing.assert_array_equal(*answers)
+
+
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if e.keeps_nothing is None], ids=lambda example: example.name)
+def test_after_ctrl_c_a_fit_goes_on_and_ends_where_it_would_have_ended(example, tmp_path, monkeypatch):
+    path, keep = tmp_path / "fit.checkpoint", CheckpointFile.keep
+
+    def kept(press_at: int) -> int:
+        """A fit that is interrupted when it offers its state for that time; how often it did."""
+        offers = []
+
+        def press(file, *offer):
+            offers.append(1)
+            if len(offers) == press_at:
+                signal.raise_signal(signal.SIGINT)
+            keep(file, *offer)
+
+        with monkeypatch.context() as patch, warnings.catch_warnings():
+            warnings.simplefilter("ignore", InterruptedWarning)
+            patch.setattr(CheckpointFile, "keep", press)
+            with contextlib.suppress(KeyboardInterrupt), kept_in(path, "this fit", False, 0.0) as (checkpoint, known):
+                assert known is None
+                example.fit(checkpoint=checkpoint)
+        return len(offers)
+
+    whole = example.answers(example.fit())
+    n_offers = kept(press_at=0)
+    assert n_offers
+    path.unlink(missing_ok=True)
+    kept(press_at=min(2, n_offers))
+    assert path.exists()
+    with kept_in(path, "this fit", True, 0.0) as (checkpoint, known):
+        assert known is not None
+        resumed = example.fit(checkpoint=checkpoint)
+    assert not resumed.interrupted_
+    np.testing.assert_array_equal(example.answers(resumed), whole)
 
 
 @ALL

@@ -331,8 +331,8 @@ def committee_members(model: object) -> list[Posterior]:
         return []
     if getattr(model, "shares_", None) is not None:  # a bound on a committee counts all members alike
         raise RefusedCertificate(
-            f"{type(model).__name__} weighs its members by shares and came with a certificate of its own. Certify it on "
-            "other rows with certify_predictions."
+            f"{type(model).__name__} weighs its members by shares and came with a certificate of its own. "
+            "Certify it on other rows with certify_predictions."
         )
     posteriors = [getattr(member, "posterior_", None) for member in members]
     if not posteriors or not all(isinstance(posterior, Posterior) for posterior in posteriors):

@@ -23,5 +23,6 @@ EXAMPLES = [
         (X,),
         lambda model: model.score_samples(X),
         {"one row": ([("a", "b")],)},
+        keeps_nothing="A density is found by one compiled call a stage, which Ctrl-C ends.",
     ),
 ]

@@ -26,6 +26,7 @@ EXAMPLES = [
         lambda model: np.hstack(model.transform(VIEWS)),
         TINY,
         SEVERAL,
+        keeps_nothing="With ridge and components given it is one eigenproblem.",
     ),
     Example(
         "explanatory clustering",
@@ -34,5 +35,6 @@ EXAMPLES = [
         lambda model: model.weights_,
         {"one object": ([np.ones((1, 2), bool), np.zeros((1, 2), bool)],)},
         "It weighs clusters that are given as indicators, one matrix a view.",
+        keeps_nothing="It is one quadratic program.",
     ),
 ]
