@@ -74,6 +74,7 @@ PEERS = {  # short name: variable that names the Python of its environment, pack
     "sib": ("GINGHAM_SIB", "sib-clustering, and what gingham itself needs"),
     "cca": ("GINGHAM_CCA", "cca-zoo, and what gingham itself needs"),
     "graph": ("GINGHAM_PEERS", "leidenalg, graspologic, scikit-network"),
+    "ranking": ("GINGHAM_RANKING", "implicit, and what gingham itself needs"),
 }
 CORE = ("gingham", "numpy", "scipy", "scikit-learn", "numba")
 

@@ -13,6 +13,7 @@ FLOORS = [  # from the top: everything imports downwards only
         ("committee", "averages"),
         ("layers", "sums of boards"),
         ("counts", "co-occurrence"),
+        ("ranking", "what is next"),
         ("graph", "networks"),
         ("joint", "several tables"),
         ("tree", "many modes"),

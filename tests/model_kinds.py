@@ -65,6 +65,7 @@ def write_tables(folder: Path, scale: int = 1) -> dict[str, Case]:
         Case("joint", ratings, [*tuples, "--clusters", "2,2", "-r", f"movie,genre=has:{genres}", *stated]),
         Case("graph", edges, ["--axes", "from,to", "--clusters", "3"]),
         Case("cooccurrence", counts, ["--axes", "word,document", "--clusters", "3,3", "--holdout", ".1"]),
+        Case("ranking", counts, ["--axes", "document,word"]),
         Case("information", features,
              ["--axes", "patient,symptom", "--label", "value", "--clusters", "2", "--holdout", ".4"]),
         Case("pairwise", views, ["--axes", "x1,x2,x3;y1,y2,y3", "--clusters", "2", "--holdout", ".4"]),

@@ -8,6 +8,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "Absolute": "cells",
     "Alphabet": "data",
+    "BasketRanker": "models",
     "BayesianCoClustering": "models",
     "BetaPath": "selection",
     "CellModel": "cells",
@@ -50,6 +51,7 @@ _PUBLIC = {
     "certify_partition": "certificates",
     "certify_predictions": "certificates",
     "certify_progressive": "models",
+    "certify_ranking": "certificates",
     "certify_stream": "certificates",
     "check_loss": "cells.contract",
     "fit_distributed": "scale.fit_distributed",

@@ -179,6 +179,8 @@ def pages_of_kinds(tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("kinds")
     pages = {}
     for kind, case in write_tables(folder).items():
+        if kind == "ranking":  # has a page of its own, without scripts: gingham recommend --page
+            continue
         model, pages[kind] = folder / f"{kind}.gingham", folder / f"{kind}.html"
         assert run(case.fit(model)) == 0
         assert run(["report", str(model), str(case.file), "--out", str(pages[kind])]) == 0

@@ -15,6 +15,7 @@ KINDS = tuple(families())
 AXES = {
     "graph": ["--axes", "from,to"],
     "cooccurrence": ["--axes", "word,document"],
+    "ranking": ["--axes", "document,word"],
     "information": ["--axes", "patient,symptom", "--label", "value"],
     "pairwise": ["--axes", "x1,x2,x3;y1,y2,y3", "--holdout", "0"],
 }
@@ -37,6 +38,8 @@ def fitted_here(kind, file):
         counts = np.zeros((words.max() + 1, documents.max() + 1))
         np.add.at(counts, (words, documents), 1)
         return gg.CoOccurrenceClustering(random_state=0).fit(counts)
+    if kind == "ranking":
+        return gg.BasketRanker(random_state=0).fit(table.select("document", "word"))
     if kind == "information":
         patients, symptoms = (np.unique(table[name], return_inverse=True)[1] for name in ("patient", "symptom"))
         matrix = np.full((patients.max() + 1, symptoms.max() + 1), np.nan)
@@ -95,6 +98,9 @@ def test_nothing_set(cases, kind, tmp_path):
     elif kind == "layered":
         X = pl.read_csv(case.file).select("user", "movie")
         np.testing.assert_allclose(there.predict(X), here.predict(X))
+    elif kind == "ranking":
+        assert there.selection_ == here.selection_
+        np.testing.assert_array_equal(there.top(here.users_, 5), here.top(here.users_, 5))
     same(there, here)
 
 

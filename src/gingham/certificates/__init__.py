@@ -8,12 +8,14 @@ from gingham.certificates.holdout import certify_folds, certify_predictions
 from gingham.certificates.partitions import certify_labels, certify_partition, compare_partitions, equation15
 from gingham.certificates.population import held_out_part, transductive, whole_population
 from gingham.certificates.progressive import Progressive
+from gingham.certificates.ranking import RankingCertificate, certify_ranking
 
 __all__ = [
     "Assumption",
     "Certificate",
     "Comparison",
     "Progressive",
+    "RankingCertificate",
     "Stream",
     "certify",
     "certify_density",
@@ -22,6 +24,7 @@ __all__ = [
     "certify_labels",
     "certify_partition",
     "certify_predictions",
+    "certify_ranking",
     "certify_stream",
     "compare_partitions",
     "equation15",

@@ -19,6 +19,7 @@ from gingham.cli.datasets import datasets
 from gingham.cli.fit import FitCommand, fit
 from gingham.cli.path import path
 from gingham.cli.predict import predict
+from gingham.cli.recommend import recommend
 from gingham.cli.report import report
 from gingham.cli.simplify import simplify
 from gingham.errors import GinghamError
@@ -49,6 +50,10 @@ EXAMPLES: dict[Callable[..., None], str] = {
     "gingham certify --labels users.csv,movies.csv ratings.csv --label rating --alphabet 1..5",
     report: "gingham report model.gingham ratings.csv -o report.html\n\n"
     "gingham report model.gingham ratings.csv --alphabet 1..5 --title 'What our viewers like'",
+    recommend: "gingham recommend model.gingham --users 17,23 -n 10\n\n"
+    "gingham recommend model.gingham --all --out lists.parquet\n\n"
+    "gingham recommend model.gingham --basket 'beer,nuts'\n\n"
+    "gingham recommend model.gingham --users 17 --items beer --page page.html",
     datasets: "gingham datasets\n\ngingham datasets movielens-100k --out ratings.csv",
 }
 for _command, _examples in EXAMPLES.items():

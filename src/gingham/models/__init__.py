@@ -4,6 +4,7 @@ from gingham.lazy import lazy_names
 
 # public name → module of this package
 MODULES = {
+    "BasketRanker": "ranking.estimator",
     "BayesianCoClustering": "bayesian.estimator",
     "CoClusteringClassifier": "grid.estimator",
     "CoClusteringRegressor": "grid.estimator",

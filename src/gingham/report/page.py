@@ -15,23 +15,30 @@ SCRIPTS = ("dom.js", "charts.js", "board.js", "panels.js", "main.js")
 
 def render(summary: dict[str, object]) -> str:
     """The page as text. It loads nothing from anywhere."""
-    try:
-        from jinja2 import Environment
-    except ImportError:
-        raise GinghamError("The report needs jinja2: install gingham[report].") from None
-    assets = files("gingham.report") / "assets"
-    template = Environment(autoescape=True).from_string((assets / "page.html").read_text(encoding="utf-8"))
-    return template.render(
-        title=summary["title"],
-        style=(assets / "page.css").read_text(encoding="utf-8"),
-        script="\n".join((assets / name).read_text(encoding="utf-8") for name in SCRIPTS),
-        data=embedded_json(summary),
-    )
+    script = "\n".join(asset(name) for name in SCRIPTS)
+    return filled("page.html", title=summary["title"], script=script, data=embedded_json(summary))
 
 
 def write(summary: dict[str, object], path: str | os.PathLike[str]) -> None:
     """Write the page; the file appears whole or not at all."""
-    page = render(summary)
+    write_text(render(summary), path)
+
+
+def asset(name: str) -> str:
+    return (files("gingham.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def filled(template: str, **values: object) -> str:
+    """A template of the assets with its values and the style of all pages."""
+    try:
+        from jinja2 import Environment
+    except ImportError:
+        raise GinghamError("The report needs jinja2: install gingham[report].") from None
+    return Environment(autoescape=True).from_string(asset(template)).render(**values, style=asset("page.css"))
+
+
+def write_text(page: str, path: str | os.PathLike[str]) -> None:
+    """Write a page; the file appears whole or not at all."""
     with atomic(path) as stream:
         stream.write(page.encode("utf-8", "replace"))
 

@@ -1,0 +1,64 @@
+"""``gingham recommend``: what each user wants next, as a table or a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gingham.cli import options
+from gingham.errors import GinghamError
+
+if TYPE_CHECKING:
+    from gingham.arrays import AnyArray
+
+
+def recommend(
+    model: options.ModelFile,
+    users: Annotated[str | None, typer.Option(help="Users of the training data: 17,23.")] = None,
+    everybody: Annotated[bool, typer.Option("--all", help="All users; without reasons, which take longer.")] = False,
+    basket: Annotated[str | None, typer.Option(help="Items that somebody new has: beer,nuts.")] = None,
+    n: Annotated[int, typer.Option("-n", help="Items in a list.", min=1)] = 20,
+    seen: Annotated[bool, typer.Option("--seen", help="List what was taken already, too.")] = False,
+    page: Annotated[Path | None, typer.Option(help="Page with the board and the reasons to write, .html.")] = None,
+    items: Annotated[str | None, typer.Option(help="Items to explain on the page: beer,nuts.")] = None,
+    out: options.OutTable = None,
+    format: options.Format = None,
+) -> None:
+    """Rank what each user has not taken yet, with scores and reasons."""
+    from gingham.cli.table_files import write_table
+    from gingham.models.base import load
+
+    if sum((users is not None, everybody, basket is not None)) != 1 and page is None:
+        raise GinghamError("Say for whom: --users 17,23, --all, or --basket beer,nuts for somebody new.")
+    if page is not None:
+        options.writable(page)
+    ranker = load(model)
+    if not hasattr(ranker, "recommend_for"):
+        raise GinghamError(f"{model!r} is no ranking; make one with gingham fit --model ranking.")
+    chosen = [] if users is None else known(users, ranker.users_, "user")
+    if page is not None:
+        from gingham.report import ranking
+
+        explained = [] if items is None else known(items, ranker.items_, "item")
+        ranking.write(ranker, page, chosen, explained, n=min(n, 20), title=f"Ranking by {Path(model).name}")
+    if basket is not None:
+        mine = known(basket, ranker.items_, "item")
+        write_table(ranker.recommend_for(mine, n, not seen, backend="polars"), out, format)
+    elif everybody:
+        write_table(ranker.recommend(ranker.users_, n, not seen, reasons=False, backend="polars"), out, format)
+    elif chosen:
+        write_table(ranker.recommend(chosen, n, not seen, backend="polars"), out, format)
+
+
+def known(listed: str, ids: AnyArray, what: str) -> list[object]:
+    """Ids from text, as the model knows them (a number is one there, not text)."""
+    table = {str(item): item for item in ids.tolist()}
+    wanted = [name.strip() for name in listed.split(",") if name.strip()]
+    for name in wanted:
+        if name not in table:
+            raise GinghamError(
+                f"The model knows no {what} {name!r}; it has {len(table):,}, such as {next(iter(table))}."
+            )
+    return [table[name] for name in wanted]

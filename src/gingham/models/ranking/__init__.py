@@ -1,0 +1,1 @@
+"""Ranking from baskets: which items a person will want next, and why."""

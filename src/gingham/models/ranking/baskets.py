@@ -1,0 +1,89 @@
+"""Who took what: the sparse 0/1 matrix that all members of a ranking are fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from gingham.arrays import Bools, Floats, Ints
+from gingham.storage import State, savable
+
+HIDDEN = 0.2  # of each user's items, for the choice of settings
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class Baskets:
+    """Users × items, 1 where the user took the item. Nothing of that size is ever dense.
+
+    Attributes
+    ----------
+    taken : csr_array of float32 ones, shape (n_users, n_items), indices sorted
+    """
+
+    taken: sparse.csr_array
+
+    @classmethod
+    def of(cls, users: Ints, items: Ints, shape: tuple[int, int]) -> Baskets:
+        """Pairs of codes; a pair that is listed twice is one."""
+        order = np.unique(users.astype(np.int64) * shape[1] + items)
+        rows, columns = np.divmod(order, shape[1])
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=shape[0]))])
+        return cls(sparse.csr_array((np.ones(len(order), np.float32), columns.astype(np.int32), starts), shape=shape))
+
+    def to_file(self) -> State:
+        taken = self.taken
+        return {"indices": taken.indices, "indptr": taken.indptr, "n_items": self.n_items}
+
+    @classmethod
+    def from_file(cls, state: State) -> Baskets:
+        indices, starts = state["indices"], state["indptr"]
+        ones = np.ones(len(indices), np.float32)
+        return cls(sparse.csr_array((ones, indices, starts), shape=(len(starts) - 1, int(state["n_items"]))))
+
+    @property
+    def n_users(self) -> int:
+        return int(self.taken.shape[0])
+
+    @property
+    def n_items(self) -> int:
+        return int(self.taken.shape[1])
+
+    @property
+    def sizes(self) -> Floats:
+        """|N(u)|, how many items each user took, shape (n_users,)."""
+        return np.diff(self.taken.indptr).astype(np.float64)
+
+    @property
+    def popularity(self) -> Floats:
+        """How many users took each item, shape (n_items,)."""
+        return np.bincount(self.taken.indices, minlength=self.n_items).astype(np.float64)
+
+    def power(self, exponent: float) -> Floats:
+        """|N(u)|^exponent, shape (n_users,); an empty basket counts as one item."""
+        return np.maximum(self.sizes, 1.0) ** exponent
+
+    def of_users(self, users: Ints) -> Baskets:
+        return Baskets(sparse.csr_array(self.taken[users]))
+
+    def of_items(self, items: Ints) -> Baskets:
+        kept = sparse.csr_array(self.taken[:, items])
+        kept.sort_indices()
+        return Baskets(kept)
+
+    def hide(self, rng: np.random.Generator, share: float = HIDDEN) -> tuple[Baskets, Baskets]:
+        """Two parts: what is kept, and of each user ⌊share · |N(u)|⌋ items drawn at random, which are hidden."""
+        sizes = np.diff(self.taken.indptr)
+        users = np.repeat(np.arange(self.n_users), sizes)
+        order = np.lexsort((rng.random(len(users)), users))
+        hidden = np.zeros(len(users), dtype=bool)
+        hidden[order] = np.arange(len(users)) - self.taken.indptr[users] < np.floor(share * sizes)[users]
+        return self._part(users, ~hidden), self._part(users, hidden)
+
+    def _part(self, users: Ints, chosen: Bools) -> Baskets:
+        starts = np.concatenate([[0], np.cumsum(np.bincount(users[chosen], minlength=self.n_users))])
+        return Baskets(
+            sparse.csr_array((self.taken.data[chosen], self.taken.indices[chosen], starts), shape=self.taken.shape)
+        )

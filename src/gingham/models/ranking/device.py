@@ -1,0 +1,98 @@
+"""The three large steps (Gram table, inverse, scores) on the processor or, where there is one, on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+from scipy.linalg import lapack
+
+from gingham.arrays import AnyArray, Floats
+from gingham.errors import GinghamError
+from gingham.kernels.threads import one_blas_thread
+from gingham.models.ranking import kernels
+
+BACKENDS = ("auto", "compiled", "torch")
+BLOCK = 8192  # users whose baskets are dense on the device at a time
+
+
+def on_torch(backend: str) -> bool:
+    """Whether torch does the large steps: where it was asked for, or by itself where it finds a GPU."""
+    if backend not in BACKENDS:
+        raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
+    if backend == "compiled" or (backend == "auto" and find_spec("torch") is None):
+        return False
+    if find_spec("torch") is None:
+        raise GinghamError("backend='torch' needs torch: install gingham[gpu].")
+    return backend == "torch" or bool(import_module("torch").cuda.is_available())
+
+
+def _device() -> str:
+    return "cuda" if import_module("torch").cuda.is_available() else "cpu"
+
+
+def gram(taken: sparse.csr_array, weights: Floats, backend: str) -> Floats:
+    """Equivalent to ``(taken.T @ diags(weights) @ taken).toarray()``, float32."""
+    if not on_torch(backend):
+        return kernels.gram(taken, taken, weights)
+    torch = import_module("torch")
+    m = taken.shape[1]
+    total = torch.zeros((m, m), device=_device())
+    for a in range(0, taken.shape[0], BLOCK):
+        rows = torch.from_numpy(_scaled(taken[a : a + BLOCK], np.sqrt(weights[a : a + BLOCK]))).to(total.device)
+        total.addmm_(rows.T, rows)
+    result: Floats = total.cpu().numpy()
+    return result
+
+
+def _scaled(rows: sparse.csr_array, factors: Floats) -> Floats:
+    dense: Floats = rows.toarray()
+    dense *= factors[:, None].astype(np.float32)
+    return dense
+
+
+def inverse(system: Floats, backend: str) -> Floats:
+    """The inverse of a symmetric positive definite float32 table, by Cholesky; the table is used up."""
+    if on_torch(backend):
+        torch = import_module("torch")
+        factor, failed = torch.linalg.cholesky_ex(torch.from_numpy(system).to(_device()))
+        if not int(failed):
+            result: Floats = torch.cholesky_inverse(factor).cpu().numpy()
+            return result
+    else:
+        with one_blas_thread():
+            lower, failed = lapack.spotrf(system.T, lower=1, overwrite_a=1)
+            if not failed:
+                lower, failed = lapack.spotri(lower, lower=1, overwrite_c=1)
+        if not failed:
+            _mirror(lower.T)
+            return np.ascontiguousarray(lower.T)
+    raise GinghamError("The ridge is too small for this table: some items are all but copies of one another.")
+
+
+@njit(cache=True, nogil=True)
+def _mirror(table):  # type: ignore[no-untyped-def]
+    """Copy the upper half of a square table to the lower, in tiles that fit the cache."""
+    m = len(table)
+    for a in range(0, m, 64):
+        for b in range(0, a + 1, 64):
+            for i in range(a, min(a + 64, m)):
+                for j in range(b, min(b + 64, i)):
+                    table[i, j] = table[j, i]
+
+
+def product_with(table: Floats, backend: str) -> Callable[[sparse.csr_array], Floats]:
+    """A function that multiplies sparse baskets (n, n_items) by the table; a GPU is sent the table once."""
+    if not on_torch(backend):
+        return lambda baskets: kernels.times(baskets, table)
+    torch = import_module("torch")
+    there = torch.from_numpy(table).to(_device())
+
+    def product(baskets: sparse.csr_array) -> AnyArray:
+        return (torch.from_numpy(baskets.toarray()).to(there.device) @ there).cpu().numpy()
+
+    return product

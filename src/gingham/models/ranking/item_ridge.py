@@ -1,0 +1,167 @@
+"""Item-to-item ridge (EASE) whose prior knows the clusters: items of one cluster are drawn to act alike.
+
+    argmin_B Σ_u w_u |x_u − x_u B|² + tr(B' K⁻¹ B)   with diag(B) = 0,
+    K = D^−½ (I + ρ Z Z') D^−½,   D = diag λ_i,   Z the 0/1 table items × clusters.
+
+With G = Σ w_u x_u' x_u and P = (G + K⁻¹)⁻¹ the answer is B = I − P K⁻¹ − P diag(γ), γ_i = (1 − (P K⁻¹)_ii) / P_ii
+(γ are the multipliers that keep the diagonal at 0). For ρ = 0 and λ_i = λ, w_u = 1 that is EASE.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
+
+from gingham.arrays import Floats, Ints
+from gingham.kernels.threads import one_blas_thread
+from gingham.models.ranking import device
+from gingham.models.ranking.baskets import Baskets
+from gingham.storage import State, fields_of, savable
+
+USER_WEIGHT = -0.6  # users weigh |N(u)|^USER_WEIGHT: heavy users say less an item
+GROWTH = 0.4  # the ridge grows with popularity to this power
+BLOCK = 2048  # items at a time, where all items × all users would be too many
+
+
+def ridge_of(baskets: Baskets, strength: float) -> tuple[Floats, Floats]:
+    """Weights of the users (n_users,) and the ridge λ_i of each item (n_items,).
+
+    λ_i = strength · g · ((pop_i + 1)/(p + 1))^GROWTH, with p and g the popularity and the diagonal of G as a typical
+    *interaction* sees them (averages weighted by popularity): many items that nobody takes then change neither.
+    """
+    weights = baskets.power(USER_WEIGHT)
+    popularity = baskets.popularity
+    users = np.repeat(np.arange(baskets.n_users), np.diff(baskets.taken.indptr))
+    diagonal = np.bincount(baskets.taken.indices, weights[users], baskets.n_items)
+    share = popularity / popularity.sum()
+    typical = float(share @ popularity)
+    return weights, strength * float(share @ diagonal) * ((popularity + 1.0) / (typical + 1.0)) ** GROWTH
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """K = D^−½ (I + ρ Z Z') D^−½ and its inverse D^½ (I − Z diag(ρ/(1 + ρ n_c)) Z') D^½, never written out."""
+
+    root: Floats  # D^½, (n_items,)
+    labels: Ints
+    rho: float
+
+    @property
+    def members(self) -> sparse.csr_array:
+        m = len(self.labels)
+        return sparse.csr_array((np.ones(m), self.labels, np.arange(m + 1)), shape=(m, int(self.labels.max()) + 1))
+
+    @property
+    def shrink(self) -> Floats:
+        """ρ/(1 + ρ n_c) of each cluster."""
+        return self.rho / (1.0 + self.rho * np.bincount(self.labels))
+
+    def times(self, rows: Floats) -> Floats:
+        """rows @ K, for rows of shape (n, n_items)."""
+        scaled = rows / self.root
+        grouped = np.asarray((self.members.T @ scaled.T).T)
+        result: Floats = (scaled + self.rho * grouped[:, self.labels]) / self.root
+        return result
+
+    @property
+    def diagonal(self) -> Floats:
+        return (1.0 + self.rho) / self.root**2
+
+
+def primal(baskets: Baskets, labels: Ints, strength: float, rho: float, backend: str) -> Floats:
+    """B as one table, float32, shape (n_items, n_items): for items that are not too many."""
+    weights, ridge = ridge_of(baskets, strength)
+    prior = Prior(np.sqrt(ridge), labels, rho)
+    system = device.gram(baskets.taken, weights, backend)
+    at = np.diag_indices(len(system))
+    system[at] += ridge.astype(np.float32)
+    root, shrink = prior.root.astype(np.float32), prior.shrink.astype(np.float32)
+    groups = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels))
+    if rho:
+        for c, (a, b) in enumerate(zip(np.concatenate([[0], ends[:-1]]), ends)):
+            mine = groups[a:b]
+            system[np.ix_(mine, mine)] -= shrink[c] * np.outer(root[mine], root[mine])
+    inverse = device.inverse(system, backend)  # P
+    # P K⁻¹ = P D − (P D^½ Z) diag(ρ/(1 + ρ n_c)) Z' D^½, and P is symmetric: rows may stand for columns.
+    diagonal = inverse[at].astype(np.float64)
+    product = diagonal * ridge  # of P K⁻¹, the diagonal
+    grouped = None
+    if rho:
+        sums = np.asarray((prior.members.astype(np.float32).T @ (inverse * root[:, None])).T)  # P D^½ Z, (m, k)
+        product -= sums[np.arange(len(labels)), labels] * shrink[labels] * root
+        grouped = sums * shrink
+    column = (ridge + (1.0 - product) / diagonal).astype(np.float32)  # of P: the ridge and γ
+    inverse *= -column
+    if grouped is not None:
+        for a in range(0, len(inverse), BLOCK):
+            inverse[a : a + BLOCK] += grouped[a : a + BLOCK][:, labels] * root
+    inverse[at] = 0.0
+    return inverse
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class DualRidge:
+    """The same B for few users and many items, never written out: only a users × users table is kept.
+
+    With Y = W^½ X and M = I + Y K Y', r = x K Y' M⁻¹ Y is the prediction without the constraint, and
+    x B = r − ((x − r) K) diag(γ).
+    """
+
+    prior: Prior
+    weighted: sparse.csr_array  # Y
+    inverse: Floats  # M⁻¹
+    gamma: Floats
+
+    def to_file(self) -> State:
+        y = self.weighted
+        parts = {"values": y.data, "indices": y.indices, "indptr": y.indptr}
+        return {**fields_of(self), "weighted": parts}
+
+    @classmethod
+    def from_file(cls, state: State) -> DualRidge:
+        parts, prior = state["weighted"], state["prior"]
+        shape = (len(parts["indptr"]) - 1, len(prior.root))
+        weighted = sparse.csr_array((parts["values"], parts["indices"], parts["indptr"]), shape=shape)
+        return cls(**{**state, "weighted": weighted})
+
+    def scores(self, baskets: Baskets) -> Floats:
+        """x B of each basket, shape (n_users, n_items)."""
+        x = baskets.taken.toarray().astype(np.float64)
+        with one_blas_thread():
+            inner = np.asarray((self.weighted @ self.prior.times(x).T).T) @ self.inverse
+            r = np.asarray(inner @ self.weighted)
+        result: Floats = r - self.prior.times(x - r) * self.gamma
+        return result.astype(np.float32)
+
+
+def dual(baskets: Baskets, labels: Ints, strength: float, rho: float) -> DualRidge:
+    """For n users cost n² m, memory n² and blocks of items."""
+    weights, ridge = ridge_of(baskets, strength)
+    prior = Prior(np.sqrt(ridge), labels, rho)
+    taken = baskets.taken
+    values = np.repeat(np.sqrt(weights), np.diff(taken.indptr))
+    y = sparse.csr_array((values, taken.indices, taken.indptr), shape=taken.shape)  # a model file keeps one pattern
+    n, m = y.shape
+    scaled = sparse.csr_array(y @ sparse.diags_array(1.0 / prior.root))
+    grouped = sparse.csr_array(scaled @ prior.members)
+    system = (scaled @ scaled.T + rho * (grouped @ grouped.T)).toarray() + np.eye(n)
+    with one_blas_thread():
+        inverse = cho_solve(cho_factor(system, lower=True), np.eye(n))
+    product, diagonal = np.empty(m), np.empty(m)
+    columns = sparse.csc_array(y)
+    thick = grouped.toarray()
+    for a in range(0, m, BLOCK):
+        b = min(a + BLOCK, m)
+        part = columns[:, a:b].toarray()  # Y, some items
+        through = (part / prior.root[a:b] + rho * thick[:, labels[a:b]]) / prior.root[a:b]  # Y K
+        with one_blas_thread():
+            solved = inverse @ through
+        product[a:b] = 1.0 - np.einsum("nj,nj->j", solved, part)  # of P K⁻¹
+        diagonal[a:b] = prior.diagonal[a:b] - np.einsum("nj,nj->j", solved, through)  # of P
+    return DualRidge(prior, y, inverse, (1.0 - product) / diagonal)

@@ -1,0 +1,269 @@
+"""The four loops of ranking, each beside its numpy line: Gram tables, scores, factors of rows, places of hidden items.
+
+A row of the result belongs to one thread, and its sum has one order, so the number of threads changes no bit.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+from gingham.arrays import Floats, Ints
+from gingham.kernels.threads import in_blocks, one_blas_thread
+
+TILE = 512  # columns that are summed at a time: their part of the table stays in the cache
+
+
+def gram(left: sparse.csr_array, right: sparse.csr_array, weights: Floats) -> Floats:
+    """Equivalent to ``(left.T @ diags(weights) @ right).toarray()`` as float32, shape (left columns, right columns)."""
+    return grams(left, right, weights, None)[0]
+
+
+def grams(
+    left: sparse.csr_array, right: sparse.csr_array, weights: Floats, more: Floats | None
+) -> tuple[Floats, Floats]:
+    """The same for two vectors of weights at once, which costs little more than one; without ``more`` it is empty."""
+    turned = sparse.csc_array(left)
+    out = np.zeros((left.shape[1], right.shape[1]), dtype=np.float32)
+    second = np.zeros(out.shape if more is not None else (0, 0), dtype=np.float32)
+    rows = np.repeat(np.arange(left.shape[0]), np.diff(left.indptr))
+    work = np.concatenate([[0], np.cumsum(np.bincount(left.indices, np.diff(right.indptr)[rows], left.shape[1]))])
+    one = np.asarray(weights, dtype=np.float64)
+
+    def run(first: int, last: int) -> None:
+        parts = turned.indptr, turned.indices, turned.data, right.indptr, right.indices, right.data
+        if more is None:
+            _gram(*parts, one, first, last, out)
+        else:
+            _grams(*parts, one, np.asarray(more, dtype=np.float64), first, last, out, second)
+
+    in_blocks(run, work.astype(np.int64), 0, left.shape[1], int(work[-1]))
+    return out, second
+
+
+@njit(cache=True, nogil=True)
+def _gram(starts, users, values, indptr, indices, data, weights, first, last, out):
+    total = np.zeros(out.shape[1])
+    for i in range(first, last):
+        total[:] = 0.0
+        for e in range(starts[i], starts[i + 1]):
+            u = users[e]
+            w = weights[u] * values[e]
+            for at in range(indptr[u], indptr[u + 1]):
+                total[indices[at]] += w * data[at]
+        for j in range(len(total)):
+            out[i, j] = total[j]
+
+
+@njit(cache=True, nogil=True)
+def _grams(starts, users, values, indptr, indices, data, weights, more, first, last, out, second):
+    total = np.zeros((out.shape[1], 2))
+    for i in range(first, last):
+        total[:] = 0.0
+        for e in range(starts[i], starts[i + 1]):
+            u = users[e]
+            v, w = weights[u] * values[e], more[u] * values[e]
+            for at in range(indptr[u], indptr[u + 1]):
+                j, x = indices[at], data[at]
+                total[j, 0] += v * x
+                total[j, 1] += w * x
+        for j in range(len(total)):
+            out[i, j] = total[j, 0]
+            second[i, j] = total[j, 1]
+
+
+def times(baskets: sparse.csr_array, table: Floats) -> Floats:
+    """Equivalent to ``baskets @ table``, float32, shape (rows of baskets, columns of table)."""
+    out = np.empty((baskets.shape[0], table.shape[1]), dtype=np.float32)
+
+    def run(first: int, last: int) -> None:
+        _times(baskets.indptr, baskets.indices, baskets.data, table, first, last, out)
+
+    in_blocks(run, baskets.indptr, 0, baskets.shape[0], baskets.nnz * table.shape[1])
+    return out
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _times(indptr, indices, data, table, first, last, out):
+    m = table.shape[1]
+    total = np.empty(TILE, np.float32)
+    for a in range(0, m, TILE):
+        b = min(a + TILE, m)
+        for u in range(first, last):
+            total[:] = 0.0
+            e, high = indptr[u], indptr[u + 1]
+            while e + 3 < high:  # four rows of the table at a time: the sum is loaded and stored once for all
+                one, two = table[indices[e], a:b], table[indices[e + 1], a:b]
+                three, four = table[indices[e + 2], a:b], table[indices[e + 3], a:b]
+                v, w, x, y = data[e], data[e + 1], data[e + 2], data[e + 3]
+                for j in range(b - a):
+                    total[j] += v * one[j] + w * two[j] + x * three[j] + y * four[j]
+                e += 4
+            while e < high:
+                row, value = table[indices[e], a:b], data[e]
+                for j in range(b - a):
+                    total[j] += value * row[j]
+                e += 1
+            for j in range(b - a):
+                out[u, a + j] = total[j]
+
+
+def solve_rows(
+    taken: sparse.csr_array, other: Floats, penalty: float, alpha: float, start: Floats, steps: int, tol: float = 1e-10
+) -> Floats:
+    """One side of implicit least squares: x_u = argmin Σ_j (1 + α 1[j taken]) (1[j taken] − x·y_j)² + penalty |x|².
+
+    Conjugate gradients from ``start`` (n, f), at most ``steps``, ended when the squared residual is ``tol`` of what
+    it would be at 0. Equivalent, with steps enough, to a row ``solve(Y'Y + α Y_u'Y_u + penalty I, (1 + α) Y_u'1)``.
+    """
+    with one_blas_thread():
+        square = (other.T @ other).astype(np.float32)
+    square[np.diag_indices(len(square))] += np.float32(penalty)
+    out = np.array(start, dtype=np.float32, order="C")
+
+    def run(first: int, last: int) -> None:
+        _solve_rows(taken.indptr, taken.indices, other, square, np.float32(alpha), first, last, steps,
+                    np.float32(tol), out)  # fmt: skip
+
+    f = other.shape[1]
+    work = np.concatenate([[0], np.cumsum(np.diff(taken.indptr) * 2 + f)]).astype(np.int64)
+    in_blocks(run, work, 0, taken.shape[0], int(work[-1]) * f * steps)
+    return out
+
+
+# Sums stand in loops that write nothing: in others the compiler takes the order of the sum from where arrays lie.
+@njit(cache=True, nogil=True, fastmath=True)
+def _solve_rows(indptr, indices, other, square, alpha, first, last, steps, tol, out):
+    f = other.shape[1]
+    one = np.float32(1.0)
+    left, way, moved = np.empty(f, np.float32), np.empty(f, np.float32), np.empty(f, np.float32)
+    for u in range(first, last):
+        x = out[u]
+        low, high = indptr[u], indptr[u + 1]
+        if low == high:
+            x[:] = 0.0
+            continue
+        whole = np.float32(0.0)  # the squared residual at 0
+        for a in range(f):
+            left[a] = 0.0
+        for e in range(low, high):
+            y = other[indices[e]]
+            for a in range(f):
+                left[a] += (one + alpha) * y[a]
+        for a in range(f):
+            whole += left[a] * left[a]
+        for b in range(f):
+            for a in range(f):
+                left[a] -= x[b] * square[b, a]
+        for e in range(low, high):
+            y = other[indices[e]]
+            dot = np.float32(0.0)
+            for a in range(f):
+                dot += y[a] * x[a]
+            dot *= alpha
+            for a in range(f):
+                left[a] -= dot * y[a]
+        way[:] = left
+        size = np.float32(0.0)
+        for a in range(f):
+            size += left[a] * left[a]
+        for _ in range(steps):
+            if size <= tol * whole:
+                break
+            for a in range(f):
+                moved[a] = 0.0
+            for b in range(f):
+                for a in range(f):
+                    moved[a] += way[b] * square[b, a]
+            for e in range(low, high):
+                y = other[indices[e]]
+                dot = np.float32(0.0)
+                for a in range(f):
+                    dot += y[a] * way[a]
+                dot *= alpha
+                for a in range(f):
+                    moved[a] += dot * y[a]
+            bend = np.float32(0.0)
+            for a in range(f):
+                bend += way[a] * moved[a]
+            step = size / bend
+            for a in range(f):
+                x[a] += step * way[a]
+                left[a] -= step * moved[a]
+            new = np.float32(0.0)
+            for a in range(f):
+                new += left[a] * left[a]
+            for a in range(f):
+                way[a] = left[a] + (new / size) * way[a]
+            size = new
+
+
+def places(scores: Floats, seen: sparse.csr_array, hidden: sparse.csr_array) -> Ints:
+    """The place (from 0) of each hidden item among the items its user has not taken; one a stored entry of ``hidden``.
+
+    Equivalent to ``np.argsort(-row, kind="stable")`` without the seen ones: of equal scores the first column is first.
+    """
+    out = np.empty(hidden.nnz, dtype=np.int64)
+
+    def run(first: int, last: int) -> None:
+        _places(scores, seen.indptr, seen.indices, hidden.indptr, hidden.indices, first, last, out)
+
+    in_blocks(run, hidden.indptr, 0, hidden.shape[0], hidden.nnz * scores.shape[1])
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _places(scores, seen_starts, seen, starts, hidden, first, last, out):
+    m = scores.shape[1]
+    for u in range(first, last):
+        row = scores[u]
+        for e in range(starts[u], starts[u + 1]):
+            i = hidden[e]
+            mine = row[i]
+            before = 0
+            for j in range(m):
+                before += row[j] > mine
+            for j in range(i):
+                before += row[j] == mine
+            for at in range(seen_starts[u], seen_starts[u + 1]):
+                j = seen[at]
+                before -= row[j] > mine or (row[j] == mine and j < i)
+            out[e] = before
+
+
+def best(scores: Floats, n: int) -> Ints:
+    """The columns of the n highest finite scores of each row, best first; −1 where there are fewer; (rows, n).
+
+    Equivalent to ``np.argsort(-scores, kind="stable")[:, :n]``: of equal scores the first column is first.
+    """
+    out = np.full((len(scores), n), -1, dtype=np.int64)
+
+    def run(first: int, last: int) -> None:
+        _best(scores, first, last, out)
+
+    in_blocks(run, np.arange(len(scores) + 1), 0, len(scores), scores.size)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _best(scores, first, last, out):
+    n = out.shape[1]
+    kept = np.empty(n, scores.dtype)
+    for u in range(first, last):
+        row = scores[u]
+        count = 0
+        for j in range(len(row)):
+            s = row[j]
+            if not np.isfinite(s) or (count == n and s <= kept[n - 1]):
+                continue
+            if count < n:
+                count += 1
+            at = count - 1
+            while at > 0 and kept[at - 1] < s:
+                kept[at] = kept[at - 1]
+                out[u, at] = out[u, at - 1]
+                at -= 1
+            kept[at] = s
+            out[u, at] = j

@@ -1,0 +1,63 @@
+"""Who took what, from a table of pairs: a ranking, and the groups of items that its reasons speak of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import polars as pl
+
+from gingham.errors import GinghamError
+from gingham.models import tables as common
+
+if TYPE_CHECKING:
+    from gingham.models.ranking.estimator import BasketRanker
+
+
+class RankingTables(common.FamilyTables["BasketRanker"]):
+    kind = "ranking"
+    estimators = ("BasketRanker",)
+    unused = (
+        "label", "merges", "clusters", "loss", "beta", "alphabet", "bounds", "objective", "solver", "holdout",
+        "cold_start",
+    )  # fmt: skip
+    no_path = "A ranking has no β: gingham fit chooses its settings on items that it hides from itself."
+
+    def fit(self, task: common.FitTask) -> common.FittedModel:
+        from gingham.models.ranking.estimator import BasketRanker
+
+        options = task.options
+        model = self.made(BasketRanker, options, {})
+        kept, weights = common.id_pairs(task.table, options.axes, options.weight, "customer,product", self.kind)
+        model.fit(kept.select(options.axes), sample_weight=weights)
+        facts = {
+            "rows": kept.height,
+            **self.facts(model),
+            "axes": dict(zip(options.axes, (len(model.users_), len(model.items_)))),
+            "pairs_taken": int(model.baskets_.taken.nnz),
+            "weights": dict(zip(("boards", "items", "factors"), model.selection_["settings"]["weights"])),
+        }
+        return common.FittedModel(model, self.notes(options, weight=options.weight), facts)
+
+    def predict(
+        self,
+        model: BasketRanker,
+        table: pl.DataFrame,
+        rule: str | None,
+        proba: bool,
+        axes: common.Relation | None = None,
+    ) -> NoReturn:
+        raise GinghamError("A ranking predicts no labels: it lists what a user wants next, by gingham recommend.")
+
+    def open(self, model: BasketRanker, source: common.TableSource) -> NoReturn:
+        raise GinghamError(
+            "gingham certify, report and simplify do not take a ranking. Its page is written by gingham recommend "
+            "--page, and it is certified in Python, on items that were hidden from the fit: gg.certify_ranking."
+        )
+
+    def clusters(self, model: BasketRanker) -> pl.DataFrame:
+        """The groups of items that reasons speak of."""
+        axis = (model.notes_.get("axes") or ["user", "item"])[1]
+        return common.cluster_rows(axis, model.items_.tolist(), model.groups_)
+
+
+TABLES = RankingTables()
