@@ -14,6 +14,7 @@ TINY = {
     "one item": ([[0, 0], [1, 0], [2, 0]],),
     "no pair": (np.zeros((0, 2)),),
 }
+NO_CHECKPOINT = "A ranking is made of a few direct solutions, seconds for a million interactions."
 
 EXAMPLES = [
     Example(
@@ -23,11 +24,13 @@ EXAMPLES = [
         lambda model: model.scores(PAIRS[:, 0], PAIRS[:, 1]),
         TINY,
         checked="a ranking takes pairs (user, item), and scikit-learn's checks fit tables of any width",
+        keeps_nothing=NO_CHECKPOINT,
     ),
     Example(
         "ranking, dual ridge",
         gg.BasketRanker(("items",), n_factors=16, random_state=0),
         (WIDE,),
         lambda model: model.scores(WIDE[:, 0], WIDE[:, 1]),
+        keeps_nothing=NO_CHECKPOINT,
     ),
 ]
