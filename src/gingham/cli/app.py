@@ -22,6 +22,7 @@ from gingham.cli.predict import predict
 from gingham.cli.recommend import recommend
 from gingham.cli.report import report
 from gingham.cli.simplify import simplify
+from gingham.cli.verify import verify
 from gingham.errors import GinghamError
 
 app = typer.Typer(
@@ -48,6 +49,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     certify: "gingham certify model.gingham ratings.csv\n\n"
     "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --alphabet 1..5 --json\n\n"
     "gingham certify --labels users.csv,movies.csv ratings.csv --label rating --alphabet 1..5",
+    verify: "gingham verify c.json model.gingham ratings.csv",
     report: "gingham report model.gingham ratings.csv -o report.html\n\n"
     "gingham report model.gingham ratings.csv --alphabet 1..5 --title 'What our viewers like'",
     recommend: "gingham recommend model.gingham --users 17,23 -n 10\n\n"

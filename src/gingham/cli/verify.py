@@ -1,0 +1,18 @@
+"""``gingham verify``: a saved certificate, worked out again from the data by a checker that shares no code with it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def verify(
+    certificate: Annotated[str, typer.Argument(help="Certificate file, as certificate.save writes it.")],
+    model: Annotated[str, typer.Argument(help="Model file, or - where the certificate is of predictions.")],
+    data: Annotated[str, typer.Argument(help="The rows that were certified, a CSV file.")],
+) -> None:
+    """Say "verified", or what differs: exit code 0, or 1."""
+    from gingham import verify as checker
+
+    raise typer.Exit(checker.main(certificate, model, data))
