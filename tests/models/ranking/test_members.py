@@ -291,10 +291,15 @@ def test_torch_makes_the_same_tables(baskets):
     assert device.product_with(here, "torch")(baskets.taken) == pytest.approx(baskets.taken @ here, abs=1e-4)
 
 
-def test_a_table_that_cannot_be_inverted_gets_a_sentence():
-    for backend in ("compiled", "torch"):
-        with pytest.raises(GinghamError, match="ridge is too small"):
-            device.inverse(np.array([[1.0, 2.0], [2.0, 1.0]], np.float32), backend)
+@pytest.mark.parametrize("backend", ["compiled", "torch"])
+def test_a_table_that_cannot_be_inverted_gets_a_sentence(backend):
+    if backend == "torch":
+        pytest.importorskip("torch")
+    with pytest.raises(GinghamError, match="ridge is too small"):
+        device.inverse(np.array([[1.0, 2.0], [2.0, 1.0]], np.float32), backend)
+
+
+def test_an_unknown_backend_is_refused():
     with pytest.raises(GinghamError, match="backend='gpu' is unknown"):
         device.on_torch("gpu")
 
