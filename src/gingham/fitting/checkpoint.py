@@ -24,7 +24,9 @@ class CheckpointFile:
     Parameters
     ----------
     key : str
-        Says which fit it is: the file of another one is refused.
+        Says which fit it is: the file of another one is refused. A checkpoint does not look at the data, so the key
+        must differ wherever data, weights or settings do (the command line makes it of all three): with the key of
+        another fit, the stages of that fit would be taken for this one's.
     every : float
         Seconds between two writes.
     """
@@ -94,7 +96,7 @@ class CheckpointFile:
 def kept_in(path: Path, key: str, resume: bool, every: float) -> Iterator[tuple[Checkpoint, int | None]]:
     """A checkpoint for a fit, in a file, and the sweeps that are known; None where there is no file to go on from.
 
-    The caller removes the file when the fit has come to its end.
+    The caller removes the file when the fit has come to its end, and answers for the key: see `CheckpointFile`.
     """
     file = CheckpointFile(path, key, every)
     known = file.read() if resume and path.exists() else None
