@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
-from gingham.errors import InterruptedWarning
+from gingham.errors import GinghamError, InterruptedWarning
 from gingham.fitting import loop
 from gingham.fitting.checkpoint import CheckpointFile
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Restart, best_of
@@ -16,6 +17,7 @@ from gingham.fitting.projection import Projection
 from gingham.fitting.starts import random
 from gingham.fitting.sweep import Sweep
 from gingham.models.graph.estimator import GraphClustering
+from gingham.models.grid.estimator import CoClusteringRegressor
 
 
 class Killed(BaseException):
@@ -163,3 +165,20 @@ def test_estimators_take_a_checkpoint(tmp_path):
     model = GraphClustering(3, n_init=2, random_state=0)
     model.fit(edges, checkpoint=opened(tmp_path / "kept", resume=True))
     np.testing.assert_array_equal(model.assign_, whole.assign_)
+
+
+def test_a_checkpoint_of_other_data_is_refused_though_the_key_is_the_same(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 12, (300, 2)), rng.integers(0, 3, 300).astype(float)
+    model = CoClusteringRegressor(n_clusters=2, random_state=0)
+    file = CheckpointFile(tmp_path / "c", "this fit", 0.0)
+    model.fit(X, y, checkpoint=Checkpoint(file))
+    file.write()
+    again = clone(model).fit(X, y, checkpoint=opened(tmp_path / "c", resume=True))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    others = [(X[::-1], y, None), (X, 2 - y, None), (X, y, np.full(300, 2.0))]
+    for data in others:
+        with pytest.raises(GinghamError, match="other data"):
+            clone(model).fit(*data, checkpoint=opened(tmp_path / "c", resume=True))
+    with pytest.raises(GinghamError, match="other data"):
+        clone(model).set_params(beta=3.0).fit(X, y, checkpoint=opened(tmp_path / "c", resume=True))

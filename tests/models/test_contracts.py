@@ -113,6 +113,14 @@ def test_after_ctrl_c_a_fit_goes_on_and_ends_where_it_would_have_ended(example, 
         resumed = example.fit(checkpoint=checkpoint)
     assert not resumed.interrupted_
     np.testing.assert_array_equal(example.answers(resumed), whole)
+    # What was kept is of this data and these settings: a fit with others must not take it for its own.
+    for other in example.tiny.values():
+        with kept_in(path, "this fit", True, 0.0) as (checkpoint, _), pytest.raises(GinghamError):
+            clone(example.model).fit(*other, checkpoint=checkpoint)
+    if "random_state" in example.model.get_params():
+        reseeded = clone(example.model).set_params(random_state=4321)
+        with kept_in(path, "this fit", True, 0.0) as (checkpoint, _), pytest.raises(GinghamError, match="other data"):
+            reseeded.fit(*example.data, checkpoint=checkpoint)
 
 
 @ALL

@@ -24,9 +24,8 @@ class CheckpointFile:
     Parameters
     ----------
     key : str
-        Says which fit it is: the file of another one is refused. A checkpoint does not look at the data, so the key
-        must differ wherever data, weights or settings do (the command line makes it of all three): with the key of
-        another fit, the stages of that fit would be taken for this one's.
+        Says which fit it is: the file of another one is refused before the data is looked at. Fits say beside it
+        which data and settings they have, so that with the same key other data is refused, too.
     every : float
         Seconds between two writes.
     """
@@ -34,6 +33,7 @@ class CheckpointFile:
     def __init__(self, path: Path, key: str, every: float) -> None:
         self.path, self.key, self.every = path, key, every
         self.stages: dict[str, State] = {}
+        self.data: dict[str, str] = {}  # of each fit, known by its stage: a digest of data and settings
         self.begun: set[str] = set()
         self.written = time.monotonic()
         self.pause = every
@@ -44,16 +44,25 @@ class CheckpointFile:
         """Take up the file of an earlier process; returns how many sweeps it knows."""
         kind, state = storage.read(self.path)
         if kind != KIND or state.get("key") != self.key:
-            raise GinghamError(
-                f"The checkpoint {str(self.path)!r} belongs to other data or other options. "
-                "Repeat the options of the interrupted run, or leave --resume out to begin again."
-            )
+            raise self.of_another_fit()
         try:
             stages = state["stages"].items()
+            self.data = {str(stage): str(digest) for stage, digest in state["data"].items()}
             self.stages = {str(name): {"finished": bool(kept["finished"]), **kept} for name, kept in stages}
             return sum(len(kept.get("objectives", ())) for kept in self.stages.values())
         except (KeyError, TypeError, ValueError, AttributeError):
             raise GinghamError(f"The checkpoint {str(self.path)!r} is damaged; leave --resume out.") from None
+
+    def of_another_fit(self) -> GinghamError:
+        return GinghamError(
+            f"The checkpoint {str(self.path)!r} belongs to other data or other options. "
+            "Repeat the options of the interrupted run, or leave --resume out to begin again."
+        )
+
+    def bind(self, stage: str, data: str) -> None:
+        with self.lock:
+            if self.data.setdefault(stage, data) != data:
+                raise self.of_another_fit()
 
     def begin(self, stage: str) -> State | None:
         with self.lock:
@@ -86,7 +95,7 @@ class CheckpointFile:
 
     def write(self) -> None:
         began = time.monotonic()
-        storage.write(self.path, KIND, {"key": self.key, "stages": self.stages})
+        storage.write(self.path, KIND, {"key": self.key, "data": self.data, "stages": self.stages})
         self.written = time.monotonic()
         if self.every:  # large states are written less often, so that a fit is not slowed by more than a tenth
             self.pause = max(self.every, 10 * (self.written - began))
@@ -96,7 +105,7 @@ class CheckpointFile:
 def kept_in(path: Path, key: str, resume: bool, every: float) -> Iterator[tuple[Checkpoint, int | None]]:
     """A checkpoint for a fit, in a file, and the sweeps that are known; None where there is no file to go on from.
 
-    The caller removes the file when the fit has come to its end, and answers for the key: see `CheckpointFile`.
+    The caller removes the file when the fit has come to its end.
     """
     file = CheckpointFile(path, key, every)
     known = file.read() if resume and path.exists() else None

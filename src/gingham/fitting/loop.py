@@ -11,8 +11,10 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 
+import joblib
 import numba
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from gingham.arrays import Floats
 from gingham.core.posterior import Posterior
@@ -121,6 +123,9 @@ class Solution:
 class CheckpointStore(Protocol):
     """Keeps the stages of one fit by their names; see `gingham.fitting.checkpoint.CheckpointFile`."""
 
+    def bind(self, stage: str, data: str) -> None:
+        """A fit on this data begins, the digest says which; refused where what is known of it is of other data."""
+
     def begin(self, stage: str) -> State | None:
         """A stage begins: what an earlier process kept of it; ``finished`` says whether it came to its end."""
 
@@ -142,6 +147,17 @@ class Checkpoint:
     store: CheckpointStore | None = None
     name: str = ""
     known: State | None = field(default=None, repr=False)
+
+    def bound_to(self, estimator: BaseEstimator, *data: object) -> Checkpoint:
+        """The same, for a fit of this estimator to this data: with other data or settings it is refused.
+
+        Settings that are neither numbers nor text, a generator say, cannot be told apart and are passed over.
+        """
+        if self.store is not None:
+            plain = (bool, int, float, str, tuple, type(None))
+            settings = {key: value for key, value in estimator.get_params(False).items() if type(value) in plain}
+            self.store.bind(self.name, str(joblib.hash((type(estimator).__name__, settings, data))))
+        return self
 
     def stage(self, name: str) -> Checkpoint:
         """A stage within this one; it is forgotten when this one is finished."""

@@ -194,7 +194,8 @@ class BayesianCoClustering(DensityMixin, GridModel):
         family = family.informed(total_statistics(family, sample))
         if clusters is not None and sample_weight is not None:
             clusters = np.asarray(clusters)[np.asarray(sample_weight) > 0]
-        return self._fit(sample, family, clusters, callback, checkpoint)
+        bound = checkpoint.bound_to(self, X, y, sample_weight, clusters)
+        return self._fit(sample, family, clusters, callback, bound)
 
     def _fit(
         self,

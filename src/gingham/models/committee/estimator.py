@@ -105,6 +105,7 @@ class Committee(TupleModel):
         least = 2 if self.cross else 1
         if not isinstance(self.n_members, (int, np.integer)) or self.n_members < least:
             raise GinghamError(f"n_members={self.n_members!r} must be a whole number from {least}.")
+        checkpoint.bound_to(self, X, y, sample_weight)
         columns = self._columns(X, reset=True)
         n_rows = len(columns.columns[0])
         rng = check_random_state(self.random_state)

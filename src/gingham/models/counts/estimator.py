@@ -151,6 +151,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     ) -> Self:
         """Cluster a matrix of counts (dense, scipy sparse or frame; rows × columns)."""
         counts = self._counts(X, reset=True)
+        checkpoint.bound_to(self, X)
         if self.weighting not in WEIGHTINGS:
             raise GinghamError(f"weighting={self.weighting!r} is unknown; choose one of {', '.join(WEIGHTINGS)}.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))

@@ -189,6 +189,7 @@ class InformationClustering(ClusterMixin, Persistent):
     def fit(self, X: TableLike, y: object = None, *, checkpoint: Checkpoint = NO_CHECKPOINT) -> Self:
         """Cluster the rows of a table of categories; NaN, None and nulls are missing."""
         entries = Entries(*categorical_entries(X))
+        checkpoint.bound_to(self, X)
         validate_data(self, X, skip_check_array=True, reset=True)
         if not isinstance(self.n_clusters, (int, np.integer)) or self.n_clusters < 1:
             raise GinghamError(f"n_clusters={self.n_clusters!r} must be a whole number from 1.")

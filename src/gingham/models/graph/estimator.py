@@ -188,6 +188,9 @@ class GraphClustering(ClusterMixin, Persistent):
             See ``from_graph``.
         """
         sample = from_graph(X, pairs=pairs, directed=directed, weight=weight, nodes=nodes)
+        checkpoint.bound_to(
+            self, sample.codes, sample.labels, sample.weights, sample.modes, sample.directed, sample.complete
+        )
         sample, cell = self._cell(sample)
         if self.degree_correction:
             self._check_degrees(sample)

@@ -128,7 +128,7 @@ class GridFit(GridPredictor):
         checkpoint : Checkpoint, optional
             Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
         """
-        return self._fit(*self._tuples(X, y, sample_weight), callback, checkpoint)
+        return self._fit(*self._tuples(X, y, sample_weight), callback, checkpoint.bound_to(self, X, y, sample_weight))
 
     def _tuples(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Sample, CellModel]:
         """The tuples to learn from, and the cells that predict their labels."""

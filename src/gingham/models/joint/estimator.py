@@ -142,6 +142,7 @@ class JointCoClustering(Persistent):
             X has one column of ids per mode, in the order of the names; a mode may stand twice.
         """
         problem, n_clusters = self._problem(relations)
+        checkpoint.bound_to(self, list(relations.items()))
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         solver = Joint(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         if callback is None and self.verbose:

@@ -161,6 +161,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     ) -> Self:
         """Fit offsets and layers to observed tuples; rows of X are ids, one per mode, y their labels."""
         columns, labels, weights = self._observed(X, y, sample_weight)
+        checkpoint.bound_to(self, X, y, sample_weight, self.side)
         self._check()
         modes, sides = side_tables(columns, self.side or {})
         alphabet = self._alphabet(labels)

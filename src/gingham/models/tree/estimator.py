@@ -150,6 +150,7 @@ class TreeCoClustering(GridPredictor):
 
         ``callback`` is called with a ``Progress`` after every sweep; ``checkpoint`` keeps where the fit stands.
         """
+        checkpoint.bound_to(self, X, y, sample_weight)
         if self._is_density:
             columns = self._columns(X, reset=True)
             sample = Sample.of(columns.columns, None, sample_weight, modes=self._leaf_modes(columns))

@@ -72,6 +72,7 @@ class ViewsModel(Persistent):
             Keeps which folds are done, see ``gingham.fitting.checkpoint``.
         """
         matrices = as_views(views, at_least=2)
+        checkpoint.bound_to(self, list(views))
         if matrices[0].shape[0] < 3:
             raise GinghamError(f"{matrices[0].shape[0]} object(s) cannot be correlated: three or more are needed.")
         kernels = as_kernels(self.kernel, self.kernel_params, len(matrices))
