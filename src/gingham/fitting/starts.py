@@ -107,7 +107,7 @@ def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generat
     labels = []
     for position in range(2):
         matrix = Contrasts(problem, 0, position, found, scales=[1.0 / root for root in roots])
-        left, values = matrix.leading(RANK, rng, spare=10, rounds=7)
+        left, values, _ = matrix.leading(RANK, rng, spare=10, rounds=7)
         points = left * values / roots[position][:, None]
         labels.append(k_means(points, found[position].counts + 1.0, n_clusters[position], rng, n_init=3))
     return from_labels(problem, labels, n_clusters, LOOSE_FIRMNESS)
@@ -240,12 +240,11 @@ def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> li
     found: list[tuple[list[Floats], Floats]] = [([], np.zeros(mode.n_items)) for mode in problem.structure.modes]
     for relation, factor in enumerate(problem.structure.factors):
         sums = [item_sums(problem, relation, position) for position in range(len(factor))]
+        vectors = _spectral(problem, relation, sums, rank, rng) if rank and len(factor) > 1 else []
         for position, mode in enumerate(factor):
             columns, weights = found[mode]
             weights += sums[position].counts
-            columns.append(1.5 * _means(sums[position]))
-            if rank and len(factor) > 1:
-                columns.append(_spectral(problem, relation, position, sums, rank, rng))
+            columns += [1.5 * _means(sums[position]), *vectors[position : position + 1]]
     # A mode that stands in no relation has nothing to go by.
     return [(np.hstack(columns) if columns else weights[:, None], weights + 1.0) for columns, weights in found]
 
@@ -256,16 +255,28 @@ def _means(of: ItemSums) -> Floats:
 
 
 def _spectral(
-    problem: Problem, relation: int, position: int, sums: Sequence[ItemSums], rank: int, rng: np.random.Generator
-) -> Floats:
-    """Left singular vectors (n_items, ≤ rank) of the residuals, items against the items of the other modes."""
-    matrix = Contrasts(problem, relation, position, sums, offsets=[of.shrunken for of in sums])
-    left, values = matrix.leading(rank, rng)
+    problem: Problem, relation: int, sums: Sequence[ItemSums], rank: int, rng: np.random.Generator
+) -> list[Floats]:
+    """For each position singular vectors (n_items, ≤ rank) of the residuals, its items against those of the others."""
+    offsets = [of.shrunken for of in sums]
+    found = []
+    for position in range(len(sums)):
+        matrix = Contrasts(problem, relation, position, sums, offsets=offsets)
+        left, values, right = matrix.leading(rank, rng)
+        found.append((matrix, left, values))
+        if len(sums) == 2 and len(matrix.blocks) == 1:  # the other position's matrix is this one transposed
+            found.append((matrix, right, values))
+            break
+    return [_beyond_noise(*each, of) for each, of in zip(found, sums)]
+
+
+def _beyond_noise(matrix: Contrasts, vectors: Floats, values: Floats, of: ItemSums) -> Floats:
+    """Points of the items in the singular vectors, each of spread √(share of it that noise does not explain)."""
     # A matrix of pure noise with these entries has singular values up to σ√p(√n + √n').
     edge = np.sqrt(matrix.square() / np.prod(matrix.shape)) * np.sum(np.sqrt(matrix.shape))
-    points = left * values / np.sqrt(sums[position].counts + SHRINK)[:, None]
+    points = vectors * values / np.sqrt(of.counts + SHRINK)[:, None]
     # Of what is zero there are no vectors, only rounding.
-    points = np.where(values > 1e-10 * np.sqrt(sum(sums[0].spread)), points, 0.0)
+    points = np.where(values > 1e-10 * np.sqrt(sum(of.spread)), points, 0.0)
     return _scaled(points, points.var(axis=0) * (edge / np.maximum(values, 1e-9 * edge + 1e-300)) ** 2)
 
 
@@ -296,16 +307,18 @@ class Contrasts:
         self.blocks = [(j, r) for j in self.others for r in range(n_responses)]
         self.shape = (len(of[position].counts), sum(len(of[j].counts) for j, _ in self.blocks))
 
-    def leading(self, rank: int, rng: np.random.Generator, spare: int = 0, rounds: int = 4) -> tuple[Floats, Floats]:
-        """Left singular vectors, (n, ≤ rank), and singular values, by subspace iteration from random vectors.
+    def leading(
+        self, rank: int, rng: np.random.Generator, spare: int = 0, rounds: int = 4
+    ) -> tuple[Floats, Floats, Floats]:
+        """Left singular vectors, (n, ≤ rank), singular values and right vectors, by subspace iteration.
 
         A start needs no exact vectors, but the same ones wherever the tuples are; signs do not matter to k-means.
         """
         basis = rng.standard_normal((self.shape[1], min(rank + spare, *self.shape)))
         for _ in range(rounds):
             basis, _ = np.linalg.qr(self.transposed_times(self.times(basis)))
-        left, values, _ = np.linalg.svd(self.times(basis), full_matrices=False)
-        return left[:, :rank], values[:rank]
+        left, values, within = np.linalg.svd(self.times(basis), full_matrices=False)
+        return left[:, :rank], values[:rank], basis @ within.T[:, :rank]
 
     def times(self, vectors: Floats) -> Floats:
         """The matrix times vectors (columns, m)."""
