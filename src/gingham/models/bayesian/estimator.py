@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Self, cast
 
 import numpy as np
@@ -38,6 +38,7 @@ from gingham.selection.auto import Sizes, expand_clusters
 PROTOCOLS = ("held-out", "paper", "paper-bound")
 
 
+@dataclass(eq=False, repr=False)
 class BayesianCoClustering(DensityMixin, GridModel):
     """Mixed memberships of rows and columns; every pair of clusters has a distribution of its own.
 
@@ -112,48 +113,24 @@ class BayesianCoClustering(DensityMixin, GridModel):
     """
 
     saved_attributes = (*GridModel.saved_attributes, "beliefs_", "elbo_", "elbo_terms_")
-    beliefs_: DirichletPosterior
-    _sample: Sample
-
-    def __init__(
-        self,
-        n_clusters: Sizes | Sequence[int | None] = "auto",
-        family: str = "auto",
-        approximation: str = "per_entry",
-        concentration: str | float | Sequence[float] = "validate",
-        concentrations: Sequence[float] = (0.1, 0.5, 1.0, 2.0),
-        learn_concentration: bool = False,
-        alphabet: Iterable[object] | None = None,
-        pseudo: float = 1.0,
-        shift: float = 0.0,
-        bounds: tuple[float, float] | None = None,
-        start: Start = "singular",
-        n_init: int = 1,
-        temperature: float = 1.0,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        backend: str = "auto",
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.family = family
-        self.approximation = approximation
-        self.concentration = concentration
-        self.concentrations = concentrations
-        self.learn_concentration = learn_concentration
-        self.alphabet = alphabet
-        self.pseudo = pseudo
-        self.shift = shift
-        self.bounds = bounds
-        self.start = start
-        self.n_init = n_init
-        self.temperature = temperature
-        self.max_iter = max_iter
-        self.tol = tol
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
+    n_clusters: Sizes | Sequence[int | None] = "auto"
+    family: str = "auto"
+    approximation: str = "per_entry"
+    concentration: str | float | Sequence[float] = "validate"
+    concentrations: Sequence[float] = (0.1, 0.5, 1.0, 2.0)
+    learn_concentration: bool = False
+    alphabet: Iterable[object] | None = None
+    pseudo: float = 1.0
+    shift: float = 0.0
+    bounds: tuple[float, float] | None = None
+    start: Start = "singular"
+    n_init: int = 1
+    temperature: float = 1.0
+    max_iter: int = 100
+    tol: float = 1e-5
+    backend: str = "auto"
+    random_state: Seed = None
+    verbose: int = 0
 
     def fit(
         self,
@@ -237,7 +214,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         self.elbo_ = -solution.objective.total
         if isinstance(solution.objective, EvidenceBound):
             self.elbo_terms_ = dict(solution.objective.terms)
-        self._sample = sample
+        self._sample: Sample = sample
         return self
 
     def _solver(self) -> Variational:

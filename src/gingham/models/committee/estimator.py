@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -29,6 +29,7 @@ LARGE = 2**16  # memberships from which single precision is kept
 RULES = ("mean", "median", "mode", "label")
 
 
+@dataclass(eq=False, repr=False)
 class Committee(TupleModel):
     """Fit a model from several starts and average the predictive distributions.
 
@@ -69,19 +70,11 @@ class Committee(TupleModel):
 
     saved_attributes = ("members_", "folds_", "fold_predictions_")
 
-    def __init__(
-        self,
-        estimator: BaseEstimator | None = None,
-        n_members: int = 20,
-        cross: bool = False,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_members = n_members
-        self.cross = cross
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    estimator: BaseEstimator | None = None
+    n_members: int = 20
+    cross: bool = False
+    n_jobs: int | None = None
+    random_state: Seed = None
 
     def _inner(self) -> BaseEstimator:
         return models.CoClusteringRegressor() if self.estimator is None else self.estimator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ from gingham.storage import State
 WEIGHTINGS = ("counts", "uniform")
 
 
+@dataclass(eq=False, repr=False)
 class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BiclusterMixin, Persistent):
     """Cluster rows and columns of counts so that the blocks keep as much information as they can.
 
@@ -91,43 +93,20 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         "row_labels_", "column_labels_", "row_memberships_", "column_memberships_", "blocks_", "row_mass_",
         "column_mass_", "information_", "information_kept_", "n_iter_", "converged_",
     )  # fmt: skip
-    row_labels_: Ints
-    column_labels_: Ints
-    row_memberships_: Floats
-    column_memberships_: Floats | None
-    row_mass_: Floats
-    column_mass_: Floats
-    blocks_: Floats
 
-    def __init__(
-        self,
-        n_clusters: int | Sequence[int | None] | str = "auto",
-        beta: float = np.inf,
-        solver: str = "sweep",
-        start: str | Sequence[Ints] = "merged",
-        n_init: int | str = "auto",
-        weighting: str = "counts",
-        smoothing: float = 1.0,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        backend: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-        criterion: str = "held-out",
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.beta = beta
-        self.solver = solver
-        self.criterion = criterion
-        self.start = start
-        self.n_init = n_init
-        self.weighting = weighting
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
+    n_clusters: int | Sequence[int | None] | str = "auto"
+    beta: float = np.inf
+    solver: str = "sweep"
+    start: str | Sequence[Ints] = "merged"
+    n_init: int | str = "auto"
+    weighting: str = "counts"
+    smoothing: float = 1.0
+    max_iter: int = 100
+    tol: float = 1e-3
+    backend: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+    criterion: str = "held-out"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -209,7 +188,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         hard = np.eye(blocks.shape[0])[self.row_labels_] if blocks.assigns is None else blocks.assigns[0]
         self.row_memberships_ = hard
         if singletons:
-            self.column_memberships_ = None
+            self.column_memberships_: Floats | None = None
             self.blocks_ = profile_table(counts, self.row_labels_, blocks.shape[0])
         else:
             self.column_memberships_ = (

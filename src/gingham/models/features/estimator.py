@@ -126,6 +126,7 @@ class UnobservedCertificate:
         }  # fmt: skip
 
 
+@dataclass(eq=False, repr=False)
 class InformationClustering(ClusterMixin, Persistent):
     """Cluster instances so that clusters tell most about the observed features, and so about unobserved ones.
 
@@ -163,21 +164,12 @@ class InformationClustering(ClusterMixin, Persistent):
         "n_values_", "missing_",
     )  # fmt: skip
 
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        n_init: int = 3,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        backend: str = "auto",
-        random_state: Seed = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.backend = backend
-        self.random_state = random_state
+    n_clusters: int = 2
+    n_init: int = 3
+    max_iter: int = 100
+    tol: float = 1e-3
+    backend: str = "auto"
+    random_state: Seed = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

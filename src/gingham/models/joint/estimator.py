@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -46,6 +47,7 @@ def default_sizes(relations: Sequence[Relation]) -> dict[str, int | str | None]:
     return {name: "auto" if name in relations[0] else None for name in names}
 
 
+@dataclass(eq=False, repr=False)
 class JointCoClustering(Persistent):
     """Co-cluster several matrices at once; a mode that occurs in several of them is clustered once.
 
@@ -92,37 +94,20 @@ class JointCoClustering(Persistent):
 
     saved_attributes = ("posterior_", "relations_", "n_iter_", "converged_")
 
-    def __init__(
-        self,
-        n_clusters: Mapping[str, int | str | None] | str = "auto",
-        loss: Loss | Mapping[Relation, Loss] | None = None,
-        beta: float | Mapping[Relation, float] | None = None,
-        alphabet: Iterable[object] | Mapping[Relation, Iterable[object]] | None = None,
-        weight: float | Mapping[Relation, float] = 1.0,
-        cold_start: bool = False,
-        start: Start = "means",
-        schedule: str | Schedule = "down",
-        n_init: int = 1,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        backend: str = "auto",
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.loss = loss
-        self.beta = beta
-        self.alphabet = alphabet
-        self.weight = weight
-        self.cold_start = cold_start
-        self.start = start
-        self.schedule = schedule
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
+    n_clusters: Mapping[str, int | str | None] | str = "auto"
+    loss: Loss | Mapping[Relation, Loss] | None = None
+    beta: float | Mapping[Relation, float] | None = None
+    alphabet: Iterable[object] | Mapping[Relation, Iterable[object]] | None = None
+    weight: float | Mapping[Relation, float] = 1.0
+    cold_start: bool = False
+    start: Start = "means"
+    schedule: str | Schedule = "down"
+    n_init: int = 1
+    max_iter: int = 200
+    tol: float = 1e-6
+    backend: str = "auto"
+    random_state: Seed = None
+    verbose: int = 0
 
     # fitting
 

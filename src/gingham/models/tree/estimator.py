@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -39,6 +40,7 @@ STRUCTURES = ("pairs", "auto")
 DENSITY_BETA = 2.0  # of a density, where none is given
 
 
+@dataclass(eq=False, repr=False)
 class TreeCoClustering(GridPredictor):
     """Cluster the items of every mode, then the pairs of clusters, and so on; the top cells predict.
 
@@ -89,46 +91,25 @@ class TreeCoClustering(GridPredictor):
     (3, 3)
     """
 
-    def __init__(
-        self,
-        leaves: Sizes = 4,
-        merges: Sequence[Sequence[int | None]] | None = None,
-        structure: str = "pairs",
-        n_inner: int | None = None,
-        tied: str | Sequence[Sequence[int]] | None = None,
-        loss: Loss = "auto",
-        beta: float | None = None,
-        alphabet: Iterable[object] | None = None,
-        bounds: tuple[float, float] | None = None,
-        start: Start = "spectral",
-        schedule: str | Schedule = "constant",
-        n_init: int = 3,
-        max_iter: int = 100,
-        tol: float = 1e-6,
-        backend: str = "auto",
-        random_state: Seed = None,
-        verbose: int = 0,
-    ) -> None:
-        self.leaves = leaves
-        self.merges = merges
-        self.structure = structure
-        self.n_inner = n_inner
-        self.tied = tied
-        self.loss = loss
-        self.beta = beta
-        self.alphabet = alphabet
-        self.bounds = bounds
-        self.start = start
-        self.schedule = schedule
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
+    leaves: Sizes = 4
+    merges: Sequence[Sequence[int | None]] | None = None
+    structure: str = "pairs"
+    n_inner: int | None = None
+    tied: str | Sequence[Sequence[int]] | None = None
+    loss: Loss = "auto"
+    beta: float | None = None
+    alphabet: Iterable[object] | None = None
+    bounds: tuple[float, float] | None = None
+    start: Start = "spectral"
+    schedule: str | Schedule = "constant"
+    n_init: int = 3
+    max_iter: int = 100
+    tol: float = 1e-6
+    backend: str = "auto"
+    random_state: Seed = None
+    verbose: int = 0
 
     one_grid = False
-    merges_: tuple[tuple[int | None, ...], ...]
 
     @property
     def saved_attributes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -176,7 +157,7 @@ class TreeCoClustering(GridPredictor):
                 raise GinghamError("structure='auto' chooses by certificate: use a loss with finitely many answers.")
             inner = max(leaves) if self.n_inner is None else self.n_inner
             choice = choose_tree(sample, cell, self.beta_, leaves, inner, solver, rng, tied=tied, checkpoint=checkpoint)
-            self.merges_ = choice.merges
+            self.merges_: tuple[tuple[int | None, ...], ...] = choice.merges
             self._set_solution(choice.solution)
             return self
         self.merges_ = self._merges(leaves)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer, normalize
@@ -23,6 +24,7 @@ BATCH = 1024  # queries at a time
 TIE = 1e-12
 
 
+@dataclass(eq=False, repr=False)
 class ViewsModel(Persistent):
     """Everything but the eigenproblem, which a subclass names in ``_method``."""
 
@@ -30,33 +32,20 @@ class ViewsModel(Persistent):
         "functions_", "n_components_", "ridge_", "strengths_", "consensus_", "n_views_", "correlations_", "spread_",
         "labels_",
     )  # fmt: skip
-    choice_: heldout.RidgeChoice | None = None
+    choice_ = cast("heldout.RidgeChoice | None", None)
     _method: ClassVar[multiview.Method]
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Any = "linear",
-        ridge: Any = None,
-        kernel_params: Any = None,
-        solver: str = "auto",
-        n_landmarks: int = 500,
-        weighting: float = 0.5,
-        background: float = 0.0,
-        cv: int = 3,
-        random_state: Seed = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.ridge = ridge
-        self.kernel_params = kernel_params
-        self.solver = solver
-        self.n_landmarks = n_landmarks
-        self.weighting = weighting
-        self.background = background
-        self.cv = cv
-        self.random_state = random_state
+    n_components: int | None = None
+    _: KW_ONLY
+    kernel: Any = "linear"
+    ridge: Any = None
+    kernel_params: Any = None
+    solver: str = "auto"
+    n_landmarks: int = 500
+    weighting: float = 0.5
+    background: float = 0.0
+    cv: int = 3
+    random_state: Seed = 0
 
     def fit(
         self, views: Sequence[TableLike | None], y: object = None, *, checkpoint: Checkpoint = NO_CHECKPOINT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Self, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from gingham.models.base import Persistent
 Memberships = ArrayLike | Sequence[ArrayLike]  # indicators of one view, or of several
 
 
+@dataclass(eq=False, repr=False)
 class ExplanatoryClustering(Persistent):
     r"""Which of these given clusters explain the data? Weights Q over indicator functions, P3 (14) and (29).
 
@@ -61,22 +63,14 @@ class ExplanatoryClustering(Persistent):
     saved_attributes = (
         "n_views_", "n_clusters_in_", "weights_", "risks_", "coverages_", "risk_", "coverage_",
     )  # fmt: skip
-    _sample: list[Bools] | None = None  # of the last fit; a file does not hold it
+    _sample = cast("list[Bools] | None", None)  # of the last fit; a file does not hold it
 
-    def __init__(
-        self,
-        penalty: float = 1.0,
-        *,
-        pairs: str = "matched",
-        realizable: bool = False,
-        min_coverage: float = 0.0,
-        prior: ArrayLike | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.pairs = pairs
-        self.realizable = realizable
-        self.min_coverage = min_coverage
-        self.prior = prior
+    penalty: float = 1.0
+    _: KW_ONLY
+    pairs: str = "matched"
+    realizable: bool = False
+    min_coverage: float = 0.0
+    prior: ArrayLike | None = None
 
     def fit(self, memberships: Memberships, y: object = None) -> Self:
         """Find the weights.
