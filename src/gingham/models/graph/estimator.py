@@ -62,6 +62,7 @@ class DegreeModel:
         return degrees[i] * degrees[j] * rate
 
 
+@dataclass(eq=False, repr=False)
 class GraphClustering(ClusterMixin, Persistent):
     """Cluster the nodes of a graph so that the two clusters of a pair predict its weight.
 
@@ -123,47 +124,23 @@ class GraphClustering(ClusterMixin, Persistent):
     """
 
     saved_attributes = ("posterior_", "degree_model_", "beta_", "n_iter_", "converged_", "directed_")
-    posterior_: Posterior
-    degree_model_: DegreeModel | None
-    directed_: bool
-
-    def __init__(
-        self,
-        n_clusters: int | str = "auto",
-        loss: str | Floats | Callable[[Alphabet], CellModel] = "auto",
-        beta: float | None = None,
-        solver: str = "sweep",
-        degree_correction: bool = False,
-        alphabet: Sequence[float] | None = None,
-        bounds: tuple[float, float] | None = None,
-        objective: str = "tradeoff",
-        start: str | Ints | Posterior = "spectral",
-        schedule: str | Schedule = "down",
-        n_init: int = 1,
-        max_clusters: int = MOST_CLUSTERS,
-        max_iter: int = 200,
-        tol: float = 1e-7,
-        backend: str = "auto",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.loss = loss
-        self.beta = beta
-        self.solver = solver
-        self.degree_correction = degree_correction
-        self.alphabet = alphabet
-        self.bounds = bounds
-        self.objective = objective
-        self.start = start
-        self.schedule = schedule
-        self.n_init = n_init
-        self.max_clusters = max_clusters
-        self.max_iter = max_iter
-        self.tol = tol
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
+    n_clusters: int | str = "auto"
+    loss: str | Floats | Callable[[Alphabet], CellModel] = "auto"
+    beta: float | None = None
+    solver: str = "sweep"
+    degree_correction: bool = False
+    alphabet: Sequence[float] | None = None
+    bounds: tuple[float, float] | None = None
+    objective: str = "tradeoff"
+    start: str | Ints | Posterior = "spectral"
+    schedule: str | Schedule = "down"
+    n_init: int = 1
+    max_clusters: int = MOST_CLUSTERS
+    max_iter: int = 200
+    tol: float = 1e-7
+    backend: str = "auto"
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(
         self,
@@ -209,7 +186,7 @@ class GraphClustering(ClusterMixin, Persistent):
         self._set_course(solution)
         self.n_features_in_ = sample.n_nodes
         self.directed_ = sample.directed
-        self.degree_model_ = None
+        self.degree_model_: DegreeModel | None = None
         if self.degree_correction:
             self.degree_model_ = DegreeModel.of(sample, self.labels_, self.n_clusters_)
         return self

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -283,6 +283,7 @@ class GridFit(GridPredictor):
         return self
 
 
+@dataclass(eq=False, repr=False)
 class CoClusteringRegressor(RegressorMixin, GridFit):
     """Co-cluster the items of all modes so that cells of the checkerboard predict numeric labels.
 
@@ -350,41 +351,22 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     array([5.])
     """
 
-    def __init__(
-        self,
-        n_clusters: Sizes = "auto",
-        loss: Loss = "auto",
-        beta: float | str | None = None,
-        alphabet: Iterable[object] | None = None,
-        bounds: tuple[float, float] | None = None,
-        start: Start = "spectral",
-        schedule: str | Schedule = "down",
-        n_init: int = 1,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        objective: str = "tradeoff",
-        backend: str = "auto",
-        random_state: Seed = None,
-        verbose: int = 0,
-        solver: str = "projection",
-        dtype: str | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.loss = loss
-        self.beta = beta
-        self.alphabet = alphabet
-        self.bounds = bounds
-        self.start = start
-        self.schedule = schedule
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.objective = objective
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
-        self.solver = solver
-        self.dtype = dtype
+    n_clusters: Sizes = "auto"
+    loss: Loss = "auto"
+    beta: float | str | None = None
+    alphabet: Iterable[object] | None = None
+    bounds: tuple[float, float] | None = None
+    start: Start = "spectral"
+    schedule: str | Schedule = "down"
+    n_init: int = 1
+    max_iter: int = 200
+    tol: float = 1e-6
+    objective: str = "tradeoff"
+    backend: str = "auto"
+    random_state: Seed = None
+    verbose: int = 0
+    solver: str = "projection"
+    dtype: str | None = None
 
     def _labels(self, y: ArrayLike) -> AnyArray:
         return numeric_labels(y, type(self).__name__)
@@ -420,6 +402,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         return self.posterior_.predict(codes, rule)
 
 
+@dataclass(eq=False, repr=False)
 class CoClusteringClassifier(ClassifierMixin, GridFit):
     """Co-cluster the items of all modes so that cells of the checkerboard predict classes.
 
@@ -439,39 +422,21 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
     array(['like'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        n_clusters: Sizes = "auto",
-        loss: Loss = "zero-one",
-        beta: float | str | None = None,
-        alphabet: Iterable[object] | None = None,
-        start: Start = "spectral",
-        schedule: str | Schedule = "down",
-        n_init: int = 1,
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        objective: str = "tradeoff",
-        backend: str = "auto",
-        random_state: Seed = None,
-        verbose: int = 0,
-        solver: str = "projection",
-        dtype: str | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.loss = loss
-        self.beta = beta
-        self.alphabet = alphabet
-        self.start = start
-        self.schedule = schedule
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.objective = objective
-        self.backend = backend
-        self.random_state = random_state
-        self.verbose = verbose
-        self.solver = solver
-        self.dtype = dtype
+    n_clusters: Sizes = "auto"
+    loss: Loss = "zero-one"
+    beta: float | str | None = None
+    alphabet: Iterable[object] | None = None
+    start: Start = "spectral"
+    schedule: str | Schedule = "down"
+    n_init: int = 1
+    max_iter: int = 200
+    tol: float = 1e-6
+    objective: str = "tradeoff"
+    backend: str = "auto"
+    random_state: Seed = None
+    verbose: int = 0
+    solver: str = "projection"
+    dtype: str | None = None
 
     @property
     def classes_(self) -> AnyArray:

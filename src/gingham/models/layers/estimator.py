@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -24,7 +25,7 @@ from gingham.models.base import TupleModel, named_auto, numeric_labels
 from gingham.models.layers.data import LayerData, Sides, side_tables
 from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Layer, Prediction, SoftLayers, readable
-from gingham.models.layers.pilot import Pilot, Size, SizeChoice, choose_layers, pool_pilots, run_pilot, weighted
+from gingham.models.layers.pilot import Pilot, Size, choose_layers, pool_pilots, run_pilot, weighted
 from gingham.models.layers.sampled import Chain, Shape, run_chain, run_chains, sample_draws, use_torch
 from gingham.models.layers.soft import Soft, solve
 from gingham.selection.auto import Sizes, expand_clusters
@@ -36,6 +37,7 @@ SETTLE_SWEEPS = 10  # of a partial fit, not kept
 MAX_LABELS = 20  # labels read off the data; more count as a continuum
 
 
+@dataclass(eq=False, repr=False)
 class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     """Numeric labels as ``μ + Σ_j b_j(x_j) + Σ_t F_t[c_1t(x_1), …, c_dt(x_d)]``: offsets and added checkerboards.
 
@@ -102,46 +104,23 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     """
 
     saved_attributes = ("model_", "modes_", "alphabet_", "cuts_", "noise_", "scatter_", "range_", "traces_")
-    model_: Draws | tuple[SoftLayers, ...]
-    modes_: tuple[Mode, ...]
-    alphabet_: Alphabet | None
-    selection_: SizeChoice
-    noise_: float
-    _seen: Sequence[tuple[AnyArray, ...]] = ()  # tuples of partial_fit
+    _seen = cast("Sequence[tuple[AnyArray, ...]]", ())  # tuples of partial_fit
 
-    def __init__(
-        self,
-        n_layers: int | str = "auto",
-        n_clusters: Sizes = "auto",
-        offsets: bool = True,
-        solver: str = "sampled",
-        n_chains: int | None = None,
-        n_sweeps: int | None = None,
-        burn_in: int = 20,
-        noise: float | None = None,
-        n_pilots: int = 2,
-        alphabet: Iterable[object] | None = None,
-        side: Sides | None = None,
-        side_weight: float | str = "auto",
-        backend: str = "auto",
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_layers = n_layers
-        self.n_clusters = n_clusters
-        self.offsets = offsets
-        self.solver = solver
-        self.n_chains = n_chains
-        self.n_sweeps = n_sweeps
-        self.burn_in = burn_in
-        self.noise = noise
-        self.n_pilots = n_pilots
-        self.alphabet = alphabet
-        self.side = side
-        self.side_weight = side_weight
-        self.backend = backend
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_layers: int | str = "auto"
+    n_clusters: Sizes = "auto"
+    offsets: bool = True
+    solver: str = "sampled"
+    n_chains: int | None = None
+    n_sweeps: int | None = None
+    burn_in: int = 20
+    noise: float | None = None
+    n_pilots: int = 2
+    alphabet: Iterable[object] | None = None
+    side: Sides | None = None
+    side_weight: float | str = "auto"
+    backend: str = "auto"
+    n_jobs: int | None = None
+    random_state: Seed = None
 
     def item_modes(self) -> tuple[Mode, ...]:
         return self.modes_
@@ -207,7 +186,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
                     )
                     for number, seed in enumerate(chain_seeds)
                 )
-            self.model_ = Draws.join(chains)
+            self.model_: Draws | tuple[SoftLayers, ...] = Draws.join(chains)
         else:
             # A committee of a dozen or more does best with members that fit a little too closely.
             beta = (1.15 if self._n_members >= 12 else 1.0) / (2.0 * self.noise_)

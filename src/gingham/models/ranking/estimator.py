@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, ClassVar, Self, TypeAlias
@@ -22,8 +23,8 @@ from gingham.kernels.threads import one_blas_thread, over_blocks
 from gingham.models.base import Persistent
 from gingham.models.ranking import device
 from gingham.models.ranking.baskets import Baskets
-from gingham.models.ranking.boards import BasketBoard, Board, coarser, readable
-from gingham.models.ranking.fit import AT, MEMBERS, N_FACTORS, Ranking, choose, fit_ranking, ndcg
+from gingham.models.ranking.boards import Board, coarser, readable
+from gingham.models.ranking.fit import AT, MEMBERS, N_FACTORS, choose, fit_ranking, ndcg
 from gingham.models.ranking.kernels import best
 from gingham.models.ranking.reading import NamedBoard, Reasons, named, reading_groups, reasons_of, telling_items
 
@@ -32,6 +33,7 @@ FRAMES = ("pandas", "polars", "pyarrow")
 Ids: TypeAlias = ArrayLike | Sequence[object]  # one id or several
 
 
+@dataclass(eq=False, repr=False)
 class BasketRanker(Persistent):
     """Rank the items each user has not taken yet, from nothing but who took what.
 
@@ -96,29 +98,14 @@ class BasketRanker(Persistent):
         "_ranking",
         "_board",
     )
-    baskets_: Baskets
-    _ranking: Ranking
-    _board: BasketBoard
-
-    def __init__(
-        self,
-        members: tuple[str, ...] = MEMBERS,
-        n_boards: int = 4,
-        n_factors: int = N_FACTORS,
-        min_count: float = 1.0,
-        n_groups: int | None = None,
-        names: Mapping[object, str] | None = None,
-        backend: str = "auto",
-        random_state: Seed = None,
-    ) -> None:
-        self.members = members
-        self.n_boards = n_boards
-        self.n_factors = n_factors
-        self.min_count = min_count
-        self.n_groups = n_groups
-        self.names = names
-        self.backend = backend
-        self.random_state = random_state
+    members: tuple[str, ...] = MEMBERS
+    n_boards: int = 4
+    n_factors: int = N_FACTORS
+    min_count: float = 1.0
+    n_groups: int | None = None
+    names: Mapping[object, str] | None = None
+    backend: str = "auto"
+    random_state: Seed = None
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
