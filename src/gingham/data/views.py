@@ -72,11 +72,6 @@ def feature_names(values: object) -> AnyArray | None:
     return None
 
 
-def rows_of(view: Matrix, rows: AnyArray) -> Matrix:
-    """Some rows of a view."""
-    return view[rows]
-
-
 def densely(view: Matrix) -> Floats:
     """The view as a dense array."""
     return view if isinstance(view, np.ndarray) else np.asarray(view.toarray())

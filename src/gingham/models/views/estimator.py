@@ -117,9 +117,7 @@ class ViewsModel(Persistent):
 
         The pairwise clusters h = (f, g) of P3 §3.1, ready for :class:`ExplanatoryClustering`.
         """
-        check_is_fitted(self)
-        matrices = as_views(views, at_least=self.n_views_)
-        return [f(m) >= threshold * self.spread_ for f, m in zip(self.functions_, matrices)]
+        return [scores >= threshold * self.spread_ for scores, _ in self._scored(views, missing=False)]
 
     def correlations(self, views: Sequence[TableLike | None]) -> Floats:
         """ρ of every component, averaged over pairs of views, on any objects, shape (n_components_,)."""
@@ -309,10 +307,7 @@ def nearest(queries: Floats, documents: Floats, count: int) -> tuple[Ints, Float
     cosines = np.empty((len(left), count))
     for batch in gen_batches(len(left), BATCH):
         similarity = left[batch] @ right.T
-        if count < len(right):
-            candidates = np.argpartition(-similarity, count - 1, axis=1)[:, :count]
-        else:
-            candidates = np.broadcast_to(np.arange(len(right)), similarity.shape)
+        candidates = np.argpartition(-similarity, count - 1, axis=1)[:, :count]
         values = np.take_along_axis(similarity, candidates, axis=1)
         order = np.lexsort((candidates, -values), axis=1)  # equal cosines: the earlier document first
         indices[batch] = np.take_along_axis(candidates, order, axis=1)

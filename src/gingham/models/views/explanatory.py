@@ -138,8 +138,7 @@ class ExplanatoryClustering(Persistent):
         indicators = [m.astype(np.float64) for m in self._known(memberships)]
         if self._every_pair(indicators):
             return np.einsum("na,ab,nb->n", indicators[0], self.weights_, indicators[1], optimize=True)
-        power: Floats = np.prod(np.stack(indicators), axis=0) @ self.weights_
-        return power
+        return np.prod(np.stack(indicators), axis=0) @ self.weights_
 
     def predict_memberships(self, view: int, memberships: ArrayLike, other: int) -> Floats:
         """Expected indicators in another view given those in one: "if we observe x, what can be said about y?"
@@ -161,8 +160,7 @@ class ExplanatoryClustering(Persistent):
             table = table.T
         votes = active @ table
         total = votes.sum(axis=1, keepdims=True)
-        expected: Floats = np.divide(votes, total, out=np.zeros_like(votes), where=total > 0)
-        return expected
+        return np.divide(votes, total, out=np.zeros_like(votes), where=total > 0)
 
     @property
     def active_(self) -> Ints:
@@ -230,10 +228,8 @@ def _chance(indicators: Sequence[Bools], every_pair: bool) -> Floats:
     if len(rates) == 1:
         return 1.0 - rates[0]
     if every_pair:
-        table: Floats = rates[0][:, None] * (1 - rates[1]) + (1 - rates[0][:, None]) * rates[1]
-        return table.ravel()
-    chance: Floats = 1.0 - np.prod(rates, axis=0) - np.prod([1 - r for r in rates], axis=0)
-    return chance
+        return (rates[0][:, None] * (1 - rates[1]) + (1 - rates[0][:, None]) * rates[1]).ravel()
+    return 1.0 - np.prod(rates, axis=0) - np.prod([1 - r for r in rates], axis=0)
 
 
 def simplex_weights(costs: Floats, prior: Floats, penalty: float) -> Floats:
@@ -269,15 +265,12 @@ def contradiction(memberships: Sequence[Bools], every_pair: bool) -> Floats:
         table: Floats = (a.sum(axis=0)[:, None] + b.sum(axis=0) - 2.0 * (a.T @ b)) / len(a)
         return np.clip(table, 0.0, 1.0).ravel()
     agree = first if len(memberships) == 1 else np.all([m == first for m in memberships[1:]], axis=0)
-    apart: Floats = 1.0 - agree.mean(axis=0)
-    return apart
+    return 1.0 - agree.mean(axis=0)
 
 
 def coverage(memberships: Sequence[Bools], every_pair: bool) -> Floats:
     """P̂(f_c = g_c = 1) of every pairwise cluster: the share of objects that it explains in all views."""
     if every_pair and len(memberships) == 2:
         a, b = (m.astype(np.float64) for m in memberships)
-        table: Floats = (a.T @ b) / len(a)
-        return table.ravel()
-    inside: Floats = np.all(np.stack(memberships), axis=0).mean(axis=0)
-    return inside
+        return ((a.T @ b) / len(a)).ravel()
+    return np.all(np.stack(memberships), axis=0).mean(axis=0)

@@ -136,13 +136,11 @@ def pair_correlations(scores: Sequence[Floats]) -> Floats:
     products = np.einsum("inc,jnc->cij", centred, centred, optimize=True)
     size = np.sqrt(np.einsum("cii->ci", products))
     norm = size[:, :, None] * size[:, None, :]
-    correlations: Floats = np.divide(products, norm, out=np.zeros_like(products), where=norm > 0)
-    return correlations
+    return np.divide(products, norm, out=np.zeros_like(products), where=norm > 0)
 
 
 def mean_correlations(scores: Sequence[Floats]) -> Floats:
     """ρ averaged over all pairs of different views, shape (n_components,)."""
     table = pair_correlations(scores)
     upper = np.triu_indices(table.shape[1], 1)
-    mean: Floats = table[:, upper[0], upper[1]].mean(axis=1)
-    return mean
+    return table[:, upper[0], upper[1]].mean(axis=1)

@@ -16,7 +16,7 @@ from scipy.linalg import eigh
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 
 from gingham.arrays import Floats, Ints
-from gingham.data.views import Matrix, column_means, densely, from_parts, per_view, rows_of, sum_of_squares, to_parts
+from gingham.data.views import Matrix, column_means, densely, from_parts, per_view, sum_of_squares, to_parts
 from gingham.errors import GinghamError
 from gingham.models.views.primal import LinearView
 from gingham.storage import State, fields_of, savable
@@ -143,8 +143,7 @@ class ScoreFunction:
     offset: Floats
 
     def __call__(self, view: Matrix) -> Floats:
-        scores: Floats = np.asarray(self.inputs(view) @ self.weights) - self.offset
-        return scores
+        return np.asarray(self.inputs(view) @ self.weights) - self.offset
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +193,7 @@ def exact(view: Matrix, kernel: Kernel) -> Representation:
 
 def nystroem(view: Matrix, kernel: Kernel, landmarks: Ints) -> Representation:
     """Features Φ = k(X, L) k(L, L)^{−½} from a few landmark objects L; K ≈ ΦΦᵀ."""
-    anchors = rows_of(view, landmarks)
+    anchors = view[landmarks]
     columns: Matrix | None = None
     inputs, mean = ViewInputs(kernel, view.shape[1]), column_means(view)
     if kernel.precomputed:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import KFold
 
 from gingham.arrays import Floats, Ints
-from gingham.data.views import Matrix, rows_of
+from gingham.data.views import Matrix
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.models.views.fit import Method, Settings, max_components, mean_correlations, represent, solve
@@ -54,7 +54,16 @@ def choose(
         )
 
     def fold(train: Ints, test: Ints) -> dict[str, Floats]:
-        return {"held": _heldout_correlations(views, kernels, candidates, n_components, settings, method, train, test)}
+        """ρ on the test objects for every candidate ridge, shape (n_candidates, tried components)."""
+        inside = [_part(view, kernel, train, train) for view, kernel in zip(views, kernels)]
+        outside = [_part(view, kernel, test, train) for view, kernel in zip(views, kernels)]
+        representations = represent(inside, kernels, settings)
+        tried = min(n_components or MOST_COMPONENTS, max_components(representations))
+        rows = []
+        for ridges in candidates:
+            shared = solve(representations, ridges, tried, settings, method)
+            rows.append(mean_correlations([score(view) for score, view in zip(shared.functions, outside)]))
+        return {"held": np.stack(rows)}
 
     split = KFold(cv, shuffle=True, random_state=settings.seed).split(np.empty(n))
     folds = [
@@ -71,29 +80,6 @@ def choose(
     return RidgeChoice(candidates[row], last + 1, tuple(candidates), mean)
 
 
-def _heldout_correlations(
-    views: Sequence[Matrix],
-    kernels: Sequence[Kernel],
-    candidates: Sequence[tuple[float, ...]],
-    n_components: int | None,
-    settings: Settings,
-    method: Method,
-    train: Ints,
-    test: Ints,
-) -> Floats:
-    """ρ on the test objects for every candidate ridge, shape (n_candidates, tried components)."""
-    inside = [_part(view, kernel, train, train) for view, kernel in zip(views, kernels)]
-    outside = [_part(view, kernel, test, train) for view, kernel in zip(views, kernels)]
-    representations = represent(inside, kernels, settings)
-    tried = min(n_components or MOST_COMPONENTS, max_components(representations))
-    rows = []
-    for ridges in candidates:
-        shared = solve(representations, ridges, tried, settings, method)
-        rows.append(mean_correlations([score(view) for score, view in zip(shared.functions, outside)]))
-    return np.stack(rows)
-
-
 def _part(view: Matrix, kernel: Kernel, rows: Ints, columns: Ints) -> Matrix:
     """Some objects of a view; a precomputed kernel keeps the training objects' columns only."""
-    part = rows_of(view, rows)
-    return part[:, columns] if kernel.precomputed else part
+    return view[rows][:, columns] if kernel.precomputed else view[rows]
