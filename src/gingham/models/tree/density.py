@@ -34,56 +34,82 @@ class Stages:
     def solve(self, tree: Tree, n_clusters: Sequence[int], sample: Sample, rng: np.random.Generator) -> TreeDensity:
         if sample.n_rows == 0:
             raise GinghamError("There are no tuples to learn from.")
-        labels: list[Ints | None] = [None] * tree.n_modes
-        widths = [int(n_clusters[mode]) for mode in tree.tables]
-        for mode in tree.frozen:
-            labels[mode] = np.arange(tree.modes[mode].n_items)
+        labels = {mode: np.arange(tree.modes[mode].n_items) for mode in tree.frozen}
+        placing = Placing(tree, [int(n_clusters[mode]) for mode in tree.tables], sample, labels)
         slots = [*tree.children, tree.roots]
         done: set[int] = set()
         while len(done) < len(slots):
-            stage = next_stage(tree, slots, labels, done)
-            self._stage(tree, widths, sample, [slots[s] for s in stage], labels, rng)
+            stage = placing.next_stage(slots, done)
+            placing.cluster([slots[s] for s in stage], self, rng)
             done |= set(stage)
-        found = tuple(np.asarray(given) for given in labels)
-        return estimate(tree, found, widths, sample)
+        return estimate(tree, [labels[mode] for mode in range(tree.n_modes)], placing.widths, sample)
 
-    def _stage(
-        self, tree: Tree, widths: Sequence[int], sample: Sample, slots: Sequence[Sequence[int]],
-        labels: list[Ints | None], rng: np.random.Generator,
-    ) -> None:  # fmt: skip
+
+@dataclass(frozen=True, eq=False)
+class Placing:
+    """A density tree that is being clustered."""
+
+    tree: Tree
+    widths: Sequence[int]  # clusters of every node
+    sample: Sample
+    labels: dict[int, Ints]  # by mode: the cluster of every item; filled in stage by stage
+
+    def items(self, node: int) -> Ints:
+        """The item of a node in each tuple: a leaf's code, or the combination of child clusters."""
+        if node < self.tree.n_leaves:
+            return self.sample.codes[node].astype(np.int64)
+        children = self.tree.children[node - self.tree.n_leaves]
+        return np.ravel_multi_index([self.clusters(c) for c in children], [self.widths[c] for c in children])
+
+    def clusters(self, node: int) -> Ints:
+        return self.labels[self.tree.tables[node]][self.items(node)]
+
+    def next_stage(self, slots: Sequence[Sequence[int]], done: set[int]) -> list[int]:
+        """Slots to cluster now, together: their children's own children are placed, and they share modes."""
+        tables, n_leaves = self.tree.tables, self.tree.n_leaves
+        ready = []
+        for s, slot in enumerate(slots):
+            below = [c for child in slot if child >= n_leaves for c in self.tree.children[child - n_leaves]]
+            if s not in done and all(tables[c] in self.labels for c in below):
+                ready.append(s)
+        stage, modes = [ready[0]], {tables[c] for c in slots[ready[0]]}
+        for s in ready[1:]:
+            if modes & {tables[c] for c in slots[s]}:
+                stage.append(s)
+                modes |= {tables[c] for c in slots[s]}
+        return stage
+
+    def cluster(self, slots: Sequence[Sequence[int]], settings: Stages, rng: np.random.Generator) -> None:
         """Cluster the children of some slots together; fills in ``labels``."""
-        open_modes = sorted({tree.tables[c] for slot in slots for c in slot if labels[tree.tables[c]] is None})
+        tables, widths = self.tree.tables, self.widths
+        open_modes = sorted({tables[c] for slot in slots for c in slot} - set(self.labels))
         if not open_modes:
             return
-        sizes = [tree.modes[mode].n_items for mode in open_modes]
+        sizes = [self.tree.modes[mode].n_items for mode in open_modes]
         first = {mode: sum(sizes[:at]) for at, mode in enumerate(open_modes)}
         n_open = sum(sizes)
-        closed = sorted({c for slot in slots for c in slot if tree.tables[c] not in first})
+        closed = sorted({c for slot in slots for c in slot if tables[c] not in first})
         begin = n_open
         fixed = {}
         for child in closed:  # children clustered earlier stand as items that do not move
             fixed[child] = begin
             begin += widths[child]
-        options = np.concatenate([np.full(n, min(widths[tree.tables.index(m)], n)) for m, n in zip(open_modes, sizes)])
+        options = np.concatenate([np.full(n, min(widths[tables.index(m)], n)) for m, n in zip(open_modes, sizes)])
         options = np.concatenate([options, np.ones(begin - n_open, dtype=np.int64)])
-        group = np.repeat(np.arange(len(open_modes)), sizes)
-        group = np.concatenate([group, np.full(begin - n_open, len(open_modes))])
+        group = np.repeat(np.arange(len(open_modes) + 1), [*sizes, begin - n_open])
         order_of_slots = max(len(slot) for slot in slots)
         tuples, where, counts = [], [], []
         offsets, strides = [0], np.zeros((len(slots), order_of_slots), dtype=np.int64)
         for s, slot in enumerate(slots):
-            columns = []
-            for child in slot:
-                if tree.tables[child] in first:
-                    columns.append(first[tree.tables[child]] + self._items(tree, widths, labels, sample, child))
-                else:
-                    columns.append(fixed[child] + self._clusters(tree, widths, labels, sample, child))
+            columns = [
+                first[tables[c]] + self.items(c) if tables[c] in first else fixed[c] + self.clusters(c) for c in slot
+            ]
             distinct, inverse = unique_rows(np.stack(columns, axis=1))
             padded = np.full((len(distinct), order_of_slots), -1)
             padded[:, : len(slot)] = distinct
             tuples.append(padded)
             where.append(np.full(len(distinct), s))
-            counts.append(np.bincount(inverse, sample.weights, minlength=len(distinct)).astype(np.float64))
+            counts.append(np.bincount(inverse, self.sample.weights, minlength=len(distinct)).astype(np.float64))
             shape = [widths[child] for child in slot]
             strides[s, : len(slot)] = [int(np.prod(shape[k + 1 :])) for k in range(len(slot))]
             offsets.append(offsets[-1] + int(np.prod(shape)))
@@ -93,54 +119,22 @@ class Stages:
             seen = column >= 0
             mass += np.bincount(column[seen], weight[seen], minlength=begin)
         order = np.argsort(-mass[:n_open], kind="stable")
-        best: tuple[float, Ints] | None = None
-        for _ in range(self.n_init):
+
+        def moved() -> tuple[Ints, float, int]:
             start = np.zeros(begin, dtype=np.int64)
             for child in closed:
                 start[fixed[child] : fixed[child] + widths[child]] = np.arange(widths[child])
             for mode, n in zip(open_modes, sizes):
                 block = slice(first[mode], first[mode] + n)
                 start[block] = frequent_alone(mass[block], int(options[first[mode]]), rng)
-            moved, value, _ = exchange(
+            return exchange(
                 start, options, group, items, slot_of, weight, np.array(offsets), strides,
-                1.0 / self.beta, order, self.max_iter,
+                1.0 / settings.beta, order, settings.max_iter,
             )  # fmt: skip
-            if best is None or value > best[0]:
-                best = (value, moved)
-        if best is not None:
-            for mode, n in zip(open_modes, sizes):
-                labels[mode] = best[1][first[mode] : first[mode] + n]
 
-    @staticmethod
-    def _items(tree: Tree, widths: Sequence[int], labels: Sequence[Ints | None], sample: Sample, node: int) -> Ints:
-        """The item of a node in each tuple: a leaf's code, or the combination of child clusters."""
-        if node < tree.n_leaves:
-            return sample.codes[node].astype(np.int64)
-        children = tree.children[node - tree.n_leaves]
-        below = [Stages._clusters(tree, widths, labels, sample, child) for child in children]
-        return np.ravel_multi_index(below, [widths[child] for child in children])
-
-    @staticmethod
-    def _clusters(tree: Tree, widths: Sequence[int], labels: Sequence[Ints | None], sample: Sample, node: int) -> Ints:
-        given = labels[tree.tables[node]]
-        if given is None:
-            raise GinghamError(f"Node {node} must be clustered before its parent.")
-        return given[Stages._items(tree, widths, labels, sample, node)]
-
-
-def next_stage(tree: Tree, slots: Sequence[Sequence[int]], labels: Sequence[Ints | None], done: set[int]) -> list[int]:
-    """Slots that can be clustered now, together: their children's own children are placed, and they share modes."""
-    ready = []
-    for s, slot in enumerate(slots):
-        below = [c for child in slot if child >= tree.n_leaves for c in tree.children[child - tree.n_leaves]]
-        if s not in done and all(labels[tree.tables[c]] is not None for c in below):
-            ready.append(s)
-    stage, modes = [ready[0]], {tree.tables[c] for c in slots[ready[0]]}
-    for s in ready[1:]:
-        if modes & {tree.tables[c] for c in slots[s]}:
-            stage.append(s)
-            modes |= {tree.tables[c] for c in slots[s]}
-    return stage
+        best, _, _ = max((moved() for _ in range(settings.n_init)), key=lambda found: found[1])
+        for mode, n in zip(open_modes, sizes):
+            self.labels[mode] = best[first[mode] : first[mode] + n]
 
 
 def frequent_alone(mass: Floats, n_clusters: int, rng: np.random.Generator) -> Ints:

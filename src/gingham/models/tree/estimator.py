@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -19,16 +20,7 @@ from gingham.core.structure import Tree
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
-from gingham.fitting.loop import (
-    NO_CHECKPOINT,
-    Callback,
-    Checkpoint,
-    Restart,
-    Schedule,
-    Solution,
-    best_of,
-    make_schedule,
-)
+from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, best_of, make_schedule
 from gingham.fitting.starts import Start
 from gingham.models.base import GridPredictor, default_loss, finite_labels, named_auto, stderr_progress
 from gingham.models.tree.density import Stages
@@ -132,59 +124,52 @@ class TreeCoClustering(GridPredictor):
         ``callback`` is called with a ``Progress`` after every sweep; ``checkpoint`` keeps where the fit stands.
         """
         checkpoint.bound_to(self, X, y, sample_weight)
+        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
+            raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        if callback is None and self.verbose:
+            callback = stderr_progress
         if self._is_density:
             columns = self._columns(X, reset=True)
-            sample = Sample.of(columns.columns, None, sample_weight, modes=self._leaf_modes(columns))
-            return self._fit_density(sample)
+            return self._fit_density(
+                Sample.of(columns.columns, None, sample_weight, modes=self._leaf_modes(columns)), rng
+            )
         columns, labels, sample_weight = self._observed(X, y, sample_weight)
         alphabet = self._alphabet(labels)
         modes = self._leaf_modes(columns)
         sample = Sample.of(columns.columns, labels, sample_weight, modes=modes, alphabet=alphabet)
-        return self._fit(sample, self._cell(alphabet, labels), callback, checkpoint)
-
-    def _fit(self, sample: Sample, cell: CellModel, callback: Callback | None, checkpoint: Checkpoint) -> Self:
-        if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
-            raise GinghamError(f"n_init={self.n_init!r} must be a whole number from 1.")
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        cell = self._cell(alphabet, labels)
         solver = Messages(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         leaves = expand_clusters(self.leaves, sample.shape, sample.n_tuples)
-        tied = self._tied(len(leaves))
         self.beta_ = choose_beta(self.beta, sample, cell)[0]
-        if callback is None and self.verbose:
-            callback = stderr_progress
         if self.merges is None and self.structure == "auto":
             if cell.n_answers is None:
                 raise GinghamError("structure='auto' chooses by certificate: use a loss with finitely many answers.")
-            inner = max(leaves) if self.n_inner is None else self.n_inner
-            choice = choose_tree(sample, cell, self.beta_, leaves, inner, solver, rng, tied=tied, checkpoint=checkpoint)
+            inner, tied = max(leaves) if self.n_inner is None else self.n_inner, self._tied(len(leaves))
+            choice = choose_tree(sample, cell, self.beta_, leaves, inner, tied, solver, rng, checkpoint)
             self.merges_: tuple[tuple[int | None, ...], ...] = choice.merges
             self._set_solution(choice.solution)
             return self
-        self.merges_ = self._merges(leaves)
-        tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, tied)
+        tree, n_clusters = self._tree(sample, leaves)
         problem = Problem(tree, (sample,), (cell,), (self.beta_,))
-
-        def solve(restart: Restart) -> Solution:
-            own = (restart.rng, restart.report, restart.checkpoint)
-            return solve_tree(problem, n_clusters, solver, self.start, *own)
-
+        solve = partial(solve_tree, problem, n_clusters, solver, self.start)
         self._set_solution(
             best_of(solve, self.n_init, rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint)
         )
         return self
 
-    def _fit_density(self, sample: Sample) -> Self:
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        leaves = expand_clusters(self.leaves, sample.shape, sample.n_tuples)
+    def _fit_density(self, sample: Sample, rng: np.random.Generator) -> Self:
         if self.merges is None and self.structure == "auto":
             raise GinghamError("structure='auto' chooses by the certificate of a loss; give merges= for a density.")
-        self.merges_ = self._merges(leaves)
-        tree, n_clusters = Tree.build(sample.modes, leaves, self.merges_, self._tied(len(leaves)))
+        tree, n_clusters = self._tree(sample, expand_clusters(self.leaves, sample.shape, sample.n_tuples))
         self.beta_ = DENSITY_BETA if self.beta is None else self.beta
-        solver = Stages(self.beta_, self.n_init, self.max_iter)
-        self.density_ = solver.solve(tree, n_clusters, sample, rng)
+        self.density_ = Stages(self.beta_, self.n_init, self.max_iter).solve(tree, n_clusters, sample, rng)
         self.interrupted_ = False  # Ctrl-C ends its kernel with an error
         return self
+
+    def _tree(self, sample: Sample, leaves: Sequence[int]) -> tuple[Tree, tuple[int, ...]]:
+        self.merges_ = self._merges(leaves)
+        return Tree.build(sample.modes, leaves, self.merges_, self._tied(len(leaves)))
 
     @property
     def _is_density(self) -> bool:

@@ -16,34 +16,40 @@ from gingham.core.problem import Problem
 from gingham.core.structure import Tree
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Report, Solution, cut_short
+from gingham.fitting.loop import Checkpoint, Restart, Solution, cut_short, ignore_progress
 from gingham.fitting.starts import Start
 from gingham.models.tree.messages import Messages
 from gingham.models.tree.starts import tree_start, with_tables
 
 TRIVIAL = 0.15  # an objective this close to one cluster's may have fitted noise only
+DELTA = 0.05  # of the certificates by which trees are compared
 MAX_LEAVES = 6  # the greedy search fits grids of all leaves that are not merged yet
 
 
-def solve_tree(
-    problem: Problem,
-    n_clusters: Sequence[int],
-    solver: Messages,
-    start: Start,
-    rng: np.random.Generator,
-    report: Report | None = None,
-    checkpoint: Checkpoint = NO_CHECKPOINT,
-) -> Solution:
+def solve_tree(problem: Problem, n_clusters: Sequence[int], solver: Messages, start: Start, run: Restart) -> Solution:
     """The lower of two runs: on the loss itself, and on the log loss first.
 
     Each is stuck sometimes where the other is not. When neither gets far from the trivial tree and the start was
     spectral, the agreement start is tried: it alone sees parities.
     """
-    best = _both_runs(problem, n_clusters, solver, start, rng, report, checkpoint)
+    alphabet = problem.samples[0].alphabet
+
+    def both_runs(start: Start, checkpoint: Checkpoint) -> Solution:
+        begin = tree_start(start, problem, n_clusters, run.rng)
+        direct = solver.solve(problem, begin, run.report, checkpoint.stage("own loss"))
+        if alphabet is None or problem.cells[0].code_length or direct.interrupted:
+            return direct
+        soft = replace(problem, cells=(Logarithmic(alphabet),), betas=(1.0,))
+        smooth = solver.solve(soft, with_tables(soft, begin.assign), run.report, checkpoint.stage("log loss"))
+        if smooth.interrupted:
+            return cut_short(direct)
+        begin = with_tables(problem, smooth.posterior.assign)
+        return _lower(direct, solver.solve(problem, begin, run.report, checkpoint.stage("after log loss")))
+
+    best = both_runs(start, run.checkpoint)
     spectral = isinstance(start, str) and start == "spectral"
     if spectral and not best.interrupted and best.objective.total > (1.0 - TRIVIAL) * one_cluster(problem):
-        agreement = checkpoint.stage("agreement")
-        best = _lower(best, _both_runs(problem, n_clusters, solver, "agreement", rng, report, agreement))
+        best = _lower(best, both_runs("agreement", run.checkpoint.stage("agreement")))
     return best
 
 
@@ -51,28 +57,6 @@ def _lower(first: Solution, second: Solution) -> Solution:
     """The lower of two runs, interrupted where the second was."""
     best = min((first, second), key=lambda s: s.objective.total)
     return cut_short(best) if second.interrupted else best
-
-
-def _both_runs(
-    problem: Problem,
-    n_clusters: Sequence[int],
-    solver: Messages,
-    start: Start,
-    rng: np.random.Generator,
-    report: Report | None,
-    checkpoint: Checkpoint,
-) -> Solution:
-    begin = tree_start(start, problem, n_clusters, rng)
-    direct = solver.solve(problem, begin, report, checkpoint.stage("own loss"))
-    alphabet = problem.samples[0].alphabet
-    if alphabet is None or problem.cells[0].code_length or direct.interrupted:
-        return direct
-    soft = replace(problem, cells=(Logarithmic(alphabet),), betas=(1.0,))
-    smooth = solver.solve(soft, with_tables(soft, begin.assign), report, checkpoint.stage("log loss"))
-    if smooth.interrupted:
-        return cut_short(direct)
-    begin = with_tables(problem, smooth.posterior.assign)
-    return _lower(direct, solver.solve(problem, begin, report, checkpoint.stage("after log loss")))
 
 
 def one_cluster(problem: Problem) -> float:
@@ -97,11 +81,10 @@ def choose_tree(
     beta: float,
     leaves: Sequence[int],
     n_inner: int,
+    tied: Sequence[Sequence[int]],
     solver: Messages,
     rng: np.random.Generator,
-    delta: float = 0.05,
-    tied: Sequence[Sequence[int]] = (),
-    checkpoint: Checkpoint = NO_CHECKPOINT,
+    checkpoint: Checkpoint,
 ) -> ChosenTree:
     """Merge the pair that lowers the certificate most, until none does.
 
@@ -114,10 +97,10 @@ def choose_tree(
     def fitted(merges: tuple[tuple[int, ...], ...]) -> ChosenTree:
         tree, n_clusters = Tree.build(sample.modes, leaves, merges, tied, price=sequence_price(d, merges))
         problem = Problem(tree, (sample,), (cell,), (beta,))
-        stage = checkpoint.stage(f"merges {merges}")
-        solution = solve_tree(problem, n_clusters, solver, "spectral", rng, checkpoint=stage)
+        run = Restart(0, rng, ignore_progress, checkpoint.stage(f"merges {merges}"))
+        solution = solve_tree(problem, n_clusters, solver, "spectral", run)
         evidence = collect(solution.posterior, sample)
-        value = log_wealth(evidence.law, evidence.prices["exact"].total, evidence.n_tuples, delta).value
+        value = log_wealth(evidence.law, evidence.prices["exact"].total, evidence.n_tuples, DELTA).value
         return ChosenTree(merges, solution, value)
 
     best = fitted(())
