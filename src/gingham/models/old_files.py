@@ -13,16 +13,21 @@ from gingham.data import Alphabet, Mode
 from gingham.errors import GinghamError
 from gingham.storage import VALUES, State, restored
 
-KEPT_WHERE_KNOWN = ("n_features_in_", "feature_names_in_")
-
 
 def model_of_version_1(kind: type | None, name: str, state: State) -> Any:
     """The model of a record of version 1: its class, the name of the class, its parameters and fitted state."""
     if name not in TRANSLATIONS:
         raise GinghamError(f"The file holds a model of unknown kind {name!r}. Update gingham.")
     old, params = state["fitted"], state["params"]
-    fitted = {**{key: old.get(key) for key in KEPT_WHERE_KNOWN}, **TRANSLATIONS[name](old, params)}
-    return restored(kind, name, {"params": params, "fitted": fitted})
+    return restored(kind, name, {"params": params, "fitted": {**old, **TRANSLATIONS[name](_frozen(old), params)}})
+
+
+def _frozen(value: Any) -> Any:
+    """Lists as the tuples that they were, and modes and alphabets as values again."""
+    if isinstance(value, dict):
+        kind = {("items", "name"): Mode, ("given", "values"): Alphabet}.get(tuple(sorted(value)), dict)
+        return kind(**{key: _frozen(part) for key, part in value.items()})
+    return tuple(map(_frozen, value)) if isinstance(value, list | tuple) else value
 
 
 def _own(name: str, /, **state: Any) -> Any:
@@ -30,51 +35,19 @@ def _own(name: str, /, **state: Any) -> Any:
     return restored(VALUES.get(name), name, state)
 
 
-def _named(old: State, *names: str) -> State:
-    return {name: old[name] for name in names}
-
-
-def _modes(old: State) -> tuple[Mode, ...]:
-    return tuple(Mode(mode["name"], mode["items"]) for mode in old["modes"])
-
-
-def _alphabet(old: State | None) -> Alphabet | None:
-    return None if old is None else Alphabet(old["values"], old["given"])
-
-
-def _structure(old: State) -> Structure:
-    if "tables" in old:
-        return _tree(old)
-    return Structure(_modes(old), _nested(old["factors"]), tuple(old.get("frozen", ())))
-
-
 def _tree(old: State) -> Tree:
-    tables, children = tuple(old["tables"]), _nested(old["children"])
-    return Tree(_modes(old), _nested(old["factors"]), tuple(old["frozen"]), tables, children, old["price"])
-
-
-def _nested(lists: list[list[int]]) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(values) for values in lists)
+    return Tree(*(old[name] for name in ("modes", "factors", "frozen", "tables", "children", "price")))
 
 
 def _parts(old: State) -> State:
     """Fields of a posterior, as a file of today has them."""
-    return {
-        "structure": _structure(old),
-        "cells": list(zip(old["cells"], map(_alphabet, old["alphabets"]))),
-        "assign": tuple(old["assign"]),
-        "answers": tuple(old["answers"]),
-    }
+    plain = Structure(old["modes"], old["factors"], old.get("frozen", ())) if "tables" not in old else _tree(old)
+    cells = list(zip(old["cells"], old["alphabets"]))
+    return {"structure": plain, "cells": cells, "assign": old["assign"], "answers": old["answers"]}
 
 
 def _grid(old: State, params: State) -> State:
-    return {"posterior_": Posterior.from_file(_parts(old)), **_named(old, "n_iter_", "converged_", "beta_")}
-
-
-def _joint(old: State, params: State) -> State:
-    relations = tuple(tuple(relation) for relation in old["relations_"])
-    found = {"posterior_": Posterior.from_file(_parts(old)), **_named(old, "n_iter_", "converged_")}
-    return {**found, "relations_": relations}
+    return {"posterior_": Posterior.from_file(_parts(old))}
 
 
 def _graph(old: State, params: State) -> State:
@@ -82,60 +55,33 @@ def _graph(old: State, params: State) -> State:
     return {
         "posterior_": posterior,
         "degree_model_": model and _own("DegreeModel", labels=posterior.labels[0], **model),
-        **_named(old, "beta_", "n_iter_", "converged_", "directed_"),
     }
 
 
 def _trees(old: State, params: State) -> State:
-    common = {"merges_": old["merges_"], "beta_": params.get("beta", 2.0)}  # 2 was the default of version 1
+    beta = {"beta_": params.get("beta", 2.0)}  # 2 was the default of version 1
     if "root_law" not in old:
-        found = {"posterior_": TreePosterior.from_file(_parts(old)), **_named(old, "n_iter_", "converged_")}
-        return {**common, **found}
-    labels, widths, leaves, inner = (tuple(old[name]) for name in ("labels", "widths", "leaf_laws", "inner_laws"))
-    density = TreeDensity(_tree(old), labels, widths, leaves, inner, old["root_law"])
-    return {**common, "density_": density}
+        return {**beta, "posterior_": TreePosterior.from_file(_parts(old))}
+    laws = (old[name] for name in ("labels", "widths", "leaf_laws", "inner_laws", "root_law"))
+    return {**beta, "density_": TreeDensity(_tree(old), *laws)}
 
 
 def _bayesian(old: State, params: State) -> State:
-    own = {name: tuple(old[name]) for name in ("alpha", "gamma", "counts")}
-    beliefs = _own("DirichletPosterior", **_parts(old), **own)
+    beliefs = _own("DirichletPosterior", **_parts(old), **{name: old[name] for name in ("alpha", "gamma", "counts")})
     alphabet = beliefs.cells[0].alphabet
     cell = Quadratic(bounds=params.get("bounds")) if alphabet is None else Logarithmic(alphabet)
-    return {
-        "beliefs_": beliefs,
-        "posterior_": Posterior(beliefs.structure, (cell,), beliefs.assign, (old["checkerboard"],)),
-        **_named(old, "n_iter_", "converged_", "elbo_", "elbo_terms_"),
-    }
+    posterior = Posterior(beliefs.structure, (cell,), beliefs.assign, (old["checkerboard"],))
+    return {"beliefs_": beliefs, "posterior_": posterior}
 
 
 def _layers(old: State, params: State) -> State:
-    model: Any = old["model"]
+    model = old["model"]
     if "members" in model:
-        model = tuple(
-            _own(
-                "SoftLayers",
-                mean=member["mean"],
-                offsets=tuple(member["offsets"]),
-                assign=tuple(tuple(layer) for layer in member["assign"]),
-                cells=tuple(member["cells"]),
-            )
-            for member in model["members"]
-        )
-    else:
-        own = {name: tuple(model[name]) for name in ("n_items", "n_clusters")}
-        if "tilts" in model:  # draws weighted for items that were folded in
-            own["importance"] = model["tilts"]
-        model = _own("Draws", **{**{name: model[name] for name in model if name != "tilts"}, **own})
-    return {
-        "model_": model,
-        "modes_": _modes(old),
-        "alphabet_": _alphabet(old["alphabet"]),
-        "cuts_": old["cuts"],
-        "noise_": old["noise"],
-        "scatter_": old["scatter"],
-        "range_": tuple(old["range"]),
-        "traces_": tuple(old["traces"]),
-    }
+        model = tuple(_own("SoftLayers", **member) for member in model["members"])
+    else:  # tilts weigh the draws for items that were folded in
+        model = _own("Draws", **{"importance" if name == "tilts" else name: model[name] for name in model})
+    same = ("modes", "alphabet", "cuts", "noise", "scatter", "range", "traces")
+    return {"model_": model, **{f"{name}_": old[name] for name in same}}
 
 
 def _committee(old: State, params: State) -> State:
@@ -149,13 +95,13 @@ def _views(old: State, params: State) -> State:
     functions = []
     for function in old["functions"]:
         kernel = _own("Kernel", function=function["kernel"], params=function["params"], name=function["name"])
-        inputs = _own("ViewInputs", kernel=kernel, **_named(function, "n_columns", "anchors"))
-        functions.append(_own("ScoreFunction", inputs=inputs, **_named(function, "weights", "offset")))
-    return {**old, "functions_": tuple(functions), "ridge_": tuple(old["ridge_"])}
+        inputs = _own("ViewInputs", kernel=kernel, n_columns=function["n_columns"], anchors=function["anchors"])
+        functions.append(_own("ScoreFunction", inputs=inputs, weights=function["weights"], offset=function["offset"]))
+    return {"functions_": tuple(functions), "ridge_": old["ridge_"]}
 
 
 def _same(old: State, params: State) -> State:
-    return old
+    return {}
 
 
 TRANSLATIONS: dict[str, Callable[[State, State], State]] = {
@@ -166,7 +112,7 @@ TRANSLATIONS: dict[str, Callable[[State, State], State]] = {
     "Committee": _committee,
     "GraphClustering": _graph,
     "InformationClustering": _same,
-    "JointCoClustering": _joint,
+    "JointCoClustering": _grid,
     "KernelCCA": _views,
     "LayeredCoClusteringRegressor": _layers,
     "PairwiseClusterAnalysis": _views,
