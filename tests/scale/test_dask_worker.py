@@ -2,10 +2,10 @@
 
 from types import SimpleNamespace
 
-import numba
 import pandas as pd
 import pytest
 
+from gingham.kernels.threads import available_threads
 from gingham.scale import dask_worker as workers
 
 
@@ -48,7 +48,7 @@ def test_a_task_has_one_thread_and_its_result_is_held(monkeypatch):
     monkeypatch.setattr(workers, "_keep", kept.append)
 
     def made(_part):
-        return pd.DataFrame({"threads": [numba.get_num_threads()]})
+        return pd.DataFrame({"threads": [available_threads()]})
 
     result = workers.on_one_thread(made, (1, 2))  # a tuple cannot be watched, and need not be
     assert result["threads"].tolist() == [1]

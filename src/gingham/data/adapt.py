@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from narwhals.typing import IntoDataFrame
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike, TableLike
 from gingham.errors import GinghamError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    from narwhals.typing import IntoDataFrame
 
 MISSING = ("implicit", "nan", "none")
 
@@ -33,7 +35,18 @@ class Columns(NamedTuple):
 
 def is_frame(X: object) -> TypeGuard[IntoDataFrame]:
     """Whether X is a pandas, polars or pyarrow table (anything narwhals knows)."""
+    if isinstance(X, (np.ndarray, list, tuple)) or not hasattr(X, "columns"):
+        return False  # narwhals need not be there for these
+    import narwhals as nw
+
     return isinstance(nw.from_native(X, pass_through=True, eager_only=True), nw.DataFrame)
+
+
+def as_frame(X: IntoDataFrame) -> nw.DataFrame[Any]:
+    """A table of any library, to be read in one way."""
+    import narwhals as nw
+
+    return nw.from_native(X, eager_only=True)
 
 
 def id_columns(X: TableLike) -> Columns:
@@ -47,7 +60,7 @@ def id_columns(X: TableLike) -> Columns:
             "Turn a sparse matrix of labels into tuples with gingham.from_matrix(X, missing='implicit')."
         )
     if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
+        frame = as_frame(X)
         _check_shape(frame.shape)
         names = [str(name) for name in frame.columns]
         return Columns([_series(frame[:, j], name) for j, name in enumerate(names)], names)
@@ -119,7 +132,7 @@ def from_frame(
     frame: IntoDataFrame, axes: Sequence[str], label: str, weight: str | None = None
 ) -> tuple[IntoDataFrame, AnyArray, AnyArray | None]:
     """Split a table into ids (a frame of the same kind), labels and weights (None without a column for them)."""
-    table = nw.from_native(frame, eager_only=True)
+    table = as_frame(frame)
     wanted = [*axes, label, *([weight] if weight else [])]
     for name in wanted:
         if name not in table.columns:
@@ -156,7 +169,7 @@ def from_matrix(matrix: MatrixLike, missing: str | None = None) -> Tuples:
             raise GinghamError(
                 "missing='implicit' is for sparse matrices; in a dense one mark missing entries as NaN (missing='nan')."
             )
-        array = nw.from_native(matrix, eager_only=True).to_numpy() if is_frame(matrix) else np.asarray(matrix)
+        array = as_frame(matrix).to_numpy() if is_frame(matrix) else np.asarray(matrix)
         if array.ndim == 0 or array.size == 0:
             raise GinghamError("The matrix is empty.")
         array = array.astype(np.float64) if array.dtype.kind == "O" else array
@@ -280,7 +293,7 @@ def _category_columns(X: TableLike) -> list[AnyArray]:
     if sparse.issparse(X):
         raise GinghamError("Sparse tables are ambiguous here: mark missing entries as NaN in a dense table or a frame.")
     if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
+        frame = as_frame(X)
         _check_shape(frame.shape)
         return [np.asarray(frame[:, j].to_numpy()) for j in range(frame.shape[1])]
     array = np.asarray(X)

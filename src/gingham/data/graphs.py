@@ -11,16 +11,19 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from math import comb, factorial
 from string import ascii_lowercase
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-import narwhals as nw
 import numpy as np
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike
+from gingham.data.adapt import as_frame, is_frame
 from gingham.data.modes import Alphabet, Features, Mode
 from gingham.data.sample import Sample
 from gingham.errors import GinghamError, GinghamWarning
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 LETTERS = ascii_lowercase  # names of positions in einsum
 PAIRS = ("all", "listed")
@@ -210,9 +213,8 @@ def _read(graph: object, weight: str | None, nodes: Ids | None, listed: bool) ->
         return _from_sparse(graph, nodes, weight)
     if hasattr(graph, "adj") and hasattr(graph, "is_directed"):
         return _from_networkx(graph, weight)
-    frame = nw.from_native(graph, pass_through=True, eager_only=True)
-    if isinstance(frame, nw.DataFrame):
-        return _from_frame(frame, weight, nodes)
+    if is_frame(graph):
+        return _from_frame(as_frame(graph), weight, nodes)
     if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[0] == graph.shape[1]:
         return _from_dense(graph, nodes, listed)
     return _from_list(graph, nodes)

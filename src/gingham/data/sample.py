@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,10 @@ import numpy.typing as npt
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.data.modes import Alphabet, Features, Mode
 from gingham.errors import GinghamError
-from gingham.kernels.group_by_item import grouping
 from gingham.kernels.project import Rows, project_cost, project_table
-from gingham.kernels.project_compiled import Tiles, make_tiles
+
+if TYPE_CHECKING:
+    from gingham.kernels.project_compiled import Tiles
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,12 +169,16 @@ class Sample:
         """
         if self.n_modes != 2:
             return None
+        from gingham.kernels.project_compiled import make_tiles  # compiled code is loaded where it is used
+
         key = ("tiles", axis, features)
         if self._layouts.get(key, (None, None))[0] != row_bytes:
             self._layouts[key] = (row_bytes, make_tiles(self.rows(axis, features), self.shape[1 - axis], row_bytes))
         return self._layouts[key][1]
 
     def _group(self, axis: int, features: Features) -> Rows:
+        from gingham.kernels.group_by_item import grouping  # compiled code is loaded where it is used
+
         codes = self.codes[axis]
         n_items = self.shape[axis]
         label_codes = None

@@ -12,7 +12,6 @@ from queue import Empty, SimpleQueue
 from typing import Generic, NamedTuple, Protocol, TypeVar, cast
 
 import joblib
-import numba
 import numpy as np
 from sklearn.base import BaseEstimator
 
@@ -20,7 +19,7 @@ from gingham.arrays import Floats
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.errors import GinghamError, InterruptedWarning
-from gingham.kernels.threads import ThreadBudget, available_threads
+from gingham.kernels.threads import ThreadBudget, available_threads, stay_alone
 from gingham.storage import State
 
 TIE = 1e-9  # relative: of two restarts closer than this the first is kept, so that rounding does not choose
@@ -560,7 +559,7 @@ def _on_threads(jobs: Iterable[Job[AnyFound]], n_threads: int, notify: Notify) -
             events.put((number, None))
 
     # What a thread calls must not spread out beyond its share.
-    with ThreadPoolExecutor(n_threads, initializer=numba.set_num_threads, initargs=(1,)) as pool:
+    with ThreadPoolExecutor(n_threads, initializer=stay_alone) as pool:
         waiting, begun, turn = iter(jobs), 0, 0
         try:
             while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,10 +15,11 @@ from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem, information_terms
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
-from gingham.kernels.memberships import gibbs_rows
-from gingham.kernels.project import Rows, on_device, projector, row_blocks
-from gingham.kernels.project_compiled import Tiles, aligned
+from gingham.kernels.project import Rows, aligned, on_device, projector, row_blocks
 from gingham.kernels.threads import one_blas_thread, over_blocks
+
+if TYPE_CHECKING:
+    from gingham.kernels.project_compiled import Tiles
 
 DTYPES = ("float64", "float32")
 TORCH_NEEDS = (ON_DEVICE,)  # of cells
@@ -197,6 +198,8 @@ def settle(
     parts: Sequence[Floats], coefs: Sequence[Floats], betas: Sequence[float], log_mass: Floats, out: Floats
 ) -> tuple[Floats, float]:
     """Fill ``out`` with the memberships of projected items; returns their column sums and Σ q ln q."""
+    from gingham.kernels.memberships import gibbs_rows  # compiled code is loaded where it is used
+
     costs = [part @ (beta * coef.T).astype(part.dtype, copy=False) for part, coef, beta in zip(parts, coefs, betas)]
     cost = sum(costs[1:], start=costs[0])
     sums = np.zeros(out.shape[1])

@@ -20,6 +20,7 @@ from gingham.errors import GinghamError
 if TYPE_CHECKING:
     from gingham.kernels.project_compiled import Tiles
 
+CACHE_LINE = 64  # bytes
 BLOCK_BYTES = 2**27  # largest temporary of one pass
 WORTHWHILE = 2 * 10**8  # multiply-adds a pass from which moving the work to a GPU pays
 BACKENDS = ("auto", "compiled", "reference", "torch")
@@ -148,6 +149,14 @@ def project_table(rows: Rows, assigns: Sequence[Floats], own: Floats, backend: s
     for start, stop in row_blocks(rows.n_items, width):
         out += own[start:stop].T @ part(start, stop).reshape(stop - start, -1)
     return out
+
+
+def aligned(shape: tuple[int, int], dtype: npt.DTypeLike) -> Floats:
+    """An uninitialised table that begins at a cache line, so that a row touches no more lines than it must."""
+    size = shape[0] * shape[1] * np.dtype(dtype).itemsize
+    room = np.empty(size + CACHE_LINE, dtype=np.uint8)
+    skip = -room.ctypes.data % CACHE_LINE
+    return room[skip : skip + size].view(dtype).reshape(shape)
 
 
 def row_blocks(n: int, width: int, budget: int = BLOCK_BYTES) -> list[tuple[int, int]]:

@@ -23,20 +23,11 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.project import Rows
+from gingham.kernels.project import CACHE_LINE, Rows, aligned
 from gingham.kernels.threads import available_threads, in_blocks, over_blocks, spread
 
-CACHE_LINE = 64  # bytes
 COPY_BYTES = 2**19  # fewer are copied before a second thread has started
 RUN = 256  # tuples added up before their sum joins the total: keeps float32 sums exact to about 1e-6
-
-
-def aligned(shape: tuple[int, int], dtype: npt.DTypeLike) -> Floats:
-    """An uninitialised table that begins at a cache line, so that a row touches no more lines than it must."""
-    size = shape[0] * shape[1] * np.dtype(dtype).itemsize
-    room = np.empty(size + CACHE_LINE, dtype=np.uint8)
-    skip = -room.ctypes.data % CACHE_LINE
-    return room[skip : skip + size].view(dtype).reshape(shape)
 
 
 def padded(assign: Floats, dtype: npt.DTypeLike | None = None) -> tuple[Floats, int]:

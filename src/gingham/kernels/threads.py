@@ -13,7 +13,6 @@ from itertools import pairwise
 from time import perf_counter, sleep
 from typing import TypeVar
 
-import numba
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
@@ -58,6 +57,7 @@ class ThreadBudget:
 
 class _ThisThread(threading.local):
     budget: ThreadBudget | None = None
+    alone: bool = False  # what it calls must not spread out again
 
 
 _this_thread = _ThisThread()
@@ -66,7 +66,27 @@ _this_thread = _ThisThread()
 def available_threads() -> int:
     """How many threads the caller may use: what numba may, or its share where other jobs run beside it."""
     budget = _this_thread.budget
-    return int(numba.get_num_threads()) if budget is None else budget.share()
+    return thread_limit() if budget is None else budget.share()
+
+
+def thread_limit() -> int:
+    """What numba may use, were nothing else at work; numba is asked where something has loaded it, and not loaded."""
+    if _this_thread.alone:
+        return 1
+    numba = sys.modules.get("numba")
+    if numba is not None and hasattr(numba, "get_num_threads"):  # it may be half imported, on another thread
+        return int(numba.get_num_threads())
+    return int(os.environ.get("NUMBA_NUM_THREADS", 0)) or _cores()
+
+
+@cache
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def stay_alone() -> None:
+    """The calling thread is one of a pool: what it calls stays on it."""
+    _this_thread.alone = True
 
 
 def in_blocks(
@@ -155,21 +175,19 @@ def one_library_thread() -> AbstractContextManager[object]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Everything on the calling thread alone, as a worker that has other threads at work expects of a task."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
+    before, _this_thread.alone = _this_thread.alone, True
     try:
         with one_blas_thread():
             yield
     finally:
-        numba.set_num_threads(before)
+        _this_thread.alone = before
 
 
 def over_blocks(run: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
-    """``map(run, blocks)`` on as many threads as numba may use; results come in the order of the blocks."""
-    n_threads = min(numba.get_num_threads(), len(blocks))
+    """``map(run, blocks)`` on as many threads as the caller may use; results come in the order of the blocks."""
+    n_threads = min(available_threads(), len(blocks))
     if n_threads <= 1:
         yield from map(run, blocks)
         return
-    # Each worker is one thread, so what it calls must not spread out again.
-    with ThreadPoolExecutor(n_threads, initializer=numba.set_num_threads, initargs=(1,)) as pool:
+    with ThreadPoolExecutor(n_threads, initializer=stay_alone) as pool:
         yield from pool.map(run, blocks)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-import narwhals as nw
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
@@ -105,6 +104,8 @@ class BetaPath:
 
     def to_frame(self, backend: str = "pandas") -> Any:
         """The table as a pandas, polars or pyarrow frame."""
+        import narwhals as nw
+
         return nw.from_dict(self.table, backend=cast(Any, backend)).to_native()
 
     def __str__(self) -> str:
