@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import fields
@@ -21,6 +20,7 @@ import numpy as np
 
 from gingham.arrays import AnyArray
 from gingham.errors import GinghamError
+from gingham.files import atomic, need_model
 
 FORMAT = "gingham-model"
 VERSION = 2  # 1: without values of registered classes
@@ -83,8 +83,7 @@ def read(path: str | os.PathLike[str], find: Callable[[str], type | None] = VALU
     ``find`` names the classes whose values the file may hold.
     """
     name = Path(path)
-    if not name.is_file():
-        raise GinghamError(f"There is no model file {str(name)!r}.")
+    need_model(name)
     try:
         with zipfile.ZipFile(name) as archive:
             return _read(archive, str(name), find)
@@ -123,34 +122,6 @@ def _entry(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, date_time=(2020, 1, 1, 0, 0, 0))
     entry.compress_type = zipfile.ZIP_DEFLATED
     return entry
-
-
-class atomic:
-    """A binary stream whose content replaces ``path`` only when all of it has been written."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-
-    def __enter__(self) -> io.BufferedWriter:
-        folder = self.path.parent
-        if not folder.is_dir():
-            raise GinghamError(f"The folder {str(folder)!r} does not exist.")
-        handle, self.temporary = tempfile.mkstemp(dir=folder, prefix=f".{self.path.name}.", suffix=".part")
-        self.stream = os.fdopen(handle, "wb")
-        return self.stream
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        try:
-            if kind is None:
-                self.stream.flush()
-                os.fsync(self.stream.fileno())
-        finally:
-            self.stream.close()
-        if kind is None:
-            Path(self.temporary).chmod(0o644)
-            Path(self.temporary).replace(self.path)
-        else:
-            Path(self.temporary).unlink(missing_ok=True)
 
 
 class _Writing:

@@ -41,19 +41,24 @@ def certify(
     Rows that the fit set aside are recognised and give a second certificate, of the prediction itself. Views and
     features are certified on objects and features that the fit has not seen.
     """
+    if labels is not None:
+        cluster_files = [name for name in labels.split(",") if name]
+        options.need_files(tables=[file or model, *cluster_files])
+    elif file is None:
+        raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
+    else:
+        options.need_files(models=[model], tables=[file])
     from gingham.cli.table_files import open_model
     from gingham.models.tables import CertificateRequest
 
     request = CertificateRequest(delta, bound, predictor, alphabet, options.parse_bounds(bounds))
-    if labels is not None:
-        found = certificate_of_labels(file or model, labels.split(","), label, axes, loss, format, request)
+    if labels is not None or file is None:
+        found = certificate_of_labels(file or model, cluster_files, label, axes, loss, format, request)
         if json:
             console.print_json(found.to_dict())
         else:
             console.output().print(found.explain(), markup=False, soft_wrap=True)
         return
-    if file is None:
-        raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
     relation = None if axes is None else options.column_names(axes, "--axes")
     certificates = open_model(model, file, format, label, drop_missing, relation).certificates(request)
     if json:
@@ -83,16 +88,15 @@ def certificate_of_labels(
 
     if label is None or request.alphabet is None:
         raise GinghamError("Say which column holds the labels (--label) and what they can be (--alphabet 1..5).")
-    names = [name for name in cluster_files if name]
     table = read_table(file, format)
-    columns = axes.split(",") if axes else [c for c in table.columns if c != label][: len(names)]
+    columns = axes.split(",") if axes else [c for c in table.columns if c != label][: len(cluster_files)]
     for column in (*columns, label):
         if column not in table.columns:
             raise GinghamError(f"{file!r} has no column {column!r}; it has {', '.join(table.columns)}.")
-    if len(columns) != len(names):
-        raise GinghamError(f"{len(names)} files of clusters were given for {len(columns)} axes ({', '.join(columns)}).")
+    if len(columns) != len(cluster_files):
+        raise GinghamError(f"{len(cluster_files)} files of clusters were given for {len(columns)} axes ({', '.join(columns)}).")
     return certify_labels(
-        [_clusters(name, table[column].dtype.is_numeric()) for name, column in zip(names, columns)],
+        [_clusters(name, table[column].dtype.is_numeric()) for name, column in zip(cluster_files, columns)],
         table.select(columns),
         table[label].to_numpy(),
         loss=loss,

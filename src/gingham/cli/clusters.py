@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gingham.cli.options import Format, ModelFile, OutTable
+from gingham.cli.options import Format, ModelFile, OutTable, need_files
 
 
 def clusters(
@@ -11,6 +11,7 @@ def clusters(
     format: Format = None,
 ) -> None:
     """List every item with its most probable cluster and the share of its membership."""
+    need_files(out, [model])
     from gingham.cli.table_files import write_table
     from gingham.models.base import load
     from gingham.models.tables import tables_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gingham.cli import console
-from gingham.cli.options import Json, OutTable
+from gingham.cli.options import Json, OutTable, need_files
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def datasets(
     loaders |= {"jester": load_jester, "biogrid-yeast": load_biogrid}
     if name not in loaders:
         raise GinghamError(f"There is no data set {name!r}; choose one of {', '.join(loaders)}.")
+    need_files(out, tables=[str(data_folder() / f.name) for f in FILES[name] if (data_folder() / f.name).is_file()])
     export(loaders[name](), out)
 
 

@@ -79,14 +79,21 @@ def fit(
     quiet: options.Quiet = False,
 ) -> None:
     """Co-cluster a table of tuples and save the model."""
-    from gingham.cli.checkpoint import checkpoint_of, forget, identity
+    from gingham.cli.checkpoint import checkpoint_of, forget, identity, need_own
+
+    relations = [parse_relation(one) for one in relation or []]
+    inputs = [file, *(source for _, _, source in relations)]
+    kept = checkpoint_of(out)
+    options.need_files(out, tables=inputs)
+    options.need_files(kept, tables=inputs)
+    if not resume:
+        need_own(kept)
     from gingham.cli.table_files import read_table
     from gingham.fitting.checkpoint import kept_in
     from gingham.models.tables import FitOptions, FitTask, fingerprint, tables_of_kind
 
-    options.writable(out)
     tables = tables_of_kind(model)
-    if relation and not tables.has_relations:
+    if relations and not tables.has_relations:
         raise GinghamError("--relation adds a table to a joint model: add --model joint.")
     names, interval = options.column_names(axes, "--axes"), options.parse_bounds(bounds)
     wanted = FitOptions(
@@ -95,8 +102,8 @@ def fit(
         n_init=starts, max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start, drop_missing=drop_missing,
     )  # fmt: skip
     tables.check(wanted)
-    table, further = read_table(file, format), read_relations(relation or [])
-    kept = checkpoint_of(out)
+    table = read_table(file, format)
+    further: dict[Relation, LabelledTable] = {ids: (other, read_table(name)) for ids, other, name in relations}
     if resume and not kept.exists():
         console.say_note("There is no checkpoint; the fit begins at its beginning.")
     began = time.perf_counter()
@@ -123,15 +130,10 @@ def fit(
     console.show(facts, json, f"Co-clustering of {file}")
 
 
-def read_relations(listed: list[str]) -> dict[Relation, LabelledTable]:
-    """{id columns: (label column, table)} from AXES=LABEL:FILE."""
-    from gingham.cli.table_files import read_table
-
-    found: dict[Relation, LabelledTable] = {}
-    for one in listed:
-        axes, sign, rest = one.partition("=")
-        label, colon, file = rest.partition(":")
-        if not (axes and sign and label and colon and file):
-            raise GinghamError(f"--relation {one!r} must read AXES=LABEL:FILE, viewer,movie=rating:ratings.csv say.")
-        found[tuple(name.strip() for name in axes.split(","))] = (label, read_table(file))
-    return found
+def parse_relation(listed: str) -> tuple[Relation, str, str]:
+    """Id columns, label column and file from AXES=LABEL:FILE."""
+    axes, sign, rest = listed.partition("=")
+    label, colon, file = rest.partition(":")
+    if not (axes and sign and label and colon and file):
+        raise GinghamError(f"--relation {listed!r} must read AXES=LABEL:FILE, viewer,movie=rating:ratings.csv say.")
+    return tuple(name.strip() for name in axes.split(",")), label, file

@@ -20,6 +20,7 @@ def predict(
     format: options.Format = None,
 ) -> None:
     """Predict the labels of the tuples in a table (weights of pairs, densities, clusters of objects: by kind)."""
+    options.need_files(out, [model], [file])
     from gingham.cli.table_files import read_table, write_table
     from gingham.models.base import load
     from gingham.models.tables import tables_of

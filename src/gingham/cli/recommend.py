@@ -27,13 +27,13 @@ def recommend(
     format: options.Format = None,
 ) -> None:
     """Rank what each user has not taken yet, with scores and reasons."""
+    if sum((users is not None, everybody, basket is not None)) != 1 and page is None:
+        raise GinghamError("Say for whom: --users 17,23, --all, or --basket beer,nuts for somebody new.")
+    options.need_files(out, [model])
+    options.need_files(page, [model])
     from gingham.cli.table_files import write_table
     from gingham.models.base import load
 
-    if sum((users is not None, everybody, basket is not None)) != 1 and page is None:
-        raise GinghamError("Say for whom: --users 17,23, --all, or --basket beer,nuts for somebody new.")
-    if page is not None:
-        options.writable(page)
     ranker = load(model)
     if not hasattr(ranker, "recommend_for"):
         raise GinghamError(f"{model!r} is no ranking; make one with gingham fit --model ranking.")

@@ -14,7 +14,7 @@ import polars as pl
 from gingham.errors import GinghamError
 from gingham.models.base import load
 from gingham.models.tables import ModelWithData, TableSource, tables_of
-from gingham.storage import atomic
+from gingham.files import atomic, need_table
 
 FORMATS = ("csv", "tsv", "parquet", "ndjson")
 SUFFIXES = {
@@ -79,13 +79,9 @@ def _content(source: str) -> bytes:
     if source == "-":
         data = sys.stdin.buffer.read()
     else:
-        path = Path(source)
-        if path.is_dir():
-            raise GinghamError(f"{source!r} is a folder; give a file.")
-        if not path.exists():
-            raise GinghamError(f"There is no file {source!r}.")
+        need_table(source)
         try:
-            data = path.read_bytes()
+            data = Path(source).read_bytes()
         except OSError as error:
             raise GinghamError(f"{source!r} cannot be read: {error.strerror}.") from None
     if data[:2] == b"\x1f\x8b":
