@@ -1,4 +1,4 @@
-"""What a command writes: never over what it reads, a device, a pipe or a link; what cannot be saved is refused first."""
+"""A command never writes over what it reads, a device, a pipe or a link; what cannot be saved is refused first."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import polars as pl
 import pytest
 
+import gingham as gg
 from gingham.cli.checkpoint import checkpoint_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of Unix")
@@ -96,13 +97,13 @@ def test_a_checkpoint_takes_nobodys_place(gingham, here):
     assert ran.code == 2
     assert "that file is something else" in ran.err
     assert kept.read_text() == "a diary"
-    os.rename(kept, "r.csv.checkpoint")
+    kept.rename("r.csv.checkpoint")
     ran = gingham("fit", "r.csv.checkpoint", *FIT, "--format", "csv", "--out", "r.csv")
     assert "is also read by this command" in ran.err
 
 
 def test_what_cannot_be_saved_is_refused_before_the_fit(gingham, here, monkeypatch):
-    monkeypatch.setattr("gingham.models.tables.TupleTables.fit", lambda *_: pytest.fail("the fit began"))
+    monkeypatch.setattr(gg.CoClusteringRegressor, "fit", lambda *_: pytest.fail("the fit began"))
     ran = gingham("fit", "r.csv", *FIT, "--out", "n" * 256)
     assert "File name too long" in ran.err
     ran = gingham("fit", "r.csv", *FIT, "--out", "n" * 250)  # there is no room for the name of the checkpoint

@@ -82,22 +82,25 @@ def certificate_of_labels(
 
     ``axes`` are the columns of ``file`` with the ids, separated by commas; the first columns by default.
     """
+    import polars as pl
+
     from gingham.certificates import certify_labels
     from gingham.cli.table_files import read_table
-    from gingham.models.tables import parse_alphabet
+    from gingham.models.tables import id_column, parse_alphabet
 
     if label is None or request.alphabet is None:
         raise GinghamError("Say which column holds the labels (--label) and what they can be (--alphabet 1..5).")
-    table = read_table(file, format)
+    table = read_table(file, format, lambda name: name != label)
     columns = axes.split(",") if axes else [c for c in table.columns if c != label][: len(cluster_files)]
     for column in (*columns, label):
         if column not in table.columns:
             raise GinghamError(f"{file!r} has no column {column!r}; it has {', '.join(table.columns)}.")
     if len(columns) != len(cluster_files):
-        raise GinghamError(f"{len(cluster_files)} files of clusters were given for {len(columns)} axes ({', '.join(columns)}).")
+        shown = f"{len(columns)} axes ({', '.join(columns)})"
+        raise GinghamError(f"{len(cluster_files)} files of clusters were given for {shown}.")
     return certify_labels(
-        [_clusters(name, table[column].dtype.is_numeric()) for name, column in zip(cluster_files, columns)],
-        table.select(columns),
+        [_clusters(name) for name in cluster_files],
+        table.select(id_column(table[column]).cast(pl.String) for column in columns),
         table[label].to_numpy(),
         loss=loss,
         alphabet=parse_alphabet(request.alphabet, False),
@@ -107,17 +110,15 @@ def certificate_of_labels(
     )
 
 
-def _clusters(file: str, numeric: bool) -> dict[object, str]:
-    """Item → cluster from the first two columns of a table; items get the type of the ids."""
+def _clusters(file: str) -> dict[object, str]:
+    """Item → cluster from the first two columns of a table; items are what they are written as."""
     from gingham.cli.table_files import read_table
+    from gingham.models.tables import id_column
 
-    table = read_table(file)
+    table = read_table(file, is_id=lambda name: True)
     if table.width < 2:
         raise GinghamError(f"{file!r} needs two columns, item and cluster.")
-    items, clusters = table.columns[:2]
-    if numeric and not table[items].dtype.is_numeric():
-        raise GinghamError(f"The items in {file!r} are names, but the ids in the data are numbers.")
-    keys = table[items].to_list() if numeric else [str(item) for item in table[items].to_list()]
-    if len(set(keys)) < len(keys):
+    items, clusters = ([str(value) for value in id_column(column).to_list()] for column in table.get_columns()[:2])
+    if len(set(items)) < len(items):
         raise GinghamError(f"{file!r} names an item twice.")
-    return dict(zip(keys, (str(cluster) for cluster in table[clusters].to_list())))
+    return dict(zip(items, clusters))

@@ -27,10 +27,9 @@ def need_own(checkpoint: Path) -> None:
                 )
 
 
-def identity(fingerprint: str, settings: dict[str, Any]) -> str:
-    """Equal for equal data and settings."""
-    facts = json.dumps([gingham.__version__, fingerprint, settings], sort_keys=True, default=str)
-    return hashlib.sha256(facts.encode()).hexdigest()
+def identity(facts: dict[str, Any]) -> str:
+    """Equal for equal facts of a fit: its data, with types and weights, and its options."""
+    return hashlib.sha256(json.dumps([gingham.__version__, facts], sort_keys=True, default=str).encode()).hexdigest()
 
 
 def forget(path: Path) -> None:

@@ -14,6 +14,8 @@ from gingham.cli import console, options
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from gingham.models.tables import LabelledTable, Relation
 
 
@@ -90,11 +92,13 @@ def fit(
         need_own(kept)
     from gingham.cli.table_files import read_table
     from gingham.fitting.checkpoint import kept_in
-    from gingham.models.tables import FitOptions, FitTask, fingerprint, tables_of_kind
+    from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
 
     tables = tables_of_kind(model)
     if relations and not tables.has_relations:
         raise GinghamError("--relation adds a table to a joint model: add --model joint.")
+    if len({ids for ids, _, _ in relations}) < len(relations):
+        raise GinghamError("--relation names the same columns of ids twice; one table for each.")
     names, interval = options.column_names(axes, "--axes"), options.parse_bounds(bounds)
     wanted = FitOptions(
         axes=names, label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss, beta=beta,
@@ -102,18 +106,17 @@ def fit(
         n_init=starts, max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start, drop_missing=drop_missing,
     )  # fmt: skip
     tables.check(wanted)
-    table = read_table(file, format)
-    further: dict[Relation, LabelledTable] = {ids: (other, read_table(name)) for ids, other, name in relations}
+    table = with_ids(read_table(file, format, tables.id_axes(wanted).__contains__), tables.id_axes(wanted))
+    further: dict[Relation, LabelledTable] = {
+        ids: (other, with_ids(read_table(name, is_id=ids.__contains__), ids)) for ids, other, name in relations
+    }
     if resume and not kept.exists():
         console.say_note("There is no checkpoint; the fit begins at its beginning.")
     began = time.perf_counter()
     named = {label, weight, *names, *(part for name in names for part in name.split(";"))}  # views have semicolons
-    named |= {name for ids, (other, _) in further.items() for name in (*ids, other)}
-    prints = []
-    for one in (table, *(other for _, other in further.values())):
-        plain = [name for name in one.columns if name in named and not one[name].dtype.is_nested()]
-        prints.append(fingerprint(one, plain))
-    key = identity(" ".join(prints), asdict(wanted))
+    prints = [columns_of(table, named)]
+    prints += [columns_of(other, {*ids, title}) for ids, (title, other) in further.items()]
+    key = identity({"tables": prints, "relations": [(ids, title) for ids, title, _ in relations], **asdict(wanted)})
     with (
         kept_in(kept, key, resume, checkpoint_every) as (checkpoint, known),
         console.sweeps("co-clustering", quiet or json) as callback,
@@ -122,12 +125,20 @@ def fit(
             console.say_note(f"Going on after {known} sweeps.")
         fitted = tables.fit(FitTask(table, wanted, {"callback": callback, "checkpoint": checkpoint}, further))
     facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
-    fitted.model.save(out, fitted.notes)
+    fitted.model.save(out, {**fitted.notes, **KEPT_TEXT})
     if fitted.model.interrupted_:  # what there is was saved, and the checkpoint stays
         console.say_note("The model so far was saved; the same command with --resume goes on.")
     else:
         forget(kept)
     console.show(facts, json, f"Co-clustering of {file}")
+
+
+def columns_of(table: pl.DataFrame, names: set[str | None]) -> list[tuple[str, str, str]]:
+    """Name, type and fingerprint of the columns that take part in a fit."""
+    from gingham.models.tables import fingerprint
+
+    used = [column for column in table.get_columns() if column.name in names and not column.dtype.is_nested()]
+    return [(column.name, str(column.dtype), fingerprint(table, [column.name])) for column in used]
 
 
 def parse_relation(listed: str) -> tuple[Relation, str, str]:

@@ -51,7 +51,7 @@ def path(
     )
     path_options = PathOptions(parse_betas(betas), cv if tables.cross_validates else 0, delta, jobs)
     tables.check(wanted)
-    task = FitTask(read_table(file, format), wanted)
+    task = FitTask(read_table(file, format, names.__contains__), wanted)
     with console.steps("path of β", quiet or json) as step:
         found = tables.path(task, path_options, lambda progress: step(progress.done, progress.total))
     if plot is not None:

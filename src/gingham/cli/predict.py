@@ -25,9 +25,9 @@ def predict(
     from gingham.models.base import load
     from gingham.models.tables import tables_of
 
-    table = read_table(file, format)
     fitted = load(model)
     tables = tables_of(fitted)
+    table = read_table(file, format, tables.id_names(fitted).__contains__)
     relation = None if axes is None else options.column_names(axes, "--axes")
     if relation is not None and not tables.has_relations:
         raise GinghamError("--axes chooses a relation of a joint model; this model has one.")

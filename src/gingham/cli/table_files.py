@@ -6,15 +6,16 @@ import gzip
 import io
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from gingham.errors import GinghamError
-from gingham.models.base import load
-from gingham.models.tables import ModelWithData, TableSource, tables_of
 from gingham.files import atomic, need_table
+from gingham.models.base import load
+from gingham.models.tables import ModelWithData, TableSource, tables_of, text_as_ids
 
 FORMATS = ("csv", "tsv", "parquet", "ndjson")
 SUFFIXES = {
@@ -29,8 +30,11 @@ SUFFIXES = {
 }
 
 
-def read_table(source: str, kind: str | None = None) -> pl.DataFrame:
-    """A whole table; ``-`` reads standard input (CSV unless ``kind`` says otherwise)."""
+def read_table(source: str, kind: str | None = None, is_id: Callable[[str], bool] = lambda name: False) -> pl.DataFrame:
+    """A whole table; ``-`` reads standard input (CSV unless ``kind`` says otherwise).
+
+    ``is_id`` says which columns hold ids: a text file has no types, and their text is kept.
+    """
     data = _content(source)
     kind = _kind(source, kind)
     shown = "standard input" if source == "-" else repr(source)
@@ -42,14 +46,23 @@ def read_table(source: str, kind: str | None = None) -> pl.DataFrame:
         elif kind == "ndjson":
             table = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
         else:
-            separator = "\t" if kind == "tsv" else ","
-            table = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError, ValueError, UnicodeDecodeError) as error:
+            table = _read_text(data, "\t" if kind == "tsv" else ",", is_id, shown)
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
         reason = str(error).strip().splitlines()[0]
         raise GinghamError(f"{shown} cannot be read as {kind}: {reason}. Is --format right?") from None
     if table.height == 0:
         raise GinghamError(f"{shown} has column names but no rows.")
     return table
+
+
+def _read_text(data: bytes, separator: str, is_id: Callable[[str], bool], shown: str) -> pl.DataFrame:
+    """A CSV or TSV file; the types of columns other than ids are told by all their values."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise GinghamError(f'{shown} is in UTF-16; save it as UTF-8 (as Excel\'s "CSV UTF-8").')
+    names = pl.read_csv(io.BytesIO(data), separator=separator, n_rows=0).columns
+    ids = {name: pl.String for name in names if is_id(name)}
+    table = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema_length=None, schema_overrides=ids)
+    return table.with_columns(text_as_ids(table[name]) for name in ids)
 
 
 def write_table(table: pl.DataFrame, target: str | None, kind: str | None = None) -> None:
@@ -116,4 +129,6 @@ def open_model(
     """A saved model beside the rows of a table."""
     fitted = load(model)
     tables = tables_of(fitted)
-    return tables.open(fitted, TableSource(read_table(file, format), label, drop_missing, axes))
+    ids = tables.id_names(fitted)
+    table = read_table(file, format, (ids and (*ids, *(axes or ()))).__contains__)
+    return tables.open(fitted, TableSource(table, label, drop_missing, axes))

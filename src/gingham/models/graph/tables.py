@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class GraphTables(common.FamilyTables["GraphClustering"]):
     kind = "graph"
     estimators = ("GraphClustering",)
+    plain_axes = ("from", "to")
     unused = ("objective", "solver", "merges", "cold_start")
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
@@ -116,7 +117,7 @@ def edges(table: pl.DataFrame, axes: Sequence[str], weight: str | None) -> pl.Da
 
 def typed_pairs(model: GraphClustering, table: pl.DataFrame) -> pl.DataFrame:
     """The two columns of nodes, in the type of the model's nodes."""
-    axes = list(model.notes_.get("axes") or ["from", "to"])
+    axes = TABLES.id_columns(model)
     common.need_columns(table, axes, "The model")
     mode = model.posterior_.structure.modes[0]
     return common.like_items(table, axes, [mode, mode])

@@ -31,6 +31,12 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
     unused = ("loss", "beta", "objective", "solver", "merges", "alphabet", "bounds", "cold_start")
     no_path = "Views have no β: gingham fit chooses ridge and components on objects set aside."
 
+    def id_axes(self, options: common.FitOptions) -> tuple[str, ...]:
+        return ()  # its columns are measurements
+
+    def id_columns(self, model: ViewsModel) -> tuple[str, ...]:
+        return ()
+
     def check_clusters(self, options: common.FitOptions) -> None:
         common.parse_clusters(options.clusters, 1)
 
