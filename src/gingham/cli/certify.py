@@ -57,7 +57,7 @@ def certify(
         if json:
             console.print_json(found.to_dict())
         else:
-            console.output().print(found.explain(), markup=False, soft_wrap=True)
+            console.say(found.explain())
         return
     relation = None if axes is None else options.column_names(axes, "--axes")
     certificates = open_model(model, file, format, label, drop_missing, relation).certificates(request)
@@ -66,7 +66,7 @@ def certify(
         return
     for name, one in certificates.items():
         console.heading(f"From the {name}")
-        console.output().print(one.explain(), markup=False, soft_wrap=True)
+        console.say(one.explain())
 
 
 def certificate_of_labels(

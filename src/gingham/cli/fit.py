@@ -85,8 +85,8 @@ def fit(
 
     relations = [parse_relation(one) for one in relation or []]
     inputs = [file, *(source for _, _, source in relations)]
-    kept = checkpoint_of(out)
     options.need_files(out, tables=inputs)
+    kept = checkpoint_of(out)
     options.need_files(kept, tables=inputs)
     if not resume:
         need_own(kept)

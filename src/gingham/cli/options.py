@@ -35,6 +35,9 @@ Loss = Annotated[
 Delta = Annotated[float, typer.Option(help="Certificates hold with probability 1 − delta.")]
 OutModel = Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")]
 OutTable = Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")]
+SpreadsheetSafe = Annotated[
+    bool, typer.Option("--spreadsheet-safe", help="Mark text that begins with = + - @ so that no spreadsheet runs it.")
+]
 Bounds = Annotated[str | None, typer.Option(help="Smallest and largest possible label, 0,1, of measured labels.")]
 Axes = Annotated[str | None, typer.Option(help="Of a joint model: the relation of the table; told by its columns.")]
 

@@ -18,6 +18,7 @@ def predict(
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every label.")] = False,
     axes: options.Axes = None,
     format: options.Format = None,
+    spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
     """Predict the labels of the tuples in a table (weights of pairs, densities, clusters of objects: by kind)."""
     options.need_files(out, [model], [file])
@@ -32,4 +33,4 @@ def predict(
     if relation is not None and not tables.has_relations:
         raise GinghamError("--axes chooses a relation of a joint model; this model has one.")
     predicted = tables.predict(fitted, table, rule, proba, relation)
-    write_table(predicted, out, format if out in (None, "-") else None)
+    write_table(predicted, out, format if out in (None, "-") else None, spreadsheet_safe)

@@ -25,6 +25,7 @@ def recommend(
     items: Annotated[str | None, typer.Option(help="Items to explain on the page: beer,nuts.")] = None,
     out: options.OutTable = None,
     format: options.Format = None,
+    spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
     """Rank what each user has not taken yet, with scores and reasons."""
     if sum((users is not None, everybody, basket is not None)) != 1 and page is None:
@@ -45,11 +46,13 @@ def recommend(
         ranking.write(ranker, page, chosen, explained, n=min(n, 20), title=f"Ranking by {Path(model).name}")
     if basket is not None:
         mine = known(basket, ranker.items_, "item")
-        write_table(ranker.recommend_for(mine, n, not seen, backend="polars"), out, format)
+        write_table(ranker.recommend_for(mine, n, not seen, backend="polars"), out, format, spreadsheet_safe)
     elif everybody:
-        write_table(ranker.recommend(ranker.users_, n, not seen, reasons=False, backend="polars"), out, format)
+        write_table(
+            ranker.recommend(ranker.users_, n, not seen, reasons=False, backend="polars"), out, format, spreadsheet_safe
+        )
     elif chosen:
-        write_table(ranker.recommend(chosen, n, not seen, backend="polars"), out, format)
+        write_table(ranker.recommend(chosen, n, not seen, backend="polars"), out, format, spreadsheet_safe)
 
 
 def known(listed: str, ids: AnyArray, what: str) -> list[object]:

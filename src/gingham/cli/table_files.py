@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import re
+import subprocess
 import sys
 import zlib
 from collections.abc import Callable
@@ -12,12 +14,14 @@ from typing import Any
 
 import polars as pl
 
+from gingham.cli import console
 from gingham.errors import GinghamError
 from gingham.files import atomic, need_table
 from gingham.models.base import load
 from gingham.models.tables import ModelWithData, TableSource, tables_of, text_as_ids
 
 FORMATS = ("csv", "tsv", "parquet", "ndjson")
+FORMULA = r"^[=+\-@\t\r]"  # how a cell begins that a spreadsheet runs
 SUFFIXES = {
     ".csv": "csv",
     ".txt": "csv",
@@ -42,17 +46,49 @@ def read_table(source: str, kind: str | None = None, is_id: Callable[[str], bool
         raise GinghamError(f"{shown} is empty.")
     try:
         if kind == "parquet":
+            _try_parquet(data, shown)
             table = pl.read_parquet(io.BytesIO(data))
         elif kind == "ndjson":
             table = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
         else:
             table = _read_text(data, "\t" if kind == "tsv" else ",", is_id, shown)
     except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise GinghamError(f"{shown} cannot be read as {kind}: {reason}. Is --format right?") from None
+        raise _unreadable(shown, kind, str(error)) from None
+    except BaseException as error:  # a panic inside polars is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        raise _unreadable(shown, kind, str(error)) from None
     if table.height == 0:
         raise GinghamError(f"{shown} has column names but no rows.")
     return table
+
+
+def _unreadable(shown: str, kind: str, reason: str) -> GinghamError:
+    first = (reason.strip().splitlines() or ["it is damaged"])[0].rstrip(".")
+    return GinghamError(f"{shown} cannot be read as {kind}: {first}. Is --format right?")
+
+
+TRY_PARQUET = """
+import sys, polars
+try:
+    polars.read_parquet(sys.stdin.buffer.read())
+except Exception as error:
+    sys.stdout.write(str(error))
+    sys.exit(3)
+"""
+
+
+def _try_parquet(data: bytes, shown: str) -> None:
+    """Read a Parquet file in another process first.
+
+    A damaged one can ask for more memory than any machine has, and then polars ends the whole process, without a word
+    that Python could catch.
+    """
+    if not sys.executable:
+        return
+    tried = subprocess.run([sys.executable, "-c", TRY_PARQUET], input=data, capture_output=True, check=False)
+    if tried.returncode:
+        raise _unreadable(shown, "parquet", tried.stdout.decode("utf-8", "replace") if tried.returncode == 3 else "")
 
 
 def _read_text(data: bytes, separator: str, is_id: Callable[[str], bool], shown: str) -> pl.DataFrame:
@@ -65,18 +101,43 @@ def _read_text(data: bytes, separator: str, is_id: Callable[[str], bool], shown:
     return table.with_columns(text_as_ids(table[name]) for name in ids)
 
 
-def write_table(table: pl.DataFrame, target: str | None, kind: str | None = None) -> None:
-    """Write a table; without a target, or to ``-``, as CSV on standard output."""
-    if target is None or target == "-":
-        stream = io.BytesIO()
-        _write(table, stream, kind or "csv")
-        sys.stdout.write(stream.getvalue().decode("utf-8"))
-        return
+def write_table(table: pl.DataFrame, target: str | None, kind: str | None = None, spreadsheet: bool = False) -> None:
+    """Write a table; without a target, or to ``-``, as CSV on standard output.
+
+    ``spreadsheet`` marks what a spreadsheet would take for a formula as text.
+    """
+    if spreadsheet:
+        table = without_formulas(table)
     stream = io.BytesIO()
+    if target is None or target == "-":
+        _write_out(table, stream, kind or "csv")
+        return
     _write(table, stream, _kind(target, kind))
     data = stream.getvalue()
     with atomic(target) as file:
         file.write(gzip.compress(data) if target.endswith(".gz") else data)
+
+
+def _write_out(table: pl.DataFrame, stream: io.BytesIO, kind: str) -> None:
+    """A table on standard output; a terminal is not steered by what stands in it."""
+    terminal = sys.stdout.isatty()
+    if terminal and kind == "parquet":
+        raise GinghamError("Parquet is not for a terminal: name a file with --out, or leave --format out.")
+    _write(table, stream, kind)
+    sys.stdout.flush()
+    if terminal:
+        sys.stdout.write(console.plainly(stream.getvalue().decode("utf-8")))
+    else:
+        sys.stdout.buffer.write(stream.getvalue())
+    sys.stdout.flush()
+
+
+def without_formulas(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with an apostrophe before every text that begins like a formula, names of columns included."""
+    texts = [name for name, kind in table.schema.items() if kind in (pl.String, pl.Categorical, pl.Enum)]
+    text = pl.col(texts).cast(pl.String)
+    marked = table.with_columns(pl.when(text.str.contains(FORMULA)).then("'" + text).otherwise(text).name.keep())
+    return marked.rename({name: f"'{name}" for name in marked.columns if re.match(FORMULA, name)})
 
 
 def _write(table: pl.DataFrame, stream: io.BytesIO, kind: str) -> None:

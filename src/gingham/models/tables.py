@@ -392,6 +392,8 @@ def need_columns(table: pl.DataFrame, names: Sequence[str], option: str) -> None
         if name not in table.columns:
             have = ", ".join(table.columns[:12]) + (", …" if table.width > 12 else "")
             raise GinghamError(f"{option} names a column {name!r} that the table does not have. It has: {have}.")
+        if f"{name}_duplicated_0" in table.columns:  # so the second is called by polars
+            raise GinghamError(f"The table has a column {name!r} twice; rename one of them.")
     if len(set(names)) != len(names):
         raise GinghamError(f"{option} names a column twice: {', '.join(names)}.")
 
@@ -406,7 +408,7 @@ def without_missing(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataF
 
 def with_ids(table: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     """The table with ids as text or numbers in the named columns, where it has them."""
-    return table.with_columns(id_column(table[name]) for name in names if name in table.columns)
+    return table.with_columns(id_column(table[name]) for name in dict.fromkeys(names) if name in table.columns)
 
 
 def id_column(column: pl.Series) -> pl.Series:
@@ -518,9 +520,17 @@ def cluster_rows_of_notes(model: Persistent, labels: Ints) -> pl.DataFrame:
     return cluster_rows(notes["axes"][0], notes["items"][0], labels)
 
 
+def with_predictions(table: pl.DataFrame, *columns: pl.Series) -> pl.DataFrame:
+    """The table with new columns; one that it has already is not overwritten."""
+    for column in columns:
+        if column.name in table.columns:
+            raise GinghamError(f"The table has a column {column.name!r} already, and it is kept: rename it first.")
+    return table.with_columns(columns)
+
+
 def with_probabilities(table: pl.DataFrame, values: Iterable[object], laws: Floats) -> pl.DataFrame:
     """The table with one column for the probability of each label."""
-    return table.with_columns(pl.Series(f"p_{value}", column) for value, column in zip(values, laws.T))
+    return with_predictions(table, *(pl.Series(f"p_{value}", column) for value, column in zip(values, laws.T)))
 
 
 def fingerprint(table: pl.DataFrame, names: Sequence[str]) -> str:
@@ -670,7 +680,7 @@ def _labels(column: pl.Series) -> AnyArray:
     if column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype in (pl.Binary, pl.Object):
         raise GinghamError(f"Label column {column.name!r} has type {column.dtype}; labels are numbers or text.")
     if column.dtype.is_numeric():
-        labels = column.to_numpy()
+        labels = (column if column.dtype in NUMBERS else column.cast(pl.Float64)).to_numpy()
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             row = int(np.flatnonzero(~np.isfinite(labels))[0])
             raise GinghamError(f"Label column {column.name!r} is infinite in row {row}.")
@@ -950,7 +960,7 @@ class TupleTables(FamilyTables[Any]):
             raise GinghamError(f"{type(model).__name__} has one way to predict: leave --rule out.")
         predicted = model.predict(X, **({} if rule is None else {"rule": rule}))
         label = model.notes_.get("label") or "label"
-        result = table.with_columns(pl.Series(f"predicted_{label}", predicted))
+        result = with_predictions(table, pl.Series(f"predicted_{label}", predicted))
         if not proba:
             return result
         if not hasattr(model, "predict_distribution"):

@@ -77,8 +77,10 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
         density, apart = np.full((2, len(codes)), np.nan)
         density[known] = model.score_samples(codes[known])
         apart[known] = independent(model, codes[known])
-        return table.with_columns(
-            pl.Series("log_density", density).fill_nan(None), pl.Series("lift", np.exp(density - apart)).fill_nan(None)
+        return common.with_predictions(
+            table,
+            pl.Series("log_density", density).fill_nan(None),
+            pl.Series("lift", np.exp(density - apart)).fill_nan(None),
         )
 
     def open(self, model: CoOccurrenceClustering, source: common.TableSource) -> CountsWithModel:

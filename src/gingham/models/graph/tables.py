@@ -62,7 +62,7 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
             raise GinghamError("A graph predicts the mean weight of a pair: leave --rule out.")
         pairs = typed_pairs(model, table)
         label = model.notes_.get("label") or model.notes_.get("weight") or "label"
-        result = table.with_columns(pl.Series(f"predicted_{label}", model.predict(pairs)))
+        result = common.with_predictions(table, pl.Series(f"predicted_{label}", model.predict(pairs)))
         if not proba:
             return result
         letters = getattr(model.posterior_.cells[0], "alphabet", None)

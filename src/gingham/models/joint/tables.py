@@ -90,7 +90,8 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
         relation, note = relation_of(model, table.columns, axes)
         X = common.like_items(table, relation, modes_of(model, relation))
         label = note.get("label") or "label"
-        result = table.with_columns(pl.Series(f"predicted_{label}", model.predict(relation, X, rule or "mean")))
+        predicted = pl.Series(f"predicted_{label}", model.predict(relation, X, rule or "mean"))
+        result = common.with_predictions(table, predicted)
         if not proba:
             return result
         known = common.labels_of_cell(model.posterior_.cells[model.position_of(relation)])

@@ -77,7 +77,7 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
         scores = np.mean(model.transform(matrices), axis=0)
         columns = [pl.Series("predicted_cluster", model.predict(matrices))]
         columns += [pl.Series(f"score_{c + 1}", scores[:, c]) for c in range(scores.shape[1])]
-        return table.with_columns(*columns)
+        return common.with_predictions(table, *columns)
 
     def open(self, model: ViewsModel, source: common.TableSource) -> ViewsWithModel:
         groups = columns_of(model)
