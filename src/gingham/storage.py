@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
-import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -21,10 +22,15 @@ import numpy as np
 
 from gingham.arrays import AnyArray
 from gingham.errors import GinghamError
+from gingham.files import atomic, need_model
 
 FORMAT = "gingham-model"
 VERSION = 2  # 1: without values of registered classes
 MANIFEST = "manifest.json"
+ENCRYPTED = 1  # a flag of a part of a zip file
+SMALL = 2**24  # bytes: parts up to this size are read whatever they are
+MOST_PACKED = 1100  # times that deflate makes anything smaller; what claims more is forged
+MOST_PACKED_TEXT = 200  # times that it makes a manifest smaller
 
 VALUES: dict[str, type] = {}  # by the names that stand in files
 Kind = TypeVar("Kind", bound=type)
@@ -83,19 +89,58 @@ def read(path: str | os.PathLike[str], find: Callable[[str], type | None] = VALU
     ``find`` names the classes whose values the file may hold.
     """
     name = Path(path)
-    if not name.is_file():
-        raise GinghamError(f"There is no model file {str(name)!r}.")
+    need_model(name)
     try:
         with zipfile.ZipFile(name) as archive:
+            _check_parts(archive, str(name))
             return _read(archive, str(name), find)
-    except (zipfile.BadZipFile, EOFError, zipfile.LargeZipFile, NotImplementedError, OSError):
-        raise GinghamError(f"{str(name)!r} is not a gingham model file, or it is damaged (truncated?).") from None
     except GinghamError:
         raise
+    except (zipfile.BadZipFile, EOFError, zipfile.LargeZipFile, OSError):
+        raise GinghamError(f"{str(name)!r} is not a gingham model file, or it is damaged (truncated?).") from None
     except MemoryError:
         raise GinghamError(f"{str(name)!r} does not fit into memory.") from None
-    except (KeyError, ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError):
+    except Exception:  # whatever a damaged file makes zlib, json, numpy or the class of a value say
         raise GinghamError(f"{str(name)!r} is a damaged gingham model file: its manifest is not readable.") from None
+
+
+def _check_parts(archive: zipfile.ZipFile, name: str) -> None:
+    """Refuse what gingham does not write, and sizes that memory does not hold: before anything is unpacked."""
+    parts = archive.infolist()
+    for part in parts:
+        if part.flag_bits & ENCRYPTED:
+            raise GinghamError(f"{name!r} is encrypted, or it is damaged; gingham writes model files that are not.")
+        if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise GinghamError(f"{name!r} is packed in a way in which gingham packs no model file, or it is damaged.")
+        most = MOST_PACKED_TEXT if part.filename == MANIFEST else MOST_PACKED
+        if part.file_size > max(SMALL, most * part.compress_size):
+            raise GinghamError(f"{name!r} is damaged: part {part.filename!r} would be unpacked to an absurd size.")
+        if part.filename != MANIFEST and part.file_size > SMALL:
+            _check_array(archive, part, name)
+    needed, memory = sum(part.file_size for part in parts), memory_bytes()
+    if memory is not None and needed > memory:
+        raise GinghamError(
+            f"{name!r} would be unpacked to {needed / 2**30:,.1f} GiB, and this machine has {memory / 2**30:,.1f} GiB."
+        )
+
+
+def _check_array(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str) -> None:
+    """Refuse a large array whose head does not tell its size."""
+    with archive.open(part) as stream:
+        read_head = {
+            (1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0,
+        }[np.lib.format.read_magic(stream)]  # fmt: skip
+        shape, _, dtype = read_head(stream)
+        if stream.tell() + math.prod(shape) * dtype.itemsize != part.file_size:
+            raise GinghamError(f"{name!r} is damaged: part {part.filename!r} is no array of its size.")
+
+
+def memory_bytes() -> int | None:
+    """The memory of this machine, where the system tells."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def _read(archive: zipfile.ZipFile, name: str, find: Callable[[str], type | None]) -> tuple[str, State]:
@@ -110,7 +155,7 @@ def _read(archive: zipfile.ZipFile, name: str, find: Callable[[str], type | None
     for entry, checksum in manifest["checksums"].items():
         try:
             data = archive.read(entry)
-        except (KeyError, zipfile.BadZipFile):
+        except (KeyError, zipfile.BadZipFile, zlib.error):
             raise GinghamError(f"{name!r} is damaged: part {entry!r} is missing or broken.") from None
         if hashlib.sha256(data).hexdigest() != checksum:
             raise GinghamError(f"{name!r} is damaged: part {entry!r} does not match its checksum.")
@@ -123,34 +168,6 @@ def _entry(name: str) -> zipfile.ZipInfo:
     entry = zipfile.ZipInfo(name, date_time=(2020, 1, 1, 0, 0, 0))
     entry.compress_type = zipfile.ZIP_DEFLATED
     return entry
-
-
-class atomic:
-    """A binary stream whose content replaces ``path`` only when all of it has been written."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-
-    def __enter__(self) -> io.BufferedWriter:
-        folder = self.path.parent
-        if not folder.is_dir():
-            raise GinghamError(f"The folder {str(folder)!r} does not exist.")
-        handle, self.temporary = tempfile.mkstemp(dir=folder, prefix=f".{self.path.name}.", suffix=".part")
-        self.stream = os.fdopen(handle, "wb")
-        return self.stream
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        try:
-            if kind is None:
-                self.stream.flush()
-                os.fsync(self.stream.fileno())
-        finally:
-            self.stream.close()
-        if kind is None:
-            Path(self.temporary).chmod(0o644)
-            Path(self.temporary).replace(self.path)
-        else:
-            Path(self.temporary).unlink(missing_ok=True)
 
 
 class _Writing:

@@ -273,3 +273,25 @@ def test_report_shows_the_path(gingham, model, ratings, tmp_path):
     page = tmp_path / "r.html"
     assert gingham("report", model, ratings, "--path", found, "--out", page).code == 0
     assert '"path":[{"β":0.3' in page.read_text(encoding="utf-8")
+
+
+def test_rows_set_aside_are_known_by_their_weights(gingham, planted, tmp_path):
+    table, path, out = planted(400).with_columns(n=pl.lit(1)), tmp_path / "t.parquet", tmp_path / "m.gingham"
+    table.write_parquet(path)
+    options = (
+        "--axes",
+        "user,movie",
+        "--label",
+        "rating",
+        "--clusters",
+        "2,2",
+        "--beta",
+        "1",
+        "--alphabet",
+        "1..5",
+        "-q",
+    )
+    assert gingham("fit", path, *options, "--weight", "n", "--out", out).code == 0
+    assert "rows set aside" in gingham("certify", out, path).out
+    table.with_columns(n=pl.when(pl.int_range(pl.len()) == 3).then(2).otherwise(1)).write_parquet(path)
+    assert "rows set aside" not in gingham("certify", out, path).out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 
 import gingham as gg
@@ -57,13 +58,52 @@ def test_interrupted_in_a_sweep_and_resumed(gingham, ratings, expected, tmp_path
     assert not checkpoint_of(out).exists()
 
 
-def test_other_options_are_refused(gingham, ratings, tmp_path, monkeypatch):
+def test_other_options_are_refused(gingham, ratings, tmp_path):
     out = tmp_path / "m.gingham"
-    monkeypatch.setattr("gingham.cli.app.os.access", lambda *_: True)
     CheckpointFile(checkpoint_of(out), "another key", 0).write()
     ran = gingham(*arguments(ratings, out, "--resume"))
     assert ran.code == 2
     assert "belongs to other data" in ran.err
+
+
+def test_a_checkpoint_is_known_by_data_types_weights_and_options(gingham, planted, tmp_path, monkeypatch):
+    """A fit dies; what differs in any way does not go on from where it was."""
+    from gingham.fitting import projection
+
+    table = planted(300).with_columns(n=pl.lit(1.0), m=pl.lit(1.0), other=pl.col("rating"))
+    path, out = tmp_path / "t.parquet", tmp_path / "m.gingham"
+    step, calls = projection.half_step, []
+
+    def dies(*args, **more):
+        calls.append(1)
+        if len(calls) > 20:
+            raise MemoryError
+        return step(*args, **more)
+
+    def resumed(table, *more):
+        table.write_parquet(path)
+        return gingham(*arguments(path, out, "--resume", "--weight", "n", *more))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(projection, "half_step", dies)
+        assert resumed(table).code == 2
+    assert checkpoint_of(out).exists()
+    refused = "belongs to other data or other options"
+    others = {
+        "weights": table.with_columns(n=pl.when(pl.int_range(pl.len()) == 7).then(2.0).otherwise(1.0)),
+        "labels": table.with_columns(rating=6 - pl.col("rating")),
+        "types of ids": table.with_columns(user=pl.col("user").cast(pl.String)),
+        "an id": table.with_columns(user=pl.when(pl.int_range(pl.len()) == 7).then(3).otherwise("user")),
+        "separators in ids": table.with_columns(movie=pl.col("movie") + "\x1f"),
+    }
+    for name, other in others.items():
+        assert refused in resumed(other).err, name
+    options = (("--weight", "m"), ("--label", "other"), ("--seed", "1"), ("--holdout", ".2"), ("--alphabet", "1..5"))
+    for more in options:
+        assert refused in resumed(table, *more).err, more
+    ran = resumed(table)
+    assert ran.code == 0
+    assert "Going on after" in ran.err
 
 
 def test_a_damaged_checkpoint_is_refused(gingham, ratings, tmp_path):

@@ -1,9 +1,15 @@
 """Items, labels, tuples: numbering, unseen ids, weights, and sentences for bad input."""
 
+from datetime import time
+from decimal import Decimal
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 from gingham.data import Alphabet, Mode, Moments, OneHot, Sample
+from gingham.data.adapt import id_columns
 from gingham.data.modes import distinct
 from gingham.errors import GinghamError
 
@@ -163,3 +169,48 @@ def test_whole_numbers_at_the_ends_of_their_types():
     assert Alphabet.of([1, 2, 5], given=True).encode(np.array([5, 1, 2], dtype="u1")).tolist() == [2, 0, 1]
     with pytest.raises(GinghamError, match=r"Label .*3.* in row 1 is not in the alphabet"):
         Alphabet.of([1, 2, 5], given=True).encode(np.array([5, 3, 2]))
+
+
+HUGE = 2**63
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [HUGE, HUGE + 1, 5], [-1, HUGE, HUGE + 1], [2**64, 2**64 + 1, -3], [2**53, 2**53 + 1, 2**53 + 2],
+        ["a", "a\0", "a\0\0", "\0"], [Decimal("1.10"), Decimal("1.11")], [b"a", b"a\0"], [time(1), time(1, 0, 0, 1)],
+        ["x" * 10**6, *map(str, range(100))],
+    ],
+    ids=["unsigned", "negative beside huge", "128 bits", "2^53", "NUL", "decimals", "bytes", "times", "one long text"],
+)  # fmt: skip
+def test_ids_stay_apart(ids):
+    for X in ([(i, 1) for i in ids], pd.DataFrame({"a": pd.Series(ids, dtype=object), "b": 1})):
+        column = id_columns(X).columns[0]
+        mode = Mode.of(column, "a")
+        assert mode.n_items == len(ids)
+        assert sorted(mode.encode(column).tolist()) == list(range(len(ids)))
+        assert column.nbytes < 10**6  # one long text does not make all others as long
+
+
+def test_frames_keep_ids_apart():
+    frame = pl.DataFrame(
+        {"nul": ["a", "a\0", "b"], "big": pl.Series([HUGE, -1, HUGE + 1], dtype=pl.Int128), "u": [HUGE, HUGE + 1, 2]},
+        schema_overrides={"u": pl.UInt64},
+    )
+    for column in id_columns(frame).columns:
+        assert Mode.of(column, "a").n_items == 3
+
+
+def test_whole_numbers_are_found_exactly():
+    mode = Mode.of(np.array([5, 2**53, 2**53 + 1, HUGE, HUGE + 1], dtype=np.uint64), "a")
+    assert mode.encode(np.array([5, -1, 2**53 + 1, 2**53 + 2])).tolist() == [0, -1, 2, -1]
+    assert mode.encode(np.array([5.0, 5.5, 2.0**53, 2.0**63, 2.0**64])).tolist() == [0, -1, 1, 3, -1]
+    signed = Mode.of(np.array([-5, 2**62, 2**62 + 1]), "a")
+    assert signed.encode(np.array([2**64 - 5, 2**62 + 1], dtype=np.uint64)).tolist() == [-1, 2]
+    floats = Mode.of(np.array([1.5, 2.0**53]), "a")
+    assert floats.encode(np.array([2**53, 2**53 + 1])).tolist() == [1, -1]
+
+
+def test_a_missing_time_is_a_missing_id():
+    with pytest.raises(GinghamError, match=r"missing id \(NaT\) in row 1"):
+        Mode.of(np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"), "a")

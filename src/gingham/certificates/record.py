@@ -23,7 +23,7 @@ from gingham.data import Sample
 from gingham.data.adapt import id_columns
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError
-from gingham.storage import atomic
+from gingham.files import atomic
 
 FORMAT, VERSION = "gingham-certificate", 1
 

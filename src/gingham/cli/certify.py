@@ -41,19 +41,24 @@ def certify(
     Rows that the fit set aside are recognised and give a second certificate, of the prediction itself. Views and
     features are certified on objects and features that the fit has not seen.
     """
+    if labels is not None:
+        cluster_files = [name for name in labels.split(",") if name]
+        options.need_files(tables=[file or model, *cluster_files])
+    elif file is None:
+        raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
+    else:
+        options.need_files(models=[model], tables=[file])
     from gingham.cli.table_files import open_model
     from gingham.models.tables import CertificateRequest
 
     request = CertificateRequest(delta, bound, predictor, alphabet, options.parse_bounds(bounds))
-    if labels is not None:
-        found = certificate_of_labels(file or model, labels.split(","), label, axes, loss, format, request)
+    if labels is not None or file is None:
+        found = certificate_of_labels(file or model, cluster_files, label, axes, loss, format, request)
         if json:
             console.print_json(found.to_dict())
         else:
-            console.output().print(found.explain(), markup=False, soft_wrap=True)
+            console.say(found.explain())
         return
-    if file is None:
-        raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
     relation = None if axes is None else options.column_names(axes, "--axes")
     certificates = open_model(model, file, format, label, drop_missing, relation).certificates(request)
     if json:
@@ -61,7 +66,7 @@ def certify(
         return
     for name, one in certificates.items():
         console.heading(f"From the {name}")
-        console.output().print(one.explain(), markup=False, soft_wrap=True)
+        console.say(one.explain())
 
 
 def certificate_of_labels(
@@ -77,23 +82,25 @@ def certificate_of_labels(
 
     ``axes`` are the columns of ``file`` with the ids, separated by commas; the first columns by default.
     """
+    import polars as pl
+
     from gingham.certificates import certify_labels
     from gingham.cli.table_files import read_table
-    from gingham.models.tables import parse_alphabet
+    from gingham.models.tables import id_column, parse_alphabet
 
     if label is None or request.alphabet is None:
         raise GinghamError("Say which column holds the labels (--label) and what they can be (--alphabet 1..5).")
-    names = [name for name in cluster_files if name]
-    table = read_table(file, format)
-    columns = axes.split(",") if axes else [c for c in table.columns if c != label][: len(names)]
+    table = read_table(file, format, lambda name: name != label)
+    columns = axes.split(",") if axes else [c for c in table.columns if c != label][: len(cluster_files)]
     for column in (*columns, label):
         if column not in table.columns:
             raise GinghamError(f"{file!r} has no column {column!r}; it has {', '.join(table.columns)}.")
-    if len(columns) != len(names):
-        raise GinghamError(f"{len(names)} files of clusters were given for {len(columns)} axes ({', '.join(columns)}).")
+    if len(columns) != len(cluster_files):
+        shown = f"{len(columns)} axes ({', '.join(columns)})"
+        raise GinghamError(f"{len(cluster_files)} files of clusters were given for {shown}.")
     return certify_labels(
-        [_clusters(name, table[column].dtype.is_numeric()) for name, column in zip(names, columns)],
-        table.select(columns),
+        [_clusters(name) for name in cluster_files],
+        table.select(id_column(table[column]).cast(pl.String) for column in columns),
         table[label].to_numpy(),
         loss=loss,
         alphabet=parse_alphabet(request.alphabet, False),
@@ -103,17 +110,15 @@ def certificate_of_labels(
     )
 
 
-def _clusters(file: str, numeric: bool) -> dict[object, str]:
-    """Item → cluster from the first two columns of a table; items get the type of the ids."""
+def _clusters(file: str) -> dict[object, str]:
+    """Item → cluster from the first two columns of a table; items are what they are written as."""
     from gingham.cli.table_files import read_table
+    from gingham.models.tables import id_column
 
-    table = read_table(file)
+    table = read_table(file, is_id=lambda name: True)
     if table.width < 2:
         raise GinghamError(f"{file!r} needs two columns, item and cluster.")
-    items, clusters = table.columns[:2]
-    if numeric and not table[items].dtype.is_numeric():
-        raise GinghamError(f"The items in {file!r} are names, but the ids in the data are numbers.")
-    keys = table[items].to_list() if numeric else [str(item) for item in table[items].to_list()]
-    if len(set(keys)) < len(keys):
+    items, clusters = ([str(value) for value in id_column(column).to_list()] for column in table.get_columns()[:2])
+    if len(set(items)) < len(items):
         raise GinghamError(f"{file!r} names an item twice.")
-    return dict(zip(keys, (str(cluster) for cluster in table[clusters].to_list())))
+    return dict(zip(items, clusters))

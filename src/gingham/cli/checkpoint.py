@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import gingham
+from gingham.errors import GinghamError
 
 
 def checkpoint_of(model: Path) -> Path:
@@ -15,10 +16,20 @@ def checkpoint_of(model: Path) -> Path:
     return model.with_name(model.name + ".checkpoint")
 
 
-def identity(fingerprint: str, settings: dict[str, Any]) -> str:
-    """Equal for equal data and settings."""
-    facts = json.dumps([gingham.__version__, fingerprint, settings], sort_keys=True, default=str)
-    return hashlib.sha256(facts.encode()).hexdigest()
+def need_own(checkpoint: Path) -> None:
+    """Refuse to write a checkpoint in the place of a file that is none: nobody has named it as output."""
+    if checkpoint.exists() and checkpoint.stat().st_size:
+        with checkpoint.open("rb") as stream:
+            if stream.read(2) != b"PK":  # every file that gingham writes is a zip
+                raise GinghamError(
+                    f"{str(checkpoint)!r} is where the fit keeps what it has so far, and that file is something else. "
+                    "Move it, or give the model another name with --out."
+                )
+
+
+def identity(facts: dict[str, Any]) -> str:
+    """Equal for equal facts of a fit: its data, with types and weights, and its options."""
+    return hashlib.sha256(json.dumps([gingham.__version__, facts], sort_keys=True, default=str).encode()).hexdigest()
 
 
 def forget(path: Path) -> None:

@@ -19,22 +19,39 @@ if TYPE_CHECKING:
     from gingham.fitting.loop import Progress as Sweep
 
 
+# What could steer a terminal, or turn the direction of writing: column names, ids and file names come from anywhere.
+STEERING = (*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+SHOWN = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in STEERING}
+SHOWN_IN_TEXT = {code: shown for code, shown in SHOWN.items() if code not in (9, 10)}
+SHOWN_IN_JSON = {code: f"\\u{code:04x}" for code in SHOWN_IN_TEXT}
+
+
 def output() -> Console:
     """Standard output, looked up at the time of writing."""
-    return Console(highlight=False)
+    return Console(highlight=False, emoji=False)
 
 
 def messages() -> Console:
     """Standard error: progress, notes and errors never mix with results."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)
+
+
+def plainly(text: str, shown: Mapping[int, str] = SHOWN_IN_TEXT) -> str:
+    """Text without characters that steer a terminal, and without those that no encoding has."""
+    return text.translate(shown).encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def say_error(sentence: str) -> None:
-    messages().print(f"[bold red]Error:[/] {escape(sentence)}", soft_wrap=True)
+    messages().print(f"[bold red]Error:[/] {escape(plainly(sentence))}", soft_wrap=True)
 
 
 def say_note(sentence: str) -> None:
-    messages().print(f"[yellow]Note:[/] {escape(sentence)}", soft_wrap=True)
+    messages().print(f"[yellow]Note:[/] {escape(plainly(sentence))}", soft_wrap=True)
+
+
+def say(text: str) -> None:
+    """Text on standard output, as it is written."""
+    output().print(plainly(text), markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -91,29 +108,35 @@ def show(facts: Mapping[str, object], as_json: bool, title: str) -> None:
     if as_json:
         print_json(facts)
         return
-    table = Table(title=title, show_header=False, title_justify="left", title_style="bold")
+    table = Table(title=cell(title), show_header=False, title_justify="left", title_style="bold")
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
-        table.add_row(escape(name.replace("_", " ")), escape(text(value)))
+        table.add_row(cell(name.replace("_", " ")), cell(value))
     output().print(table)
 
 
 def heading(title: str) -> None:
-    output().rule(escape(title), align="left")
+    output().rule(cell(title), align="left")
 
 
 def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A table with a header."""
-    table = Table(*[escape(name) for name in header], title=escape(title), title_justify="left", title_style="bold")
+    table = Table(*map(cell, header), title=cell(title), title_justify="left", title_style="bold")
     for row in rows:
-        table.add_row(*[escape(text(value)) for value in row])
+        table.add_row(*map(cell, row))
     output().print(table)
 
 
 def print_json(facts: Mapping[str, object]) -> None:
     """One JSON object on standard output."""
-    output().print(json.dumps(plain(facts), ensure_ascii=False, indent=2), soft_wrap=True, markup=False)
+    written = json.dumps(plain(facts), ensure_ascii=False, indent=2)
+    output().print(plainly(written, SHOWN_IN_JSON), soft_wrap=True, markup=False)
+
+
+def cell(value: object) -> str:
+    """A value in a table for people."""
+    return escape(plainly(text(value), SHOWN))
 
 
 def text(value: object) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gingham.cli import console
-from gingham.cli.options import Json, OutTable
+from gingham.cli.options import Json, OutTable, SpreadsheetSafe, need_files
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def datasets(
     name: Annotated[str | None, typer.Argument(help="A data set to fetch; all are listed if absent.")] = None,
     out: OutTable = None,
+    spreadsheet_safe: SpreadsheetSafe = False,
     json: Json = False,
 ) -> None:
     """List the public data sets, or fetch one and write it as a table of tuples."""
@@ -35,10 +36,11 @@ def datasets(
     loaders |= {"jester": load_jester, "biogrid-yeast": load_biogrid}
     if name not in loaders:
         raise GinghamError(f"There is no data set {name!r}; choose one of {', '.join(loaders)}.")
-    export(loaders[name](), out)
+    need_files(out, tables=[str(data_folder() / f.name) for f in FILES[name] if (data_folder() / f.name).is_file()])
+    export(loaders[name](), out, spreadsheet_safe)
 
 
-def export(data: Loaded, out: str | None) -> None:
+def export(data: Loaded, out: str | None, spreadsheet_safe: bool = False) -> None:
     """Write the tuples of a set, names in the place of ids where the publisher gives them."""
     import polars as pl
 
@@ -50,4 +52,4 @@ def export(data: Loaded, out: str | None) -> None:
         ids = data.X[:, at]
         names = data.names.get(axis)
         columns[title] = ids if names is None else [names.get(i, str(i)) for i in ids.tolist()]
-    write_table(pl.DataFrame({**columns, "rating": data.y}), out)
+    write_table(pl.DataFrame({**columns, "rating": data.y}), out, spreadsheet=spreadsheet_safe)

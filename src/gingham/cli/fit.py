@@ -14,6 +14,8 @@ from gingham.cli import console, options
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from gingham.models.tables import LabelledTable, Relation
 
 
@@ -79,15 +81,24 @@ def fit(
     quiet: options.Quiet = False,
 ) -> None:
     """Co-cluster a table of tuples and save the model."""
-    from gingham.cli.checkpoint import checkpoint_of, forget, identity
+    from gingham.cli.checkpoint import checkpoint_of, forget, identity, need_own
+
+    relations = [parse_relation(one) for one in relation or []]
+    inputs = [file, *(source for _, _, source in relations)]
+    options.need_files(out, tables=inputs)
+    kept = checkpoint_of(out)
+    options.need_files(kept, tables=inputs)
+    if not resume:
+        need_own(kept)
     from gingham.cli.table_files import read_table
     from gingham.fitting.checkpoint import kept_in
-    from gingham.models.tables import FitOptions, FitTask, fingerprint, tables_of_kind
+    from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
 
-    options.writable(out)
     tables = tables_of_kind(model)
-    if relation and not tables.has_relations:
+    if relations and not tables.has_relations:
         raise GinghamError("--relation adds a table to a joint model: add --model joint.")
+    if len({ids for ids, _, _ in relations}) < len(relations):
+        raise GinghamError("--relation names the same columns of ids twice; one table for each.")
     names, interval = options.column_names(axes, "--axes"), options.parse_bounds(bounds)
     wanted = FitOptions(
         axes=names, label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss, beta=beta,
@@ -95,18 +106,17 @@ def fit(
         n_init=starts, max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start, drop_missing=drop_missing,
     )  # fmt: skip
     tables.check(wanted)
-    table, further = read_table(file, format), read_relations(relation or [])
-    kept = checkpoint_of(out)
+    table = with_ids(read_table(file, format, tables.id_axes(wanted).__contains__), tables.id_axes(wanted))
+    further: dict[Relation, LabelledTable] = {
+        ids: (other, with_ids(read_table(name, is_id=ids.__contains__), ids)) for ids, other, name in relations
+    }
     if resume and not kept.exists():
         console.say_note("There is no checkpoint; the fit begins at its beginning.")
     began = time.perf_counter()
     named = {label, weight, *names, *(part for name in names for part in name.split(";"))}  # views have semicolons
-    named |= {name for ids, (other, _) in further.items() for name in (*ids, other)}
-    prints = []
-    for one in (table, *(other for _, other in further.values())):
-        plain = [name for name in one.columns if name in named and not one[name].dtype.is_nested()]
-        prints.append(fingerprint(one, plain))
-    key = identity(" ".join(prints), asdict(wanted))
+    prints = [columns_of(table, named)]
+    prints += [columns_of(other, {*ids, title}) for ids, (title, other) in further.items()]
+    key = identity({"tables": prints, "relations": [(ids, title) for ids, title, _ in relations], **asdict(wanted)})
     with (
         kept_in(kept, key, resume, checkpoint_every) as (checkpoint, known),
         console.sweeps("co-clustering", quiet or json) as callback,
@@ -115,7 +125,7 @@ def fit(
             console.say_note(f"Going on after {known} sweeps.")
         fitted = tables.fit(FitTask(table, wanted, {"callback": callback, "checkpoint": checkpoint}, further))
     facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
-    fitted.model.save(out, fitted.notes)
+    fitted.model.save(out, {**fitted.notes, **KEPT_TEXT})
     if fitted.model.interrupted_:  # what there is was saved, and the checkpoint stays
         console.say_note("The model so far was saved; the same command with --resume goes on.")
     else:
@@ -123,15 +133,18 @@ def fit(
     console.show(facts, json, f"Co-clustering of {file}")
 
 
-def read_relations(listed: list[str]) -> dict[Relation, LabelledTable]:
-    """{id columns: (label column, table)} from AXES=LABEL:FILE."""
-    from gingham.cli.table_files import read_table
+def columns_of(table: pl.DataFrame, names: set[str | None]) -> list[tuple[str, str, str]]:
+    """Name, type and fingerprint of the columns that take part in a fit."""
+    from gingham.models.tables import fingerprint
 
-    found: dict[Relation, LabelledTable] = {}
-    for one in listed:
-        axes, sign, rest = one.partition("=")
-        label, colon, file = rest.partition(":")
-        if not (axes and sign and label and colon and file):
-            raise GinghamError(f"--relation {one!r} must read AXES=LABEL:FILE, viewer,movie=rating:ratings.csv say.")
-        found[tuple(name.strip() for name in axes.split(","))] = (label, read_table(file))
-    return found
+    used = [column for column in table.get_columns() if column.name in names and not column.dtype.is_nested()]
+    return [(column.name, str(column.dtype), fingerprint(table, [column.name])) for column in used]
+
+
+def parse_relation(listed: str) -> tuple[Relation, str, str]:
+    """Id columns, label column and file from AXES=LABEL:FILE."""
+    axes, sign, rest = listed.partition("=")
+    label, colon, file = rest.partition(":")
+    if not (axes and sign and label and colon and file):
+        raise GinghamError(f"--relation {listed!r} must read AXES=LABEL:FILE, viewer,movie=rating:ratings.csv say.")
+    return tuple(name.strip() for name in axes.split(",")), label, file

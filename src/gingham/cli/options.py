@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gingham.errors import GinghamError
+from gingham.files import need_model, need_table, need_target
 
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or NDJSON file (.gz too); - is standard input.")]
 ModelFile = Annotated[str, typer.Argument(help="Model file written by gingham fit.")]
@@ -34,6 +35,9 @@ Loss = Annotated[
 Delta = Annotated[float, typer.Option(help="Certificates hold with probability 1 − delta.")]
 OutModel = Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")]
 OutTable = Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")]
+SpreadsheetSafe = Annotated[
+    bool, typer.Option("--spreadsheet-safe", help="Mark text that begins with = + - @ so that no spreadsheet runs it.")
+]
 Bounds = Annotated[str | None, typer.Option(help="Smallest and largest possible label, 0,1, of measured labels.")]
 Axes = Annotated[str | None, typer.Option(help="Of a joint model: the relation of the table; told by its columns.")]
 
@@ -45,14 +49,14 @@ def column_names(listed: str, option: str) -> tuple[str, ...]:
     return names
 
 
-def writable(path: Path) -> None:
-    """Refuse a target early, before minutes of work."""
-    if path.is_dir():
-        raise GinghamError(f"{str(path)!r} is a folder; give the name of a file to write.")
-    if not path.parent.is_dir():
-        raise GinghamError(f"The folder {str(path.parent)!r} does not exist.")
-    if not os.access(path.parent, os.W_OK):
-        raise GinghamError(f"The folder {str(path.parent)!r} cannot be written to.")
+def need_files(out: str | Path | None = None, models: Sequence[str] = (), tables: Sequence[str] = ()) -> None:
+    """Refuse what cannot be read or written: at once, before anything heavy is imported or computed."""
+    for name in models:
+        need_model(name)
+    for name in tables:
+        need_table(name)
+    if out is not None and out != "-":
+        need_target(out, *models, *tables)
 
 
 def parse_bounds(listed: str | None) -> tuple[float, float] | None:

@@ -9,6 +9,7 @@ import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
+from gingham.files import atomic
 
 
 def path(
@@ -37,25 +38,25 @@ def path(
     quiet: options.Quiet = False,
 ) -> None:
     """Fit a range of β, each from the one before, with cross-validated loss and certificate."""
+    options.need_files(plot, tables=[file])
     from gingham.cli.table_files import read_table
     from gingham.models.tables import FitOptions, FitTask, PathOptions, tables_of_kind
 
     tables = tables_of_kind(model)
     if tables.no_path:
         raise GinghamError(tables.no_path)
-    if plot is not None:
-        options.writable(plot)
     names = options.column_names(axes, "--axes")
     wanted = FitOptions(
         names, label, model, weight, merges, clusters, loss, alphabet=alphabet, seed=seed, drop_missing=drop_missing
     )
     path_options = PathOptions(parse_betas(betas), cv if tables.cross_validates else 0, delta, jobs)
     tables.check(wanted)
-    task = FitTask(read_table(file, format), wanted)
+    task = FitTask(read_table(file, format, names.__contains__), wanted)
     with console.steps("path of β", quiet or json) as step:
         found = tables.path(task, path_options, lambda progress: step(progress.done, progress.total))
     if plot is not None:
-        found.plot()[0].figure.savefig(plot, dpi=120)
+        with atomic(plot) as stream:
+            found.plot()[0].figure.savefig(stream, dpi=120, format=plot.suffix.lstrip(".") or "png")
     criteria = ["cv", "one-se"] if path_options.cv else []
     if all(point.certificate is not None for point in found.points):
         criteria.append("certificate")

@@ -18,17 +18,19 @@ def predict(
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every label.")] = False,
     axes: options.Axes = None,
     format: options.Format = None,
+    spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
     """Predict the labels of the tuples in a table (weights of pairs, densities, clusters of objects: by kind)."""
+    options.need_files(out, [model], [file])
     from gingham.cli.table_files import read_table, write_table
     from gingham.models.base import load
     from gingham.models.tables import tables_of
 
-    table = read_table(file, format)
     fitted = load(model)
     tables = tables_of(fitted)
+    table = read_table(file, format, tables.id_names(fitted).__contains__)
     relation = None if axes is None else options.column_names(axes, "--axes")
     if relation is not None and not tables.has_relations:
         raise GinghamError("--axes chooses a relation of a joint model; this model has one.")
     predicted = tables.predict(fitted, table, rule, proba, relation)
-    write_table(predicted, out, format if out in (None, "-") else None)
+    write_table(predicted, out, format if out in (None, "-") else None, spreadsheet_safe)

@@ -25,15 +25,16 @@ def recommend(
     items: Annotated[str | None, typer.Option(help="Items to explain on the page: beer,nuts.")] = None,
     out: options.OutTable = None,
     format: options.Format = None,
+    spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
     """Rank what each user has not taken yet, with scores and reasons."""
+    if sum((users is not None, everybody, basket is not None)) != 1 and page is None:
+        raise GinghamError("Say for whom: --users 17,23, --all, or --basket beer,nuts for somebody new.")
+    options.need_files(out, [model])
+    options.need_files(page, [model])
     from gingham.cli.table_files import write_table
     from gingham.models.base import load
 
-    if sum((users is not None, everybody, basket is not None)) != 1 and page is None:
-        raise GinghamError("Say for whom: --users 17,23, --all, or --basket beer,nuts for somebody new.")
-    if page is not None:
-        options.writable(page)
     ranker = load(model)
     if not hasattr(ranker, "recommend_for"):
         raise GinghamError(f"{model!r} is no ranking; make one with gingham fit --model ranking.")
@@ -45,11 +46,13 @@ def recommend(
         ranking.write(ranker, page, chosen, explained, n=min(n, 20), title=f"Ranking by {Path(model).name}")
     if basket is not None:
         mine = known(basket, ranker.items_, "item")
-        write_table(ranker.recommend_for(mine, n, not seen, backend="polars"), out, format)
+        write_table(ranker.recommend_for(mine, n, not seen, backend="polars"), out, format, spreadsheet_safe)
     elif everybody:
-        write_table(ranker.recommend(ranker.users_, n, not seen, reasons=False, backend="polars"), out, format)
+        write_table(
+            ranker.recommend(ranker.users_, n, not seen, reasons=False, backend="polars"), out, format, spreadsheet_safe
+        )
     elif chosen:
-        write_table(ranker.recommend(chosen, n, not seen, backend="polars"), out, format)
+        write_table(ranker.recommend(chosen, n, not seen, backend="polars"), out, format, spreadsheet_safe)
 
 
 def known(listed: str, ids: AnyArray, what: str) -> list[object]:

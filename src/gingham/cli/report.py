@@ -41,12 +41,12 @@ def report(
     json: options.Json = False,
 ) -> None:
     """Write one self-contained page: checkerboard, clusters, cells, errors, certificates, map, search."""
+    options.need_files(out, [model], [file, *([] if path is None else [path])])
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
     from gingham.models.tables import CertificateRequest
     from gingham.report import summarize, write
 
-    options.writable(out)
     relation = None if axes is None else options.column_names(axes, "--axes")
     request = CertificateRequest(delta, alphabet=alphabet, bounds=options.parse_bounds(bounds))
     session = open_model(model, file, format, label, drop_missing, relation)

@@ -21,9 +21,9 @@ def simplify(
     json: options.Json = False,
 ) -> None:
     """Merge the clusters of a model into fewer ones: to a size, to a loss, or as long as merging pays."""
+    options.need_files(out, [model], [file])
     from gingham.cli.table_files import open_model
 
-    options.writable(out)
     session = open_model(model, file, format, drop_missing=drop_missing)
     small, facts = session.simplified(clusters, max_loss)
     small.save(out, session.notes)

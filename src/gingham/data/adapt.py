@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
 MISSING = ("implicit", "nan", "none")
+WIDE = 2**26  # bytes: texts padded to their longest may take as much before it matters
 
 
 class Tuples(NamedTuple):
@@ -109,7 +110,12 @@ def _typed(column: AnyArray) -> AnyArray:
     if column.dtype.kind != "O":
         return np.ascontiguousarray(column)
     kinds = {type(value) for value in column}
-    if kinds and (kinds <= {int, np.int64, np.int32} or kinds <= {str, np.str_} or kinds <= {float, np.float64}):
+    if kinds and kinds <= {int, np.int64, np.int32}:
+        numbers = np.array(column.tolist())
+        return numbers if numbers.dtype.kind in "iu" else column  # beyond 64 bits: floats, and two ids could be one
+    if kinds and kinds <= {str, np.str_}:
+        return np.array(column.tolist()) if _as_wide_as(column) else column
+    if kinds and kinds <= {float, np.float64}:
         return np.array(column.tolist())
     if any(issubclass(kind, (dict, list, set)) for kind in kinds):
         kind = next(kind for kind in kinds if issubclass(kind, (dict, list, set)))
@@ -118,8 +124,19 @@ def _typed(column: AnyArray) -> AnyArray:
     return column
 
 
+def _as_wide_as(column: AnyArray) -> bool:
+    """Whether texts can stand in places of one width: numpy forgets a NUL at the end, and pads all to the longest."""
+    lengths = [len(text) for text in column]
+    padded = 4 * max(lengths) * len(lengths)
+    return (padded < WIDE or padded < 16 * sum(lengths)) and "\0" not in "".join(column)
+
+
 def _series(series: nw.Series[Any], name: str) -> AnyArray:
-    values = series.to_numpy()
+    values = np.empty(len(series), dtype=object)
+    if str(series.dtype) in ("String", "Int128", "UInt128"):  # numpy has texts of one width, and at most 64 bits
+        values[:] = series.to_list()
+    else:
+        values = series.to_numpy()
     if values.dtype.kind not in "iub" and series.null_count() > 0:  # with a null, whole numbers become others
         row = int(np.flatnonzero(series.is_null().to_numpy())[0])
         raise GinghamError(

@@ -7,12 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.errors import GinghamError
 from gingham.storage import savable
 
@@ -34,6 +34,9 @@ def as_column(values: npt.ArrayLike, name: str) -> AnyArray:
         raise GinghamError(
             f"Column {name!r} has {what} in row {row}: an item needs an id. Drop the row or give the item a name."
         )
+    if column.dtype.kind in "mM" and np.isnat(column).any():
+        row = int(np.flatnonzero(np.isnat(column))[0])
+        raise GinghamError(f"Column {name!r} has a missing id (NaT) in row {row}. Drop the row or give it a name.")
     if column.dtype.kind == "c":
         raise GinghamError(f"Complex data not supported: column {name!r} has complex numbers as ids.")
     if column.dtype.kind == "O":
@@ -66,6 +69,19 @@ def distinct(column: AnyArray, name: str) -> AnyArray:
     items = np.empty(len(unique), dtype=object)
     items[:] = unique
     return items
+
+
+def exactly(numbers: AnyArray, dtype: np.dtype[Any]) -> tuple[AnyArray, Bools]:
+    """Numbers in another type, and which of them are the same numbers there.
+
+    Compared in the type that numpy would choose, a float, whole numbers that differ from 2⁵³ on could be equal.
+    """
+    with np.errstate(all="ignore"):
+        converted = numbers.astype(dtype)
+        same = (converted.astype(numbers.dtype) == numbers) & ((converted < 0) == (numbers < 0))
+    if dtype.kind == "f":
+        same &= np.abs(converted) < 2.0**63  # what lies beyond does not come back from a float on every machine
+    return converted, same
 
 
 @savable
@@ -112,8 +128,11 @@ class Mode:
             if high - low < MAX_SPAN * max(self.n_items, len(column)):
                 return self._look_up(column, low, high)
         if same_kind and column.dtype.kind != "O":
+            exact: AnyArray | bool = True
+            if column.dtype.kind in numeric and column.dtype != self.items.dtype:
+                column, exact = exactly(column, self.items.dtype)
             at = np.minimum(np.searchsorted(self.items, column), self.n_items - 1)
-            return np.where(self.items[at] == column, at, -1).astype(np.int32)
+            return np.where((self.items[at] == column) & exact, at, -1).astype(np.int32)
         index = self._index
         try:
             codes = [index.get(value, -1) for value in column.tolist()]

@@ -115,7 +115,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         model.notes_ = dict(state.get("notes", {}))
     except GinghamError:
         raise
-    except (KeyError, TypeError, IndexError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+    except Exception as error:  # whatever the class of the model makes of a damaged file
         raise GinghamError(f"{os.fspath(path)!r} is a damaged or foreign model file ({error}).") from None
     return model
 

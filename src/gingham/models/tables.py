@@ -40,7 +40,11 @@ PathCallback = Callable[[PathProgress], None]
 Interval = tuple[float, float]
 Relation = tuple[str, ...]  # names of the id columns of one table
 LabelledTable = tuple[str, pl.DataFrame]  # the column of labels, and the table
+KEPT_TEXT = {"ids": "text"}  # a note in model files: 017 and 17 in a text file were two ids
 HOLDOUT = 0.1  # of labelled rows, where nothing is said
+NUMBERS = (
+    pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64,
+)  # types of columns that numpy has as well  # fmt: skip
 MISSING = ("", "nan", "na", "n/a", "null", "none")  # words that stand for a missing number, in any case
 
 
@@ -198,6 +202,8 @@ class FamilyTables(Generic[Model]):
         Whether a column of labels is needed, further tables are taken, paths of β are cross-validated.
     no_path : str
         Why there is no path of β; empty where there is one.
+    plain_axes : tuple of str
+        Names of the columns of ids of a model that was made in Python, which has no notes of them.
     """
 
     kind: ClassVar[str]
@@ -207,6 +213,7 @@ class FamilyTables(Generic[Model]):
     has_relations: ClassVar[bool] = False
     cross_validates: ClassVar[bool] = False
     no_path: ClassVar[str] = ""
+    plain_axes: ClassVar[tuple[str, ...]] = ()
 
     def check(self, options: FitOptions) -> None:
         """Refuse options that the family has no use for, rather than forget them."""
@@ -235,6 +242,22 @@ class FamilyTables(Generic[Model]):
     def open(self, model: Model, source: TableSource) -> ModelWithData[Model]:
         """The model beside the rows of a table."""
         raise NotImplementedError  # pragma: no cover
+
+    def id_axes(self, options: FitOptions) -> tuple[str, ...]:
+        """The columns of a table to fit that hold ids."""
+        return options.axes
+
+    def id_names(self, model: Model) -> tuple[str, ...]:
+        """The columns of a table beside a model that hold ids, and whose text is kept.
+
+        A model that was fitted when text that looked like a number was one reads its tables in that way.
+        """
+        notes: Facts = getattr(model, "notes_", {})
+        return () if notes and not KEPT_TEXT.items() <= notes.items() else self.id_columns(model)
+
+    def id_columns(self, model: Model) -> tuple[str, ...]:
+        """The columns of ids of a fitted model."""
+        return tuple(model.notes_.get("axes") or self.plain_axes)
 
     def clusters(self, model: Any) -> pl.DataFrame:
         """Item, most probable cluster and its share, for every item of every mode."""
@@ -369,6 +392,8 @@ def need_columns(table: pl.DataFrame, names: Sequence[str], option: str) -> None
         if name not in table.columns:
             have = ", ".join(table.columns[:12]) + (", …" if table.width > 12 else "")
             raise GinghamError(f"{option} names a column {name!r} that the table does not have. It has: {have}.")
+        if f"{name}_duplicated_0" in table.columns:  # so the second is called by polars
+            raise GinghamError(f"The table has a column {name!r} twice; rename one of them.")
     if len(set(names)) != len(names):
         raise GinghamError(f"{option} names a column twice: {', '.join(names)}.")
 
@@ -381,34 +406,70 @@ def without_missing(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataF
     return kept, table.height - kept.height
 
 
-def need_ids(table: pl.DataFrame, names: Sequence[str]) -> None:
-    """Refuse columns that cannot hold ids."""
-    for name in names:
-        if table[name].dtype.is_nested():
-            raise GinghamError(f"Column {name!r} holds lists or objects; ids are text or numbers.")
+def with_ids(table: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
+    """The table with ids as text or numbers in the named columns, where it has them."""
+    return table.with_columns(id_column(table[name]) for name in dict.fromkeys(names) if name in table.columns)
+
+
+def id_column(column: pl.Series) -> pl.Series:
+    """Ids as text or numbers: dates, times, decimals and the like become what they are written as.
+
+    What cannot be told apart by what it is written as is refused by name.
+    """
+    kind = column.dtype
+    if kind == pl.String or kind in NUMBERS:
+        return column
+    if kind.is_nested() or kind == pl.Object:
+        raise GinghamError(f"Column {column.name!r} holds lists or objects; ids are text or numbers.")
+    if kind in (pl.Binary, pl.Duration):
+        raise GinghamError(f"Column {column.name!r} holds {kind} values; ids are text or numbers: write them as text.")
+    return column.dt.to_string("%H:%M:%S%.9f") if kind == pl.Time else column.cast(pl.String)
+
+
+def text_as_ids(column: pl.Series) -> pl.Series:
+    """Ids of a text file: 017, 17 and 17.0 are three of them, and stay so.
+
+    A column becomes whole numbers only where every text in it is the one way to write its number. Among numbers,
+    words like "nan" stand for a missing id.
+    """
+    marked = column.str.strip_chars().str.to_lowercase().is_in(MISSING)
+    if marked.any():
+        rest = column.filter(~marked)
+        if len(rest) and rest.cast(pl.Float64, strict=False).null_count() == rest.null_count():
+            column = pl.select(pl.when(~marked).then(column)).to_series().alias(column.name)
+    numbers = column.cast(pl.Int64, strict=False)
+    return numbers if numbers.cast(pl.String).eq_missing(column).all() else column
 
 
 def like_items(table: pl.DataFrame, names: Sequence[str], modes: Sequence[Mode]) -> pl.DataFrame:
-    """The id columns in the type that the model was trained on, so that "7" in one file is 7 in another.
+    """The id columns in the type that the model was trained on, so that text in one file is a number in another.
 
-    An id that cannot be converted gets a value that no training item has: it is then unseen.
+    Text is a number where it is the one way to write it: 7, but not 07 or 7.0. An id that cannot be converted gets a
+    value that no training item has: it is then unseen.
     """
     columns: list[pl.Series] = []
     for name, mode in zip(names, modes):
-        column = table[name]
-        whole_numbers = mode.items.dtype.kind in "iu"
-        if whole_numbers and not column.dtype.is_integer():
-            numbers = column.cast(pl.String).str.strip_chars().cast(pl.Int64, strict=False)
-            column = numbers.fill_null(_unused_number(mode)).alias(name)
-        elif mode.items.dtype.kind == "U" and column.dtype != pl.String:
+        kind = mode.items.dtype.kind
+        if kind in "Mmb":  # of a model that was fitted before dates became text
+            columns.append(table[name])
+            continue
+        column = id_column(table[name])
+        if kind in "iu" and column.dtype == pl.String:
+            numbers = column.cast(pl.UInt64 if kind == "u" else pl.Int64, strict=False)
+            known = numbers.cast(pl.String).eq_missing(column)
+            column = pl.select(pl.when(known).then(numbers)).to_series().fill_null(_unused_number(mode)).alias(name)
+        elif kind == "f" and column.dtype == pl.String:
+            own = pl.Float32 if mode.items.itemsize == 4 else pl.Float64
+            column = column.cast(own, strict=False).fill_null(float(np.nextafter(mode.items.max(), np.inf)))
+        elif kind == "U" and column.dtype != pl.String:
             column = column.cast(pl.String)
         columns.append(column)
     return pl.DataFrame(columns)
 
 
 def _unused_number(mode: Mode) -> int:
-    highest = int(np.max(mode.items)) if mode.n_items else 0
-    return highest + 1 if highest < np.iinfo(np.int64).max else int(np.min(mode.items)) - 1
+    """The smallest whole number from 0 on that is no item."""
+    return int(np.setdiff1d(np.arange(mode.n_items + 1), mode.items)[0])
 
 
 def id_pairs(
@@ -423,7 +484,7 @@ def id_pairs(
     kept, dropped = without_missing(table, [*axes, *([weight] if weight else [])])
     if dropped:
         raise GinghamError(f"{dropped:,} of {table.height:,} rows have a missing value; leave them out first.")
-    need_ids(kept, axes)
+    kept = with_ids(kept, axes)
     if weight is None or not numbers:
         return kept, None
     weights = kept[weight].cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
@@ -441,7 +502,7 @@ def numbered(table: pl.DataFrame, names: Sequence[str]) -> tuple[list[Mode], lis
 def places(names: Sequence[str], table: pl.DataFrame, column: str) -> Ints:
     """Positions of ids among names; −1 for those that are not there."""
     at = {name: place for place, name in enumerate(names)}
-    return np.array([at.get(item, -1) for item in table[column].cast(pl.String).to_list()], dtype=np.int64)
+    return np.array([at.get(str(item), -1) for item in id_column(table[column]).to_list()], dtype=np.int64)
 
 
 def cluster_rows(axis: str, items: Iterable[object], labels: Ints, share: Floats | None = None) -> pl.DataFrame:
@@ -459,19 +520,32 @@ def cluster_rows_of_notes(model: Persistent, labels: Ints) -> pl.DataFrame:
     return cluster_rows(notes["axes"][0], notes["items"][0], labels)
 
 
+def with_predictions(table: pl.DataFrame, *columns: pl.Series) -> pl.DataFrame:
+    """The table with new columns; one that it has already is not overwritten."""
+    for column in columns:
+        if column.name in table.columns:
+            raise GinghamError(f"The table has a column {column.name!r} already, and it is kept: rename it first.")
+    return table.with_columns(columns)
+
+
 def with_probabilities(table: pl.DataFrame, values: Iterable[object], laws: Floats) -> pl.DataFrame:
     """The table with one column for the probability of each label."""
-    return table.with_columns(pl.Series(f"p_{value}", column) for value, column in zip(values, laws.T))
+    return with_predictions(table, *(pl.Series(f"p_{value}", column) for value, column in zip(values, laws.T)))
 
 
 def fingerprint(table: pl.DataFrame, names: Sequence[str]) -> str:
     """Equal for equal columns."""
     digest = hashlib.sha256()
     for name in names:
-        digest.update(name.encode() + b"\x1f")
-        column = table[name].cast(pl.String).fill_null("\x1d").to_list()
-        digest.update("\x1f".join(column).encode() + b"\x1e")
+        digest.update(name.encode() + b"\x1f" + joined(table[name]) + b"\x1e")
     return digest.hexdigest()[:32]
+
+
+def joined(column: pl.Series) -> bytes:
+    """The texts of a column one after the other: no two columns are joined to the same."""
+    texts = column.bin.encode("hex") if column.dtype == pl.Binary else column.cast(pl.String)
+    texts = texts.str.replace_all("[\x1c-\x1f]", "\x1c${0}")  # a separator in a text is none
+    return "\x1f".join(texts.fill_null("\x1d").to_list()).encode()
 
 
 def check_holdout(share: float) -> None:
@@ -537,12 +611,13 @@ class Rows:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for equal rows in equal order."""
+        """Equal for equal rows in equal order with equal weights."""
         digest = hashlib.sha256()
         for name in self.X.columns:
-            digest.update("\x1f".join(self.X[name].cast(pl.String).to_list()).encode())
-            digest.update(b"\x1e")
-        digest.update("\x1f".join(map(str, self.y.tolist())).encode())
+            digest.update(joined(self.X[name]) + b"\x1e")
+        digest.update(joined(pl.Series(list(map(str, self.y.tolist())))))
+        if self.weight is not None:
+            digest.update(b"\x1e" + np.ascontiguousarray(self.weight, "<f8").tobytes())
         return digest.hexdigest()[:32]
 
     def parts(self, notes: Facts) -> tuple[Rows, Rows | None]:
@@ -587,8 +662,7 @@ def labelled_rows(
         warnings.warn(sentence, GinghamWarning, stacklevel=2)
     if kept.height == 0:
         raise GinghamError("No row is left: every one has a missing value.")
-    need_ids(kept, axes)
-    X = kept.select(axes) if modes is None else like_items(kept, axes, modes)
+    X = with_ids(kept.select(axes), axes) if modes is None else like_items(kept, axes, modes)
     return Rows(X, _labels(kept[label]), None if weight is None else _weights(kept[weight]))
 
 
@@ -603,10 +677,10 @@ def numbers_with_missing_words(column: pl.Series) -> pl.Series:
 
 
 def _labels(column: pl.Series) -> AnyArray:
-    if column.dtype.is_nested() or column.dtype.is_temporal():
+    if column.dtype.is_nested() or column.dtype.is_temporal() or column.dtype in (pl.Binary, pl.Object):
         raise GinghamError(f"Label column {column.name!r} has type {column.dtype}; labels are numbers or text.")
     if column.dtype.is_numeric():
-        labels = column.to_numpy()
+        labels = (column if column.dtype in NUMBERS else column.cast(pl.Float64)).to_numpy()
         if labels.dtype.kind == "f" and not np.isfinite(labels).all():
             row = int(np.flatnonzero(~np.isfinite(labels))[0])
             raise GinghamError(f"Label column {column.name!r} is infinite in row {row}.")
@@ -872,6 +946,9 @@ class TupleTables(FamilyTables[Any]):
         modes = list(model.item_modes())
         return list(model.notes_.get("axes") or [mode.name for mode in modes]), modes
 
+    def id_columns(self, model: Any) -> tuple[str, ...]:
+        return tuple(self.columns(model)[0])
+
     def predict(
         self, model: Any, table: pl.DataFrame, rule: str | None, proba: bool, axes: Relation | None = None
     ) -> pl.DataFrame:
@@ -883,7 +960,7 @@ class TupleTables(FamilyTables[Any]):
             raise GinghamError(f"{type(model).__name__} has one way to predict: leave --rule out.")
         predicted = model.predict(X, **({} if rule is None else {"rule": rule}))
         label = model.notes_.get("label") or "label"
-        result = table.with_columns(pl.Series(f"predicted_{label}", predicted))
+        result = with_predictions(table, pl.Series(f"predicted_{label}", predicted))
         if not proba:
             return result
         if not hasattr(model, "predict_distribution"):

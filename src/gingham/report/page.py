@@ -8,7 +8,7 @@ import os
 from importlib.resources import files
 
 from gingham.errors import GinghamError
-from gingham.storage import atomic
+from gingham.files import atomic
 
 SCRIPTS = ("dom.js", "charts.js", "board.js", "panels.js", "main.js")
 

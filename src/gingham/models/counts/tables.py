@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
     kind = "cooccurrence"
     estimators = ("CoOccurrenceClustering",)
+    plain_axes = ("row", "column")
     unused = ("loss", "alphabet", "bounds", "objective", "solver", "merges", "cold_start")
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
@@ -69,20 +70,22 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
         """The table with the log density (nats) and the lift of each pair; empty where an id was never counted."""
         if rule is not None or proba:
             raise GinghamError("Counts predict how likely a pair is: leave --rule and --proba out.")
-        names = list(model.notes_.get("axes") or ["row", "column"])
+        names = self.id_columns(model)
         common.need_columns(table, names, "The model")
         codes = codes_of(model, table, names)
         known = (codes >= 0).all(axis=1)
         density, apart = np.full((2, len(codes)), np.nan)
         density[known] = model.score_samples(codes[known])
         apart[known] = independent(model, codes[known])
-        return table.with_columns(
-            pl.Series("log_density", density).fill_nan(None), pl.Series("lift", np.exp(density - apart)).fill_nan(None)
+        return common.with_predictions(
+            table,
+            pl.Series("log_density", density).fill_nan(None),
+            pl.Series("lift", np.exp(density - apart)).fill_nan(None),
         )
 
     def open(self, model: CoOccurrenceClustering, source: common.TableSource) -> CountsWithModel:
         notes = model.notes_
-        axes = list(source.axes or notes.get("axes") or ["row", "column"])
+        axes = list(source.axes or self.id_columns(model))
         weight = notes.get("weight") or source.label
         kept, weights = tokens(source.table, axes, weight)
         codes = codes_of(model, kept, axes)
@@ -96,7 +99,7 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
         return CountsWithModel(model, notes, axes, learned, held)
 
     def clusters(self, model: CoOccurrenceClustering) -> pl.DataFrame:
-        names, axes = model.notes_.get("items"), model.notes_.get("axes") or ["row", "column"]
+        names, axes = model.notes_.get("items"), self.id_columns(model)
         sides = ((model.row_labels_, model.row_memberships_), (model.column_labels_, model.column_memberships_))
         found = []
         for at, (labels, memberships) in enumerate(sides):

@@ -94,7 +94,8 @@ class FeatureTables(common.FamilyTables["InformationClustering"]):
         answer = np.where(
             known, notes["answers"][model.labels_[np.maximum(row, 0)], np.maximum(column, 0)], len(names) - 1
         )
-        return table.with_columns(pl.Series(f"predicted_{notes['label']}", names[answer].tolist(), dtype=pl.String))
+        predicted = pl.Series(f"predicted_{notes['label']}", names[answer].tolist(), dtype=pl.String)
+        return common.with_predictions(table, predicted)
 
     def open(self, model: InformationClustering, source: common.TableSource) -> FeaturesWithModel:
         notes = model.notes_

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class GraphTables(common.FamilyTables["GraphClustering"]):
     kind = "graph"
     estimators = ("GraphClustering",)
+    plain_axes = ("from", "to")
     unused = ("objective", "solver", "merges", "cold_start")
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
@@ -61,7 +62,7 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
             raise GinghamError("A graph predicts the mean weight of a pair: leave --rule out.")
         pairs = typed_pairs(model, table)
         label = model.notes_.get("label") or model.notes_.get("weight") or "label"
-        result = table.with_columns(pl.Series(f"predicted_{label}", model.predict(pairs)))
+        result = common.with_predictions(table, pl.Series(f"predicted_{label}", model.predict(pairs)))
         if not proba:
             return result
         letters = getattr(model.posterior_.cells[0], "alphabet", None)
@@ -116,7 +117,7 @@ def edges(table: pl.DataFrame, axes: Sequence[str], weight: str | None) -> pl.Da
 
 def typed_pairs(model: GraphClustering, table: pl.DataFrame) -> pl.DataFrame:
     """The two columns of nodes, in the type of the model's nodes."""
-    axes = list(model.notes_.get("axes") or ["from", "to"])
+    axes = TABLES.id_columns(model)
     common.need_columns(table, axes, "The model")
     mode = model.posterior_.structure.modes[0]
     return common.like_items(table, axes, [mode, mode])

@@ -24,6 +24,9 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
     has_relations = True
     no_path = "Every table of a joint model has its own β; set them in Python (beta={relation: …})."
 
+    def id_columns(self, model: JointCoClustering) -> tuple[str, ...]:
+        return tuple(name for relation in model.relations_ for name in relation)
+
     def check_clusters(self, options: common.FitOptions) -> None:
         given_sizes(options)
 
@@ -87,7 +90,8 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
         relation, note = relation_of(model, table.columns, axes)
         X = common.like_items(table, relation, modes_of(model, relation))
         label = note.get("label") or "label"
-        result = table.with_columns(pl.Series(f"predicted_{label}", model.predict(relation, X, rule or "mean")))
+        predicted = pl.Series(f"predicted_{label}", model.predict(relation, X, rule or "mean"))
+        result = common.with_predictions(table, predicted)
         if not proba:
             return result
         known = common.labels_of_cell(model.posterior_.cells[model.position_of(relation)])
@@ -102,7 +106,9 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
             raise GinghamError("The model does not say which column holds the labels; add --label.")
         modes = modes_of(model, relation)
         data = common.labelled_rows(source.table, relation, label, note.get("weight"), modes, source.drop_missing)
-        return RelationWithModel(model, relation, label, *data.parts(model.notes_))
+        notes: common.Facts = model.notes_
+        first = notes.get("relations", [{}])[0].get("axes") == list(relation)  # of which rows were set aside
+        return RelationWithModel(model, relation, label, *(data.parts(notes) if first else (data, None)))
 
 
 def sizes_of(options: common.FitOptions, relations: Sequence[common.Relation]) -> dict[str, object] | None:

@@ -31,6 +31,12 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
     unused = ("loss", "beta", "objective", "solver", "merges", "alphabet", "bounds", "cold_start")
     no_path = "Views have no β: gingham fit chooses ridge and components on objects set aside."
 
+    def id_axes(self, options: common.FitOptions) -> tuple[str, ...]:
+        return ()  # its columns are measurements
+
+    def id_columns(self, model: ViewsModel) -> tuple[str, ...]:
+        return ()
+
     def check_clusters(self, options: common.FitOptions) -> None:
         common.parse_clusters(options.clusters, 1)
 
@@ -71,7 +77,7 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
         scores = np.mean(model.transform(matrices), axis=0)
         columns = [pl.Series("predicted_cluster", model.predict(matrices))]
         columns += [pl.Series(f"score_{c + 1}", scores[:, c]) for c in range(scores.shape[1])]
-        return table.with_columns(*columns)
+        return common.with_predictions(table, *columns)
 
     def open(self, model: ViewsModel, source: common.TableSource) -> ViewsWithModel:
         groups = columns_of(model)

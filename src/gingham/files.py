@@ -1,0 +1,113 @@
+"""Files that are written whole or not at all, and never in the place of an input, a device or what a link points to."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from gingham.errors import GinghamError
+
+Name = str | os.PathLike[str]
+
+
+def need_target(path: Name, *inputs: Name) -> None:
+    """Refuse a file that cannot be written, or must not be: before minutes of work rather than after them.
+
+    Only a plain file that is none of the ``inputs`` ("-" is standard input) is ever replaced. Whether the folder takes
+    a new file is tried out.
+    """
+    target = Path(path)
+    shown = repr(str(target))
+    try:
+        _need_plain_file(target, shown)
+        if any(_same(target, name) for name in inputs):
+            raise GinghamError(f"{shown} is also read by this command, and would be lost; give another name to write.")
+        handle, part = _begun(target)
+        os.close(handle)
+        part.unlink()
+    except OSError as error:
+        raise GinghamError(f"{shown} cannot be written: {error.strerror}.") from None
+
+
+def _need_plain_file(target: Path, shown: str) -> None:
+    if target.is_symlink():
+        where = os.fspath(target.readlink())
+        raise GinghamError(f"{shown} is a link to {where!r}: name the file itself, or remove the link.")
+    if target.is_dir():
+        raise GinghamError(f"{shown} is a folder; give the name of a file to write.")
+    if not target.parent.is_dir():
+        raise GinghamError(f"The folder {str(target.parent)!r} does not exist.")
+    if not target.exists():
+        return
+    if not target.is_file():
+        raise GinghamError(f"{shown} is a device or a pipe; give the name of a plain file to write.")
+    if not os.access(target, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise GinghamError(f"{shown} is write-protected; allow writing to it, or give another name.")
+
+
+def _same(target: Path, source: Name) -> bool:
+    """Whether two names are one file, through links of either kind."""
+    try:
+        read = os.fstat(0) if source == "-" else Path(source).stat()
+        return os.path.samestat(read, target.stat())
+    except OSError:
+        return False
+
+
+def _begun(target: Path) -> tuple[int, Path]:
+    """A new file beside the target, open for writing, with the permissions that the user's umask leaves."""
+    with contextlib.suppress(FileNotFoundError):
+        target.lstat()  # a name that is too long for the system is refused here: the new file's own is short
+    part = target.with_name(f".{target.name[:32]}.{secrets.token_hex(6)}.part")
+    return os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), part
+
+
+def need_table(source: str) -> None:
+    """Refuse a table that is not there; "-" is standard input."""
+    if source == "-":
+        return
+    if Path(source).is_dir():
+        raise GinghamError(f"{source!r} is a folder; give a file.")
+    if not Path(source).exists():
+        raise GinghamError(f"There is no file {source!r}.")
+
+
+def need_model(source: Name) -> None:
+    """Refuse a model file that is not there."""
+    if not Path(source).is_file():
+        raise GinghamError(f"There is no model file {os.fspath(source)!r}.")
+
+
+class atomic:
+    """A binary stream whose content replaces ``path`` only when all of it has been written.
+
+    A file that is replaced hands on its permissions. What `need_target` refuses is refused here as well.
+    """
+
+    def __init__(self, path: Name) -> None:
+        self.path = Path(path)
+
+    def __enter__(self) -> io.BufferedWriter:
+        need_target(self.path)
+        handle, self.temporary = _begun(self.path)
+        self.stream = os.fdopen(handle, "wb")
+        return self.stream
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        try:
+            try:
+                if kind is None:
+                    self.stream.flush()
+                    os.fsync(self.stream.fileno())
+            finally:
+                self.stream.close()
+            if kind is None:
+                if self.path.exists():
+                    self.temporary.chmod(stat.S_IMODE(self.path.stat().st_mode))
+                self.temporary.replace(self.path)
+        finally:
+            self.temporary.unlink(missing_ok=True)
