@@ -16,6 +16,7 @@ from gingham.cells import CellModel
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.bounds import find
 from gingham.certificates.certificate import Assumption, Certificate, from_theorem
+from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import Evidence, collect, unbounded
 from gingham.certificates.holdout import certify_held_out, committee_members, pooled
 from gingham.certificates.record import Record, cell_facts, posterior_facts
@@ -96,6 +97,7 @@ def certify(
     RefusedCertificate
         Where no theorem covers what was asked.
     """
+    checked_delta(delta)
     if bound == "split":
         from gingham.certificates.split import certify_split
 
@@ -320,6 +322,7 @@ def certify_stream(
     population : number of items of each mode
         Known beforehand; needed when the model is refitted, because the items of a prefix are not all items.
     """
+    checked_delta(delta)
     y = np.asarray(y)
     columns = id_columns(X).columns
     n = len(y)

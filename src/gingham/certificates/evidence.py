@@ -34,6 +34,7 @@ from gingham.core.posterior import Posterior
 from gingham.core.structure import Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Moments, OneHot, Sample
+from gingham.data.draws import whole_counts
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import row_blocks
@@ -590,15 +591,6 @@ def unbounded(cell: CellModel) -> RefusedCertificate:
     )
 
 
-def check_counts(weights: Floats | None) -> None:
-    """Refuse weights that are not counts."""
-    if weights is not None and (weights != np.floor(weights)).any():
-        raise RefusedCertificate(
-            "Some weights are not whole numbers. A certificate counts independent tuples, so weights must be counts; "
-            "certify the unweighted rows, or round the weights to counts."
-        )
-
-
 def paired(sample: Sample, codes: Ints, n_codes: int) -> Sample:
     """The sample labelled by pairs (label, one of ``n_codes`` predictions of a reference)."""
     if sample.alphabet is None or sample.label_codes is None:
@@ -622,7 +614,7 @@ def check_alphabet(cell: CellModel, sample: Sample) -> None:
 def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
     """Refuse samples that no theorem speaks of."""
     check_alphabet(posterior.cells[relation], sample)
-    check_counts(sample.weights)
+    whole_counts(sample.weights)
     columns = posterior.structure.columns(relation)
     if len(columns) != sample.n_modes:
         raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(columns)}.")

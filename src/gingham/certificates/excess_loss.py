@@ -18,6 +18,7 @@ from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.certify import INDEPENDENT, item_assumptions, posterior_of, sample_of, stated_cell, with_cell
+from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import (
     GRIDS,
     PARTS,
@@ -68,6 +69,7 @@ def certify_gain(
         holds against every constant). An array: predictions, one per tuple, of a predictor that was fixed
         without these tuples; they must be possible answers of a cell.
     """
+    checked_delta(delta)
     posterior = in_full_precision(posterior_of(model))
     cell, statement = stated_cell(posterior.cells[relation], alphabet)
     posterior = with_cell(posterior, cell, relation)

@@ -18,11 +18,11 @@ from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.cells import CellModel, make_cell, needs_alphabet
 from gingham.certificates.bounds import GRID, Bound, GibbsLaw, close_in, find, mixture
 from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.evidence import (
     Complexity,
     Evidence,
     check_alphabet,
-    check_counts,
     continuous_law,
     in_full_precision,
     loss_scale,
@@ -30,6 +30,7 @@ from gingham.certificates.evidence import (
 from gingham.certificates.record import Record, cell_facts
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet
+from gingham.data.draws import whole_counts
 from gingham.data.graphs import PairSample
 from gingham.data.sample import Sample, checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
@@ -83,6 +84,7 @@ def certify_predictions(
     method : {"log-wealth", "betting", "kl", "maurer-pontil"}
         "betting" was the tightest on ratings (see :func:`betting`); decide before you look.
     """
+    checked_delta(delta)
     letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
     if letters is None and label_bounds is None:
         raise RefusedCertificate(
@@ -125,7 +127,7 @@ def certify_posterior(
     """A guarantee for one predictor of a posterior on tuples that its fit has not seen."""
     cell = posterior.cells[relation]
     check_alphabet(cell, sample)
-    check_counts(sample.weights)
+    whole_counts(sample.weights)
     if predictor == "gibbs":
         law = _gibbs_law(posterior, sample, relation)
         return _certificate(law, cell, int(sample.n_tuples), delta, candidates, method, predictor, statement)
@@ -160,7 +162,7 @@ def _of_losses(
     covered: Posterior | None = None,
 ) -> Certificate:
     """The certificate of losses of single tuples, in the loss's own unit."""
-    check_counts(weights)
+    whole_counts(weights)
     low, scale = loss_scale(cell)
     counts = np.ones(len(values)) if weights is None else weights
     scaled = np.clip((values - low) / scale, 0.0, 1.0)
@@ -246,12 +248,11 @@ def _certificate(
     low, scale = loss_scale(cell)
     if method not in METHODS:
         raise GinghamError(f"method={method!r} is unknown; choose one of {', '.join(METHODS)}.")
-    if candidates < 1:
-        raise GinghamError(f"candidates={candidates} must be a whole number from 1.")
     if method in ("maurer-pontil", "betting") and predictor == "gibbs":
         raise RefusedCertificate(f"{method} covers deterministic predictors; use method='log-wealth' for gibbs.")
     # A predictor that was chosen without a look at these tuples costs nothing else.
-    price = Complexity({"union over candidates": log(candidates)} if candidates > 1 else {})
+    union = log(checked_candidates(candidates))
+    price = Complexity({"union over candidates": union} if union else {})
     if method == "maurer-pontil":
         bound = maurer_pontil(law, price.total, n, delta)
         text = "L ≤ L̂ + sqrt(2 V ln(2/δ)/N) + 7 ln(2/δ)/(3(N − 1)), V the sample variance of the loss."
@@ -293,7 +294,7 @@ def maurer_pontil(law: GibbsLaw, union: float, n: int, delta: float) -> Bound:
     """
     if n < 2:
         raise RefusedCertificate("Maurer-Pontil needs at least two tuples.")
-    price = {"confidence ln 2/δ": log(2.0 / delta)}
+    price = {"confidence ln 2/δ": log(2.0) + log_inverse(delta)}
     paid = union + price["confidence ln 2/δ"]
     variance = n / (n - 1) * max(float(law.weights @ (law.values - law.mean) ** 2), 0.0)
     value = law.mean + sqrt(2 * variance * paid / n) + 7 * paid / (3 * (n - 1))
@@ -310,7 +311,7 @@ def betting(losses: Floats, union: float, delta: float) -> Bound:
     which is drawn here without a look at the losses: rows as they were drawn need no more, and for rows sorted by
     something the losses depend on, δ counts over that draw too. It covers one predictor, not all posteriors.
     """
-    n, paid = len(losses), union + log(1.0 / delta)
+    n, paid = len(losses), union + log_inverse(delta)
     x: Floats = np.random.default_rng(0).permutation(losses)
     seen = np.arange(1, n + 1)
     # Half a loss of ½ with variance ¼ stands for the tuples before the first.
@@ -321,7 +322,7 @@ def betting(losses: Floats, union: float, delta: float) -> Bound:
     nu = np.maximum(before + spread * sqrt(n / (2.0 * paid)), 1.0 + SMALLEST)
     gained = float(np.log(nu - x).sum())
     value = close_in(lambda levels: gained - np.log(nu - levels).sum(axis=-1) > paid, float(x.mean()), 1.0)
-    return Bound(value, {"confidence ln 1/δ": log(1.0 / delta)}, {"last bet": float(nu[-1])})
+    return Bound(value, {"confidence ln 1/δ": log_inverse(delta)}, {"last bet": float(nu[-1])})
 
 
 def committee_members(model: object) -> list[Posterior]:
@@ -405,6 +406,7 @@ def certify_folds(
     y : the labels it was fitted on, in the same order
     loss : {"absolute", "quadratic", "pinball"}
     """
+    checked_delta(delta)
     folds, predictions = getattr(model, "folds_", None), getattr(model, "fold_predictions_", None)
     if folds is None or predictions is None:
         raise GinghamError("certify_folds needs a committee fitted with cross=True.")

@@ -16,6 +16,7 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.certificates.bounds import Bound, GibbsLaw, close_in, log_wealth
 from gingham.certificates.certificate import Assumption
+from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.holdout import SMALLEST, betting
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
@@ -142,10 +143,8 @@ def certify_ranking(
         raise GinghamError(f"random={random!r} is unknown; choose one of {', '.join(RANDOM)}.")
     if isinstance(at, bool) or not isinstance(at, (int, np.integer)) or at < 1:
         raise GinghamError(f"at={at!r} must be a whole number from 1.")
-    if not 0 < delta < 1:
-        raise GinghamError(f"delta={delta!r} must lie between 0 and 1.")
-    if candidates < 1:
-        raise GinghamError(f"candidates={candidates} must be a whole number from 1.")
+    checked_delta(delta)
+    union = log(checked_candidates(candidates))
     columns = id_columns(hidden).columns
     if len(columns) != 2:
         raise GinghamError(f"hidden needs pairs (user, item): it has {len(columns)} columns.")
@@ -160,7 +159,6 @@ def certify_ranking(
         losses = losses - ranking_losses(against, users, codes, columns[1], int(at), measure, seen)
     low, span = (-1.0, 2.0) if against is not None else (0.0, 1.0)
     scaled = (losses - low) / span
-    union = log(candidates)
     if population is not None:
         bound = betting_without_replacement(scaled, population, union, delta)
     elif random == "hiding":
@@ -263,7 +261,7 @@ def betting_without_replacement(losses: Floats, population: int, union: float, d
     Π_t (ν_t − X_t)/(ν_t − m_t(L)) is a wealth with mean 1 for the true L; it grows with L, and by Ville it stays below
     1/δ at all t with probability 1 − δ. An L at which some m_t lies above 1 is impossible. With n = N it is exact.
     """
-    n, paid = len(losses), union + log(1.0 / delta)
+    n, paid = len(losses), union + log_inverse(delta)
     x: Floats = np.random.default_rng(0).permutation(losses)
     seen = np.arange(1, n + 1)
     before = np.concatenate([[0.0], np.cumsum(x)[:-1]])
@@ -284,7 +282,7 @@ def betting_without_replacement(losses: Floats, population: int, union: float, d
         return (wealth.max(axis=-1) > paid) | (expected > 1.0 + 1e-9).any(axis=-1)
 
     value = most if most - least < 1e-12 else min(close_in(too_far, least, most), most)
-    return Bound(value, {"confidence ln 1/δ": log(1.0 / delta)}, {"last bet": float(nu[-1])})
+    return Bound(value, {"confidence ln 1/δ": log_inverse(delta)}, {"last bet": float(nu[-1])})
 
 
 def _covers(random: str, population: int | None, n: int) -> str:

@@ -36,6 +36,7 @@ from gingham.certificates.certify import (
     sample_of,
     stated_cell,
 )
+from gingham.certificates.confidence import checked_candidates, checked_delta
 from gingham.certificates.divergence import relative_entropy
 from gingham.certificates.evidence import Complexity, Evidence, check_sample, in_full_precision, loss_scale, paired
 from gingham.certificates.holdout import certify_posterior
@@ -86,6 +87,8 @@ def certify_split(
     """
     if method not in METHODS:
         raise GinghamError(f"method={method!r} is unknown; choose one of {', '.join(METHODS)}.")
+    checked_delta(delta)
+    checked_candidates(candidates)
     y = np.asarray(y)
     weights = checked_weights(sample_weight, len(y))
     first, second = random_parts(len(y), fraction, random_state) if rows is None else rows
@@ -126,6 +129,7 @@ def certify_prior(
     predictor: str = "gibbs",
 ) -> Certificate:
     """The split-prior certificate for a prior learned elsewhere, minimised over posteriors on this sample."""
+    checked_candidates(candidates)
     prior = in_full_precision(prior)
     cell = prior.cells[0]
     refuse_unmet("The split prior (method='holdout' is for others)", (TABLE,), prior.cells[:1], RefusedCertificate)
