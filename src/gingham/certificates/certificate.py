@@ -41,6 +41,13 @@ def drawn_rows(weights: Floats | None) -> tuple[Assumption, ...]:
     return () if weights is None or bool((weights == 1).all()) else (DRAWS,)
 
 
+def drawn_order(seed: int, drawn_here: bool, what: str = "order") -> Assumption:
+    """Who decided which draws stand where."""
+    if drawn_here:
+        return Assumption(f"The {what} was drawn after the rows were fixed (seed {seed}, drawn afresh).", "checked")
+    return Assumption(f"The seed {seed} of the {what} was chosen without a look at the rows.", "given")
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """With probability at least 1 − delta the expected loss on a new tuple is at most ``value``.

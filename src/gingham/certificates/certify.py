@@ -15,7 +15,7 @@ from gingham.arrays import Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.bounds import find
-from gingham.certificates.certificate import Assumption, Certificate, from_theorem
+from gingham.certificates.certificate import Assumption, Certificate, drawn_rows, from_theorem
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import Evidence, collect, unbounded
 from gingham.certificates.holdout import certify_held_out, committee_members, pooled
@@ -116,8 +116,10 @@ def certify(
     if bound == "holdout":
         from gingham.certificates.holdout import certify_posterior
 
-        certificate = certify_posterior(posterior, sample, statement, delta, predictor, relation=relation, **options)
-        record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **options))
+        certificate, test = certify_posterior(
+            posterior, sample, statement, delta, predictor, relation=relation, **options
+        )
+        record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **test))
         return replace(certificate, record=record)
     if options:
         raise GinghamError(f"certify() got unknown options {', '.join(options)} for bound={bound!r}.")
@@ -132,7 +134,7 @@ def certify(
         evidence = pooled([collect(member, sample, relation, population) for member in same_cells])
     else:
         evidence = collect(posterior, sample, relation, population)
-    drawn = ARRIVING if anytime else (INDEPENDENT,)
+    drawn = (*(ARRIVING if anytime else (INDEPENDENT,)), *drawn_rows(sample.weights))
     assumptions = (*drawn, statement, *item_assumptions(posterior, relation, population), *_scale(evidence))
     certificate = from_theorem(theorem, evidence, delta / 2 if lower else delta, covered, assumptions, cell.name)
     certificate = replace(certificate, anytime=anytime, delta=delta)
@@ -259,7 +261,7 @@ def item_assumptions(
     rest = "; tuples with other items are not covered" if population is None else ""
     return (
         Assumption(f"The items ({counts}) were fixed before the tuples were drawn{rest}.", "given"),
-        Assumption("Every tuple's items are known to the model, and weights are whole counts.", "checked"),
+        Assumption("Every tuple's items are known to the model.", "checked"),
     )
 
 

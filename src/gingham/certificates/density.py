@@ -23,11 +23,11 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.certificates.bounds import ln_shtarkov, whole
-from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.certificate import Assumption, Certificate, drawn_rows
 from gingham.certificates.certify import INDEPENDENT
 from gingham.certificates.confidence import checked_delta, log_inverse
 from gingham.certificates.divergence import ball_maxima, ball_maximum
-from gingham.certificates.evidence import Complexity, of_partitions
+from gingham.certificates.evidence import Complexity, check_items, of_partitions
 from gingham.certificates.record import Record, posterior_facts
 from gingham.core.posterior import Posterior, contract
 from gingham.core.structure import Structure
@@ -35,7 +35,7 @@ from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.draws import whole_counts
-from gingham.errors import GinghamError, RefusedCertificate
+from gingham.errors import RefusedCertificate
 
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried
 
@@ -117,6 +117,7 @@ def certify_density(
         n,
         terms,
         {"cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns))},
+        sample.weights,
         fixed="The items of every mode were",
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
         "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "
@@ -177,8 +178,7 @@ def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike 
         X if isinstance(X, Sample) else Sample.of(columns, None, sample_weight, modes=posterior.structure.columns())
     )
     whole_counts(sample.weights)
-    if sample.n_modes != len(posterior.assign):
-        raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(posterior.assign)}.")
+    check_items(posterior.structure.columns(), sample)
     return posterior, sample
 
 
@@ -191,6 +191,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
     all clusterings below it for an inner node or the roots. Shared clusterings are hard, and paid once.
     """
     whole_counts(sample.weights)
+    check_items(density.tree.columns(), sample)
     tree, n = density.tree, whole(sample.n_tuples)
     d = tree.n_leaves
     at, items = clusters_of(tree, density.labels, sample.codes, density.widths)
@@ -229,6 +230,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         n,
         terms,
         {**parts, "uniform": float(sum(log(mode.n_items) for mode in tree.columns()))},
+        sample.weights,
         fixed="The items of every leaf, and the tree, were",
         text="With probability at least 1 − δ, for all hard clusterings of this tree and all laws at once: the "
         "expected code length is at most the sum over nodes of the largest mean code length over the laws "
@@ -246,6 +248,7 @@ def code_length_certificate(
     n: int,
     terms: dict[str, float],
     parameters: Mapping[str, float],
+    weights: Floats | None,
     *,
     fixed: str,
     text: str,
@@ -263,8 +266,8 @@ def code_length_certificate(
         terms=terms,
         assumptions=(
             INDEPENDENT,
+            *drawn_rows(weights),
             Assumption(f"{fixed} fixed before the tuples were drawn.", "given"),
-            Assumption("Weights are whole counts.", "checked"),
         ),
         worst=float("inf"),
         evidence=None,

@@ -16,7 +16,7 @@ from gingham.arrays import Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
-from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.certificate import Assumption, Certificate, drawn_rows
 from gingham.certificates.certify import INDEPENDENT, item_assumptions, posterior_of, sample_of, stated_cell, with_cell
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import (
@@ -81,7 +81,7 @@ def certify_gain(
     price = accounts["exact"]
     losses = cell.coef(rounded.distinct) @ cell.features.of_labels(sample.alphabet.numbers).T  # (A, |Y|)
     scale = loss_scale(cell)[1]
-    assumptions = [INDEPENDENT, statement, *item_assumptions(posterior, relation)]
+    assumptions = [INDEPENDENT, *drawn_rows(sample.weights), statement, *item_assumptions(posterior, relation)]
     if isinstance(reference, str):
         if reference != "constant":
             raise RefusedCertificate("reference= is 'constant' or an array of predictions.")

@@ -188,15 +188,6 @@ def draws_in_order(n_rows: int, counts: Ints | None, order: str, seed: int) -> I
     return rows if order == "arrival" else np.random.default_rng(seed).permutation(rows)
 
 
-def order_assumption(order: str, seed: int, drawn_here: bool) -> Assumption:
-    """Who decided which draws are tested when."""
-    if order == "arrival":
-        return ARRIVED
-    if drawn_here:
-        return Assumption(f"The order was drawn after the rows were fixed (seed {seed}, drawn afresh).", "checked")
-    return Assumption(f"The seed {seed} of the shuffle was chosen without a look at the rows.", "given")
-
-
 @dataclass(frozen=True)
 class Plan:
     """Which draws warm up, which choose ν, and which are tested by whom.

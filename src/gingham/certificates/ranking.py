@@ -15,11 +15,12 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.certificates.bounds import Bound, GibbsLaw, close_in, log_wealth
-from gingham.certificates.certificate import Assumption
+from gingham.certificates.certificate import Assumption, drawn_order
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.holdout import SMALLEST, betting
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
+from gingham.data.draws import recorded_seed
 from gingham.errors import GinghamError, RefusedCertificate
 
 MEASURES = ("miss", "ndcg")
@@ -55,6 +56,8 @@ class RankingCertificate:
         In words, whose mean is bounded.
     assumptions : tuple of Assumption
     paired : bool
+    seed : int or None
+        Of the order in which bets were made, where the bound is one of bets.
     """
 
     value: float
@@ -66,6 +69,7 @@ class RankingCertificate:
     covers: str
     assumptions: tuple[Assumption, ...]
     paired: bool = False
+    seed: int | None = None
 
     @property
     def better(self) -> bool:
@@ -94,7 +98,7 @@ class RankingCertificate:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
-        names = ("value", "empirical", "at", "measure", "delta", "n_users", "covers", "paired", "better")
+        names = ("value", "empirical", "at", "measure", "delta", "n_users", "covers", "paired", "better", "seed")
         assumptions = [{"text": a.text, "status": a.status} for a in self.assumptions]
         return {**{name: getattr(self, name) for name in names}, "assumptions": assumptions}
 
@@ -111,6 +115,7 @@ def certify_ranking(
     seen: TableLike | None = None,
     candidates: int = 1,
     delta: float = 0.05,
+    random_state: int | None = None,
 ) -> RankingCertificate:
     """Bound the mean miss rate of a ranking, or prove one ranking better than another, from items hidden from both.
 
@@ -136,6 +141,8 @@ def certify_ranking(
     seen : (N, 2) pairs that a table of scores must not list again
     candidates : how many rankings were compared on these hidden items before this one was chosen
     delta : float
+    random_state : int, optional
+        Seed of the order in which bets are made on users; drawn afresh by default, and recorded in ``seed``.
     """
     if measure not in MEASURES:
         raise GinghamError(f"measure={measure!r} is unknown; choose one of {', '.join(MEASURES)}.")
@@ -159,12 +166,14 @@ def certify_ranking(
         losses = losses - ranking_losses(against, users, codes, columns[1], int(at), measure, seen)
     low, span = (-1.0, 2.0) if against is not None else (0.0, 1.0)
     scaled = (losses - low) / span
+    seed = recorded_seed(random_state)
+    drawn = (drawn_order(seed, random_state is None, "order of the bets"),)
     if population is not None:
-        bound = betting_without_replacement(scaled, population, union, delta)
+        bound = betting_without_replacement(scaled, population, union, delta, seed)
     elif random == "hiding":
-        bound = log_wealth(GibbsLaw.of(scaled, np.ones(len(scaled))), union, len(scaled), delta)
+        bound, drawn = log_wealth(GibbsLaw.of(scaled, np.ones(len(scaled))), union, len(scaled), delta), ()
     else:
-        bound = betting(scaled, union, delta)
+        bound = betting(scaled, union, delta, seed)
     return RankingCertificate(
         value=low + span * bound.value,
         empirical=float(losses.mean()),
@@ -173,8 +182,9 @@ def certify_ranking(
         delta=delta,
         n_users=len(losses),
         covers=_covers(random, population, len(losses)),
-        assumptions=_assumptions(random, population, candidates),
+        assumptions=(*_assumptions(random, population, candidates), *drawn),
         paired=against is not None,
+        seed=seed if drawn else None,
     )
 
 
@@ -254,7 +264,7 @@ def _from_scores(scores: Floats, users: AnyArray, at: int, seen: TableLike | Non
     return lists
 
 
-def betting_without_replacement(losses: Floats, population: int, union: float, delta: float) -> Bound:
+def betting_without_replacement(losses: Floats, population: int, union: float, delta: float, seed: int) -> Bound:
     """The largest mean L of a population of N losses, of which n were drawn without replacement, that stays believable.
 
     After t − 1 draws with sum S the next has mean m_t(L) = (N L − S)/(N − t + 1), so
@@ -262,7 +272,7 @@ def betting_without_replacement(losses: Floats, population: int, union: float, d
     1/δ at all t with probability 1 − δ. An L at which some m_t lies above 1 is impossible. With n = N it is exact.
     """
     n, paid = len(losses), union + log_inverse(delta)
-    x: Floats = np.random.default_rng(0).permutation(losses)
+    x: Floats = np.random.default_rng(seed).permutation(losses)
     seen = np.arange(1, n + 1)
     before = np.concatenate([[0.0], np.cumsum(x)[:-1]])
     left = population - seen + 1.0

@@ -6,13 +6,35 @@ split keeps all its twins from the other side. So the draws of a row may fall on
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError, RefusedCertificate
 
 MOST_DRAWS = 10**9 - 1  # that can be divided; as many as numpy draws without replacement from
 LARGEST_SEED = 2**53 - 1  # survives every reader of JSON
+
+
+class Part(NamedTuple):
+    """Some of the draws: rows, sorted, and how many draws of each; None where every row is one draw."""
+
+    rows: Ints
+    counts: Ints | None
+
+    @classmethod
+    def of(cls, counts: Ints, weighted: bool) -> Part:
+        rows = np.flatnonzero(counts)
+        return cls(rows, counts[rows] if weighted else None)
+
+    def take(self, mask: AnyArray) -> Part:
+        return Part(self.rows[mask], None if self.counts is None else self.counts[mask])
+
+    @property
+    def weights(self) -> dict[str, Ints]:
+        """What a fit is told of the counts."""
+        return {} if self.counts is None else {"sample_weight": self.counts}
 
 
 def whole_counts(weights: Floats | None) -> Ints | None:

@@ -20,16 +20,16 @@ from sklearn.utils.validation import has_fit_parameter
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, TableLike
 from gingham.certificates import Assumption, Certificate
-from gingham.certificates.certificate import drawn_rows
+from gingham.certificates.certificate import drawn_order, drawn_rows
 from gingham.certificates.confidence import checked_candidates, checked_delta
 from gingham.certificates.progressive import (
+    ARRIVED,
     SAME_SOURCE,
     SETTINGS,
     Plan,
     Progressive,
     choose_nu,
     draws_in_order,
-    order_assumption,
 )
 from gingham.certificates.record import Record
 from gingham.certificates.row_losses import NAMES, RowLoss, row_loss
@@ -234,8 +234,7 @@ def certify_progressive(
     guesses = [runner.predictions(pilot, draws[plan.pilot : plan.edges[0]])]
     tuned = measured.scaled(labels[draws[plan.pilot : plan.edges[0]]], guesses[0])
     assumptions = (
-        SAME_SOURCE if order == "shuffle" else order_assumption(order, seed, drawn_here),
-        *((order_assumption(order, seed, drawn_here),) if order == "shuffle" else ()),
+        *((SAME_SOURCE, drawn_order(seed, drawn_here, "shuffle")) if order == "shuffle" else (ARRIVED,)),
         *drawn_rows(weights),
         Assumption(measured.statement, "given"),
         Assumption("Every member was fitted here, on draws before those that test it.", "checked"),
