@@ -66,8 +66,11 @@ def make(kind):
         options = {"bound": "holdout", "predictor": rule, "method": method, "candidates": 3}
         return gg.certify(grid, X[200:], y[200:], **options), grid, half
     if kind in ("split holdout", "split prior"):
-        certificate = gg.certify(grid, X, y, bound="split", method=kind.removeprefix("split "))
+        certificate = gg.certify(grid, X, y, bound="split", method=kind.removeprefix("split "), random_state=2)
         return certificate, certificate.model, table
+    if kind == "split weighted":
+        certificate = gg.certify(grid, X, y, bound="split", sample_weight=w, predictor="median", random_state=2)
+        return certificate, certificate.model, {**table, "weight": w}
     if kind == "predictions":
         guess = np.clip(y + np.random.default_rng(1).normal(0, 0.5, len(y)), 1, 5)
         certificate = gg.certify_predictions(guess, y, loss="absolute", label_bounds=(1, 5), method="betting")
@@ -102,7 +105,7 @@ def make(kind):
 
 KINDS = [
     "in sample", "weighted mean", "quadratic", "hard", "table", "holdout", "betting", "gibbs", "split holdout",
-    "split prior", "predictions", "names", "density", "counts", "progressive", "progressive weighted",
+    "split weighted", "split prior", "predictions", "names", "density", "counts", "progressive", "progressive weighted",
     "progressive quadratic", "progressive arrival", "progressive layers",
 ]  # fmt: skip
 
@@ -313,6 +316,10 @@ TAMPERED = {
     "a finished prediction": ("predictions", in_table(5, 0, lambda v: "3.0")),
     "rows of the split": ("split prior", put(F, "rows", to=lambda v: v[1:])),
     "rows of the split, one twice": ("split prior", put(F, "rows", to=lambda v: [*v[:-1], v[0]])),
+    "draws of the split": ("split weighted", put(F, "counts", 0, to=lambda v: v + 3)),
+    "half a draw": ("split weighted", put(F, "counts", 0, to=lambda v: v - 0.5)),
+    "all draws of a row": ("split weighted", put(F, to=lambda v: {k: x for k, x in v.items() if k != "counts"})),
+    "seed of the bets, both": ("betting", both(put(F, "seed", to=3), put(C, "parameters", "seed", to=3.0))),
     "the prior": ("split prior", put(F, "prior", "memberships", to=moved)),
     "the prior in the model": ("split prior", in_model(is_membership, reversed_row)),
     "the posterior near the prior": ("split prior", put(F, "posterior", "memberships", to=moved)),

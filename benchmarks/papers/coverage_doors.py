@@ -144,9 +144,11 @@ def folds_of(
         np.add.at(rest, (at[folds != fold], labels[folds != fold]), 1.0)
         members.append(fitted(problem, rest, rng).predict(problem.codes))
         guesses[folds == fold] = members[-1][at[folds == fold]]
-    team = SimpleNamespace(folds_=folds, fold_predictions_=guesses)
     letters = problem.cell.alphabet
-    value = certify_folds(team, letters.values[labels], alphabet=letters.values).value
+    team = SimpleNamespace(
+        folds_=folds, fold_predictions_=guesses, fold_rows_=np.arange(len(at)), fold_labels_=letters.values[labels]
+    )
+    value = certify_folds(team, alphabet=letters.values).value
     means = np.mean(members, axis=0)
     tally.above("cross-committee", "fitted on the complement", problem.loss_of(means), value)
     return means

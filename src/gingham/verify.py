@@ -27,8 +27,7 @@ BOUND = {"in sample": "log-wealth", "holdout": "holdout", "predictions": "holdou
 TOLD = {"holdout": "without these tuples", "split-prior": "on other tuples", "progressive": "before the first test"}
 Array = np.ndarray[Any, Any]
 Record = dict[str, Any]  # an object of a JSON file
-# convex losses of label less prediction
-OF_GAP: dict[str, Callable[..., Array]] = {"absolute": np.abs, "quadratic": np.square}
+OF_GAP: dict[str, Callable[..., Array]] = {"absolute": np.abs, "quadratic": np.square}  # of the error, convex
 OTHERS = ("zero-one", "table")
 lgamma = np.vectorize(math.lgamma)
 
@@ -48,14 +47,16 @@ def log_wealth(losses: Array, weights: Array, price: float, n: float) -> float:
     return bisect(lambda at: bool(np.logaddexp.reduce(n * (gains - np.log(GRID - at))) > price), mean, 1.0)
 
 
-def betting(x: Array, price: float) -> float:
-    """sup {L : Σ ln[(ν_t − X_t)/(ν_t − L)] ≤ price}, ν_t from the losses before t."""
-    seen = np.arange(1, len(x) + 1)
-    means = (0.5 + np.cumsum(x)) / (seen + 1)
-    spread = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
-    before, variance = np.append(0.5, means[:-1]), np.append(0.25, spread[:-1])
-    nu = np.maximum(before + np.sqrt(variance * len(x) / (2 * price)), 1.001)
-    return bisect(lambda level: float(np.log((nu - x) / (nu - level)).sum()) > price, float(x.mean()), 1.0)
+def betting(losses: Array, price: float, seed: int) -> float:
+    """sup {L : mean over orders of Π (ν_t − X_t)/(ν_t − L) ≤ e^price}, ν_t from the losses before t."""
+    n, orders = len(losses), max(1, min(32, 2**16 // len(losses)))
+    x, seen = np.random.default_rng(seed).permuted(np.tile(losses, (orders, 1)), axis=1), np.arange(2, n + 2)
+    means = (0.5 + np.cumsum(x, axis=1)) / seen
+    spread = (0.25 + np.cumsum((x - means) ** 2, axis=1)) / seen
+    before, variance = np.insert(means[:, :-1], 0, 0.5, axis=1), np.insert(spread[:, :-1], 0, 0.25, axis=1)
+    nu, meet = np.maximum(before + np.sqrt(variance * n / (2 * price)), 1.001), price + math.log(orders)
+    grown = lambda at: np.logaddexp.reduce(np.log((nu - x) / (nu - at)).sum(axis=1))  # noqa: E731
+    return bisect(lambda at: bool(grown(at) > meet), float(losses.mean()), 1.0)
 
 
 def log_choose(n: float, k: float) -> float:
@@ -155,8 +156,7 @@ class Checker:
         self.model = None if self.kind == "predictions" else read_model(model)
 
     def need(self, holds: object, sentence: str) -> None:
-        if not bool(holds):
-            self.differences.append(sentence)
+        self.differences += [] if bool(holds) else [sentence]
 
     def same(self, what: str, said: Any, found: Any, close: float = 1e-7) -> None:
         exact = said is None or isinstance(found, (bool, str, type(None)))
@@ -179,7 +179,6 @@ class Checker:
         found = [float(v) for v in shown[len(axes)]] if data["label"] == "number" else shown[len(axes) :][:1]
         self.labels = np.array(found).ravel()
         self.weights = np.array([float(v) for v in shown[-1]]) if data["weighted"] else np.ones(len(lines))
-        self.need((self.weights == np.floor(self.weights)).all(), "Some weights are no counts.")
 
     def run(self) -> Checker:
         said, facts, bound = self.said, self.facts, BOUND.get(self.kind) or self.kind
@@ -194,8 +193,10 @@ class Checker:
         if not (known and grid["plain grid"] and said["lower"] is None):
             raise ValueError("This checker does not cover this method, loss, structure, population or lower bound.")
         rows = np.array(facts.get("rows", range(len(self.weights))), dtype=int)
-        self.need(len(np.unique(rows)) == len(rows), "Rows are counted twice.")
-        self.columns, self.weights = [c[rows] for c in self.columns], self.weights[rows]
+        self.columns, drawn = [c[rows] for c in self.columns], self.weights[rows]
+        self.weights = np.array(facts.get("counts", drawn), dtype=float)  # a split divides the draws of a row
+        held = (self.weights % 1 == 0) & (self.weights >= 0) & (self.weights <= drawn) & (np.bincount(rows)[rows] == 1)
+        self.need(held.all(), "More draws of a row are counted than it stands for, or parts of some.")
         self.labels = self.labels[rows[: len(self.labels)]]
         worst = None if self.kind == "density" else self.check_loss()
         value, empirical, n = getattr(self, self.kind, self.grid)()
@@ -272,8 +273,8 @@ class Checker:
     def on_unseen(self, values: Array, counts: Array) -> float:
         if self.facts.get("method", "log-wealth") == "log-wealth":
             return log_wealth(values, counts, self.price, counts.sum())
-        order = np.random.default_rng(int(self.facts.get("seed", 0)))
-        return betting(order.permutation(np.repeat(values, counts.astype(int))), self.price)
+        self.same("seed", self.said["parameters"].get("seed"), float(self.facts["seed"]), 0.0)
+        return betting(np.repeat(values, counts.astype(int)), self.price, self.facts["seed"])
 
     def gibbs_law(self, grid: Grid) -> tuple[Array, Array]:
         """Scaled losses of the randomised predictor, and how often each is expected."""

@@ -1,13 +1,21 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
-from gingham import CoClusteringClassifier, CoClusteringRegressor, Committee, GinghamError, RefusedCertificate
+from gingham import (
+    CoClusteringClassifier,
+    CoClusteringRegressor,
+    Committee,
+    GinghamError,
+    RefusedCertificate,
+    TableLoss,
+)
 from gingham.certificates import certify, certify_folds, certify_gain, certify_predictions, held_out_part
 from gingham.certificates.bounds import ln_xi
 from gingham.certificates.divergence import kl_upper
 from gingham.certificates.holdout import betting
-from gingham.certificates.split import random_parts
 
 
 def planted(n=40, m=30, size=2400, seed=0, noise=0.2):
@@ -108,7 +116,7 @@ def test_named_classes(parts):
 def test_split_in_one_call(parts, method):
     _, X, y, _, _ = parts
     model = CoClusteringRegressor((3, 3), alphabet=range(1, 6), start="means", random_state=0)
-    certificate = certify(model, X, y, bound="split", fraction=0.6, method=method)
+    certificate = certify(model, X, y, bound="split", fraction=0.6, method=method, random_state=0)
     assert not hasattr(model, "posterior_")
     assert certificate.model.posterior_ is not None
     assert certificate.n_tuples <= 0.41 * len(y)
@@ -120,9 +128,9 @@ def test_split_prior_is_below_holdout_plus_nothing_when_the_prior_is_kept(parts)
     """With much faith in the first part the posterior may stay at the prior: the price stays small."""
     _, X, y, _, _ = parts
     model = CoClusteringRegressor((3, 3), alphabet=range(1, 6), start="means", random_state=0)
-    certificate = certify(model, X, y, bound="split", method="prior")
+    certificate = certify(model, X, y, bound="split", method="prior", random_state=0)
     assert certificate.terms["answers kept or changed"] < 9 * np.log(40)
-    gibbs = certify(model, X, y, bound="split", method="holdout", predictor="gibbs")
+    gibbs = certify(model, X, y, bound="split", method="holdout", predictor="gibbs", random_state=0)
     assert certificate.value < gibbs.value + 0.05
 
 
@@ -131,14 +139,14 @@ def test_split_refuses_nonsense(parts):
     model = CoClusteringRegressor((2, 2), loss="quadratic", alphabet=range(1, 6), random_state=0)
     with pytest.raises(RefusedCertificate, match="on an alphabet"):
         certify(model, X, y, bound="split", method="prior")
-    assert certify(model, X, y, bound="split", predictor="mean").value < 16
+    assert certify(model, X, y, bound="split", predictor="mean", random_state=0).value < 16
     with pytest.raises(GinghamError, match="unknown"):
         certify(model, X, y, bound="split", method="hope")
     for rows, labels in ((X, None), (model.fit(X, y).sample(X, y), y)):
         with pytest.raises(GinghamError, match="give the rows of ids X and their labels y"):
             certify(model, rows, labels, bound="split")
     with pytest.raises(GinghamError, match="fraction"):
-        random_parts(10, 1.0, 0)
+        certify(model, X, y, bound="split", fraction=1.0)
     with pytest.raises(GinghamError, match="no posterior_"):
         certify(BaseEstimator(), X, y)
 
@@ -209,22 +217,139 @@ def test_cross_committee(parts):
         certify_folds(model, y, alphabet=range(1, 6))
     with pytest.raises(GinghamError, match="rows"):
         certify_folds(committee, y[:5], alphabet=range(1, 6))
+    with pytest.raises(RefusedCertificate, match="Row 0 of y is"):
+        certify_folds(committee, 6 - y, alphabet=range(1, 6))
+    assert certify_folds(committee).value == certificate.value  # the labels are its own
+    committee.fold_in([(X[0, 0], 10**6)], [5])
+    with pytest.raises(GinghamError, match="fold_in"):
+        certify_folds(committee, y)
+
+
+def test_folds_divide_draws_and_keep_their_weights(parts):
+    model, X, y, _, _ = parts
+    rows, counts = np.unique(np.column_stack([X % 4, y]), axis=0, return_counts=True)
+    committee = Committee(model, n_members=3, cross=True, random_state=0).fit(rows[:, :2], rows[:, 2], counts)
+    assert committee.fold_counts_.sum() == len(y)
+    table = np.zeros((len(rows), 3))
+    np.add.at(table, (committee.fold_rows_, committee.folds_), committee.fold_counts_)
+    assert (table.sum(axis=1) == counts).all()
+    assert np.ptp(table.sum(axis=0)) <= 1
+    assert (table > 0).all(axis=1)[counts > 30].all()  # a heavy row is in every fold
+    certificate = certify_folds(committee)
+    assert certificate.n_tuples == len(y)
+    assert any(a.text.startswith("A row of weight w stands for w") and a.status == "given"
+               for a in certificate.assumptions)  # fmt: skip
+    for fold, member in enumerate(committee.members_):
+        mine = committee.folds_ == fold
+        expected = member.predict(rows[committee.fold_rows_[mine], :2])
+        assert committee.fold_predictions_[mine] == pytest.approx(expected)
+    with pytest.raises(RefusedCertificate, match="whole numbers"):
+        Committee(model, n_members=3, cross=True).fit(X, y, np.full(len(y), 0.5))
+
+
+def test_folds_are_judged_by_the_members_own_convex_loss(parts):
+    _, X, y, _, _ = parts
+    stars = np.arange(1, 6)
+    squares = np.subtract.outer(stars, stars) ** 2.0
+    convex = partial(TableLoss, table=squares, convex=True)
+    model = CoClusteringRegressor((3, 3), loss=convex, alphabet=stars, random_state=0)
+    committee = Committee(model, n_members=2, cross=True, random_state=0).fit(X, y)
+    certificate = certify_folds(committee)
+    assert certificate.loss == "table"
+    assert certificate.worst == 16
+    between = [np.interp(p, stars, row) for p, row in zip(committee.fold_predictions_, squares[y - 1])]
+    assert certificate.empirical == pytest.approx(np.mean([np.mean(np.array(between)[committee.folds_ == j])
+                                                           for j in range(2)]))  # fmt: skip
+    assert certify_folds(committee, loss=convex, alphabet=stars).value == certificate.value
+    with pytest.raises(RefusedCertificate, match="not known to be convex"):
+        certify_folds(committee, loss=squares, alphabet=stars)
+
+
+def test_a_split_divides_draws(parts):
+    model, X, y, _, _ = parts
+    rows, counts = np.unique(np.column_stack([X % 4, y]), axis=0, return_counts=True)
+    certificate = certify(
+        model, rows[:, :2], rows[:, 2], bound="split", sample_weight=counts, fraction=0.75, random_state=1
+    )
+    assert certificate.n_tuples == len(y) - round(0.75 * len(y))
+    facts = certificate.record.facts()
+    assert (facts["counts"] <= counts[facts["rows"]]).all()
+    assert (facts["counts"] < counts[facts["rows"]]).any()
+    assert certificate.parameters["seed"] == 1
+    texts = {a.text: a.status for a in certificate.assumptions}
+    assert texts["A row of weight w stands for w independent draws."] == "given"
+    assert not any("whole counts" in text for text in texts)
+    with pytest.raises(RefusedCertificate, match="whole numbers"):
+        certify(model, X, y, bound="split", sample_weight=np.full(len(y), 0.5))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ((range(100), range(50, 200)), "names row 50 twice"),
+        ((range(100), [*range(100, 150), 149]), "names row 149 twice"),
+        ((range(100), [-1]), "names row -1"),
+        ((range(100), [10**9]), "there are rows 0 to"),
+        ((range(100), []), "needs two parts"),
+        ((range(100), [1.5]), "needs two parts"),
+    ],
+)
+def test_rows_of_a_split_are_named_once(parts, rows, message):
+    model, X, y, _, _ = parts
+    with pytest.raises(GinghamError, match=message):
+        certify(model, X, y, bound="split", rows=tuple(np.asarray(part) for part in rows))
+
+
+def test_named_rows_of_weight_two_are_refused(parts):
+    model, X, y, _, _ = parts
+    half = np.arange(len(y)) < len(y) // 2
+    named = (np.flatnonzero(half), np.flatnonzero(~half))
+    assert certify(model, X, y, bound="split", rows=named).n_tuples == (~half).sum()
+    assert certify(model, X, y, bound="split", rows=(half, ~half)).n_tuples == (~half).sum()
+    with pytest.raises(RefusedCertificate, match="stands for 2 draws"):
+        certify(model, X, y, bound="split", rows=named, sample_weight=np.full(len(y), 2))
 
 
 def test_betting_by_hand_and_in_any_order():
     """Two tuples, the bets written out; sorted rows give what shuffled rows give on average."""
-    x = np.random.default_rng(0).permutation([0.2, 0.6])
-    paid = np.log(20.0)
-    first = (0.5 + x[0]) / 2
-    bets = [0.5 + 0.5 * np.sqrt(1 / paid), first + np.sqrt((0.25 + (x[0] - first) ** 2) / 2) * np.sqrt(1 / paid)]
-    bets = np.maximum(bets, 1.001)
-    level = betting(np.array([0.2, 0.6]), 0.0, 0.05).value
-    wealth = np.sum(np.log(bets - x) - np.log(bets - level))
-    assert wealth == pytest.approx(paid) if level < 1 else wealth <= paid
+    few = np.array([0.2, 0.6] + [0.1] * 30)
+    paid, level = np.log(20.0), betting(few, 0.0, 0.05, 3).value
+    orders = np.random.default_rng(3).permuted(np.tile(few, (32, 1)), axis=1)
+
+    def wealth(x):
+        """One order, bet by bet."""
+        total = 1.0
+        for t, loss in enumerate(x):
+            mean = (0.5 + x[:t].sum()) / (t + 1)
+            before = np.cumsum(x[:t]) + 0.5
+            spread = (0.25 + ((x[:t] - before / (np.arange(t) + 2)) ** 2).sum()) / (t + 1)
+            nu = max(mean + np.sqrt(spread * len(x) / (2 * paid)), 1.001)
+            total *= (nu - loss) / (nu - level)
+        return total
+
+    assert level < 1
+    assert np.mean([wealth(order) for order in orders]) == pytest.approx(20.0)
     losses = np.random.default_rng(1).binomial(4, 0.15, 4000) / 4
-    shuffled, ordered = betting(losses, 0.0, 0.05).value, betting(np.sort(losses), 0.0, 0.05).value
+    shuffled, ordered = betting(losses, 0.0, 0.05, 0).value, betting(np.sort(losses), 0.0, 0.05, 0).value
     assert shuffled == pytest.approx(ordered, abs=1e-3)
-    assert betting(losses, np.log(10), 0.05).value == pytest.approx(betting(losses, 0.0, 0.005).value)
+    assert betting(losses, np.log(10), 0.05, 0).value == pytest.approx(betting(losses, 0.0, 0.005, 0).value)
+    assert betting(np.ones(5), 0.0, 0.05, 0).value == 1.0
+
+
+def test_the_order_of_the_bets_is_drawn_afresh_and_recorded():
+    """Who writes the rows down cannot know in which order bets will be made; a given seed is a given assumption."""
+    x = np.random.default_rng(5).binomial(4, 0.2, 60) / 4
+    options = {"label_bounds": (0, 1), "method": "betting"}
+    found = [certify_predictions(x, np.zeros(60), **options) for _ in range(4)]
+    assert len({c.parameters["seed"] for c in found}) == 4
+    assert len({c.value for c in found}) == 4
+    assert all(any("drawn afresh" in a.text and a.status == "checked" for a in c.assumptions) for c in found)
+    again = certify_predictions(x, np.zeros(60), **options, random_state=int(found[0].parameters["seed"]))
+    assert again.value == found[0].value
+    assert any("without a look at the rows" in a.text and a.status == "given" for a in again.assumptions)
+    # Averaged over orders, the seed decides little: there is little to search for.
+    spread = [betting(x, 0.0, 0.05, seed).value for seed in range(40)]
+    assert np.std(spread) < 0.1 * (np.mean(spread) - x.mean())
 
 
 def test_betting_is_tighter_than_log_wealth_and_holds():
@@ -244,7 +369,7 @@ def test_betting_is_tighter_than_log_wealth_and_holds():
     assert below >= 290
     # A bound that forgets the price of confidence would fail the first of these.
     cheap = sum(
-        betting(rng.choice(values, size=600, p=law) / 4, -2.9, 0.05).value >= values @ law / 4 for _ in range(300)
+        betting(rng.choice(values, size=600, p=law) / 4, -2.9, 0.05, 0).value >= values @ law / 4 for _ in range(300)
     )
     assert cheap < 285
 

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats
+from gingham.certificates.confidence import log_inverse
 from gingham.certificates.divergence import ball_maximum, kl_lower, kl_upper
 from gingham.errors import GinghamError, RefusedCertificate
 
@@ -213,7 +214,7 @@ def log_wealth(law: GibbsLaw, complexity: float, n: int, delta: float, grid: Flo
     little is bounded tightly.
     """
     n = whole(n)
-    budget = _checked(complexity) + log(len(grid)) + _ln_inverse(delta)
+    budget = _checked(complexity) + log(len(grid)) + log_inverse(delta)
     log_means = law.log_mean(grid, -1)
     singles = grid - np.exp(log_means - budget / n)
     best = int(np.argmin(singles))
@@ -233,7 +234,7 @@ def log_wealth_lower(
     n = whole(n)
     if law.lowest < floor - 1e-12:
         raise GinghamError(f"A loss of {law.lowest:.6g} lies below floor={floor}.")
-    budget = _checked(complexity) + log(len(grid)) + _ln_inverse(delta)
+    budget = _checked(complexity) + log(len(grid)) + log_inverse(delta)
     offsets = grid - floor
     log_means = law.log_mean(offsets, +1)
     singles = np.exp(log_means - budget / n) - offsets
@@ -262,7 +263,7 @@ def close_in(too_far: Callable[[Floats], AnyArray], inside: float, outside: floa
 
 def _wealth_price(logs: Floats, delta: float) -> dict[str, float]:
     """ln |Grid| less what the other ν contribute beside the best one, and the confidence."""
-    return {"grid of ν": log(len(logs)) - float(_wealth(logs) - logs.max()), "confidence ln 1/δ": _ln_inverse(delta)}
+    return {"grid of ν": log(len(logs)) - float(_wealth(logs) - logs.max()), "confidence ln 1/δ": log_inverse(delta)}
 
 
 def type_kl(law: GibbsLaw, complexity: float, n: int, delta: float) -> Bound:
@@ -302,7 +303,7 @@ def unexpected_bernstein(
     Mhammedi, Grünwald and Guedj (2019), with a union over shifts a and rates η < 1/b.
     """
     n = whole(n)
-    price = {"grid of shifts and rates": log(len(shifts) * len(rates)), "confidence ln 1/δ": _ln_inverse(delta)}
+    price = {"grid of shifts and rates": log(len(shifts) * len(rates)), "confidence ln 1/δ": log_inverse(delta)}
     paid = _checked(complexity) + sum(price.values())
     best, chosen = np.inf, (0.0, 0.0)
     for shift in shifts:
@@ -328,7 +329,7 @@ def effective_loss(loss: Floats, nu: float) -> Floats:
 
 def _paid(complexity: float, n: int, delta: float, price: dict[str, float]) -> tuple[dict[str, float], float]:
     """What is paid beside the complexity, confidence included, and ε: all of it, a tuple."""
-    price = {**price, "confidence ln 1/δ": _ln_inverse(delta)}
+    price = {**price, "confidence ln 1/δ": log_inverse(delta)}
     return price, (_checked(complexity) + sum(price.values())) / n
 
 
@@ -336,12 +337,6 @@ def _checked(complexity: float) -> float:
     if not complexity >= 0:
         raise GinghamError(f"A complexity is a divergence and cannot be {complexity}.")
     return float(complexity)
-
-
-def _ln_inverse(delta: float) -> float:
-    if not 0 < delta < 1:
-        raise GinghamError(f"delta={delta} must lie strictly between 0 and 1.")
-    return -log(delta)
 
 
 def _needs_unit_interval(law: GibbsLaw) -> None:

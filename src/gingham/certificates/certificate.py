@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 
+from gingham.arrays import Floats
 from gingham.certificates.bounds import THEOREMS, Theorem, find
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.record import Record, write_certificate
@@ -30,6 +31,21 @@ class Assumption:
     def __post_init__(self) -> None:
         if self.status not in STATUSES:
             raise GinghamError(f"status={self.status!r} is unknown; choose one of {', '.join(STATUSES)}.")
+
+
+DRAWS = Assumption("A row of weight w stands for w independent draws.", "given")
+
+
+def drawn_rows(weights: Floats | None) -> tuple[Assumption, ...]:
+    """What has to be believed of weights; nothing where every row counts once."""
+    return () if weights is None or bool((weights == 1).all()) else (DRAWS,)
+
+
+def drawn_order(seed: int, drawn_here: bool, what: str = "order") -> Assumption:
+    """Who decided which draws stand where."""
+    if drawn_here:
+        return Assumption(f"The {what} was drawn after the rows were fixed (seed {seed}, drawn afresh).", "checked")
+    return Assumption(f"The seed {seed} of the {what} was chosen without a look at the rows.", "given")
 
 
 @dataclass(frozen=True, eq=False)

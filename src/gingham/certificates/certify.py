@@ -15,7 +15,8 @@ from gingham.arrays import Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.bounds import find
-from gingham.certificates.certificate import Assumption, Certificate, from_theorem
+from gingham.certificates.certificate import Assumption, Certificate, drawn_rows, from_theorem
+from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import Evidence, collect, unbounded
 from gingham.certificates.holdout import certify_held_out, committee_members, pooled
 from gingham.certificates.record import Record, cell_facts, posterior_facts
@@ -96,6 +97,7 @@ def certify(
     RefusedCertificate
         Where no theorem covers what was asked.
     """
+    checked_delta(delta)
     if bound == "split":
         from gingham.certificates.split import certify_split
 
@@ -114,8 +116,10 @@ def certify(
     if bound == "holdout":
         from gingham.certificates.holdout import certify_posterior
 
-        certificate = certify_posterior(posterior, sample, statement, delta, predictor, relation=relation, **options)
-        record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **options))
+        certificate, test = certify_posterior(
+            posterior, sample, statement, delta, predictor, relation=relation, **options
+        )
+        record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **test))
         return replace(certificate, record=record)
     if options:
         raise GinghamError(f"certify() got unknown options {', '.join(options)} for bound={bound!r}.")
@@ -130,7 +134,7 @@ def certify(
         evidence = pooled([collect(member, sample, relation, population) for member in same_cells])
     else:
         evidence = collect(posterior, sample, relation, population)
-    drawn = ARRIVING if anytime else (INDEPENDENT,)
+    drawn = (*(ARRIVING if anytime else (INDEPENDENT,)), *drawn_rows(sample.weights))
     assumptions = (*drawn, statement, *item_assumptions(posterior, relation, population), *_scale(evidence))
     certificate = from_theorem(theorem, evidence, delta / 2 if lower else delta, covered, assumptions, cell.name)
     certificate = replace(certificate, anytime=anytime, delta=delta)
@@ -257,7 +261,7 @@ def item_assumptions(
     rest = "; tuples with other items are not covered" if population is None else ""
     return (
         Assumption(f"The items ({counts}) were fixed before the tuples were drawn{rest}.", "given"),
-        Assumption("Every tuple's items are known to the model, and weights are whole counts.", "checked"),
+        Assumption("Every tuple's items are known to the model.", "checked"),
     )
 
 
@@ -320,6 +324,7 @@ def certify_stream(
     population : number of items of each mode
         Known beforehand; needed when the model is refitted, because the items of a prefix are not all items.
     """
+    checked_delta(delta)
     y = np.asarray(y)
     columns = id_columns(X).columns
     n = len(y)

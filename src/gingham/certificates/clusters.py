@@ -8,6 +8,7 @@ from gingham.arrays import Floats
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.confidence import checked_delta
 from gingham.certificates.divergence import relative_entropy
 from gingham.errors import GinghamError
 
@@ -79,8 +80,7 @@ def certify_clusters(
     """
     if bound not in BOUNDS:
         raise GinghamError(f"Unknown bound {bound!r}: use one of {', '.join(BOUNDS)}.")
-    if not 0 < delta < 1:
-        raise GinghamError(f"delta={delta} must lie strictly between 0 and 1.")
+    checked_delta(delta)
     function, reference = BOUNDS[bound]
     divergence = relative_entropy(weights, prior)
     law, covered = _binary(float(weights @ risks)), _binary(float(weights @ coverages))

@@ -23,17 +23,19 @@ import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.certificates.bounds import ln_shtarkov, whole
-from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.certificate import Assumption, Certificate, drawn_rows
 from gingham.certificates.certify import INDEPENDENT
+from gingham.certificates.confidence import checked_delta, log_inverse
 from gingham.certificates.divergence import ball_maxima, ball_maximum
-from gingham.certificates.evidence import Complexity, check_counts, of_partitions
+from gingham.certificates.evidence import Complexity, check_items, of_partitions
 from gingham.certificates.record import Record, posterior_facts
 from gingham.core.posterior import Posterior, contract
 from gingham.core.structure import Structure
 from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
-from gingham.errors import GinghamError, RefusedCertificate
+from gingham.data.draws import whole_counts
+from gingham.errors import RefusedCertificate
 
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried
 
@@ -73,6 +75,7 @@ def certify_density(
     X : ids (N, d), one row per observed co-occurrence, or a Sample
     sample_weight : whole numbers, optional
     """
+    checked_delta(delta)
     fitted = getattr(model, "density_", None)
     if isinstance(fitted, TreeDensity):
         sample = (
@@ -86,7 +89,7 @@ def certify_density(
     n = whole(sample.n_tuples)
     assigns = tuple(np.asarray(q, dtype=np.float64) / q.sum(axis=1, keepdims=True) for q in posterior.factor())
     counts = posterior.statistics(sample, 0, Moments(0))[..., 0]
-    share = log((d + 1) / delta)
+    share = log(d + 1) + log_inverse(delta)
     modes = posterior.structure.factors[0]
     names = posterior.structure.titles(modes)
     learned = {name: q for name, mode, q in zip(names, modes, assigns) if mode not in posterior.structure.frozen}
@@ -114,6 +117,7 @@ def certify_density(
         n,
         terms,
         {"cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns))},
+        sample.weights,
         fixed="The items of every mode were",
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
         "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "
@@ -173,9 +177,8 @@ def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike 
     sample = (
         X if isinstance(X, Sample) else Sample.of(columns, None, sample_weight, modes=posterior.structure.columns())
     )
-    check_counts(sample.weights)
-    if sample.n_modes != len(posterior.assign):
-        raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(posterior.assign)}.")
+    whole_counts(sample.weights)
+    check_items(posterior.structure.columns(), sample)
     return posterior, sample
 
 
@@ -187,7 +190,8 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
     ball around what was observed: of radius ln C(K, N)/N for the items of a leaf, and with the price of
     all clusterings below it for an inner node or the roots. Shared clusterings are hard, and paid once.
     """
-    check_counts(sample.weights)
+    whole_counts(sample.weights)
+    check_items(density.tree.columns(), sample)
     tree, n = density.tree, whole(sample.n_tuples)
     d = tree.n_leaves
     at, items = clusters_of(tree, density.labels, sample.codes, density.widths)
@@ -202,7 +206,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
     for children in tree.children:
         below.append({tree.tables[c] for c in children}.union(*(below[c] for c in children)))
     everything = {tree.tables[r] for r in tree.roots}.union(*(below[r] for r in tree.roots))
-    share = log((len(tree.tables) + 1) / delta)
+    share = log(len(tree.tables) + 1) + log_inverse(delta)
     terms = {name: nats for mode in sorted(everything) for name, nats in prices.get(mode, {}).items()}
     value, empirical, parts = 0.0, 0.0, {}
     shape = density.roots.shape
@@ -226,6 +230,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         n,
         terms,
         {**parts, "uniform": float(sum(log(mode.n_items) for mode in tree.columns()))},
+        sample.weights,
         fixed="The items of every leaf, and the tree, were",
         text="With probability at least 1 − δ, for all hard clusterings of this tree and all laws at once: the "
         "expected code length is at most the sum over nodes of the largest mean code length over the laws "
@@ -243,6 +248,7 @@ def code_length_certificate(
     n: int,
     terms: dict[str, float],
     parameters: Mapping[str, float],
+    weights: Floats | None,
     *,
     fixed: str,
     text: str,
@@ -260,8 +266,8 @@ def code_length_certificate(
         terms=terms,
         assumptions=(
             INDEPENDENT,
+            *drawn_rows(weights),
             Assumption(f"{fixed} fixed before the tuples were drawn.", "given"),
-            Assumption("Weights are whole counts.", "checked"),
         ),
         worst=float("inf"),
         evidence=None,

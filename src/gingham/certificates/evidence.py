@@ -33,7 +33,8 @@ from gingham.certificates.divergence import kl_upper
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Tree
 from gingham.core.tree import TreePosterior
-from gingham.data import Alphabet, Moments, OneHot, Sample
+from gingham.data import Alphabet, Mode, Moments, OneHot, Sample
+from gingham.data.draws import whole_counts
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import row_blocks
@@ -590,15 +591,6 @@ def unbounded(cell: CellModel) -> RefusedCertificate:
     )
 
 
-def check_counts(weights: Floats | None) -> None:
-    """Refuse weights that are not counts."""
-    if weights is not None and (weights != np.floor(weights)).any():
-        raise RefusedCertificate(
-            "Some weights are not whole numbers. A certificate counts independent tuples, so weights must be counts; "
-            "certify the unweighted rows, or round the weights to counts."
-        )
-
-
 def paired(sample: Sample, codes: Ints, n_codes: int) -> Sample:
     """The sample labelled by pairs (label, one of ``n_codes`` predictions of a reference)."""
     if sample.alphabet is None or sample.label_codes is None:
@@ -619,16 +611,26 @@ def check_alphabet(cell: CellModel, sample: Sample) -> None:
         raise GinghamError("The sample's labels are numbered by another alphabet than the model's.")
 
 
-def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
-    """Refuse samples that no theorem speaks of."""
-    check_alphabet(posterior.cells[relation], sample)
-    check_counts(sample.weights)
-    columns = posterior.structure.columns(relation)
+def check_items(columns: Sequence[Mode], sample: Sample) -> None:
+    """Codes of items mean the same to the sample and to the model."""
     if len(columns) != sample.n_modes:
         raise GinghamError(f"The sample has {sample.n_modes} columns of ids, the model {len(columns)}.")
     items = tuple(mode.n_items for mode in columns)
     if sample.shape != items:
         raise GinghamError(f"The sample counts {sample.shape} items, the model {items}: number both alike.")
+    for mode, own in zip(columns, sample.modes):
+        if own is not mode and not np.array_equal(own.items, mode.items):
+            raise GinghamError(
+                f"The sample numbers the items of {mode.name!r} otherwise than the model: number both alike, as "
+                "model.sample(X, y) does, or give the rows themselves."
+            )
+
+
+def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
+    """Refuse samples that no theorem speaks of."""
+    check_alphabet(posterior.cells[relation], sample)
+    whole_counts(sample.weights)
+    check_items(posterior.structure.columns(relation), sample)
     factor = posterior.structure.factors[relation]
     if len(set(factor)) < len(factor) and not isinstance(posterior.structure, Tree):
         for a in range(len(factor)):

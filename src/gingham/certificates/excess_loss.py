@@ -16,8 +16,9 @@ from gingham.arrays import Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
-from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.certificate import Assumption, Certificate, drawn_rows
 from gingham.certificates.certify import INDEPENDENT, item_assumptions, posterior_of, sample_of, stated_cell, with_cell
+from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import (
     GRIDS,
     PARTS,
@@ -68,6 +69,7 @@ def certify_gain(
         holds against every constant). An array: predictions, one per tuple, of a predictor that was fixed
         without these tuples; they must be possible answers of a cell.
     """
+    checked_delta(delta)
     posterior = in_full_precision(posterior_of(model))
     cell, statement = stated_cell(posterior.cells[relation], alphabet)
     posterior = with_cell(posterior, cell, relation)
@@ -79,7 +81,7 @@ def certify_gain(
     price = accounts["exact"]
     losses = cell.coef(rounded.distinct) @ cell.features.of_labels(sample.alphabet.numbers).T  # (A, |Y|)
     scale = loss_scale(cell)[1]
-    assumptions = [INDEPENDENT, statement, *item_assumptions(posterior, relation)]
+    assumptions = [INDEPENDENT, *drawn_rows(sample.weights), statement, *item_assumptions(posterior, relation)]
     if isinstance(reference, str):
         if reference != "constant":
             raise RefusedCertificate("reference= is 'constant' or an array of predictions.")

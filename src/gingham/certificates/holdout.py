@@ -6,23 +6,25 @@ In a cross-committee all the data are used, and yet every member was tested on t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import log, sqrt
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp, softmax
 
 from gingham.arrays import AnyArray, Floats, TableLike
 from gingham.cells import CellModel, make_cell, needs_alphabet
-from gingham.certificates.bounds import GRID, Bound, GibbsLaw, close_in, find, mixture
-from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.bounds import GRID, Bound, GibbsLaw, find, mixture
+from gingham.certificates.certificate import Assumption, Certificate, drawn_order, drawn_rows
+from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.evidence import (
     Complexity,
     Evidence,
     check_alphabet,
-    check_counts,
+    check_items,
     continuous_law,
     in_full_precision,
     loss_scale,
@@ -30,6 +32,7 @@ from gingham.certificates.evidence import (
 from gingham.certificates.record import Record, cell_facts
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet
+from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
 from gingham.data.graphs import PairSample
 from gingham.data.sample import Sample, checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
@@ -42,17 +45,17 @@ UNSEEN = Assumption(
 _INDEPENDENT = Assumption("The tuples were drawn independently from the population new tuples come from.", "given")
 METHODS = ("log-wealth", "betting", "kl", "maurer-pontil")
 SMALLEST = 1e-3  # of ν − 1: no single loss may take the whole wealth
+ORDERS, MOST_BETS = 32, 2**16  # orders in which bets are made, fewer where there are many tuples
 BETTING_TEXT = (
-    "With probability at least 1 − δ over N independent tuples, taken in a random order, the wealth "
-    "Π (ν_t − X_t)/(ν_t − L) stays below 1/δ, where the bet ν_t looks at the tuples before t only; L is at most where "
-    "it meets 1/δ."
+    "With probability at least 1 − δ over N independent tuples the wealth Π (ν_t − X_t)/(ν_t − L), averaged over a few "
+    "random orders of the tuples, stays below 1/δ, where the bet ν_t looks at the tuples before t only; L is at most "
+    "where it meets 1/δ."
 )
 BETTING_LATEX = (
-    r"L \le \sup\left\{\ell : \sum_{t=1}^N \ln\frac{\nu_t - X_t}{\nu_t - \ell} \le \ln\frac1\delta\right\},\quad "
-    r"\nu_t = \hat\mu_{t-1} + \hat\sigma_{t-1}\sqrt{N / (2 \ln(1/\delta))}"
+    r"L \le \sup\left\{\ell : \frac1K \sum_{k=1}^K \prod_{t=1}^N \frac{\nu_{kt} - X_{kt}}{\nu_{kt} - \ell} "
+    r"\le \frac1\delta\right\},\quad \nu_{kt} = \hat\mu_{k,t-1} + \hat\sigma_{k,t-1}\sqrt{N / (2 \ln(1/\delta))}"
 )
 BETTING_REFERENCE = "Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting"
-CONVEX = ("absolute", "quadratic", "pinball")  # losses for which averaging members cannot hurt
 MAURER_PONTIL = "Maurer and Pontil 2009, Empirical Bernstein bounds"
 
 
@@ -68,6 +71,7 @@ def certify_predictions(
     method: str = "log-wealth",
     sample_weight: npt.ArrayLike | None = None,
     predictor: str = "predictions",
+    random_state: int | None = None,
 ) -> Certificate:
     """A guarantee for finished predictions of any library on tuples that were not used to make them.
 
@@ -82,7 +86,12 @@ def certify_predictions(
         Among how many predictors these tuples decided; each costs its share of δ.
     method : {"log-wealth", "betting", "kl", "maurer-pontil"}
         "betting" was the tightest on ratings (see :func:`betting`); decide before you look.
+    sample_weight : whole numbers, optional
+        A row of weight w stands for w draws.
+    random_state : int, optional
+        Seed of the orders in which bets are made; drawn afresh by default, and recorded in ``parameters["seed"]``.
     """
+    checked_delta(delta)
     letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
     if letters is None and label_bounds is None:
         raise RefusedCertificate(
@@ -92,23 +101,32 @@ def certify_predictions(
     y, y_pred = np.asarray(y), np.asarray(y_pred)
     if len(y) != len(y_pred):
         raise GinghamError(f"y has {len(y)} rows, y_pred {len(y_pred)}.")
+    cell = _stated_cell(loss, letters, label_bounds)
     if letters is None and label_bounds is not None:
-        # Both ends stand for all numbers between them: the loss is a function of numbers.
-        cell = make_cell(loss, None if not needs_alphabet(loss) else Alphabet.of(label_bounds, True), label_bounds)
-        if cell.answers != "number" and cell.of_gap(np.zeros(0)) is None:
-            raise RefusedCertificate(f"loss={loss!r} needs alphabet=, the possible labels.")
         values = _of_numbers(cell, y, y_pred, label_bounds)
         known = f"Labels lie between {label_bounds[0]:g} and {label_bounds[1]:g}."
         stated = {**cell_facts(cell), "answers": "number", "alphabet": None, "table": None, "bounds": label_bounds}
     else:
-        cell = make_cell(loss, letters)
         values = losses_of(cell, y, y_pred)
         known, stated = "Labels are among those stated.", cell_facts(cell)
     weights, statement = checked_weights(sample_weight, len(y)), Assumption(known, "given")
-    certificate = _of_losses(values, weights, cell, delta, candidates, method, predictor, statement)
-    facts = {"loss": stated, "method": method, "candidates": candidates, "nu_grid": GRID}
+    seed = recorded_seed(random_state)
+    test = Trial(delta, candidates, method, predictor, seed, random_state is None)
+    certificate = _of_losses(values, weights, cell, test, statement)
+    facts = {"loss": stated, "nu_grid": GRID, **test.facts}
     columns = y_pred if y_pred.ndim == 2 else y_pred[:, None]
     return replace(certificate, record=Record("predictions", columns, y, sample_weight, partial(dict, facts)))
+
+
+def _stated_cell(loss: Any, letters: Alphabet | None, label_bounds: tuple[float, float] | None) -> CellModel:
+    """The loss on stated labels, all of them or the smallest and largest."""
+    if letters is not None or label_bounds is None:
+        return make_cell(loss, letters)
+    # Both ends stand for all numbers between them: the loss is a function of numbers.
+    cell = make_cell(loss, None if not needs_alphabet(loss) else Alphabet.of(label_bounds, True), label_bounds)
+    if cell.answers != "number" and cell.of_gap(np.zeros(0)) is None:
+        raise RefusedCertificate(f"loss={loss!r} needs alphabet=, the possible labels.")
+    return cell
 
 
 def certify_posterior(
@@ -121,14 +139,17 @@ def certify_posterior(
     relation: int = 0,
     candidates: int = 1,
     method: str = "log-wealth",
-) -> Certificate:
-    """A guarantee for one predictor of a posterior on tuples that its fit has not seen."""
+    random_state: int | None = None,
+) -> tuple[Certificate, dict[str, object]]:
+    """A guarantee for one predictor of a posterior on tuples that its fit has not seen, and how it was tested."""
     cell = posterior.cells[relation]
+    test = Trial(delta, candidates, method, predictor, recorded_seed(random_state), random_state is None)
     check_alphabet(cell, sample)
-    check_counts(sample.weights)
+    check_items(posterior.structure.columns(relation), sample)
+    whole_counts(sample.weights)
     if predictor == "gibbs":
-        law = _gibbs_law(posterior, sample, relation)
-        return _certificate(law, cell, int(sample.n_tuples), delta, candidates, method, predictor, statement)
+        law, given = _gibbs_law(posterior, sample, relation), (*drawn_rows(sample.weights), statement)
+        return _certificate(law, cell, int(sample.n_tuples), test, given), test.facts
     if isinstance(sample, PairSample) and sample.complete:
         raise RefusedCertificate("List the pairs that were held out (pairs='listed'); absent ones are not predicted.")
     if sample.labels is None:
@@ -145,28 +166,53 @@ def certify_posterior(
                 raise RefusedCertificate("Labels are names: only predictor='mode' or 'gibbs' predicts them.")
             predictions = sample.alphabet.values[predictions.astype(np.int64)]
     values = losses_of(cell, labels, predictions)
-    return _of_losses(values, sample.weights, cell, delta, candidates, method, predictor, statement, posterior)
+    return _of_losses(values, sample.weights, cell, test, statement, posterior), test.facts
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a finished predictor is tested."""
+
+    delta: float
+    candidates: int
+    method: str
+    predictor: str
+    seed: int  # of the orders in which bets are made
+    drawn_here: bool
+
+    def __post_init__(self) -> None:
+        checked_delta(self.delta)
+        checked_candidates(self.candidates)
+        if self.method not in METHODS:
+            raise GinghamError(f"method={self.method!r} is unknown; choose one of {', '.join(METHODS)}.")
+        if self.method in ("maurer-pontil", "betting") and self.predictor == "gibbs":
+            raise RefusedCertificate(
+                f"{self.method} covers deterministic predictors; use method='log-wealth' for gibbs."
+            )
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a certificate file says of it."""
+        ordered = {"seed": self.seed} if self.method == "betting" else {}
+        return {"method": self.method, "candidates": self.candidates, **ordered}
 
 
 def _of_losses(
     values: Floats,
     weights: Floats | None,
     cell: CellModel,
-    delta: float,
-    candidates: int,
-    method: str,
-    predictor: str,
+    test: Trial,
     statement: Assumption,
     covered: Posterior | None = None,
 ) -> Certificate:
     """The certificate of losses of single tuples, in the loss's own unit."""
-    check_counts(weights)
+    draws = whole_counts(weights)
     low, scale = loss_scale(cell)
     counts = np.ones(len(values)) if weights is None else weights
     scaled = np.clip((values - low) / scale, 0.0, 1.0)
-    single = np.repeat(scaled, counts.astype(np.int64)) if method == "betting" else None
+    single = scaled[rows_of_draws(len(scaled), draws)] if test.method == "betting" else None
     law, n = GibbsLaw.of(scaled, counts), int(counts.sum())
-    return _certificate(law, cell, n, delta, candidates, method, predictor, statement, covered, single)
+    return _certificate(law, cell, n, test, (*drawn_rows(weights), statement), covered, single)
 
 
 def losses_of(cell: CellModel, y: AnyArray, y_pred: AnyArray) -> Floats:
@@ -234,31 +280,25 @@ def _certificate(
     law: GibbsLaw,
     cell: CellModel,
     n: int,
-    delta: float,
-    candidates: int,
-    method: str,
-    predictor: str,
-    statement: Assumption,
+    test: Trial,
+    given: tuple[Assumption, ...],
     covered: Posterior | None = None,
     single: Floats | None = None,
 ) -> Certificate:
     """The certificate of a law of scaled losses; ``single`` are those of the tuples, one by one, for betting."""
     low, scale = loss_scale(cell)
-    if method not in METHODS:
-        raise GinghamError(f"method={method!r} is unknown; choose one of {', '.join(METHODS)}.")
-    if candidates < 1:
-        raise GinghamError(f"candidates={candidates} must be a whole number from 1.")
-    if method in ("maurer-pontil", "betting") and predictor == "gibbs":
-        raise RefusedCertificate(f"{method} covers deterministic predictors; use method='log-wealth' for gibbs.")
+    delta, method = test.delta, test.method
     # A predictor that was chosen without a look at these tuples costs nothing else.
-    price = Complexity({"union over candidates": log(candidates)} if candidates > 1 else {})
+    union = log(test.candidates)
+    price = Complexity({"union over candidates": union} if union else {})
     if method == "maurer-pontil":
         bound = maurer_pontil(law, price.total, n, delta)
         text = "L ≤ L̂ + sqrt(2 V ln(2/δ)/N) + 7 ln(2/δ)/(3(N − 1)), V the sample variance of the loss."
         latex = r"L \le \hat L + \sqrt{\frac{2 \hat V \ln(2/\delta)}{N}} + \frac{7 \ln(2/\delta)}{3(N-1)}"
         reference = MAURER_PONTIL
     elif single is not None:
-        bound = betting(single, price.total, delta)
+        bound = betting(single, price.total, delta, test.seed)
+        given = (*given, drawn_order(test.seed, test.drawn_here, "order of the bets"))
         text, latex, reference = BETTING_TEXT, BETTING_LATEX, BETTING_REFERENCE
     else:
         theorem = find(method)
@@ -270,11 +310,11 @@ def _certificate(
         value=evidence.in_unit(bound.value),
         empirical=evidence.empirical,
         bound="holdout",
-        predictor=predictor,
+        predictor=test.predictor,
         delta=delta,
         n_tuples=n,
         terms={**price.terms, **bound.price},
-        assumptions=(_INDEPENDENT, UNSEEN, statement),
+        assumptions=(_INDEPENDENT, UNSEEN, *given),
         worst=evidence.in_unit(1.0),
         evidence=evidence,
         parameters=bound.parameters,
@@ -293,35 +333,47 @@ def maurer_pontil(law: GibbsLaw, union: float, n: int, delta: float) -> Bound:
     """
     if n < 2:
         raise RefusedCertificate("Maurer-Pontil needs at least two tuples.")
-    price = {"confidence ln 2/δ": log(2.0 / delta)}
+    price = {"confidence ln 2/δ": log(2.0) + log_inverse(delta)}
     paid = union + price["confidence ln 2/δ"]
     variance = n / (n - 1) * max(float(law.weights @ (law.values - law.mean) ** 2), 0.0)
     value = law.mean + sqrt(2 * variance * paid / n) + 7 * paid / (3 * (n - 1))
     return Bound(min(value, 1.0), price, {"variance": variance})
 
 
-def betting(losses: Floats, union: float, delta: float) -> Bound:
-    """The largest L with Σ_t ln[(ν_t − X_t)/(ν_t − L)] ≤ ln(1/δ) + union, for losses between 0 and 1, shape (N,).
+def betting(losses: Floats, union: float, delta: float, seed: int) -> Bound:
+    """The largest L with (1/K) Σ_k Π_t (ν_kt − X_kt)/(ν_kt − L) ≤ e^union/δ, for losses between 0 and 1, shape (N,).
 
-    Each factor has mean at most 1 given the tuples before, so the product is a wealth that exceeds 1/δ with
-    probability at most δ (Ville). The bet ν_t = μ̂ + σ̂ √(N/(2 ln 1/δ)) comes from the mean and the variance of the
-    losses before t. Where log-wealth pays for a grid of fixed bets, this pays with what is not yet known at the
-    start: about a quarter of the gap between the bound and the observed loss is saved. It depends on the order,
-    which is drawn here without a look at the losses: rows as they were drawn need no more, and for rows sorted by
-    something the losses depend on, δ counts over that draw too. It covers one predictor, not all posteriors.
+    Given the tuples before, each factor has mean at most 1, so every product is a wealth with mean at most 1, and so is
+    their average over K orders: it exceeds 1/δ with probability at most δ (Markov). The bet ν_t = μ̂ + σ̂ √(N/(2 ln 1/δ))
+    comes from the mean and the variance of the losses before t. Where log-wealth pays for a grid of fixed bets, this
+    pays with what is not yet known at the start: about a quarter of the gap between the bound and the observed loss is
+    saved. The orders are drawn here without a look at the losses, from a seed that nobody knew when the rows were
+    written down; with several of them the value hardly depends on it. For rows sorted by something the losses depend
+    on, δ counts over that draw too. It covers one predictor, not all posteriors.
     """
-    n, paid = len(losses), union + log(1.0 / delta)
-    x: Floats = np.random.default_rng(0).permutation(losses)
-    seen = np.arange(1, n + 1)
+    n, paid = len(losses), union + log_inverse(delta)
+    orders = max(1, min(ORDERS, MOST_BETS // n))
+    x: Floats = np.random.default_rng(seed).permuted(np.tile(losses, (orders, 1)), axis=1)
+    seen = np.arange(2, n + 2)
     # Half a loss of ½ with variance ¼ stands for the tuples before the first.
-    means: Floats = (0.5 + np.cumsum(x)) / (seen + 1)
-    variances = (0.25 + np.cumsum((x - means) ** 2)) / (seen + 1)
-    before = np.concatenate([[0.5], means[:-1]])
-    spread = np.sqrt(np.concatenate([[0.25], variances[:-1]]))
+    means: Floats = (0.5 + np.cumsum(x, axis=1)) / seen
+    variances = (0.25 + np.cumsum((x - means) ** 2, axis=1)) / seen
+    before = np.insert(means[:, :-1], 0, 0.5, axis=1)
+    spread = np.sqrt(np.insert(variances[:, :-1], 0, 0.25, axis=1))
     nu = np.maximum(before + spread * sqrt(n / (2.0 * paid)), 1.0 + SMALLEST)
-    gained = float(np.log(nu - x).sum())
-    value = close_in(lambda levels: gained - np.log(nu - levels).sum(axis=-1) > paid, float(x.mean()), 1.0)
-    return Bound(value, {"confidence ln 1/δ": log(1.0 / delta)}, {"last bet": float(nu[-1])})
+    gained = np.log(nu - x).sum(axis=1)
+    # The log of the average wealth grows with L and is convex, so Newton's steps from above never pass where it meets
+    # the price.
+    value = 1.0
+    for _ in range(100):
+        logs = gained - np.log(nu - value).sum(axis=1)
+        over = float(logsumexp(logs)) - log(orders) - paid
+        step = max(over, 0.0) / float(softmax(logs) @ (1.0 / (nu - value)).sum(axis=1))
+        value -= step
+        if step < 1e-12:
+            break
+    value = max(value, float(losses.mean()))
+    return Bound(value, {"confidence ln 1/δ": log_inverse(delta)}, {"seed": float(seed), "orders": float(orders)})
 
 
 def committee_members(model: object) -> list[Posterior]:
@@ -361,11 +413,13 @@ def certify_held_out(
             "predictor='mean', 'median' or 'mode'."
         )
     predictions = model.predict(X, rule=predictor)
-    if cell.alphabet is None:
-        known: dict[str, Any] = {"loss": "quadratic", "label_bounds": cell.bounds}
-    else:
-        known = {"loss": lambda _: cell, "alphabet": cell.alphabet.values}
-    return certify_predictions(predictions, y, predictor=predictor, **known, **options)
+    return certify_predictions(predictions, y, predictor=predictor, **_own_loss(cell), **options)
+
+
+def _own_loss(cell: CellModel) -> dict[str, Any]:
+    """What `certify_predictions` is told of a loss that is known as a cell."""
+    labels = {"label_bounds": cell.bounds} if cell.alphabet is None else {"alphabet": cell.alphabet.values}
+    return {"loss": lambda _: cell, **labels}
 
 
 def pooled(parts: Sequence[Evidence]) -> Evidence:
@@ -387,9 +441,9 @@ def pooled(parts: Sequence[Evidence]) -> Evidence:
 
 def certify_folds(
     model: object,
-    y: npt.ArrayLike,
+    y: npt.ArrayLike | None = None,
     *,
-    loss: str = "absolute",
+    loss: Any = None,
     alphabet: Iterable[object] | None = None,
     label_bounds: tuple[float, float] | None = None,
     delta: float = 0.05,
@@ -401,33 +455,61 @@ def certify_folds(
 
     Parameters
     ----------
-    model : fitted committee with ``folds_`` and ``fold_predictions_`` (``Committee(..., cross=True)``)
-    y : the labels it was fitted on, in the same order
-    loss : {"absolute", "quadratic", "pinball"}
+    model : fitted committee (``Committee(..., cross=True)``), which keeps its folds with their labels and weights
+    y : optional
+        The labels it was fitted on, in the same order; others are refused.
+    loss : name, table or callable, convex in the prediction
+        The members' own by default, "absolute" where they have none that is known.
+    alphabet, label_bounds
+        The possible labels, or the smallest and largest.
     """
-    folds, predictions = getattr(model, "folds_", None), getattr(model, "fold_predictions_", None)
-    if folds is None or predictions is None:
-        raise GinghamError("certify_folds needs a committee fitted with cross=True.")
-    if loss not in CONVEX:
+    checked_delta(delta)
+    kept = [getattr(model, name, None) for name in ("folds_", "fold_predictions_", "fold_rows_", "fold_labels_")]
+    if kept[0] is None:
+        raise GinghamError(
+            "certify_folds needs a committee fitted with cross=True whose members have not changed since "
+            "(fold_in changes them, and nothing has tested them then)."
+        )
+    if any(value is None for value in kept):
+        raise GinghamError("This committee does not know the labels of its folds: fit it again.")
+    folds, predictions, rows, labels = (np.asarray(value) for value in kept)
+    if y is not None:
+        given = np.asarray(y)
+        if given.shape != labels.shape:
+            raise GinghamError(f"The committee was fitted on {len(labels)} rows, y has {len(given)}.")
+        if (given != labels).any():
+            row = int(np.flatnonzero(given != labels)[0])
+            raise RefusedCertificate(
+                f"Row {row} of y is {given[row]}, and the committee was fitted on {labels[row]}: its folds test "
+                "the labels that it was fitted on. Leave y out."
+            )
+    counts = getattr(model, "fold_counts_", None)
+    counts = np.ones(len(folds), dtype=np.int64) if counts is None else np.asarray(counts)
+    posterior = getattr(next(iter(getattr(model, "members_", ())), None), "posterior_", None)
+    if loss is None and label_bounds is None and isinstance(posterior, Posterior):
+        from gingham.certificates.certify import stated_cell
+
+        cell = stated_cell(posterior.cells[0], alphabet)[0]
+        stated = _own_loss(cell)
+    else:
+        loss = "absolute" if loss is None else loss
+        letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
+        stated = {"loss": loss, "alphabet": None if letters is None else letters.values, "label_bounds": label_bounds}
+        cell = _stated_cell(loss, letters, label_bounds)
+    if not cell.convex:
         raise RefusedCertificate(
-            f"loss={loss!r}: averaging members is covered for convex losses only ({', '.join(CONVEX)})."
+            f"The {cell.name} loss is not known to be convex in the prediction, so that averaging members may hurt. "
+            "State a convex one (loss='absolute', say), or certify predictions on other rows."
         )
-    y = np.asarray(y)
-    if len(y) != len(folds):
-        raise GinghamError(f"The committee was fitted on {len(folds)} rows, y has {len(y)}.")
     numbers = np.unique(folds)
-    parts = [
-        certify_predictions(
-            predictions[folds == fold],
-            y[folds == fold],
-            loss=loss,
-            alphabet=alphabet,
-            label_bounds=label_bounds,
-            delta=delta / len(numbers),
-            predictor="mean",
-        )
-        for fold in numbers
-    ]
+    parts = []
+    for fold in numbers:
+        mine = folds == fold
+        part = certify_predictions(
+            predictions[mine], labels[rows[mine]], delta=delta / len(numbers), predictor="mean",
+            sample_weight=counts[mine], **stated,
+        )  # fmt: skip
+        parts.append(part)
     prices = [sum(part.terms.values()) - log(len(numbers)) for part in parts]
     return Certificate(
         value=float(np.mean([part.value for part in parts])),
@@ -435,16 +517,17 @@ def certify_folds(
         bound="folds",
         predictor="mean of the committee",
         delta=delta,
-        n_tuples=len(y),
+        n_tuples=sum(part.n_tuples for part in parts),
         terms={"union over folds": log(len(numbers)), "grid and confidence, mean of the folds": float(np.mean(prices))},
         assumptions=(
-            parts[0].assumptions[0],
+            _INDEPENDENT,
+            *drawn_rows(counts),
             Assumption("Member j, and every choice that led to it, was made without fold j.", "given"),
             parts[0].assumptions[-1],
         ),
         worst=parts[0].worst,
         evidence=None,
-        loss=loss,
+        loss=cell.name,
         text="With probability at least 1 − δ every member's loss is below the log-wealth bound on its own fold, "
         "with δ/K each; the committee's mean prediction loses at most the average (Jensen).",
         latex=r"L(\bar f) \le \frac1K\sum_j L(f_j) \le \frac1K\sum_j \mathrm{LW}_{\delta/K}[\ell_{f_j}\mid S_j]",

@@ -15,6 +15,7 @@ from scipy.special import xlogy
 
 from gingham.arrays import Floats
 from gingham.certificates.bounds import whole
+from gingham.certificates.confidence import log_inverse
 from gingham.certificates.divergence import entropy, kl_upper
 from gingham.certificates.evidence import partition_papers
 from gingham.errors import GinghamError, RefusedCertificate
@@ -52,11 +53,11 @@ def theorem11(
     for title, q in zip(titles, assigns):
         terms.update({f"{title}: {name}": nats for name, nats in partition_papers(q).items()})
     terms["(M-1)·ln(N+1)"] = (n_cells - 1) * log(n + 1)
-    terms["ln (d+1)/δ"] = log((d + 1) / delta)
+    terms["ln (d+1)/δ"] = log(d + 1) + log_inverse(delta)
     cells = Statement(sum(terms.values()) / n, terms, "P0 Theorem 11, eq. (28)")
     items = []
     for q in assigns:
-        own = {"(n-1)·ln(N+1)": (len(q) - 1) * log(n + 1), "ln (d+1)/δ": log((d + 1) / delta)}
+        own = {"(n-1)·ln(N+1)": (len(q) - 1) * log(n + 1), "ln (d+1)/δ": log(d + 1) + log_inverse(delta)}
         items.append(Statement(sum(own.values()) / n, own, "P0 Theorem 11, eq. (29)"))
     return cells, tuple(items)
 
@@ -126,7 +127,7 @@ def quantised(
         "partitions": partitions,
         "answers -M·ln Δ": -n_cells * log(step),
         "½·ln 4N": 0.5 * log(4 * n),
-        "ln 1/δ": -log(delta),
+        "ln 1/δ": log_inverse(delta),
     }
     value = kl_upper(min(loss + correction, 1.0), sum(terms.values()) / n) + correction
     name = "P0 appendix B" if labels else "P1 eq. (15)"
@@ -136,7 +137,7 @@ def quantised(
 def lemma1(n_features: int, n_instances: int, n_clusters: int, delta: float) -> Statement:
     """P4 Lemma 1: |I_ob − I_un| ≤ ε for all clusterings, ε = ln k √((m ln k + ln 2/δ)/(2n))."""
     width = log(n_clusters)
-    terms = {"m·ln k": n_instances * width, "ln 2/δ": log(2 / delta)}
+    terms = {"m·ln k": n_instances * width, "ln 2/δ": log(2) + log_inverse(delta)}
     return Statement(width * sqrt(sum(terms.values()) / (2 * n_features)), terms, "P4 Lemma 1")
 
 
@@ -155,6 +156,7 @@ def p4_theorem2(n_features: int, n_clusters: int, alphabet: int, delta: float, m
 
 
 def _p4(n: int, k: int, alphabet: int, delta: float, missing: bool, factor: float, name: str) -> Statement:
+    most = -log_inverse(delta)  # of the log of the failure probability
     if k < 2:
         return Statement(0.0, {}, name, "One cluster carries no information.")
     width = log(k)
@@ -165,13 +167,13 @@ def _p4(n: int, k: int, alphabet: int, delta: float, missing: bool, factor: floa
         return log(8 * width) - n * epsilon**2 / (8 * width**2) + drawn * width - log(epsilon)
 
     low, high = 1e-9, 1.0
-    while log_failure(high) > log(delta):
+    while log_failure(high) > most:
         high *= 2
         if high > 1e9:
             raise GinghamError("No ε satisfies the bound.")  # pragma: no cover - quadratic wins in the end
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (low, middle) if log_failure(middle) <= log(delta) else (middle, high)
+        low, high = (low, middle) if log_failure(middle) <= most else (middle, high)
     value = factor * high
     caveat = f"Empty: information is at most ln {k} = {width:.3g} anyway." if value >= width else ""
     return Statement(

@@ -14,6 +14,7 @@ from gingham.arrays import AnyArray, Floats, MatrixLike, TableLike
 from gingham.cells import CellModel, Quadratic, make_cell
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
+from gingham.certificates.confidence import checked_delta
 from gingham.certificates.excess_loss import certify_gain
 from gingham.certificates.papers import Statement, quantised
 from gingham.core.posterior import Posterior
@@ -127,6 +128,7 @@ def compare_partitions(
 
     The graph needs labels on an alphabet; partitions may come from anywhere, fitted on the same graph.
     """
+    checked_delta(delta)
     sample = from_graph(graph, pairs=pairs, directed=directed)
     sample, cell = _stated(sample, loss, alphabet, None)
     rows = []

@@ -13,13 +13,14 @@ Nothing is paid for what a predictor learned, for a grid of ν or for the number
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import expm1, log, nan, sqrt
-from numbers import Integral
+from math import expm1, sqrt
 
 import numpy as np
 
 from gingham.arrays import ArrayLike, Floats, Ints
 from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
+from gingham.data.draws import rows_of_draws
 from gingham.errors import GinghamError, RefusedCertificate
 
 LEAST_NU = 1.001  # no single loss may take the whole wealth
@@ -32,42 +33,6 @@ TEXT = (
 )
 LATEX = r"\bar L \le \nu - \exp\Big\{\frac1n \sum_{t=1}^n \ln(\nu - X_t) - \frac{\ln(1/\delta)}{n}\Big\}"
 REFERENCE = "gingham, docs/theory/progressive; Ville 1939; Blum, Kalai and Langford 1999 (progressive validation)"
-
-
-def checked_delta(delta: object) -> float:
-    """δ as a number strictly between 0 and 1."""
-    number = float(delta) if isinstance(delta, (float, np.floating)) else nan
-    if not 0 < number < 1:
-        raise GinghamError(
-            f"delta={delta!r} must be a number strictly between 0 and 1: the guarantee may fail with that probability."
-        )
-    return number
-
-
-def checked_candidates(candidates: object) -> int:
-    """Among how many predictors the same tuples decided."""
-    if isinstance(candidates, bool) or not isinstance(candidates, Integral) or candidates < 1:
-        raise GinghamError(f"candidates={candidates!r} must be a whole number from 1.")
-    return int(candidates)
-
-
-def log_inverse(delta: object, candidates: object = 1) -> float:
-    """ln(candidates/δ), the price of the confidence."""
-    return log(checked_candidates(candidates)) - log(checked_delta(delta))
-
-
-def checked_counts(weights: Floats | None) -> Ints | None:
-    """Weights as whole counts of draws; a weight between two whole numbers counts no draws."""
-    if weights is None:
-        return None
-    broken = weights != np.floor(weights)
-    if broken.any():
-        row = int(np.flatnonzero(broken)[0])
-        raise RefusedCertificate(
-            f"sample_weight is {weights[row]:g} in row {row}. A certificate counts independent draws, so weights must "
-            "be whole numbers: a row of weight w stands for w draws."
-        )
-    return weights.astype(np.int64)
 
 
 def choose_nu(losses: Floats, expected: int, delta: float, candidates: int = 1) -> float:
@@ -205,16 +170,10 @@ ARRIVED = Assumption(
     "source of the tested ones.",
     "given",
 )
-DRAWS = Assumption("A row of weight w stands for w independent draws.", "given")
 SETTINGS = Assumption(
     "The model's settings were chosen without the tuples that test it, or those tried are counted (candidates=).",
     "given",
 )
-
-
-def fresh_seed() -> int:
-    """A seed that nobody has chosen, small enough to survive every reader of JSON (53 bits)."""
-    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(11))
 
 
 def draws_in_order(n_rows: int, counts: Ints | None, order: str, seed: int) -> Ints:
@@ -225,17 +184,8 @@ def draws_in_order(n_rows: int, counts: Ints | None, order: str, seed: int) -> I
     """
     if order not in ORDERS:
         raise GinghamError(f"order={order!r} is unknown; choose one of {', '.join(ORDERS)}.")
-    rows = np.arange(n_rows) if counts is None else np.repeat(np.arange(n_rows), counts)
+    rows = rows_of_draws(n_rows, counts)
     return rows if order == "arrival" else np.random.default_rng(seed).permutation(rows)
-
-
-def order_assumption(order: str, seed: int, drawn_here: bool) -> Assumption:
-    """Who decided which draws are tested when."""
-    if order == "arrival":
-        return ARRIVED
-    if drawn_here:
-        return Assumption(f"The order was drawn after the rows were fixed (seed {seed}, drawn afresh).", "checked")
-    return Assumption(f"The seed {seed} of the shuffle was chosen without a look at the rows.", "given")
 
 
 @dataclass(frozen=True)
@@ -275,11 +225,6 @@ class Plan:
     @property
     def n_tested(self) -> int:
         return self.edges[-1] - self.edges[0]
-
-
-def counted(draws: Ints) -> tuple[Ints, Ints]:
-    """The different rows among some draws in order of their number, and how often each was drawn."""
-    return np.unique(draws, return_counts=True)
 
 
 def _unit_losses(scaled: ArrayLike, own: Floats | None = None) -> Floats:

@@ -15,10 +15,12 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.certificates.bounds import Bound, GibbsLaw, close_in, log_wealth
-from gingham.certificates.certificate import Assumption
+from gingham.certificates.certificate import Assumption, drawn_order
+from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.holdout import SMALLEST, betting
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
+from gingham.data.draws import recorded_seed
 from gingham.errors import GinghamError, RefusedCertificate
 
 MEASURES = ("miss", "ndcg")
@@ -54,6 +56,8 @@ class RankingCertificate:
         In words, whose mean is bounded.
     assumptions : tuple of Assumption
     paired : bool
+    seed : int or None
+        Of the order in which bets were made, where the bound is one of bets.
     """
 
     value: float
@@ -65,6 +69,7 @@ class RankingCertificate:
     covers: str
     assumptions: tuple[Assumption, ...]
     paired: bool = False
+    seed: int | None = None
 
     @property
     def better(self) -> bool:
@@ -93,7 +98,7 @@ class RankingCertificate:
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
-        names = ("value", "empirical", "at", "measure", "delta", "n_users", "covers", "paired", "better")
+        names = ("value", "empirical", "at", "measure", "delta", "n_users", "covers", "paired", "better", "seed")
         assumptions = [{"text": a.text, "status": a.status} for a in self.assumptions]
         return {**{name: getattr(self, name) for name in names}, "assumptions": assumptions}
 
@@ -110,6 +115,7 @@ def certify_ranking(
     seen: TableLike | None = None,
     candidates: int = 1,
     delta: float = 0.05,
+    random_state: int | None = None,
 ) -> RankingCertificate:
     """Bound the mean miss rate of a ranking, or prove one ranking better than another, from items hidden from both.
 
@@ -135,6 +141,8 @@ def certify_ranking(
     seen : (N, 2) pairs that a table of scores must not list again
     candidates : how many rankings were compared on these hidden items before this one was chosen
     delta : float
+    random_state : int, optional
+        Seed of the order in which bets are made on users; drawn afresh by default, and recorded in ``seed``.
     """
     if measure not in MEASURES:
         raise GinghamError(f"measure={measure!r} is unknown; choose one of {', '.join(MEASURES)}.")
@@ -142,10 +150,8 @@ def certify_ranking(
         raise GinghamError(f"random={random!r} is unknown; choose one of {', '.join(RANDOM)}.")
     if isinstance(at, bool) or not isinstance(at, (int, np.integer)) or at < 1:
         raise GinghamError(f"at={at!r} must be a whole number from 1.")
-    if not 0 < delta < 1:
-        raise GinghamError(f"delta={delta!r} must lie between 0 and 1.")
-    if candidates < 1:
-        raise GinghamError(f"candidates={candidates} must be a whole number from 1.")
+    checked_delta(delta)
+    union = log(checked_candidates(candidates))
     columns = id_columns(hidden).columns
     if len(columns) != 2:
         raise GinghamError(f"hidden needs pairs (user, item): it has {len(columns)} columns.")
@@ -160,13 +166,14 @@ def certify_ranking(
         losses = losses - ranking_losses(against, users, codes, columns[1], int(at), measure, seen)
     low, span = (-1.0, 2.0) if against is not None else (0.0, 1.0)
     scaled = (losses - low) / span
-    union = log(candidates)
+    seed = recorded_seed(random_state)
+    drawn = (drawn_order(seed, random_state is None, "order of the bets"),)
     if population is not None:
-        bound = betting_without_replacement(scaled, population, union, delta)
+        bound = betting_without_replacement(scaled, population, union, delta, seed)
     elif random == "hiding":
-        bound = log_wealth(GibbsLaw.of(scaled, np.ones(len(scaled))), union, len(scaled), delta)
+        bound, drawn = log_wealth(GibbsLaw.of(scaled, np.ones(len(scaled))), union, len(scaled), delta), ()
     else:
-        bound = betting(scaled, union, delta)
+        bound = betting(scaled, union, delta, seed)
     return RankingCertificate(
         value=low + span * bound.value,
         empirical=float(losses.mean()),
@@ -175,8 +182,9 @@ def certify_ranking(
         delta=delta,
         n_users=len(losses),
         covers=_covers(random, population, len(losses)),
-        assumptions=_assumptions(random, population, candidates),
+        assumptions=(*_assumptions(random, population, candidates), *drawn),
         paired=against is not None,
+        seed=seed if drawn else None,
     )
 
 
@@ -256,15 +264,15 @@ def _from_scores(scores: Floats, users: AnyArray, at: int, seen: TableLike | Non
     return lists
 
 
-def betting_without_replacement(losses: Floats, population: int, union: float, delta: float) -> Bound:
+def betting_without_replacement(losses: Floats, population: int, union: float, delta: float, seed: int) -> Bound:
     """The largest mean L of a population of N losses, of which n were drawn without replacement, that stays believable.
 
     After t − 1 draws with sum S the next has mean m_t(L) = (N L − S)/(N − t + 1), so
     Π_t (ν_t − X_t)/(ν_t − m_t(L)) is a wealth with mean 1 for the true L; it grows with L, and by Ville it stays below
     1/δ at all t with probability 1 − δ. An L at which some m_t lies above 1 is impossible. With n = N it is exact.
     """
-    n, paid = len(losses), union + log(1.0 / delta)
-    x: Floats = np.random.default_rng(0).permutation(losses)
+    n, paid = len(losses), union + log_inverse(delta)
+    x: Floats = np.random.default_rng(seed).permutation(losses)
     seen = np.arange(1, n + 1)
     before = np.concatenate([[0.0], np.cumsum(x)[:-1]])
     left = population - seen + 1.0
@@ -284,7 +292,7 @@ def betting_without_replacement(losses: Floats, population: int, union: float, d
         return (wealth.max(axis=-1) > paid) | (expected > 1.0 + 1e-9).any(axis=-1)
 
     value = most if most - least < 1e-12 else min(close_in(too_far, least, most), most)
-    return Bound(value, {"confidence ln 1/δ": log(1.0 / delta)}, {"last bet": float(nu[-1])})
+    return Bound(value, {"confidence ln 1/δ": log_inverse(delta)}, {"last bet": float(nu[-1])})
 
 
 def _covers(random: str, population: int | None, n: int) -> str:

@@ -22,11 +22,11 @@ import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.base import clone
 
-from gingham.arrays import AnyArray, Floats, TableLike
+from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells.base import TABLE, refuse_unmet
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
-from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.certificate import Assumption, Certificate, drawn_order, drawn_rows
 from gingham.certificates.certify import (
     INDEPENDENT,
     covered_predictor,
@@ -36,6 +36,7 @@ from gingham.certificates.certify import (
     sample_of,
     stated_cell,
 )
+from gingham.certificates.confidence import checked_candidates, checked_delta
 from gingham.certificates.divergence import relative_entropy
 from gingham.certificates.evidence import Complexity, Evidence, check_sample, in_full_precision, loss_scale, paired
 from gingham.certificates.holdout import certify_posterior
@@ -43,6 +44,7 @@ from gingham.certificates.record import Record, posterior_facts
 from gingham.core.posterior import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
+from gingham.data.draws import Part, recorded_seed, taken, whole_counts
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import project
@@ -62,7 +64,7 @@ def certify_split(
     sample_weight: npt.ArrayLike | None = None,
     fraction: float = 0.75,
     method: str = "holdout",
-    random_state: int | None = 0,
+    random_state: int | None = None,
     candidates: int = 1,
     rows: tuple[AnyArray, AnyArray] | None = None,
 ) -> Certificate:
@@ -72,12 +74,15 @@ def certify_split(
     ----------
     model : estimator, fitted or not
     fraction : float
-        Share of the tuples that the model is fitted on.
+        Share of the draws that the model is fitted on; a row of weight w stands for w draws, which may fall on both
+        sides.
     method : {"holdout", "prior", "excess"}
+    random_state : int, optional
+        Seed of the split; drawn afresh by default, and recorded in ``parameters["seed"]``.
     candidates : int
         How many settings were tried on the second part; each costs its share of δ.
     rows : pair of index arrays, optional
-        The two parts, instead of a random split.
+        The two parts, instead of a random split: no row twice, and every row one draw.
 
     Returns
     -------
@@ -86,34 +91,42 @@ def certify_split(
     """
     if method not in METHODS:
         raise GinghamError(f"method={method!r} is unknown; choose one of {', '.join(METHODS)}.")
+    checked_delta(delta)
+    checked_candidates(candidates)
     y = np.asarray(y)
-    weights = checked_weights(sample_weight, len(y))
-    first, second = random_parts(len(y), fraction, random_state) if rows is None else rows
+    counts = whole_counts(checked_weights(sample_weight, len(y)))
+    if rows is None:
+        seed = recorded_seed(random_state)
+        first, second = random_parts(len(y), counts, fraction, seed)
+        how = drawn_order(seed, random_state is None, "split")
+    else:
+        first, second = given_parts(rows, len(y), counts)
+        how = Assumption("Which rows belong to which part was decided without a look at their labels.", "given")
     columns = id_columns(X).columns
-    fitted = clone(model).fit(
-        _rows(X, columns, first), y[first], **({} if weights is None else {"sample_weight": weights[first]})
-    )
+    fitted = clone(model).fit(_rows(X, columns, first.rows), y[first.rows], **first.weights)
     posterior = posterior_of(fitted)
     cell, statement = stated_cell(posterior.cells[0], None)
-    known = np.logical_and.reduce([m.encode(c[second]) >= 0 for m, c in zip(posterior.structure.columns(), columns)])
-    second = np.asarray(second)
+    modes = posterior.structure.columns()
+    known = np.logical_and.reduce([m.encode(c[second.rows]) >= 0 for m, c in zip(modes, columns)])
     if not known.all():
         # Items are given by the first part; tuples with other items are outside the population spoken of.
-        second = second[known]
+        second = second.take(known)
         statement = Assumption(f"{statement.text} Only tuples whose items occur in the first part count.", "given")
-    sample = sample_of(posterior, _rows(X, columns, second), y[second], None if weights is None else weights[second], 0)
+    sample = sample_of(posterior, _rows(X, columns, second.rows), y[second.rows], second.counts, 0)
+    parts = {"rows": second.rows, **({} if second.counts is None else {"counts": second.counts})}
     if method == "holdout":
-        certificate = certify_posterior(posterior, sample, statement, delta, predictor, candidates=candidates)
-        facts = partial(grid_facts, posterior, rows=second, candidates=candidates)
+        certificate, test = certify_posterior(posterior, sample, statement, delta, predictor, candidates=candidates)
+        facts = partial(grid_facts, posterior, **parts, **test)
         certificate = replace(certificate, record=Record("holdout", X, y, sample_weight, facts))
     else:
         covered_predictor(cell, predictor)
         certificate = certify_prior(posterior, sample, delta, statement, method == "excess", candidates, predictor)
         if method == "prior" and certificate.posterior is not None:
             before = posterior_facts(in_full_precision(posterior))
-            facts = partial(grid_facts, certificate.posterior, rows=second, candidates=candidates, prior=before)
+            facts = partial(grid_facts, certificate.posterior, **parts, candidates=candidates, prior=before)
             certificate = replace(certificate, record=Record("split prior", X, y, sample_weight, facts))
-    return replace(certificate, model=fitted)
+    parameters = {**certificate.parameters, **({} if rows is not None else {"seed": float(seed)})}
+    return replace(certificate, model=fitted, parameters=parameters, assumptions=(*certificate.assumptions, how))
 
 
 def certify_prior(
@@ -126,6 +139,7 @@ def certify_prior(
     predictor: str = "gibbs",
 ) -> Certificate:
     """The split-prior certificate for a prior learned elsewhere, minimised over posteriors on this sample."""
+    checked_candidates(candidates)
     prior = in_full_precision(prior)
     cell = prior.cells[0]
     refuse_unmet("The split prior (method='holdout' is for others)", (TABLE,), prior.cells[:1], RefusedCertificate)
@@ -155,7 +169,7 @@ def certify_prior(
     bound = bounds.log_wealth(chosen.law, price.total, n, share)
     evidence = Evidence(chosen.law, low, scale, n, {"exact": price, "papers": price}, chosen.posterior)
     elsewhere = Assumption("The prior was learned on other tuples of the same population.", "given")
-    assumptions = (INDEPENDENT, statement, *item_assumptions(prior, 0), elsewhere)
+    assumptions = (INDEPENDENT, *drawn_rows(sample.weights), statement, *item_assumptions(prior, 0), elsewhere)
     return Certificate(
         value=low + scale * (base + bound.value),
         empirical=chosen.posterior.gibbs_loss(sample),
@@ -249,13 +263,44 @@ def _price(
     return Complexity({**terms, "answers kept or changed": paid})
 
 
-def random_parts(n: int, fraction: float, random_state: int | None) -> tuple[AnyArray, AnyArray]:
-    """Two random, disjoint, sorted parts of n rows."""
+def random_parts(n_rows: int, counts: Ints | None, fraction: float, seed: int) -> tuple[Part, Part]:
+    """Two random parts of the draws; the draws of a row of weight w may fall on both sides."""
     if not 0 < fraction < 1:
         raise GinghamError(f"fraction={fraction} must lie strictly between 0 and 1.")
-    order = np.random.default_rng(random_state).permutation(n)
-    cut = min(max(round(fraction * n), 1), n - 1)
-    return np.sort(order[:cut]), np.sort(order[cut:])
+    draws = np.ones(n_rows, dtype=np.int64) if counts is None else counts
+    total = int(draws.sum())
+    if total < 2:
+        raise GinghamError(f"There is {total} draw: nothing can be divided.")
+    first = taken(draws, min(max(round(fraction * total), 1), total - 1), np.random.default_rng(seed))
+    return Part.of(first, counts is not None), Part.of(draws - first, counts is not None)
+
+
+def given_parts(rows: tuple[AnyArray, AnyArray], n_rows: int, counts: Ints | None) -> tuple[Part, Part]:
+    """Two parts of the rows as they were named; no row may be named twice, or stand for several draws."""
+    parts = [np.asarray(part) for part in rows]
+    parts = [np.flatnonzero(part) if part.dtype == bool and part.shape == (n_rows,) else part for part in parts]
+    if len(parts) != 2 or any(part.ndim != 1 or part.dtype.kind not in "iu" or len(part) == 0 for part in parts):
+        raise GinghamError("rows= needs two parts, each with the numbers of some rows: (rows to fit, rows to certify).")
+    named = np.concatenate(parts)
+    outside = (named < 0) | (named >= n_rows)
+    if outside.any():
+        raise GinghamError(f"rows= names row {named[outside][0]}; there are rows 0 to {n_rows - 1}.")
+    twice = np.flatnonzero(np.bincount(named) > 1)
+    if len(twice):
+        raise RefusedCertificate(
+            f"rows= names row {twice[0]} twice. A tuple that the model has seen tests nothing, and one that is counted "
+            "twice is not two draws."
+        )
+    if counts is not None and (counts[named] > 1).any():
+        row = int(named[counts[named] > 1][0])
+        raise RefusedCertificate(
+            f"rows= divides rows, and row {row} of weight {counts[row]} stands for {counts[row]} draws, which must be "
+            "divided one by one: leave rows= out, or write each draw as a row of its own."
+        )
+    chosen = [np.bincount(part, minlength=n_rows) for part in parts]
+    if counts is not None:
+        chosen = [np.minimum(part, counts) for part in chosen]
+    return Part.of(chosen[0], counts is not None), Part.of(chosen[1], counts is not None)
 
 
 def _rows(X: TableLike, columns: Sequence[AnyArray], rows: AnyArray) -> TableLike:

@@ -20,29 +20,24 @@ from sklearn.utils.validation import has_fit_parameter
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, TableLike
 from gingham.certificates import Assumption, Certificate
+from gingham.certificates.certificate import drawn_order, drawn_rows
+from gingham.certificates.confidence import checked_candidates, checked_delta
 from gingham.certificates.progressive import (
-    DRAWS,
+    ARRIVED,
     SAME_SOURCE,
     SETTINGS,
     Plan,
     Progressive,
-    checked_candidates,
-    checked_counts,
-    checked_delta,
     choose_nu,
-    counted,
     draws_in_order,
-    fresh_seed,
-    order_assumption,
 )
 from gingham.certificates.record import Record
 from gingham.certificates.row_losses import NAMES, RowLoss, row_loss
+from gingham.data.draws import counted, recorded_seed, whole_counts
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.models.base import Saved
 from gingham.storage import State, fields_of
-
-LARGEST_SEED = 2**53 - 1
 
 
 class Predictor(Protocol):
@@ -229,8 +224,8 @@ def certify_progressive(
     measured = _loss_of(model, loss, alphabet, label_bounds, quantile)
     labels = np.asarray(y)
     weights = checked_weights(sample_weight, len(labels))
-    counts = checked_counts(weights)
-    seed, drawn_here = _seed(random_state), random_state is None
+    counts = whole_counts(weights)
+    seed, drawn_here = recorded_seed(random_state), random_state is None
     draws = draws_in_order(len(labels), counts, order, seed)
     plan = Plan.of(len(draws), warm_up, blocks)
     runner = _Runner(model, X, labels, measured, rule, clip, warm_start, fit or _fit)
@@ -239,9 +234,8 @@ def certify_progressive(
     guesses = [runner.predictions(pilot, draws[plan.pilot : plan.edges[0]])]
     tuned = measured.scaled(labels[draws[plan.pilot : plan.edges[0]]], guesses[0])
     assumptions = (
-        SAME_SOURCE if order == "shuffle" else order_assumption(order, seed, drawn_here),
-        *((order_assumption(order, seed, drawn_here),) if order == "shuffle" else ()),
-        *((DRAWS,) if counts is not None and bool((counts != 1).any()) else ()),
+        *((SAME_SOURCE, drawn_order(seed, drawn_here, "shuffle")) if order == "shuffle" else (ARRIVED,)),
+        *drawn_rows(weights),
         Assumption(measured.statement, "given"),
         Assumption("Every member was fitted here, on draws before those that test it.", "checked"),
         SETTINGS,
@@ -398,13 +392,3 @@ def _loss_of(
     if alphabet is None and label_bounds is None:
         alphabet, label_bounds = stated("alphabet"), stated("bounds")
     return row_loss(loss, alphabet, label_bounds, quantile)
-
-
-def _seed(random_state: int | None) -> int:
-    if random_state is None:
-        return fresh_seed()
-    if isinstance(random_state, bool) or not isinstance(random_state, (int, np.integer)):
-        raise GinghamError(f"random_state={random_state!r} must be a whole number, which is recorded, or None.")
-    if not 0 <= random_state <= LARGEST_SEED:
-        raise GinghamError(f"random_state={random_state} must lie between 0 and {LARGEST_SEED}.")
-    return int(random_state)

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from gingham.arrays import Floats
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
+from gingham.certificates.confidence import checked_delta
 from gingham.core.posterior import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
@@ -170,6 +171,8 @@ def beta_path(
     callback : callable, optional
         Called with a PathProgress as the work goes on.
     """
+    if delta != 0:
+        checked_delta(delta)
     if betas is None:
         scale = model.beta if isinstance(model.beta, (int, float)) else clone(model).fit(X, y).beta_
         betas = [scale * float(b) for b in np.geomspace(3.0, 0.1, 12)]

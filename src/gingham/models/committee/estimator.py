@@ -19,6 +19,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
+from gingham.data.draws import Part, rows_of_draws, whole_counts
+from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.projection import Projection, use_torch_batch
@@ -27,6 +29,7 @@ from gingham.storage import State
 
 LARGE = 2**16  # memberships from which single precision is kept
 RULES = ("mean", "median", "mode", "label")
+TESTS = ("folds_", "fold_predictions_", "fold_rows_", "fold_counts_", "fold_labels_")  # of cross-fitted members
 
 
 @dataclass(eq=False, repr=False)
@@ -44,7 +47,8 @@ class Committee(TupleModel):
     cross : bool
         Member j does not see fold j of n_members random folds. The committee as a whole has then seen all
         the data, and yet every member can be tested: see ``fold_predictions_`` and
-        :func:`gingham.certify_folds`.
+        :func:`gingham.certify_folds`. A row of weight w stands for w draws, and folds divide draws: weights must be
+        whole numbers.
     n_jobs : int, optional
         Processes; the result does not depend on it. Members on a GPU (see the estimator's ``backend``) are
         fitted side by side instead.
@@ -53,10 +57,14 @@ class Committee(TupleModel):
     Attributes
     ----------
     members_ : tuple of fitted estimators
-    folds_ : int array of shape (N,) or None
-        The fold of each training row (cross=True).
-    fold_predictions_ : array of shape (N,) or None
-        The mean prediction for each training row by the member that has not seen it.
+    folds_ : int array of shape (E,) or None
+        The fold of each training row (cross=True); a row of weight w has an entry for each fold that its draws are in.
+    fold_predictions_ : array of shape (E,) or None
+        The mean prediction for each entry by the member that has not seen it.
+    fold_rows_, fold_counts_ : int arrays of shape (E,) or None
+        The training row of each entry, and how many of its draws are in the fold (None: one each).
+    fold_labels_ : array of shape (N,) or None
+        The labels of the training rows.
 
     Examples
     --------
@@ -68,7 +76,12 @@ class Committee(TupleModel):
     array([5., 1.])
     """
 
-    saved_attributes = ("members_", "folds_", "fold_predictions_")
+    saved_attributes = ("members_", *TESTS)
+    folds_: Ints | None
+    fold_predictions_: Floats | None
+    fold_rows_: Ints | None
+    fold_counts_: Ints | None
+    fold_labels_: AnyArray | None
 
     estimator: BaseEstimator | None = None
     n_members: int = 20
@@ -103,17 +116,12 @@ class Committee(TupleModel):
         n_rows = len(columns.columns[0])
         rng = check_random_state(self.random_state)
         seeds = rng.randint(2**31 - 1, size=self.n_members)
-        everything = np.arange(n_rows)
-        folds: list[tuple[Ints | None, Ints | None]] = [(None, None)] * self.n_members
-        self.folds_: Ints | None = None
+        parts: list[tuple[Part | None, Part | None]] = [(None, None)] * self.n_members
+        folds = None
         if self.cross:
-            if n_rows < self.n_members:
-                raise GinghamError(f"{self.n_members} folds need at least as many rows; there are {n_rows}.")
-            split = KFold(self.n_members, shuffle=True, random_state=int(rng.randint(2**31 - 1)))
-            folds = list(split.split(everything))
-            self.folds_ = np.empty(n_rows, dtype=np.int64)
-            for fold, (_, held) in enumerate(folds):
-                self.folds_[held] = fold
+            counts = whole_counts(checked_weights(sample_weight, n_rows))
+            folds = Folds.of(n_rows, counts, self.n_members, int(rng.randint(2**31 - 1)))
+            parts = folds.parts()
         members = [clone(self._inner()).set_params(random_state=int(seed)) for seed in seeds]
         results: list[tuple[BaseEstimator, Floats | None]] = []
         if not self.cross and _fit_together(members, X, y, sample_weight):
@@ -121,18 +129,25 @@ class Committee(TupleModel):
         else:
             results = Parallel(n_jobs=self.n_jobs)(
                 delayed(_fit_member)(member, X, y, sample_weight, seen, held, **stage)
-                for member, (seen, held), stage in zip(_until_interrupted(members), folds, self._stages(checkpoint))
+                for member, (seen, held), stage in zip(_until_interrupted(members), parts, self._stages(checkpoint))
             )
         if self.cross and len(results) < self.n_members:
             raise KeyboardInterrupt  # every fold needs its member
         self.members_ = tuple(member for member, _ in results)
         self.interrupted_ = any(_interrupted(member) for member in self.members_)
-        self.fold_predictions_: Floats | None = None
-        if self.cross:
-            self.fold_predictions_ = np.empty(n_rows)
-            for (_, held), (_, predictions) in zip(folds, results):
-                self.fold_predictions_[held] = predictions
+        self._keep_tests(None)
+        if folds is not None:
+            found = np.empty(len(folds.fold))
+            for fold, (_, predictions) in enumerate(results):
+                found[folds.fold == fold] = predictions
+            counted = None if folds.counts is None else folds.number
+            self._keep_tests((folds.fold, found, folds.row, counted, np.asarray(y)))
         return self
+
+    def _keep_tests(self, tests: tuple[AnyArray | None, ...] | None) -> None:
+        """What `certify_folds` needs, or that there is nothing."""
+        for name, value in zip(TESTS, tests or (None,) * len(TESTS)):
+            setattr(self, name, value)
 
     def _stages(self, checkpoint: Checkpoint) -> Iterator[dict[str, Checkpoint]]:
         """What the fit of each member is told of checkpoints; nothing in other processes and in other libraries."""
@@ -142,8 +157,12 @@ class Committee(TupleModel):
 
     @available_if(lambda self: hasattr(self._inner(), "fold_in"))
     def fold_in(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add items that were not in the training data to every member; see the estimator."""
+        """Add items that were not in the training data to every member; see the estimator.
+
+        Members that have changed were not tested on their folds: :func:`gingham.certify_folds` refuses them.
+        """
         check_is_fitted(self)
+        self._keep_tests(None)
         for member in self.members_:
             _compact(member.fold_in(X, y, sample_weight))
         return self
@@ -230,9 +249,43 @@ class Committee(TupleModel):
 
     @classmethod
     def from_file(cls, state: State) -> Self:
-        model = super().from_file(state)
+        fitted = {**dict.fromkeys(TESTS), **state["fitted"]}  # older files kept less of the folds
+        model = super().from_file({**state, "fitted": fitted})
         model.estimator = clone(model.members_[0])
         return model
+
+
+@dataclass(frozen=True, eq=False)
+class Folds:
+    """Folds that divide draws: some draws of a row are in one fold, some in another."""
+
+    row: Ints  # (E,): of each entry
+    fold: Ints  # (E,)
+    number: Ints  # (E,): how many draws of the row are in the fold
+    counts: Ints | None  # (n_rows,): draws of each row; None where every row is one
+    n_rows: int
+
+    @classmethod
+    def of(cls, n_rows: int, counts: Ints | None, n_folds: int, seed: int) -> Folds:
+        draws = rows_of_draws(n_rows, counts)
+        if len(draws) < n_folds:
+            raise GinghamError(f"{n_folds} folds need at least as many rows; there are {len(draws)}.")
+        fold_of = np.empty(len(draws), dtype=np.int64)
+        for fold, (_, held) in enumerate(KFold(n_folds, shuffle=True, random_state=seed).split(draws)):
+            fold_of[held] = fold
+        entries, number = np.unique(draws * n_folds + fold_of, return_counts=True)
+        return cls(entries // n_folds, entries % n_folds, number, counts, n_rows)
+
+    def parts(self) -> list[tuple[Part | None, Part | None]]:
+        """What each member sees, and what it is tested on."""
+        found: list[tuple[Part | None, Part | None]] = []
+        for fold in range(int(self.fold.max()) + 1):
+            mine = self.fold == fold
+            held = np.bincount(self.row[mine], self.number[mine], self.n_rows).astype(np.int64)
+            seen = (1 if self.counts is None else self.counts) - held
+            weighted = self.counts is not None
+            found.append((Part.of(seen, weighted), Part.of(held, weighted)))
+        return found
 
 
 def _interrupted(member: BaseEstimator) -> bool:
@@ -252,18 +305,19 @@ def _fit_member(
     X: TableLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None,
-    seen: Ints | None,
-    held: Ints | None,
+    seen: Part | None,
+    held: Part | None,
     **stage: Checkpoint,
 ) -> tuple[BaseEstimator, Floats | None]:
-    """One member, and its predictions for the rows it was not shown."""
-    weights = () if sample_weight is None else (sample_weight if seen is None else _safe_indexing(sample_weight, seen),)
-    if seen is None:
+    """One member, and its predictions for the rows whose draws it was not shown."""
+    if seen is None or held is None:
+        weights = () if sample_weight is None else (sample_weight,)
         return _compact(member.fit(X, y, *weights, **stage)), None
-    member.fit(_safe_indexing(X, seen), _safe_indexing(y, seen), *weights, **stage)
+    weights = () if seen.counts is None else (seen.counts,)
+    member.fit(_safe_indexing(X, seen.rows), _safe_indexing(y, seen.rows), *weights, **stage)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenItemsWarning)  # an item may occur in the held-out fold only
-        return _compact(member), member.predict(_safe_indexing(X, held))
+        return _compact(member), member.predict(_safe_indexing(X, held.rows))
 
 
 def _compact(member: BaseEstimator) -> BaseEstimator:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham.arrays import Floats, Ints, Seed, TableLike
 from gingham.certificates.bounds import GibbsLaw, log_wealth_lower
+from gingham.certificates.confidence import checked_delta
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data.adapt import categorical_entries
 from gingham.errors import GinghamError
@@ -231,6 +232,7 @@ class InformationClustering(ClusterMixin, Persistent):
 
     def certify(self, X: TableLike, delta: float = 0.05) -> UnobservedCertificate:
         """A lower bound on I_un from features that were held out: log-wealth without a complexity term."""
+        checked_delta(delta)
         entries, each = self._other(X)
         top = np.log(max(int(self.labels_.max()) + 1, 2))  # I(T; X) ≤ ln k
         law = GibbsLaw.of(np.minimum(each / top, 1.0), np.ones(len(each)))

@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from gingham.arrays import Ints
 from gingham.certificates import certify
+from gingham.certificates.confidence import checked_delta
 from gingham.certificates.population import held_out_part
 from gingham.data.graphs import PairSample, from_graph
 from gingham.errors import GinghamError
@@ -85,6 +86,7 @@ def workload_path(
     delta : float
         All certificates hold at once: each gets delta/len(fractions).
     """
+    checked_delta(delta)
     everything = from_graph(graph, pairs=pairs)
     if any(not 0 < fraction < 1 for fraction in fractions) or len(fractions) == 0:
         raise GinghamError("fractions= needs shares strictly between 0 and 1.")

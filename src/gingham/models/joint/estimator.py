@@ -16,6 +16,7 @@ from gingham.cells import make_cell, needs_alphabet
 from gingham.cells.losses import Loss, cell_state
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
+from gingham.certificates.confidence import checked_delta
 from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
@@ -267,8 +268,9 @@ class JointCoClustering(Persistent):
 
         ``shares`` divides delta among them (evenly by default). ``options`` go to :func:`gingham.certify`.
         """
+        checked_delta(delta)
         share = dict.fromkeys(relations, 1.0 / len(relations)) if shares is None else dict(shares)
-        if set(share) != set(relations) or min(share.values()) <= 0 or sum(share.values()) > 1 + 1e-12:
+        if set(share) != set(relations) or not min(share.values()) > 0 or not sum(share.values()) <= 1 + 1e-12:
             raise GinghamError("shares= needs a positive share of delta for every relation, at most 1 together.")
         found = {}
         for relation, data in relations.items():
