@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 
 import numpy as np
@@ -25,6 +25,18 @@ class Tuples(NamedTuple):
 
     X: AnyArray
     y: AnyArray
+
+
+# Names of both sides of a matrix: by the names of the sides, rows first, or as a pair of lists
+Names = Mapping[str, Sequence[object] | AnyArray] | Sequence[Sequence[object] | AnyArray | None] | None
+
+
+class Labelled(NamedTuple):
+    """A matrix without its names, the names of its two sides, and those of their items; None where there are none."""
+
+    matrix: Any
+    axes: tuple[str, str] | None
+    items: tuple[AnyArray | None, AnyArray | None]
 
 
 class Columns(NamedTuple):
@@ -200,6 +212,45 @@ def from_matrix(matrix: MatrixLike, missing: str | None = None) -> Tuples:
     if len(values) == 0:
         raise GinghamError("No entry of the matrix was observed.")
     return Tuples(positions, values)
+
+
+def with_names(X: Any, names: Names = None) -> Labelled:
+    """A matrix, frame or AnnData object as a plain matrix and the names that it brings, or that are given beside it.
+
+    A frame names its columns; its rows are named by its index (pandas), or by its first column where that holds text.
+    """
+    if names is not None:
+        given = tuple(names.values()) if isinstance(names, Mapping) else tuple(names)
+        if len(given) != 2:
+            raise GinghamError(f"names= has {len(given)} lists; a matrix has two sides: {{'row': […], 'column': […]}}.")
+        axes = tuple(str(name) for name in names) if isinstance(names, Mapping) else None
+        own = with_names(X)
+        items = tuple(kept if new is None else _ids(list(new)) for new, kept in zip(given, own.items))
+        return Labelled(own.matrix, cast("tuple[str, str] | None", axes or own.axes), (items[0], items[1]))
+    if all(hasattr(X, name) for name in ("X", "obs_names", "var_names")):
+        return Labelled(X.X, ("obs", "var"), (_ids(list(X.obs_names)), _ids(list(X.var_names))))
+    if not is_frame(X):
+        return Labelled(X, None, (None, None))
+    frame = nw.from_native(X, eager_only=True)
+    first = frame[:, 0] if frame.shape[1] else None
+    index = nw.maybe_get_index(frame)
+    rows, row_name, matrix = None, None, X
+    if index is not None and not (index.dtype.kind == "i" and list(index[:3]) == list(range(min(3, len(index))))):
+        rows, row_name = _ids(list(index)), index.name
+    elif first is not None and frame.shape[1] > 1 and not (first.dtype.is_numeric() or first.dtype == nw.Boolean):
+        rows, row_name = _ids(first.to_list()), first.name
+        matrix = frame[:, 1:].to_native()
+    columns = nw.from_native(matrix, eager_only=True).columns
+    column_name = getattr(getattr(X, "columns", None), "name", None)
+    axes = (str(row_name or "row"), str(column_name or "column"))
+    return Labelled(matrix, axes, (rows, _ids(list(columns))))
+
+
+def _ids(values: list[Any]) -> AnyArray:
+    """An array of ids: of one type where all are alike, of objects otherwise."""
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return _typed(column)
 
 
 def _sparse_entries(matrix: sparse.sparray, missing: str) -> tuple[Ints, Floats]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -14,17 +15,22 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham import models, storage
-from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike
 from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.posterior import Posterior
-from gingham.data import Mode, Sample
+from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, id_columns
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.old_files import model_of_version_1
+from gingham.reading.door import read
+from gingham.reading.make_reading import ItemInfo
+from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.values import Reading
 
-KEPT_WHERE_KNOWN = ("n_features_in_", "feature_names_in_", "interrupted_")
+KEPT_WHERE_KNOWN = ("n_features_in_", "feature_names_in_", "interrupted_", "modes_")
+MOST_REMEMBERED = 20_000_000  # rows of the data that a fitted model remembers, to be read without handing them over
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
 
 
@@ -58,6 +64,9 @@ class Persistent(Saved, BaseEstimator):
 
     interrupted_: bool = False
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
+    _data: Any = None  # what the fit was given, for readings; neither saved nor copied to other processes
+    _item_info: ItemInfo | None = None
+    _reading: Reading | None = None
 
     def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
@@ -74,12 +83,47 @@ class Persistent(Saved, BaseEstimator):
         self.converged_ = found.converged
         self.interrupted_ = found.interrupted
 
+    # reading
+
+    def observed(self, *data: Any) -> Observed:
+        """What was observed and which clusters were made of it, for readings; of the fit's own data by default."""
+        raise GinghamError(f"{type(self).__name__} has no clusters of items that could be read.")
+
+    @property
+    def reading_(self) -> Reading:
+        """A coarse, named reading of the model, see `gingham.read`; made when it is first asked for, and then kept."""
+        check_is_fitted(self)
+        if self._reading is None:
+            self._reading = read(self, item_info=self._item_info)
+        return self._reading
+
+    def _remember(self, data: Any, n_rows: int, item_info: ItemInfo | None = None) -> None:
+        """Keep the data of a fit, as long as the model lives in this process, so that it can be read."""
+        self._reading, self._item_info = None, item_info
+        self._data = data if n_rows <= MOST_REMEMBERED else None
+
+    def _remembered(self, what: str) -> Any:
+        """The data of the fit; a sentence where they are not at hand."""
+        check_is_fitted(self)
+        if self._data is None:
+            raise GinghamError(
+                "The data of the fit are not at hand: a model file does not hold them, and of very large data they are "
+                f"not remembered. Hand them over: {what}."
+            )
+        return self._data
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in ("_data", "_item_info")}
+
     def to_file(self) -> storage.State:
         """Parameters and fitted attributes, as far as a file can hold them."""
         every = self.get_params(deep=False)
         params = {name: value for name, value in every.items() if _savable(value)}
         fitted = {name: getattr(self, name) for name in self.saved_attributes}
         known = {name: getattr(self, name) for name in KEPT_WHERE_KNOWN if hasattr(self, name)}
+        if self._reading is not None:
+            known["reading_"] = self._reading
         made = {"loss": self._loss_state()} if "loss" in every and "loss" not in params else {}
         return {"params": params, "fitted": {**known, **fitted}, **made}
 
@@ -100,6 +144,7 @@ class Persistent(Saved, BaseEstimator):
         for name in KEPT_WHERE_KNOWN:
             if fitted.get(name) is not None:
                 setattr(model, name, fitted[name])
+        model._reading = fitted.get("reading_")
         if "loss" in state:
             model.set_params(loss=model._loss_from_state(state["loss"]))
         return model
@@ -221,8 +266,25 @@ class GridModel(TupleModel):
     def with_posterior(self, posterior: Posterior) -> Self:
         """The same model with other memberships and answers."""
         new = copy(self)
-        new.posterior_ = posterior
+        new.posterior_, new._reading = posterior, None
         return new
+
+    def observed(self, *data: Any) -> Observed:
+        sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
+        structure = self.posterior_.structure
+        relation = relation_of(sample, structure.factors[0], sample.alphabet)
+        return Observed(
+            structure.modes,
+            (relation,),
+            self.posterior_.labels,
+            given=(not named_auto(getattr(self, "n_clusters", "auto")),) * len(structure.modes),
+            refit=lambda kept: self._refit(sample, kept),
+            prediction=str(getattr(self, "selection_", "")),
+        )
+
+    def _refit(self, sample: Sample, kept: Bools) -> Refit:
+        """The same model from some of the rows of a sample, and what it predicts of the others."""
+        raise NotImplementedError  # pragma: no cover
 
     # facts of the fit
 
@@ -305,6 +367,26 @@ class GridPredictor(TransformerMixin, GridModel):
         if alphabet is None:
             raise AttributeError("labels are numbers without an alphabet")
         return alphabet.values
+
+
+def relation_of(sample: Sample, sides: Sequence[int], alphabet: Alphabet | None, label: str = "label") -> Relation:
+    """A sample as entries to be read: numbers, names of labels, or counts where there are no labels."""
+    sides = tuple(sides)
+    if sample.labels is None and sample.label_codes is None:
+        return Relation(sides, sample.codes, "lift", weights=sample.weights, label="count")
+    if alphabet is not None and not alphabet.numeric:
+        names = tuple(str(value) for value in alphabet.values.tolist())
+        return Relation(sides, sample.codes, "labels", sample.label_codes, sample.weights, label, names)
+    return Relation(sides, sample.codes, "difference", sample.labels, sample.weights, label)
+
+
+def refit_of(model: GridModel, sample: Sample, kept: Bools) -> Refit:
+    """Clusters of a model that was fitted on some of the rows of a sample, and what it predicts of the others."""
+    codes = [code[~kept] for code in sample.codes]
+    posterior = model.posterior_
+    numeric = sample.alphabet is None or sample.alphabet.numeric
+    predictions = posterior.predict(codes) if numeric else posterior.predict_distribution(codes).argmax(axis=1)
+    return Refit(posterior.labels, predictions)
 
 
 def stderr_progress(progress: Progress) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -77,11 +77,11 @@ class Committee(TupleModel):
     """
 
     saved_attributes = ("members_", *TESTS)
-    folds_: Ints | None
-    fold_predictions_: Floats | None
-    fold_rows_: Ints | None
-    fold_counts_: Ints | None
-    fold_labels_: AnyArray | None
+    folds_: Ints | None = field(init=False)
+    fold_predictions_: Floats | None = field(init=False)
+    fold_rows_: Ints | None = field(init=False)
+    fold_counts_: Ints | None = field(init=False)
+    fold_labels_: AnyArray | None = field(init=False)
 
     estimator: BaseEstimator | None = None
     n_members: int = 20

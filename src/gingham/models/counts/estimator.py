@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -20,17 +20,20 @@ from gingham.certificates import Certificate, certify_density
 from gingham.certificates.papers import Statement, theorem12
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
-from gingham.data.adapt import count_matrix
+from gingham.data.adapt import Names, count_matrix, with_names
 from gingham.data.modes import Mode
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
+from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, completed
 from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, stderr_progress
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import merge_profiles, profile_table
+from gingham.reading.make_reading import ItemInfo
+from gingham.reading.observed import Observed, Refit, Relation
 from gingham.storage import State
 
 WEIGHTINGS = ("counts", "uniform")
+FINEST_READ = 80  # clusters a side that are fitted to choose the size of a reading
 
 
 @dataclass(eq=False, repr=False)
@@ -93,6 +96,14 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         "row_labels_", "column_labels_", "row_memberships_", "column_memberships_", "blocks_", "row_mass_",
         "column_mass_", "information_", "information_kept_", "n_iter_", "converged_",
     )  # fmt: skip
+    modes_: tuple[Mode, Mode] = field(init=False)
+    row_labels_: Ints = field(init=False)
+    column_labels_: Ints = field(init=False)
+    row_memberships_: Floats = field(init=False)
+    column_memberships_: Floats | None = field(init=False)
+    row_mass_: Floats = field(init=False)
+    column_mass_: Floats = field(init=False)
+    blocks_: Floats = field(init=False)
 
     n_clusters: int | Sequence[int | None] | str = "auto"
     beta: float = np.inf
@@ -125,12 +136,29 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         X: object,
         y: object = None,
         *,
+        names: Names = None,
+        item_info: ItemInfo | None = None,
         callback: Callback | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
-        """Cluster a matrix of counts (dense, scipy sparse or frame; rows × columns)."""
+        """Cluster a matrix of counts.
+
+        Parameters
+        ----------
+        X : dense array, scipy sparse matrix, frame or AnnData; rows × columns
+        names : mapping from the name of a side to the names of its items, rows first, or a pair of lists, optional
+            ``{"document": titles, "word": words}``; a frame and an AnnData object bring their own.
+        item_info : mapping from the name of a side to a frame, optional
+            What is known of its items, a row each; for readings only, see :func:`gingham.read`.
+        callback : callable, optional
+            Called with a ``Progress`` after every sweep.
+        checkpoint : Checkpoint, optional
+            Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
+        """
+        X, *found = with_names(X, names)
         counts = self._counts(X, reset=True)
-        checkpoint.bound_to(self, X)
+        checkpoint.bound_to(self, counts)
+        self.modes_ = count_modes(found, counts.shape)
         if self.weighting not in WEIGHTINGS:
             raise GinghamError(f"weighting={self.weighting!r} is unknown; choose one of {', '.join(WEIGHTINGS)}.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
@@ -142,7 +170,46 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             n_clusters = self._sizes(counts, solver, for_sizes, checkpoint.stage("sizes"))
             n_init = self._starts(n_clusters)
             blocks = solver.best(self._weighted(counts), n_clusters, n_init, for_starts, callback, checkpoint)
-        return self._keep(blocks, counts, singletons=n_clusters[1] is None)
+        self._keep(blocks, counts, singletons=n_clusters[1] is None)
+        self._remember(counts, counts.nnz, item_info)
+        return self
+
+    def observed(self, *data: Any) -> Observed:
+        check_is_fitted(self)
+        counts = (
+            self._counts(with_names(data[0]).matrix, reset=False) if data else self._remembered("gg.read(model, X)")
+        )
+        sample = count_sample(counts)
+        relation = Relation((0, 1), sample.codes, "lift", weights=sample.weights, label="count")
+        columns = None if self.column_memberships_ is None else self.column_labels_
+        return Observed(
+            self._modes(),
+            (relation,),
+            (self.row_labels_, columns),
+            given=(not isinstance(self.n_clusters, str),) * 2,
+            refit=lambda kept: self._refit(counts, kept),
+            prediction=getattr(self, "size_reason_", ""),
+        )
+
+    def _refit(self, counts: sparse.csr_array, kept: Bools) -> Refit:
+        """Clusters of the same kind from some of the entries; no more a side than a reading can use."""
+        part = counts.copy()
+        part.data = np.where(kept, counts.data, 0.0)
+        part.eliminate_zeros()
+        rows, columns = self.n_clusters_
+        size = (min(rows, FINEST_READ), None if self.column_memberships_ is None else min(columns, FINEST_READ))
+        solver = CountSolver(np.inf, "sweep", "profiles", min(self.max_iter, 8), max(self.tol, 5e-3), self.backend)
+        with one_blas_thread():
+            found = completed(solver.fit(part, size, np.random.default_rng(0)))
+        return Refit((found.labels[0], None if size[1] is None else found.labels[1]))
+
+    def _modes(self) -> tuple[Mode, Mode]:
+        """Both sides with the names of their items, as far as they are known."""
+        if hasattr(self, "modes_"):
+            return self.modes_
+        notes = getattr(self, "notes_", {})  # a model file of before names were kept
+        items = notes.get("items") or (None, None)
+        return count_modes((notes.get("axes"), items), (len(self.row_labels_), len(self.column_labels_)))
 
     def _sizes(
         self, counts: sparse.csr_array, solver: CountSolver, rng: np.random.Generator, checkpoint: Checkpoint
@@ -320,8 +387,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if self.column_memberships_ is None:
             raise GinghamError("A posterior over checkerboards needs column clusters: n_clusters=(rows, columns).")
         assign = (self.row_memberships_, self.column_memberships_)
-        names = getattr(self, "notes_", {}).get("axes") or ("row", "column")  # of the table it was fitted on
-        modes = tuple(Mode(str(name), np.arange(len(q))) for name, q in zip(names, assign))
+        modes = tuple(Mode(mode.name, np.arange(len(q))) for mode, q in zip(self._modes(), assign))
         cell = Mass()
         return Posterior(Structure.grid(modes), (cell,), assign, (cell.answer(self.blocks_[..., None]),))
 
@@ -419,6 +485,20 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         kept = new.information_ / self.information_ if self.information_ > 0 else 1.0
         new.information_kept_ = self.information_kept_ * kept
         return new
+
+
+def count_modes(found: tuple[Any, Any], shape: Sequence[int]) -> tuple[Mode, Mode]:
+    """Both sides from (names of the axes, names of the items), each None where it is not known."""
+    axes, items = found
+    sides = []
+    for axis, n in enumerate(shape):
+        name = ("row", "column")[axis] if axes is None else str(axes[axis])
+        known = None if items is None else items[axis]
+        ids = np.arange(n) if known is None else np.asarray(known)
+        if len(ids) != n:
+            raise GinghamError(f"names= has {len(ids)} names of {name!r} for {n} {('rows', 'columns')[axis]}.")
+        sides.append(Mode(name, ids))
+    return sides[0], sides[1]
 
 
 def block_information(table: Floats) -> float:

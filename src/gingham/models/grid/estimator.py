@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, Seed, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Seed, TableLike
 from gingham.cells import CellModel, make_cell, needs_alphabet
 from gingham.cells.losses import Loss
 from gingham.certificates.bounds import THEOREMS
@@ -44,8 +44,11 @@ from gingham.models.base import (
     finite_labels,
     named_auto,
     numeric_labels,
+    refit_of,
     stderr_progress,
 )
+from gingham.reading.make_reading import ItemInfo
+from gingham.reading.observed import Refit
 from gingham.selection.auto import Beta, Pilot, Sizes, choose_beta, expand_clusters, explained, merge_and_settle
 
 OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
@@ -110,6 +113,7 @@ class GridFit(GridPredictor):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        item_info: ItemInfo | None = None,
         callback: Callback | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
@@ -123,12 +127,23 @@ class GridFit(GridPredictor):
             Labels.
         sample_weight : array of shape (N,), optional
             Counts: weight 2 is the same as the row twice, weight 0 as no row.
+        item_info : mapping from the name of a mode to a frame, optional
+            What is known of its items, a row each; for readings only, see :func:`gingham.read`.
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
             Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
         """
-        return self._fit(*self._tuples(X, y, sample_weight), callback, checkpoint.bound_to(self, X, y, sample_weight))
+        sample, cell = self._tuples(X, y, sample_weight)
+        self._fit(sample, cell, callback, checkpoint.bound_to(self, X, y, sample_weight))
+        self._remember(replace(sample), sample.n_rows, item_info)  # without what the fit has made of it
+        return self
+
+    def _refit(self, sample: Sample, kept: Bools) -> Refit:
+        own = {"n_clusters": self.n_clusters_, "beta": self.beta_, "n_init": 1, "objective": "tradeoff", "verbose": 0}
+        start = self.start if isinstance(self.start, str) else "spectral"
+        model = clone(self).set_params(**own, start=start)
+        return refit_of(model._fit(sample.take(kept), self.posterior_.cells[0], None), sample, kept)
 
     def _tuples(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Sample, CellModel]:
         """The tuples to learn from, and the cells that predict their labels."""
