@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, clock, previous, write
-from gingham.models.views.estimator import mean_reciprocal_rank
+from gingham.models.views.retrieval import mean_reciprocal_rank
 from parallel_texts import read_texts, vectorised
 
 FIGURES = {

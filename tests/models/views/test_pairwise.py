@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import gingham as gg
 from gingham.errors import GinghamError
-from gingham.models.views import estimator as retrieval
+from gingham.models.views import retrieval
 from gingham.models.views import view_validation as heldout
 
 MODELS = [gg.PairwiseClusterAnalysis, gg.KernelCCA]
@@ -75,14 +75,16 @@ def test_memberships_mark_the_positive_tail():
     assert first[truth == -1].mean() < 0.1
 
 
-def test_ridge_and_number_of_components_are_chosen_by_heldout_correlation():
+def test_the_ridge_is_chosen_by_heldout_mates_and_the_components_by_heldout_correlation():
     fit = gg.PairwiseClusterAnalysis().fit(related(200, 0))
     assert fit.n_components_ == 3  # as many as the views share
     assert fit.ridge_[0] in heldout.RIDGES
     assert len(set(fit.ridge_)) == 1
     chosen = fit.choice_.candidates.index(fit.ridge_)
-    totals = np.cumsum(fit.choice_.correlations - 2 / np.sqrt(200), axis=1)
-    assert totals[chosen, 2] == totals.max()
+    assert fit.choice_.mates[chosen].max() == fit.choice_.mates.max()
+    totals = np.cumsum(fit.choice_.correlations[chosen] - 2 / np.sqrt(200))
+    assert totals[2] == totals.max()
+    assert fit.choice_.counts[:2] == (1, 2)
     kept = gg.PairwiseClusterAnalysis(2).fit(related(200, 0))
     assert kept.n_components_ == 2
     given = gg.PairwiseClusterAnalysis(ridge=0.5).fit(related(200, 0))

@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
-from sklearn.preprocessing import FunctionTransformer, normalize
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
@@ -19,9 +19,7 @@ from gingham.models.base import Persistent
 from gingham.models.views import fit as multiview
 from gingham.models.views import view_validation as heldout
 from gingham.models.views.representations import as_kernels
-
-BATCH = 1024  # queries at a time
-TIE = 1e-12
+from gingham.models.views.retrieval import component_weights, mean_over_views, nearest
 
 
 @dataclass(eq=False, repr=False)
@@ -70,7 +68,7 @@ class ViewsModel(Persistent):
         n_components = self.n_components
         self.choice_ = None
         if len(ridges) > 1 or n_components is None:
-            rule = (settings, type(self)._method, self.cv, checkpoint)
+            rule = (settings, type(self)._method, self.cv, self.weighting, checkpoint)
             self.choice_ = heldout.choose(matrices, kernels, ridges, n_components, *rule)
             ridges, n_components = [self.choice_.ridges], self.choice_.n_components
         representations = multiview.represent(matrices, kernels, settings)
@@ -141,8 +139,7 @@ class ViewsModel(Persistent):
         check_is_fitted(self)
         matrices = as_views(views, at_least=self.n_views_)
         embedded = [self._embedded(number, matrix) for number, matrix in enumerate(matrices)]
-        pairs = [(a, b) for a in range(self.n_views_) for b in range(self.n_views_) if a != b]
-        return float(np.mean([mean_reciprocal_rank(embedded[a], embedded[b]) for a, b in pairs]))
+        return mean_over_views(embedded)
 
     def score(self, views: Sequence[TableLike | None], y: object = None) -> float:
         """Mean correlation of the components on the given objects: what cross-validation maximises."""
@@ -198,7 +195,7 @@ class ViewsModel(Persistent):
     def _embedded(self, view: int, X: TableLike) -> Floats:
         """Scores with the components weighted for retrieval: (γ_c/γ_0)^weighting."""
         scores = self.scores(view, X)
-        return np.asarray(scores * np.maximum(self.strengths_ / self.strengths_[0], 0.0) ** self.weighting)
+        return np.asarray(scores * component_weights(self.strengths_, self.weighting))
 
     def _labels(self, scores: Floats) -> Ints:
         """argmax_c |F_c| in standard deviations of the training scores; −1 where none reaches ``background``."""
@@ -233,8 +230,8 @@ class PairwiseClusterAnalysis(ViewsModel):
         A name of ``sklearn.metrics.pairwise_kernels``, a function of two matrices, or "precomputed"; one for all
         views or one per view.
     ridge : float or list of float, optional
-        τ in units of the kernel's mean diagonal; chosen by held-out correlation when None. Retrieval is flat
-        between 0.01 and 1; clusters against a background want 1 or more.
+        τ in units of the kernel's mean diagonal; when None, the one by which held-out objects find their mates best.
+        Clusters against a background want 1 or more.
     kernel_params : dict or list of dict, optional
         Parameters of the kernels, for instance ``{"gamma": 0.1}``.
     solver : {"auto", "exact", "nystroem", "primal"}
@@ -266,7 +263,7 @@ class PairwiseClusterAnalysis(ViewsModel):
         Feature weights, for linear kernels.
     ridge_, n_components_ : the values in use.
     choice_ : RidgeChoice or None
-        Held-out correlations behind the choice of ridge and n_components.
+        Held-out ranks of the mates and correlations behind the choice of ridge and n_components.
 
     Notes
     -----
@@ -298,35 +295,3 @@ class KernelCCA(ViewsModel):
     """
 
     _method: ClassVar[multiview.Method] = staticmethod(multiview.correlated)
-
-
-def nearest(queries: Floats, documents: Floats, count: int) -> tuple[Ints, Floats]:
-    """``count`` documents with the largest cosine to every query, best first, and their cosines: (n, count)."""
-    left, right = normalize(queries), normalize(documents)
-    indices = np.empty((len(left), count), dtype=np.intp)
-    cosines = np.empty((len(left), count))
-    for batch in gen_batches(len(left), BATCH):
-        similarity = left[batch] @ right.T
-        candidates = np.argpartition(-similarity, count - 1, axis=1)[:, :count]
-        values = np.take_along_axis(similarity, candidates, axis=1)
-        order = np.lexsort((candidates, -values), axis=1)  # equal cosines: the earlier document first
-        indices[batch] = np.take_along_axis(candidates, order, axis=1)
-        cosines[batch] = np.take_along_axis(values, order, axis=1)
-    return indices, cosines
-
-
-def mate_ranks(queries: Floats, documents: Floats) -> Ints:
-    """Rank of document r for query r, 1 for the first; documents that tie with the mate count before it, P3 (41)."""
-    left, right = normalize(queries), normalize(documents)
-    own = np.einsum("nk,nk->n", left, right)
-    ranks = np.empty(len(left), dtype=np.intp)
-    for batch in gen_batches(len(left), BATCH):
-        similarity = left[batch] @ right.T
-        above = np.sum(similarity >= own[batch, None] - TIE, axis=1)
-        ranks[batch] = np.maximum(above, 1)
-    return ranks
-
-
-def mean_reciprocal_rank(queries: Floats, documents: Floats) -> float:
-    """MRR, P3 (41) (there called average precision): the mean of 1/rank of the mate."""
-    return float(np.mean(1.0 / mate_ranks(queries, documents)))
