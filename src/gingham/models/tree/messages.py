@@ -15,7 +15,7 @@ from gingham.core.problem import Objective, Problem, information_terms
 from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Schedule, Solution, fixed_point
-from gingham.kernels.project import Rows, project
+from gingham.kernels.project import Rows, project, row_starts
 
 HALVINGS = 12  # of a damped step, before it is given up
 
@@ -79,10 +79,8 @@ def grouped(below: Ints, position: int, n_items: int) -> tuple[Ints, Rows]:
     """Combinations ordered by the items of one child, with room for their costs as features."""
     code = below[:, position]
     order = np.argsort(code, kind="stable")
-    indptr = np.zeros(n_items + 1, dtype=np.int64)
-    np.cumsum(np.bincount(code, minlength=n_items), out=indptr[1:])
     others = np.delete(below, position, axis=1)[order].T
-    return order, Rows(indptr, np.ascontiguousarray(others, dtype=np.int32), None, None, None, 0)
+    return order, Rows(row_starts(code, n_items), np.ascontiguousarray(others, dtype=np.int32), None, None, None, 0)
 
 
 class TreeSweep:
