@@ -10,9 +10,8 @@ import pytest
 import gingham as gg
 from gingham.core.problem import Problem
 from gingham.datasets import planted_counts, planted_graph
-from gingham.fitting.coarsen import information_rises, ladder, loss_rises
-from gingham.selection.auto import suggested_beta
-from gingham.selection.coarser import problem_of, steps
+from gingham.fitting.coarsen import information_rises, ladder, loss_rises, prune
+from gingham.selection.coarser import problem_of
 
 
 def planted(k=(3, 4), n=(80, 70), n_tuples=4000, flip=0.25, seed=0):
@@ -43,7 +42,7 @@ def test_the_cost_of_a_merge_is_the_change_of_the_objective(loss) -> None:
     problem = problem_of(model, X, y)
     posterior = model.posterior_.refit(problem.samples[0])
     rungs = list(ladder(problem, posterior))
-    assert [sum(r.n_clusters) for r in rungs] == [7, 6, 5, 4, 3, 2]
+    assert [sum(r.posterior.n_clusters) for r in rungs] == [7, 6, 5, 4, 3, 2]
     for before, after in pairwise(rungs):
         # Every term again from scratch, and no other pair would have been cheaper.
         assert problem.objective(after.posterior).total == pytest.approx(after.objective.total)
@@ -58,8 +57,8 @@ def test_the_cost_of_a_merge_is_the_change_of_the_objective(loss) -> None:
 
 def test_steps_go_down_to_one_cell_and_never_split(fitted) -> None:
     model, X, y = fitted
-    rungs = steps(model, X, y)
-    assert rungs[-1].n_clusters == (1, 1)
+    rungs = list(ladder(problem_of(model, X, y), prune(model.posterior_)))
+    assert rungs[-1].posterior.n_clusters == (1, 1)
     losses = [rung.loss(len(y)) for rung in rungs]
     assert np.all(np.diff(losses) >= -1e-12)
 
@@ -126,10 +125,10 @@ def test_little_data_and_given_values_are_said(fitted) -> None:
 
 def test_suggested_beta_is_the_likelihood_of_the_noise() -> None:
     letters = gg.Alphabet.of([1, 2, 3, 4, 5], given=True)
-    assert suggested_beta(gg.Absolute(letters), 0.5) == pytest.approx(2.0)
-    assert suggested_beta(gg.Quadratic(letters), 0.5) == pytest.approx(1.0)
-    assert suggested_beta(gg.ZeroOne(letters), 0.2) == pytest.approx(np.log(16))
-    assert suggested_beta(gg.Logarithmic(letters), 3.0) == 1.0
+    assert gg.Absolute(letters).beta_of_noise(0.5) == pytest.approx(2.0)
+    assert gg.Quadratic(letters).beta_of_noise(0.5) == pytest.approx(1.0)
+    assert gg.ZeroOne(letters).beta_of_noise(0.2) == pytest.approx(np.log(16))
+    assert gg.Logarithmic(letters).beta_of_noise(3.0) == 1.0
 
 
 @pytest.fixture(scope="module")

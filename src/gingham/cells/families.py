@@ -275,11 +275,11 @@ def make_family(name: str, alphabet: Alphabet | None, pseudo: float = 1.0, shift
     return kind(**taken)
 
 
-def total_statistics(family: Family, sample: Sample) -> Floats:
+def total_statistics(cell: CellModel, sample: Sample) -> Floats:
     """Statistics of all tuples of a sample together, shape (K,)."""
-    if family.features.one_hot:
+    if cell.features.one_hot:
         if sample.label_codes is None:
-            raise GinghamError("This family needs labels on an alphabet.")
-        return np.bincount(sample.label_codes, sample.weights, minlength=family.features.size).astype(np.float64)
-    t = family.features.evaluate(np.ones(sample.n_rows) if sample.labels is None else sample.labels)
+            raise GinghamError("This cell model needs labels on an alphabet.")
+        return np.bincount(sample.label_codes, sample.weights, minlength=cell.features.size).astype(np.float64)
+    t = cell.features.evaluate(np.ones(sample.n_rows) if sample.labels is None else sample.labels)
     return t.sum(0) if sample.weights is None else sample.weights @ t

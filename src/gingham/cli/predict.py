@@ -24,7 +24,7 @@ def predict(
     options.need_files(out, [model], [file])
     from gingham.cli.table_files import read_table, write_table
     from gingham.models.base import load
-    from gingham.models.tables import tables_of
+    from gingham.models.tables import PredictOptions, tables_of
 
     fitted = load(model)
     tables = tables_of(fitted)
@@ -32,5 +32,5 @@ def predict(
     relation = None if axes is None else options.column_names(axes, "--axes")
     if relation is not None and not tables.has_relations:
         raise GinghamError("--axes chooses a relation of a joint model; this model has one.")
-    predicted = tables.predict(fitted, table, rule, proba, relation)
+    predicted = tables.predict(fitted, table, PredictOptions(rule, proba, relation))
     write_table(predicted, out, format if out in (None, "-") else None, spreadsheet_safe)

@@ -226,11 +226,11 @@ class Posterior:
 
     def _contract(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
         """Σ_c Π_j q_j(c_j|x_j) table[c_1, …, c_d, :] for each tuple."""
-        factors = [np.vstack([q, mass]) for q, mass in zip(self.factor(relation), self._factor_mass(relation))]
-        return contract(codes, factors, table)
+        return contract(codes, [self.with_unseen(mode) for mode in self.structure.factors[relation]], table)
 
-    def _factor_mass(self, relation: int) -> tuple[Floats, ...]:
-        return tuple(self.mass[mode] for mode in self.structure.factors[relation])
+    def with_unseen(self, mode: int) -> Floats:
+        """Memberships of a mode's items, with its mass in the last row: code −1 is an unseen item."""
+        return np.vstack([self.assign[mode], self.mass[mode]])
 
 
 def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) -> Floats:

@@ -111,11 +111,9 @@ class TreePosterior(Posterior):
         raise GinghamError("A tree is no tri-factorisation; its tables are assign_, its root cells answers_.")
 
     def _messages(self, layout: TreeLayout, unseen: bool = False) -> list[Floats]:
-        tables = [self.assign[mode] for mode in self.structure.tables]
-        masses = [self.mass[mode] for mode in self.structure.tables]
-        d = self.structure.n_leaves
-        leaves = [np.vstack([q, mass]) for q, mass in zip(tables[:d], masses)] if unseen else tables[:d]
-        return ascend(self.structure, layout, leaves, tables[d:])
+        at, d = self.structure.tables, self.structure.n_leaves
+        leaves = [self.with_unseen(mode) if unseen else self.assign[mode] for mode in at[:d]]
+        return ascend(self.structure, layout, leaves, [self.assign[mode] for mode in at[d:]])
 
     def _contract(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
         # An unseen item (code −1) takes the extra last row, which holds the masses.

@@ -16,7 +16,7 @@ from gingham.certificates.evidence import labels_by_type, log_binomial, of_poste
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
-from gingham.fitting.coarsen import information_rises, loss_rises, prune
+from gingham.fitting.coarsen import cheapest, joined, prune
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Solution, cut_short
 from gingham.fitting.projection import Projection
 
@@ -149,27 +149,17 @@ def certificate(posterior: Posterior, sample: Sample, cell: CellModel, bound: st
 
 def merge_cheapest(problem: Problem, posterior: Posterior) -> Posterior:
     """Merge the pair of clusters, of any mode, whose union raises the objective least."""
-    statistics = posterior.statistics(problem.samples[0])
     labels = labels_by_type(posterior.answers[0], problem.cells[0].n_answers or 1)
-    per_cell = sum(labels.values()) / posterior.answers[0].size
-    best = (np.inf, 0, 0, 1)
-    for mode, q in enumerate(posterior.assign):
-        n, m = q.shape
-        if m < 2:
-            continue
-        rise = problem.betas[0] * loss_rises(problem.cells[0], np.moveaxis(statistics, mode, 0)) + information_rises(q)
-        saved = per_cell * posterior.answers[0].size / m + log_binomial(n + m - 1, m - 1)
-        rise -= saved - log_binomial(n + m - 2, m - 2)
-        np.fill_diagonal(rise, np.inf)
-        a, b = np.unravel_index(np.argmin(rise), rise.shape)
-        best = min(best, (float(rise[a, b]), mode, int(a), int(b)))
-    return merge_pair(problem, posterior, *best[1:])
+
+    def saved(mode: int) -> float:
+        n, m = posterior.assign[mode].shape
+        return sum(labels.values()) / m + log_binomial(n + m - 1, m - 1) - log_binomial(n + m - 2, m - 2)
+
+    found = cheapest(problem, posterior, [posterior.statistics(problem.samples[0])], saved)
+    return posterior if found is None else merge_pair(problem, posterior, *found)
 
 
 def merge_pair(problem: Problem, posterior: Posterior, mode: int, a: int, b: int) -> Posterior:
     """Clusters a and b of one mode as one; answers refitted."""
-    assign = list(posterior.assign)
-    q = assign[mode].copy()
-    q[:, a] += q[:, b]
-    assign[mode] = np.delete(q, b, axis=1)
+    assign = (joined(q, 1, a, b) if at == mode else q for at, q in enumerate(posterior.assign))
     return replace(posterior, assign=tuple(assign)).refit(problem.samples[0])

@@ -8,7 +8,7 @@ answering alike; the information falls by what telling a from b had cost; and th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -25,26 +25,12 @@ EMPTY = 1e-9  # expected items below which a cluster counts as empty
 
 @dataclass(frozen=True, eq=False)
 class Rung:
-    """One checkerboard on the way from fine to coarse.
-
-    Attributes
-    ----------
-    posterior : Posterior
-    objective : Objective
-    price : float
-        Nats for the answers of the cells.
-    merged : (mode, cluster, cluster) or None
-        What was merged to get here.
-    """
+    """One checkerboard on the way from fine to coarse."""
 
     posterior: Posterior
     objective: Objective
-    price: float
-    merged: tuple[int, int, int] | None = None
-
-    @property
-    def n_clusters(self) -> tuple[int, ...]:
-        return self.posterior.n_clusters
+    price: float  # nats for the answers of the cells
+    merged: tuple[int, int, int] | None = None  # what was merged to get here: mode, cluster, cluster
 
     @property
     def total(self) -> float:
@@ -83,12 +69,26 @@ def ladder(problem: Problem, posterior: Posterior, least: Sequence[int] | None =
     ]
     posterior = replace(posterior, answers=tuple(cell.answer(t) for cell, t in zip(problem.cells, tables)))
     merged = None
+
+    def saved(mode: int) -> float:
+        """Nats for the answers in the cells of one cluster."""
+        uses = problem.structure.uses(mode)
+        return sum(np.moveaxis(tables[r], p, 0)[0, ..., 0].size * _price_of_one(problem, r) for r, p in uses)
+
     while True:
-        yield Rung(posterior, _objective(problem, posterior, tables), cell_price(problem, posterior), merged)
-        merged = cheapest(problem, posterior, tables, least)
+        losses = tuple(float(c.loss(a, t).sum()) for c, a, t in zip(problem.cells, posterior.answers, tables))
+        objective = Objective(losses, information_terms(posterior), problem.betas)
+        yield Rung(posterior, objective, cell_price(problem, posterior), merged)
+        merged = cheapest(problem, posterior, tables, saved, least)
         if merged is None:
             return
-        posterior, tables = _merge(problem, posterior, tables, *merged)
+        mode, a, b = merged = (merged[0], min(merged[1:]), max(merged[1:]))
+        assign, answers = list(posterior.assign), list(posterior.answers)
+        assign[mode] = joined(assign[mode], 1, a, b)
+        for relation, position in problem.structure.uses(mode):
+            tables[relation] = joined(tables[relation], position, a, b)
+            answers[relation] = problem.cells[relation].answer(tables[relation])
+        posterior = replace(posterior, assign=tuple(assign), answers=tuple(answers))
 
 
 def merge_while_it_pays(problem: Problem, posterior: Posterior) -> Posterior:
@@ -97,9 +97,16 @@ def merge_while_it_pays(problem: Problem, posterior: Posterior) -> Posterior:
 
 
 def cheapest(
-    problem: Problem, posterior: Posterior, tables: Sequence[Floats], least: Sequence[int] | None = None
+    problem: Problem,
+    posterior: Posterior,
+    tables: Sequence[Floats],
+    saved: Callable[[int], float],
+    least: Sequence[int] | None = None,
 ) -> tuple[int, int, int] | None:
-    """The merge (mode, a, b) with the least Δ; None when every mode has its least number of clusters."""
+    """The merge (mode, a, b) with the least Δ; None when every mode has its least number of clusters.
+
+    ``saved`` is the price of one cluster of a mode, nats.
+    """
     best: tuple[float, int, int, int] | None = None
     for mode, m in enumerate(posterior.n_clusters):
         if m <= (1 if least is None else least[mode]) or mode in problem.structure.frozen:
@@ -108,10 +115,10 @@ def cheapest(
         for relation, position in problem.structure.uses(mode):
             table = np.moveaxis(tables[relation], position, 0)
             rises = rises + problem.betas[relation] * loss_rises(problem.cells[relation], table)
-            rises = rises - table[0, ..., 0].size * _price_of_one(problem, relation)
+        rises = rises - saved(mode)
         np.fill_diagonal(rises, np.inf)
         a, b = (int(i) for i in np.unravel_index(np.argmin(rises), rises.shape))
-        found = (float(rises[a, b]), mode, min(a, b), max(a, b))
+        found = (float(rises[a, b]), mode, a, b)
         best = found if best is None else min(best, found)
     return None if best is None else best[1:]
 
@@ -152,24 +159,8 @@ def _price_of_one(problem: Problem, relation: int) -> float:
     return float(free * 0.5 * np.log(max(problem.samples[relation].n_tuples, 1.0)))
 
 
-def _merge(
-    problem: Problem, posterior: Posterior, tables: Sequence[Floats], mode: int, a: int, b: int
-) -> tuple[Posterior, list[Floats]]:
-    assign, answers, new = list(posterior.assign), list(posterior.answers), list(tables)
-    assign[mode] = _joined(assign[mode], 1, a, b)
-    for relation, position in problem.structure.uses(mode):
-        new[relation] = _joined(new[relation], position, a, b)
-        answers[relation] = problem.cells[relation].answer(new[relation])
-    return replace(posterior, assign=tuple(assign), answers=tuple(answers)), new
-
-
-def _joined(array: Floats, axis: int, a: int, b: int) -> Floats:
+def joined(array: Floats, axis: int, a: int, b: int) -> Floats:
     """Slice b added to slice a and removed."""
     array = np.moveaxis(array, axis, 0).copy()
     array[a] += array[b]
     return np.ascontiguousarray(np.moveaxis(np.delete(array, b, axis=0), 0, axis))
-
-
-def _objective(problem: Problem, posterior: Posterior, tables: Sequence[Floats]) -> Objective:
-    losses = [float(c.loss(a, t).sum()) for c, a, t in zip(problem.cells, posterior.answers, tables)]
-    return Objective(tuple(losses), information_terms(posterior), problem.betas)

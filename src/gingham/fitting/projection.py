@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy.special import softmax
 
 from gingham.arrays import Floats
 from gingham.cells.base import ON_DEVICE, unmet
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from gingham.kernels.project_compiled import Tiles
 
 DTYPES = ("float64", "float32")
+HALVINGS = 12  # of a damped step, before it is given up
 TORCH_NEEDS = (ON_DEVICE,)  # of cells
 STEP_BYTES = 2**21  # one block of a step: small enough to stay in cache and to share out among threads
 
@@ -144,6 +146,18 @@ def half_step(
         answers[relation] = cell.answer(cells)
         losses[relation] = float(cell.loss(answers[relation], cells).sum())
     return posterior.moved(mode, new, mass / len(new), entropy / len(new), tuple(answers)), losses
+
+
+def damped(old: Floats, target: Floats) -> Iterator[Floats]:
+    """Memberships on the way from a target back to the old ones, in the log domain, each step half the one before.
+
+    For modes in which the loss is not linear: the full step may overshoot.
+    """
+    with np.errstate(divide="ignore"):
+        log_old, log_target = np.log(old), np.log(target)
+    yield target
+    for step in 0.5 ** np.arange(1, HALVINGS):
+        yield softmax((1.0 - step) * log_old + step * log_target, axis=1)
 
 
 def memberships(

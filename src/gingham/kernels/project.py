@@ -47,6 +47,11 @@ class Rows(NamedTuple):
         return len(self.indptr) - 1
 
 
+def row_starts(codes: Ints, n_rows: int) -> Ints:
+    """``Rows.indptr`` of tuples that are sorted by these codes, (n_rows + 1,)."""
+    return np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=n_rows))])
+
+
 def project(
     rows: Rows,
     assigns: Sequence[Floats],

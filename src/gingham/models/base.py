@@ -350,9 +350,7 @@ class GridPredictor(TransformerMixin, GridModel):
     def transform(self, X: TableLike) -> Floats:
         """Memberships of each row's items side by side, shape (N, Σ m_i): features for a next estimator."""
         codes = self._codes(X)
-        posterior = self.posterior_
-        known = [np.vstack([q, mass]) for q, mass in zip(posterior.assign, posterior.mass)]
-        return np.hstack([q[code] for q, code in zip(known, codes)])
+        return np.hstack([self.posterior_.with_unseen(mode)[code] for mode, code in enumerate(codes)])
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Names of the columns of ``transform``: mode and cluster."""
@@ -422,6 +420,12 @@ def finite_labels(labels: AnyArray) -> AnyArray:
         what = "NaN" if np.isnan(labels[row]) else "infinity (inf)"
         raise GinghamError(f"Input y contains {what} in row {row}. Missing labels are left out of X and y.")
     return labels
+
+
+def plain_labels(y: ArrayLike) -> AnyArray:
+    """Labels of any kind, shape (N,), names as text; none is NaN or infinite."""
+    labels = column_or_1d(y, warn=True)
+    return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
 
 def numeric_labels(y: ArrayLike, model: str) -> AnyArray:

@@ -109,6 +109,19 @@ class PathOptions:
     n_jobs: int = 1
 
 
+class PredictOptions(NamedTuple):
+    """What is asked of predictions; None where nothing was said."""
+
+    rule: str | None = None
+    proba: bool = False
+    axes: Relation | None = None  # of a model of several tables: the relation that is meant
+
+    def need_defaults(self, what: str) -> None:
+        """Refuse rules and probabilities where the model predicts in one way."""
+        if self.rule is not None or self.proba:
+            raise GinghamError(f"{what}: leave --rule and --proba out.")
+
+
 class FittedModel(NamedTuple):
     """A model, the notes to store with it, and the facts to show."""
 
@@ -158,13 +171,14 @@ class BoardView:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(eq=False)
 class ModelWithData(Generic[Model]):
     """A fitted model beside the rows of a table; every family answers these questions."""
 
     instead: ClassVar[str] = "Fit again with fewer --clusters."  # of a model that cannot be simplified
 
-    def __init__(self, model: Model, notes: Facts) -> None:
-        self.model, self.notes = model, notes
+    model: Model
+    notes: Facts
 
     def board(self) -> BoardView:
         """What a report draws."""
@@ -233,9 +247,7 @@ class FamilyTables(Generic[Model]):
         """A model of the table."""
         raise NotImplementedError  # pragma: no cover
 
-    def predict(
-        self, model: Model, table: pl.DataFrame, rule: str | None, proba: bool, axes: Relation | None = None
-    ) -> pl.DataFrame:
+    def predict(self, model: Model, table: pl.DataFrame, asked: PredictOptions) -> pl.DataFrame:
         """The table with what the model predicts of each row in new columns."""
         raise NotImplementedError  # pragma: no cover
 
@@ -273,8 +285,9 @@ class FamilyTables(Generic[Model]):
 
     # shared by the families
 
-    def made(self, estimator: Callable[..., Model], options: FitOptions, said: Mapping[str, object]) -> Model:
+    def made(self, options: FitOptions, said: Mapping[str, object], which: int = 0) -> Model:
         """An estimator with what was said, the rest is its own to choose; what it does not know is refused."""
+        estimator = getattr(models, self.estimators[which])  # imported here: naming a family is quick
         said = {**said, "n_init": options.n_init, "max_iter": options.max_iter}
         said = {name: value for name, value in said.items() if value is not None}
         known = inspect.signature(estimator).parameters
@@ -282,7 +295,8 @@ class FamilyTables(Generic[Model]):
             if name not in known:
                 option = {"n_init": "starts", "max_iter": "max-iter"}.get(name, name)
                 raise GinghamError(f"--model {self.kind} has no use for --{option}: leave it out.")
-        return estimator(**said, random_state=options.seed)
+        model: Model = estimator(**said, random_state=options.seed)
+        return model
 
     def notes(self, options: FitOptions, **own: object) -> Facts:
         """What is stored with a model of rows without labels."""
@@ -827,14 +841,14 @@ def holdout_certificate(predicted: AnyArray, unseen: Rows, space: LabelSpace, lo
     )  # fmt: skip
 
 
+@dataclass(eq=False)
 class TuplesWithModel(ModelWithData[Any]):
     """A model of labelled tuples beside its training rows and rows set aside."""
 
-    def __init__(
-        self, tables: TupleTables, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None
-    ) -> None:
-        super().__init__(model, notes)
-        self.tables, self.label, self.seen, self.unseen = tables, label, seen, unseen
+    tables: TupleTables
+    label: str
+    seen: Rows
+    unseen: Rows | None
 
     def facts(self) -> Facts:
         model = self.model
@@ -949,19 +963,17 @@ class TupleTables(FamilyTables[Any]):
     def id_columns(self, model: Any) -> tuple[str, ...]:
         return tuple(self.columns(model)[0])
 
-    def predict(
-        self, model: Any, table: pl.DataFrame, rule: str | None, proba: bool, axes: Relation | None = None
-    ) -> pl.DataFrame:
+    def predict(self, model: Any, table: pl.DataFrame, asked: PredictOptions) -> pl.DataFrame:
         """The table with a column of predictions (and one per label with ``proba``)."""
         names, modes = self.columns(model)
         need_columns(table, names, "The model")
         X = like_items(table, names, modes)
-        if rule is not None and "rule" not in inspect.signature(model.predict).parameters:
+        if asked.rule is not None and "rule" not in inspect.signature(model.predict).parameters:
             raise GinghamError(f"{type(model).__name__} has one way to predict: leave --rule out.")
-        predicted = model.predict(X, **({} if rule is None else {"rule": rule}))
+        predicted = model.predict(X, **({} if asked.rule is None else {"rule": asked.rule}))
         label = model.notes_.get("label") or "label"
         result = with_predictions(table, pl.Series(f"predicted_{label}", predicted))
-        if not proba:
+        if not asked.proba:
             return result
         if not hasattr(model, "predict_distribution"):
             raise GinghamError(f"{type(model).__name__} predicts numbers, not distributions: leave --proba out.")
@@ -982,7 +994,7 @@ class TupleTables(FamilyTables[Any]):
 
     def beside(self, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None) -> TuplesWithModel:
         """The model beside rows it was fitted on and rows it was not."""
-        return self.with_data(self, model, notes, label, seen, unseen)
+        return self.with_data(model, notes, self, label, seen, unseen)
 
     # what a fitted model knows
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints
 from gingham.cells import CellModel
+from gingham.cells.families import total_statistics
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.data import Sample
@@ -34,35 +35,16 @@ Beta = tuple[float, tuple[tuple[float, float], ...], str]  # β, the values trie
 
 @dataclass(frozen=True)
 class Selection:
-    """What was chosen, and why.
-
-    Attributes
-    ----------
-    beta : float
-    n_clusters : tuple of int
-    started_with : tuple of int
-        Clusters before merging.
-    tried : tuple of (β, held-out loss)
-    reason : str
-    """
+    """What was chosen, and why."""
 
     beta: float
     n_clusters: tuple[int, ...]
-    started_with: tuple[int, ...]
-    tried: tuple[tuple[float, float], ...]
+    started_with: tuple[int, ...]  # clusters before merging
+    tried: tuple[tuple[float, float], ...]  # β and its held-out loss
     reason: str
 
     def __str__(self) -> str:
         return self.reason
-
-
-def suggested_beta(cell: CellModel, loss: float) -> float:
-    """The β at which exp(−β·loss) is the likelihood of noise with this average loss.
-
-    1/b for absolute errors (Laplace), 1/(2σ²) for squares (Gauss), ln of the odds for wrong labels, 1 for the
-    log loss, which is a likelihood already.
-    """
-    return cell.beta_of_noise(loss)
 
 
 class Pilot(NamedTuple):
@@ -91,10 +73,10 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
     """The smallest of a few β, around the noise of held-out tuples, that is not clearly worse there than the best."""
     n_clusters, start, solver, rng, checkpoint = pilot
     merged = sample.merged()
-    constant = float(cell.envelope(_one_cell(merged, cell)).sum() / merged.n_tuples)
+    constant = float(cell.envelope(total_statistics(cell, merged)) / merged.n_tuples)
     held = rng.random(merged.n_rows) < SHARE
     if merged.n_rows < FEWEST or not held.any() or held.all():
-        beta = suggested_beta(cell, constant)
+        beta = cell.beta_of_noise(constant)
         return beta, (), f"β = {beta:.3g} from the loss of a constant ({constant:.3g}): too few tuples to hold any out"
     seen, rest = merged.take(~held), merged.take(held)
     # Around the noise of item means: at the β of a constant's loss, two classes all but vanish in one cluster.
@@ -103,10 +85,10 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
     begun = make_start(start, problem, n_clusters, rng)
     posterior = completed(solver.solve(problem, begun, checkpoint=stage)).posterior
     weights: Floats = np.ones(rest.n_rows) if rest.weights is None else rest.weights
-    middle = suggested_beta(cell, float(np.average(prediction_losses(posterior, rest.codes, rest), weights=weights)))
-    factors = [f for f in FACTORS if _sensible(cell, f)]
+    middle = cell.beta_of_noise(float(np.average(prediction_losses(posterior, rest.codes, rest), weights=weights)))
+    least, most = cell.beta_factors
     tried, losses = [], []
-    for at, factor in enumerate(factors):
+    for at, factor in enumerate(f for f in FACTORS if least <= f <= most):
         problem = problem.with_betas((factor * middle,))
         stage = checkpoint.stage(f"beta/{factor:g} times the noise")
         if at == 0:
@@ -141,11 +123,7 @@ def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
     held = _tenth(sample)
     everything = np.ones(sample.n_rows, dtype=bool)
     enough = held.any() and not held.all()
-    error = (
-        _error_of_item_means(sample, cell, ~held, held)
-        if enough
-        else _error_of_item_means(sample, cell, everything, everything)
-    )
+    error = _error_of_item_means(sample, cell, *((~held, held) if enough else (everything, everything)))
     if cell.ordered:
         rate = cell.noise_rate * (LOWERED if cell.needs_alphabet else 1.0)
         beta = rate / error if error > 0 else 1.0
@@ -196,24 +174,11 @@ def _item_means(sample: Sample, y: Floats, weights: Floats, seen: AnyArray, held
     return predicted
 
 
-def _sensible(cell: CellModel, factor: float) -> bool:
-    """Which β are worth a try."""
-    least, most = cell.beta_factors
-    return least <= factor <= most
-
-
 def _clearly(excess: Floats, weights: Floats) -> bool:
     """Whether an excess loss, tuple by tuple, is on average more than one standard error above zero."""
     mean = float(np.average(excess, weights=weights))
     spread = float(np.sqrt(np.average((excess - mean) ** 2, weights=weights) / weights.sum()))
     return mean > spread
-
-
-def _one_cell(sample: Sample, cell: CellModel) -> Floats:
-    """Statistics of the whole sample, (1, K)."""
-    trivial = Problem.grid(sample, cell, 0.0)
-    ones = tuple(np.ones((n, 1)) for n in sample.shape)
-    return Posterior(trivial.structure, (cell,), ones, (np.zeros(0),)).statistics(sample).reshape(1, -1)
 
 
 def merge_and_settle(
@@ -264,12 +229,10 @@ def explained(
     judge: str | None,
 ) -> Selection:
     """The selection with its reasons in one sentence; ``judge`` is what fell while clusters were merged."""
-    size = " × ".join(str(m) for m in found)
-    if judge is not None:
-        size = f"{size} clusters: started with {' × '.join(str(m) for m in started_with)}, merged while {judge} fell"
-    else:
-        size = f"{size} clusters, as given"
-    return Selection(beta, tuple(found), tuple(started_with), tried, f"{size}; {reason}.")
+    began = " × ".join(str(m) for m in started_with)
+    why = "clusters, as given" if judge is None else f"clusters: started with {began}, merged while {judge} fell"
+    reason = f"{' × '.join(str(m) for m in found)} {why}; {reason}."
+    return Selection(beta, tuple(found), tuple(started_with), tried, reason)
 
 
 def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> tuple[float, float]:
@@ -293,10 +256,8 @@ def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sampl
         answer = np.argmin(posterior.predict_distribution(codes) @ cell.table, axis=1)
         return cell.table[sample.label_codes, answer]
     if cell.answers == "number" and cell.of_gap(np.zeros(0)) is None:
-        losses: Floats = np.einsum("ek,ek->e", cell.coef(posterior.predict(codes)), cell.features.evaluate(labels))
-        return losses
+        return np.einsum("ek,ek->e", cell.coef(posterior.predict(codes)), cell.features.evaluate(labels))
     if cell.ordered:
-        squares: Floats = (labels - posterior.predict(codes)) ** 2
-        return squares
+        return (labels - posterior.predict(codes)) ** 2
     probabilities = posterior.predict_distribution(codes)[np.arange(len(labels)), sample.label_codes]
     return -np.log(np.maximum(probabilities, 1e-300))

@@ -22,6 +22,12 @@ from gingham.errors import GinghamError
 from gingham.selection.auto import held_out_losses
 
 CRITERIA = ("cv", "certificate", "one-se")
+LINES = (  # of a picture: column, label, style
+    ("certificate", "certificate", "-"),
+    ("cv_loss", "held out (Gibbs)", "-"),
+    ("cv_prediction", "held out (prediction)", "--"),
+    ("loss", "training (Gibbs)", ":"),
+)
 
 
 class PathProgress(NamedTuple):
@@ -33,28 +39,14 @@ class PathProgress(NamedTuple):
 
 
 class PathPoint(NamedTuple):
-    """One β of a path.
-
-    Attributes
-    ----------
-    beta : float
-    posterior : Posterior
-        Fitted to all the data.
-    loss : float
-        Empirical Gibbs loss L̂.
-    cv_loss, cv_error : float
-        Gibbs loss on held-out folds, mean and standard error; NaN without cross-validation.
-    cv_prediction : float
-        Loss of the median (or mean, or commonest) prediction on held-out folds.
-    certificate : Certificate or None
-    """
+    """One β of a path; losses on held-out folds are NaN without cross-validation."""
 
     beta: float
-    posterior: Posterior
-    loss: float
-    cv_loss: float
-    cv_error: float
-    cv_prediction: float
+    posterior: Posterior  # fitted to all the data
+    loss: float  # empirical Gibbs loss L̂
+    cv_loss: float  # Gibbs loss on held-out folds: mean
+    cv_error: float  # and standard error
+    cv_prediction: float  # of the median (or mean, or commonest) prediction on held-out folds
     certificate: Certificate | None
 
 
@@ -91,14 +83,9 @@ class BetaPath:
     @property
     def table(self) -> dict[str, Floats]:
         """One array per column, one entry per β, largest first."""
-        columns: dict[str, Any] = {
-            "beta": [p.beta for p in self.points],
-            "loss": [p.loss for p in self.points],
-            "cv_loss": [p.cv_loss for p in self.points],
-            "cv_error": [p.cv_error for p in self.points],
-            "cv_prediction": [p.cv_prediction for p in self.points],
-            "certificate": [np.nan if p.certificate is None else p.certificate.value for p in self.points],
-        }
+        numbers = ("beta", "loss", "cv_loss", "cv_error", "cv_prediction")
+        columns: dict[str, Any] = {name: [getattr(p, name) for p in self.points] for name in numbers}
+        columns["certificate"] = [np.nan if p.certificate is None else p.certificate.value for p in self.points]
         for mode, name in enumerate(self.names):
             columns[f"information {name}"] = [p.posterior.information[mode] for p in self.points]
         return {name: np.array(column, dtype=np.float64) for name, column in columns.items()}
@@ -121,27 +108,25 @@ class BetaPath:
 
         if axes is None:
             _, axes = plt.subplots(2, 1, sharex=True, figsize=(6, 6), height_ratios=(2, 1), layout="constrained")
-        table = self.table
-        beta = table["beta"]
         above, below = axes
-        for name, label, style in (
-            ("certificate", "certificate", "-"),
-            ("cv_loss", "held out (Gibbs)", "-"),
-            ("cv_prediction", "held out (prediction)", "--"),
-            ("loss", "training (Gibbs)", ":"),
-        ):
-            if np.isfinite(table[name]).any():
-                above.plot(beta, table[name], style, marker=".", label=label)
-        if np.isfinite(table["cv_loss"]).any():
-            low, high = table["cv_loss"] - table["cv_error"], table["cv_loss"] + table["cv_error"]
-            above.fill_between(beta, low, high, alpha=0.2, color="C1", linewidth=0)
+        self.plot_losses(above)
         for name in self.names:
-            below.plot(beta, table[f"information {name}"], marker=".", label=name)
-        above.set(xscale="log", ylabel="loss")
+            below.plot(self.table["beta"], self.table[f"information {name}"], marker=".", label=name)
         below.set(xlabel="β", ylabel="information, nats")
-        above.legend()
         below.legend()
         return axes
+
+    def plot_losses(self, ax: Any) -> None:
+        """Losses and certificate against β."""
+        table = self.table
+        for name, label, style in LINES:
+            if np.isfinite(table[name]).any():
+                ax.plot(table["beta"], table[name], style, marker=".", label=label)
+        if np.isfinite(table["cv_loss"]).any():
+            low, high = table["cv_loss"] - table["cv_error"], table["cv_loss"] + table["cv_error"]
+            ax.fill_between(table["beta"], low, high, alpha=0.2, color="C1", linewidth=0)
+        ax.set(xscale="log", ylabel="loss")
+        ax.legend()
 
 
 def beta_path(

@@ -13,7 +13,6 @@ from gingham.core.problem import Problem
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting import coarsen
-from gingham.fitting.coarsen import Rung
 
 
 class OneGrid(Protocol):
@@ -79,9 +78,9 @@ def merge(
         raise GinghamError(f"by={by!r} is unknown; choose tradeoff or certificate.")
     if isinstance(model, MergesItself):
         raise GinghamError(f"{type(model).__name__} merges clusters in a way of its own: leave by='certificate' out.")
-    rungs = steps(model, X, y, sample_weight)
-    sample = model.sample(X, y, sample_weight)
-    best = min((rung.posterior for rung in rungs), key=lambda q: certify(q, sample, bound=bound).value)
+    problem = problem_of(model, X, y, sample_weight)
+    rungs = coarsen.ladder(problem, coarsen.prune(_posterior(model)))
+    best = min((rung.posterior for rung in rungs), key=lambda q: certify(q, problem.samples[0], bound=bound).value)
     return model.with_posterior(best)
 
 
@@ -133,11 +132,6 @@ def simplify(
             f"max_loss={max_loss:g} cannot be kept: {max_clusters} clusters lose {last.loss(n_tuples):.4g}."
         )
     return model.with_posterior(last.posterior)
-
-
-def steps(model: OneGrid, X: object, y: object, sample_weight: object = None) -> list[Rung]:
-    """Every checkerboard from the model's own down to a single cell, cheapest merge first."""
-    return list(coarsen.ladder(problem_of(model, X, y, sample_weight), coarsen.prune(_posterior(model))))
 
 
 def problem_of(model: OneGrid, X: object, y: object, sample_weight: object = None) -> Problem:

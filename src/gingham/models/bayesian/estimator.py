@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Self, cast
 
 import numpy as np
 from sklearn.base import DensityMixin
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.cells.families import Family, family_kind, make_family, total_statistics
@@ -17,18 +17,9 @@ from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import (
-    NO_CHECKPOINT,
-    Callback,
-    Checkpoint,
-    Constant,
-    Down,
-    Restart,
-    Solution,
-    best_of,
-)
+from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Constant, Down, Restart, Solution, best_of
 from gingham.fitting.starts import Start, from_votes, make_start
-from gingham.models.base import FEW, GridModel, finite_labels, numeric_labels, stderr_progress
+from gingham.models.base import FEW, GridModel, numeric_labels, plain_labels, stderr_progress
 from gingham.models.bayesian import coembedding, predictive
 from gingham.models.bayesian.dirichlet import DirichletPosterior
 from gingham.models.bayesian.fit import EvidenceBound, Variational, begin
@@ -171,17 +162,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         family = family.informed(total_statistics(family, sample))
         if clusters is not None and sample_weight is not None:
             clusters = np.asarray(clusters)[np.asarray(sample_weight) > 0]
-        bound = checkpoint.bound_to(self, X, y, sample_weight, clusters)
-        return self._fit(sample, family, clusters, callback, bound)
-
-    def _fit(
-        self,
-        sample: Sample,
-        family: Family,
-        clusters: ArrayLike | None,
-        callback: Callback | None,
-        checkpoint: Checkpoint,
-    ) -> Self:
+        checkpoint.bound_to(self, X, y, sample_weight, clusters)
         each = cast(Sequence[int | None], self.n_clusters)
         frozen = np.ndim(cast(ArrayLike, each)) == 1 and len(each) == 2 and each[1] is None
         n_clusters = expand_clusters((each[0], 1) if frozen else self.n_clusters, sample.shape, sample.n_tuples)
@@ -199,7 +180,17 @@ class BayesianCoClustering(DensityMixin, GridModel):
                 return from_votes(free, np.asarray(clusters), n_clusters)
             return make_start(self.start, free, n_clusters, rng)
 
-        alpha, self.validation_ = self._concentration(solver, problem, lambda at: start_of(at, rng), rng, checkpoint)
+        self.validation_: dict[tuple[float, ...], float] = {}  # perplexities of the concentrations that were tried
+        if isinstance(self.concentration, str):
+            if self.concentration != "validate":
+                raise GinghamError(
+                    f"concentration={self.concentration!r} is unknown; give 'validate', a number, or one for each mode."
+                )
+            alpha, self.validation_ = validate_concentration(
+                solver, problem, lambda at: start_of(at, rng), self.concentrations, rng, checkpoint
+            )
+        else:
+            alpha = tuple(np.broadcast_to(np.asarray(self.concentration, dtype=np.float64), 2).tolist())
 
         def solve(restart: Restart) -> Solution:
             start = begin(problem, start_of(problem, restart.rng), alpha)
@@ -229,28 +220,10 @@ class BayesianCoClustering(DensityMixin, GridModel):
             backend=self.backend,
         )
 
-    def _concentration(
-        self,
-        solver: Variational,
-        problem: Problem,
-        start_of: Callable[[Problem], Posterior],
-        rng: np.random.Generator,
-        checkpoint: Checkpoint,
-    ) -> tuple[tuple[float, ...], dict[tuple[float, ...], float]]:
-        if isinstance(self.concentration, str):
-            if self.concentration != "validate":
-                raise GinghamError(
-                    f"concentration={self.concentration!r} is unknown; give 'validate', a number, or one for each mode."
-                )
-            return validate_concentration(solver, problem, start_of, self.concentrations, rng, checkpoint)
-        given = np.broadcast_to(np.asarray(self.concentration, dtype=np.float64), 2)
-        return (float(given[0]), float(given[1])), {}
-
     def _labels(self, y: ArrayLike) -> AnyArray:
         if self.family in ("gaussian", "poisson"):
             return numeric_labels(y, type(self).__name__)
-        labels = column_or_1d(y, warn=True)
-        return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
+        return plain_labels(y)
 
     @property
     def family_(self) -> str:

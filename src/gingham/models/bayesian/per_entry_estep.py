@@ -15,7 +15,7 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells.families import Family
 from gingham.data import Sample
-from gingham.kernels.project import BLOCK_BYTES, Rows, project
+from gingham.kernels.project import BLOCK_BYTES, Rows, project, row_starts
 from gingham.models.bayesian.entry_kernels import LabelledItems, contract, expand, inner
 
 
@@ -70,7 +70,7 @@ def _part(family: Family, sample: Sample, values: AnyArray, labels: Ints, chosen
         features=features,
         # One-hot features: ``values`` are label codes.
         log_base=np.zeros(len(values)) if family.features.one_hot else family.log_base(values),
-        pairs=LabelledItems(_starts(pair_labels, len(values)), items),
+        pairs=LabelledItems(row_starts(pair_labels, len(values)), items),
         pair_labels=pair_labels,
         pair_weights=np.bincount(pair_of, weights, minlength=len(keys)).astype(np.float64),
         row_codes=rows[row_order],
@@ -85,16 +85,10 @@ def _part(family: Family, sample: Sample, values: AnyArray, labels: Ints, chosen
     )
 
 
-def _starts(codes: Ints, n: int) -> Ints:
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(codes, minlength=n), out=indptr[1:])
-    return indptr
-
-
 def _sums(codes: Ints, n: int, others: Ints) -> Rows:
     """A layout on which `project` adds up vectors of the other side."""
     return Rows(
-        indptr=_starts(codes, n),
+        indptr=row_starts(codes, n),
         others=np.ascontiguousarray(others[None].astype(np.int32, copy=False)),
         labels=np.zeros(len(others), dtype=np.int32),
         features=None,

@@ -31,7 +31,7 @@ def log_density(q: Posterior, sample: Sample, codes: Sequence[Ints] | None = Non
     ``codes`` may replace the sample's own: −1 (an unseen item) stands for the mode's average memberships.
     """
     q = cast(DirichletPosterior, q)
-    memberships = tuple(_with_mass(q, mode) for mode in range(2))
+    memberships = tuple(q.with_unseen(mode) for mode in range(2))
     found = sample.codes if codes is None else codes
     known = [np.where(code < 0, len(m) - 1, code).astype(np.int32) for code, m in zip(found, memberships)]
     modes = tuple(Mode(mode.name, np.arange(len(m))) for mode, m in zip(sample.modes, memberships))
@@ -48,11 +48,6 @@ def log_density(q: Posterior, sample: Sample, codes: Sequence[Ints] | None = Non
     return out
 
 
-def _with_mass(q: DirichletPosterior, mode: int) -> Floats:
-    """Mean memberships, with the average of all items in the last row, for unseen ones."""
-    return np.vstack([q.assign[mode], q.mass[mode]])
-
-
 def mean_and_std(q: DirichletPosterior, codes: Sequence[Ints]) -> tuple[Floats, Floats]:
     """Mean of E[y|π_1, π_2] and its standard deviation over q(π), in closed form, two arrays (N,).
 
@@ -60,7 +55,7 @@ def mean_and_std(q: DirichletPosterior, codes: Sequence[Ints]) -> tuple[Floats, 
     independent. An unseen item is a draw from its mode's average memberships, one cluster for good.
     """
     values = q.cells[0].values(q.answers[0])
-    factors = [_with_mass(q, mode) for mode in range(2)]
+    factors = [q.with_unseen(mode) for mode in range(2)]
     # Γ/(Γ + 1), the weight of ssᵀ: a frozen item is certain, an unseen one not at all.
     certain = [
         np.append(np.ones(len(g)) if frozen else g.sum(1) / (g.sum(1) + 1.0), 0.0)
@@ -99,7 +94,7 @@ def _quantile(q: DirichletPosterior, codes: Sequence[Ints], p: float) -> Floats:
     """The p-quantile of each tuple's mixture over cells, by bisection."""
     family, answers = cast(Family, q.cells[0]), q.answers[0]
     low, high = family.bracket(answers)
-    rows, columns = (_with_mass(q, mode) for mode in range(2))
+    rows, columns = (q.with_unseen(mode) for mode in range(2))
     flat = answers.reshape(rows.shape[1] * columns.shape[1], *answers.shape[2:])
     out = np.empty(len(codes[0]))
     for start, stop in row_blocks(len(out), 4 * len(flat)):

@@ -36,9 +36,7 @@ class BayesianTables(common.TupleTables):
     no_path = "Bayesian co-clustering has no β: its concentrations are validated by gingham fit."
 
     def estimator(self, options: common.FitOptions, labels: common.LabelOptions) -> BayesianCoClustering:
-        from gingham.models.bayesian.estimator import BayesianCoClustering
-
-        return self.made(BayesianCoClustering, options, self.said(options, labels))
+        return self.made(options, self.said(options, labels))
 
     def labels(self, model: Any) -> Alphabet | common.Interval | None:
         """Its beliefs know the labels; the checkerboard that is drawn of them may know bounds only."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import polars as pl
 
+from gingham import models
 from gingham.arrays import AnyArray
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
@@ -56,10 +57,8 @@ class CommitteeTables(common.TupleTables):
     no_path = "A committee shares the β of its members: look at --model coclustering."
 
     def estimator(self, options: common.FitOptions, labels: common.LabelOptions) -> Committee:
-        from gingham.models.committee.estimator import Committee
-
         member = cast(common.TupleTables, common.tables_of_kind("coclustering"))
-        return Committee(member.estimator(options, labels), random_state=options.seed)
+        return models.Committee(member.estimator(options, labels), random_state=options.seed)
 
     def member_tables(self, model: Any) -> common.TupleTables:
         """The tables of the family of the members."""

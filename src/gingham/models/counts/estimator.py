@@ -27,7 +27,7 @@ from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, completed
 from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, stderr_progress
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
-from gingham.models.counts.starts import merge_profiles, profile_table
+from gingham.models.counts.starts import column_table, merge_profiles
 from gingham.reading.make_reading import ItemInfo
 from gingham.reading.observed import Observed, Refit, Relation
 from gingham.storage import State
@@ -125,11 +125,9 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         tags.input_tags.positive_only = True
         return tags
 
-    def _counts(self, X: object, reset: bool) -> sparse.csr_array:
-        X = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, ensure_min_samples=1
-        )
-        return count_matrix(X, type(self).__name__)
+    def _counts(self, X: object, reset: bool = False, allow_zero: bool = False) -> sparse.csr_array:
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
+        return count_matrix(X, type(self).__name__, allow_zero)
 
     def fit(
         self,
@@ -252,22 +250,17 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def _keep(self, blocks: CountBlocks, counts: sparse.csr_array, singletons: bool) -> Self:
         self.row_labels_, self.column_labels_ = blocks.labels
-        hard = np.eye(blocks.shape[0])[self.row_labels_] if blocks.assigns is None else blocks.assigns[0]
-        self.row_memberships_ = hard
-        if singletons:
-            self.column_memberships_: Floats | None = None
-            self.blocks_ = profile_table(counts, self.row_labels_, blocks.shape[0])
+        self.row_memberships_ = blocks.memberships(0)
+        self.column_memberships_ = None if singletons else blocks.memberships(1)
+        if self.column_memberships_ is None:
+            self.blocks_ = np.ascontiguousarray(column_table(counts, self.row_labels_, blocks.shape[0]).T)
         else:
-            self.column_memberships_ = (
-                np.eye(blocks.shape[1])[self.column_labels_] if blocks.assigns is None else blocks.assigns[1]
-            )
             self.blocks_ = self.row_memberships_.T @ (counts @ self.column_memberships_)
         self.row_mass_ = np.asarray(counts.sum(axis=1)).ravel()
         self.column_mass_ = np.asarray(counts.sum(axis=0)).ravel()
         self.information_ = block_information(self.blocks_)
-        entries = counts.data
         total = counts.sum()
-        everything = entries @ np.log(entries) + xlogy(total, total)  # no stored zeros
+        everything = counts.data @ np.log(counts.data) + xlogy(total, total)  # no stored zeros
         everything -= xlogy(self.row_mass_, self.row_mass_).sum() + xlogy(self.column_mass_, self.column_mass_).sum()
         self.information_kept_ = float(self.information_ * total / everything) if everything > 1e-12 else 1.0
         self.objective_ = blocks.objective
@@ -296,9 +289,6 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     # predictions
 
-    def _lift(self) -> Floats:
-        return smoothed_lift(self.blocks_, self.smoothing)
-
     def _profiles(self, counts: sparse.csr_array) -> sparse.csr_array | Floats:
         """Counts of new rows in each column cluster, (n, column clusters)."""
         return counts if self.column_memberships_ is None else counts @ self.column_memberships_
@@ -310,27 +300,22 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def predict_memberships(self, X: object) -> Floats:
         """q(c|x) ∝ qbar(c) exp(Σ_y n(x, y) ln lift(c, y)) of new rows, (n, row clusters)."""
         check_is_fitted(self)
-        counts = self._new_rows(X)
+        counts = self._counts(X, allow_zero=True)
         with np.errstate(divide="ignore"):
             prior = np.log(self.row_memberships_.mean(axis=0))
-        scores = np.asarray(self._profiles(counts) @ np.log(self._lift()).T)
+        scores = np.asarray(self._profiles(counts) @ np.log(smoothed_lift(self.blocks_, self.smoothing)).T)
         return np.asarray(softmax(scores + prior, axis=1))
 
     def transform(self, X: object) -> Floats:
         """Profiles of rows over the column clusters: p(c_2|x), (n, column clusters)."""
         check_is_fitted(self)
-        profiles = self._profiles(self._new_rows(X))
+        profiles = self._profiles(self._counts(X, allow_zero=True))
         profiles = profiles.toarray() if hasattr(profiles, "toarray") else np.asarray(profiles)
         return profiles / np.maximum(profiles.sum(axis=1, keepdims=True), 1e-300)
 
     @property
     def _n_features_out(self) -> int:
         return self.n_clusters_[1]
-
-    def _new_rows(self, X: object) -> sparse.csr_array:
-        """Counts of new rows; rows of zeros are allowed here."""
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
-        return count_matrix(X, type(self).__name__, allow_zero=True)
 
     def score_samples(self, X: object) -> Floats:
         """ln p̃(row, column) of pairs of positions (N, 2): the smoothed density, P0 (35), second line."""
@@ -363,7 +348,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def score(self, X: object, y: object = None) -> float:
         """Mean log density of the tokens of a matrix of the same shape (higher is better)."""
         check_is_fitted(self)
-        entries = self._counts(X, reset=False).tocoo()
+        entries = self._counts(X).tocoo()
         return float(entries.data @ self.score_samples(np.column_stack(entries.coords)) / entries.data.sum())
 
     # facts
@@ -396,7 +381,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         Each count must be an independent draw; weights that are not whole numbers are refused.
         """
-        counts = self._counts(X, reset=False)
+        counts = self._counts(X)
         if not (counts.data == np.floor(counts.data)).all():
             raise RefusedCertificate(
                 "The entries are weights, not counts: a certificate counts independent draws. Fit raw counts."
@@ -406,7 +391,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def theorem12(self, X: object, delta: float = 0.05) -> Statement:
         """P0's Theorem 12, eq. (36), as a reference; valid for hard clusters only."""
-        counts = self._counts(X, reset=False)
+        counts = self._counts(X)
         total = counts.sum()
         items = (self.row_mass_ / total, self.column_mass_ / total)
         posterior = self.posterior_
@@ -432,7 +417,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """
         check_is_fitted(self)
         if X is not None:
-            table = self.row_memberships_.T @ self._counts(X, reset=False)
+            table = self.row_memberships_.T @ self._counts(X)
         elif self.column_memberships_ is None:
             table = self.blocks_
         else:

@@ -60,6 +60,10 @@ class CountBlocks:
     converged: bool
     interrupted: bool
 
+    def memberships(self, side: int) -> Floats:
+        """q(c|x) of the rows (0) or of the columns (1)."""
+        return np.eye(self.shape[side])[self.labels[side]] if self.assigns is None else self.assigns[side]
+
 
 @dataclass(frozen=True)
 class Concave:
@@ -266,49 +270,31 @@ def choose_n_clusters(
         )
     # Fine partitions need no merging: seeds on profiles are as good and cheaper.
     quick = replace(solver, start="profiles", max_iter=min(solver.max_iter, 8), tol=max(solver.tol, 5e-3))
+    candidates = list(takewhile(lambda size: size <= min(counts.shape) // 2, sizes))
+
+    def lowest(
+        solver: CountSolver, counts: sparse.csr_array, cost: Callable[[CountBlocks], float], one: float
+    ) -> tuple[int, dict[int, float]]:
+        """The cheapest size, and all costs; a single cluster, which costs ``one``, is among the candidates."""
+        costs, rises = {1: one}, 0
+        with closing(solver.fit_sizes(counts, [(size, size) for size in candidates], rng, checkpoint)) as found:
+            for size, blocks in zip(candidates, found):
+                costs[size] = cost(completed(blocks))
+                rises = rises + 1 if costs[size] > min(costs.values()) else 0
+                if rises == 2:
+                    break
+        return min(costs, key=costs.__getitem__), costs
+
     if criterion == "certificate":
-
-        def length(blocks: CountBlocks) -> float:
-            return certified_length(blocks, counts)
-
+        length = partial(certified_length, counts=counts)
         one = length(completed(quick.fit(counts, (1, 1), rng, checkpoint=checkpoint.stage("size 1"))))
-        return _lowest(quick, counts, _candidates(counts, sizes), rng, length, one, checkpoint)
+        return lowest(quick, counts, length, one)
     kept, held_out = thinned(counts, 0.1, rng)
     if not held_out.nnz or not kept.nnz:
         return 1, {1: 0.0}
     quick = replace(quick, solver="sweep")
-
-    def loss(blocks: CountBlocks) -> float:
-        return -held_out_gain(blocks, kept, held_out)
-
-    size, losses = _lowest(quick, kept, _candidates(counts, sizes), rng, loss, 0.0, checkpoint)
+    size, losses = lowest(quick, kept, lambda blocks: -held_out_gain(blocks, kept, held_out), 0.0)
     return size, {tried: 0.0 - nats for tried, nats in losses.items()}
-
-
-def _candidates(counts: sparse.csr_array, sizes: Sequence[int]) -> list[int]:
-    """The sizes up to half the items of the shorter side."""
-    return list(takewhile(lambda size: size <= min(counts.shape) // 2, sizes))
-
-
-def _lowest(
-    solver: CountSolver,
-    counts: sparse.csr_array,
-    sizes: Sequence[int],
-    rng: np.random.Generator,
-    cost: Callable[[CountBlocks], float],
-    one: float,
-    checkpoint: Checkpoint,
-) -> tuple[int, dict[int, float]]:
-    """The cheapest size, and all costs; a single cluster, which costs ``one``, is among the candidates."""
-    costs = {1: one}
-    rises = 0
-    with closing(solver.fit_sizes(counts, [(size, size) for size in sizes], rng, checkpoint)) as found:
-        for size, blocks in zip(sizes, found):
-            costs[size] = cost(completed(blocks))
-            rises = rises + 1 if costs[size] > min(costs.values()) else 0
-            if rises == 2:
-                break
-    return min(costs, key=lambda size: costs[size]), costs
 
 
 def held_out_gain(
@@ -328,8 +314,6 @@ def certified_length(blocks: CountBlocks, counts: sparse.csr_array, delta: float
     It holds for all partitions into any number of clusters at once: the price ln m(m + 1) of each side is
     the union over the sizes, so choosing among them costs nothing more.
     """
-    assigns = blocks.assigns
-    if assigns is None:
-        assigns = (np.eye(blocks.shape[0])[blocks.labels[0]], np.eye(blocks.shape[1])[blocks.labels[1]])
+    assigns = (blocks.memberships(0), blocks.memberships(1))
     certificate, _ = certify_density(assigns, count_sample(counts), delta=delta)
     return certificate.value

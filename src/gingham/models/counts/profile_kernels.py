@@ -58,12 +58,7 @@ def nearest_profiles(
 ) -> tuple[Ints, Floats, Floats]:
     """The cluster whose smoothed profile codes each row best, the nats gained over the overall profile, a new table.
 
-    Parameters
-    ----------
-    table : ndarray of shape (columns, clusters)
-        Counts of each cluster.
-    overall : ndarray of shape (columns,)
-        The overall profile; sums to 1.
+    ``table`` (columns, clusters) are the counts of each cluster; ``overall`` (columns,) sums to 1.
     """
     mass = table.sum(axis=0)
     scale = np.divide(1.0 - smoothing, mass, out=np.zeros(len(mass)), where=mass > 0)
@@ -114,18 +109,9 @@ def _nearest(indptr, indices, data, logs, start, stop, labels, best):
 def seed_scores(
     matrix: csr_array, turned: csr_array, seeds: Ints, mass: Floats, overall: Floats, smoothing: float
 ) -> Floats:
-    """Nats every row gains when coded by the smoothed profiles of some rows, not by the overall one.
+    """Nats every row gains when coded by the smoothed profiles of some rows, not by the overall one, (seeds, rows).
 
-    Parameters
-    ----------
-    turned : CSR array
-        The matrix transposed.
-    seeds : rows whose profiles are tried
-    mass : ndarray of shape (rows,)
-
-    Returns
-    -------
-    ndarray of shape (len(seeds), rows)
+    ``turned`` is the matrix transposed, ``mass`` (rows,) its sums over columns.
     """
     out = np.empty((len(seeds), len(mass)))
     mine, theirs = (matrix.indptr, matrix.indices, matrix.data), (turned.indptr, turned.indices, turned.data)

@@ -34,15 +34,7 @@ BLOCK = 1024  # rows whose scores stay in cache
 def start_labels(
     start: str, counts: sparse.csr_array, n_clusters: Sequence[int | None], rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
-    """Clusters of rows and columns to begin with.
-
-    Parameters
-    ----------
-    start : {"merged", "profiles", "spectral", "random"}
-    counts : csr_array of shape (n_rows, n_columns)
-    n_clusters : (row clusters, column clusters)
-        None for columns leaves every column by itself.
-    """
+    """Clusters of rows and columns to begin with; None for the column clusters leaves every column by itself."""
     n_rows, n_columns = counts.shape
     rows, columns = n_clusters
     k = n_rows if rows is None else rows
@@ -104,11 +96,6 @@ def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
     """Counts of each row cluster in each column, shape (columns, k): the clusters side by side in memory."""
     n_columns = counts.shape[1]
     return block_sums(counts, rows, np.arange(n_columns) * k, n_columns * k).reshape(n_columns, k)
-
-
-def profile_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
-    """Counts of each row cluster in each column, shape (k, columns)."""
-    return block_table(counts, rows, np.arange(counts.shape[1]), (k, counts.shape[1]))
 
 
 def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from scipy import sparse
 
+from gingham import models
 from gingham.arrays import Floats, Ints
 from gingham.cells import Mass
 from gingham.core.posterior import Posterior
@@ -31,11 +33,9 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
     unused = ("loss", "alphabet", "bounds", "objective", "solver", "merges", "cold_start")
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
-        from gingham.models.counts.estimator import CoOccurrenceClustering
-
         table, options = task.table, task.options
         clusters = common.parse_clusters(options.clusters, len(options.axes))
-        model = self.made(CoOccurrenceClustering, options, {"n_clusters": clusters, "beta": options.beta})
+        model = self.made(options, {"n_clusters": clusters, "beta": options.beta})
         weight = options.weight or options.label
         modes, counts = count_matrix(table, options.axes, weight)
         share = options.holdout or 0.0
@@ -59,17 +59,9 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
             facts.update({f"held_out_{name}": value for name, value in code_lengths(model, held).items()})
         return common.FittedModel(model, notes, facts)
 
-    def predict(
-        self,
-        model: CoOccurrenceClustering,
-        table: pl.DataFrame,
-        rule: str | None,
-        proba: bool,
-        axes: common.Relation | None = None,
-    ) -> pl.DataFrame:
+    def predict(self, model: CoOccurrenceClustering, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
         """The table with the log density (nats) and the lift of each pair; empty where an id was never counted."""
-        if rule is not None or proba:
-            raise GinghamError("Counts predict how likely a pair is: leave --rule and --proba out.")
+        asked.need_defaults("Counts predict how likely a pair is")
         names = self.id_columns(model)
         common.need_columns(table, names, "The model")
         codes = codes_of(model, table, names)
@@ -111,18 +103,17 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
 
     def path(self, task: common.FitTask, path: common.PathOptions, progress: common.PathCallback) -> BetaPath:
         """Soft memberships from the same hard start; no cross-validation."""
-        from gingham.models.counts.estimator import CoOccurrenceClustering
-
         table, options = task.table, task.options
         _, counts = count_matrix(table, options.axes, options.weight or options.label)
         clusters = common.parse_clusters(options.clusters, len(options.axes))
-        first = CoOccurrenceClustering("auto" if clusters is None else clusters, random_state=options.seed).fit(counts)
+        made = models.CoOccurrenceClustering
+        first = made("auto" if clusters is None else clusters, random_state=options.seed).fit(counts)
         labels = (first.row_labels_, first.column_labels_)
         values = common.path_values(path.betas, 1.0)
 
         def points() -> Iterator[PathPoint]:
             for beta in values:
-                model = CoOccurrenceClustering(first.n_clusters_, beta, "concave", labels, random_state=options.seed)
+                model = made(first.n_clusters_, beta, "concave", labels, random_state=options.seed)
                 model.fit(counts)
                 try:
                     certificate = model.certify(counts, path.delta)
@@ -190,19 +181,13 @@ def codes_of(model: CoOccurrenceClustering, table: pl.DataFrame, axes: Sequence[
     return np.column_stack([common.places(known[axis], table, name) for axis, name in enumerate(axes)])
 
 
+@dataclass(eq=False)
 class CountsWithModel(common.ModelWithData["CoOccurrenceClustering"]):
     """A matrix of counts with the names of its rows and columns."""
 
-    def __init__(
-        self,
-        model: CoOccurrenceClustering,
-        notes: common.Facts,
-        axes: list[str],
-        counts: sparse.csr_array,
-        held: sparse.csr_array | None,
-    ) -> None:
-        super().__init__(model, notes)
-        self.axes, self.counts, self.held = axes, counts, held
+    axes: list[str]
+    counts: sparse.csr_array
+    held: sparse.csr_array | None
 
     def facts(self) -> common.Facts:
         model = self.model

@@ -17,7 +17,7 @@ from gingham.certificates.confidence import checked_delta
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data.adapt import categorical_entries
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Report, Restart, Trace, best_of
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Course, Restart, best_of
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
 from gingham.models.base import Persistent
@@ -50,44 +50,21 @@ class Entries:
         return np.maximum(np.asarray(total) / n, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Clusters:
-    """Clusters of instances, each feature's information about them, and how they were found."""
-
-    labels: Ints
-    feature_information: Floats
-    trace: Trace
-    converged: bool
-    interrupted: bool
-
-
-def iob_max(
-    entries: Entries,
-    n_clusters: int,
-    start: Ints,
-    sweep: Sweep,
-    report: Report | None = None,
-    checkpoint: Checkpoint = NO_CHECKPOINT,
-) -> Clusters:
-    """Move instances one by one while the observed information rises.
+def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, run: Restart) -> Course[tuple[Ints, Floats]]:
+    """Move instances one by one while the observed information rises: their clusters, and that of each feature.
 
     Features stand as singletons, so the cost of the log cells, N·H(X_j | T) summed over features, differs
     from −n·Σ_j P(observed) I(T; X_j) by a constant only.
     """
     d = entries.shape[1]
     board = make_board(
-        "log",
-        (entries.rows, entries.columns),
-        (start, np.arange(d)),
-        (n_clusters, d),
-        (0,),
-        marks=entries.values,
-        n_features=entries.n_values,
-    )
-    course = sweep.descend(board, (0,), 1.0, 0.0, report, checkpoint)
+        "log", (entries.rows, entries.columns), (start, np.arange(d)), (n_clusters, d), (0,),
+        marks=entries.values, n_features=entries.n_values,
+    )  # fmt: skip
+    course = sweep.descend(board, (0,), 1.0, 0.0, run.report, run.checkpoint)
     labels = board.labels_of(0).copy()
-    each = entries.feature_information(labels, n_clusters)
-    return Clusters(labels, each, course.trace, course.converged, course.interrupted)
+    found = (labels, entries.feature_information(labels, n_clusters))
+    return Course(found, course.trace, course.converged, course.interrupted)
 
 
 @dataclass(frozen=True)
@@ -190,18 +167,17 @@ class InformationClustering(ClusterMixin, Persistent):
         k = min(int(self.n_clusters), n)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
 
-        def solve(restart: Restart) -> Clusters:
+        def solve(restart: Restart) -> Course[tuple[Ints, Floats]]:
             sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(restart.rng.integers(2**31)))
-            start = restart.rng.permutation(np.arange(n) % k)
-            return iob_max(entries, k, start, sweep, restart.report, restart.checkpoint)
+            return iob_max(entries, k, restart.rng.permutation(np.arange(n) % k), sweep, restart)
 
         found = best_of(
             solve, self.n_init, rng, max_iter=self.max_iter, checkpoint=checkpoint, one_core=True,
-            cost=lambda found: -float(found.feature_information.mean()),
+            cost=lambda found: -float(found.place[1].mean()),
         )  # fmt: skip
         self._set_course(found)
-        self.labels_, self.feature_information_ = found.labels, found.feature_information
-        self.observed_information_ = float(found.feature_information.mean())
+        self.labels_, self.feature_information_ = found.place
+        self.observed_information_ = float(self.feature_information_.mean())
         self.chance_information_ = self._chance(entries, rng)
         self.n_values_ = entries.n_values
         self.missing_ = len(entries.rows) < entries.shape[0] * entries.shape[1]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.cells import ZeroOne
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
@@ -30,12 +31,10 @@ class FeatureTables(common.FamilyTables["InformationClustering"]):
     no_path = "Clusters of features have no β: only their number is chosen (--clusters)."
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
-        from gingham.models.features.estimator import InformationClustering
-
         table, options = task.table, task.options
         clusters = common.parse_clusters(options.clusters, len(options.axes))
         said = {"n_clusters": None if clusters is None else clusters[0]}
-        model = self.made(InformationClustering, options, said)
+        model = self.made(options, said)
         if options.label is None:
             raise GinghamError("--model information clusters values of features: name their column with --label.")
         kept, _ = common.id_pairs(table, options.axes, options.label, EXAMPLE, self.kind, numbers=False)
@@ -70,18 +69,10 @@ class FeatureTables(common.FamilyTables["InformationClustering"]):
             facts["held_out_information"] = model.unobserved_information(matrix[:, rest])
         return common.FittedModel(model, notes, facts)
 
-    def predict(
-        self,
-        model: InformationClustering,
-        table: pl.DataFrame,
-        rule: str | None,
-        proba: bool,
-        axes: common.Relation | None = None,
-    ) -> pl.DataFrame:
+    def predict(self, model: InformationClustering, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
         """The table with the commonest value of each feature in the instance's cluster."""
         notes = model.notes_
-        if rule is not None or proba:
-            raise GinghamError("Clusters of instances predict the commonest value: leave --rule and --proba out.")
+        asked.need_defaults("Clusters of instances predict the commonest value")
         if "answers" not in notes:
             raise GinghamError("This file was not written by gingham fit: it does not know the values of the features.")
         columns = list(notes["axes"])
@@ -145,22 +136,19 @@ def commonest(matrix: Floats, labels: Ints, n_values: int) -> Ints:
     return table.argmax(axis=2)
 
 
+@dataclass(eq=False)
 class FeaturesWithModel(common.ModelWithData["InformationClustering"]):
     """Instances × features; some of the features may be new to the model."""
 
-    def __init__(
-        self,
-        model: InformationClustering,
-        notes: common.Facts,
-        axes: list[str],
-        label: str,
-        features: AnyArray,
-        values: AnyArray,
-        matrix: Floats,
-    ) -> None:
-        super().__init__(model, notes)
-        self.axes, self.label, self.features, self.values, self.matrix = axes, label, features, values, matrix
-        self.new = ~np.isin(features, np.array(self.notes["features"], dtype=str))
+    axes: list[str]
+    label: str
+    features: AnyArray
+    values: AnyArray
+    matrix: Floats
+
+    @property
+    def new(self) -> Bools:
+        return ~np.isin(self.features, np.array(self.notes["features"], dtype=str))
 
     def facts(self) -> common.Facts:
         return {

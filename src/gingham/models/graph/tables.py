@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from gingham import models
 from gingham.cells import Quadratic
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError
@@ -27,8 +28,6 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
     unused = ("objective", "solver", "merges", "cold_start")
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
-        from gingham.models.graph.estimator import GraphClustering
-
         table, options = task.table, task.options
         if options.holdout:
             raise GinghamError(
@@ -42,28 +41,21 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
             "beta": options.beta,
             "loss": options.loss,
         }
-        model = self.made(GraphClustering, options, said)
+        model = self.made(options, said)
         model.fit(
             edges(table, options.axes, options.weight or options.label), **common.accepted(model.fit, task.arguments)
         )
         notes = self.notes(options, label=options.label, weight=options.weight)
         return common.FittedModel(model, notes, {"rows": table.height, **self.facts(model)})
 
-    def predict(
-        self,
-        model: GraphClustering,
-        table: pl.DataFrame,
-        rule: str | None,
-        proba: bool,
-        axes: common.Relation | None = None,
-    ) -> pl.DataFrame:
+    def predict(self, model: GraphClustering, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
         """The table with the expected weight of each pair."""
-        if rule not in (None, "mean"):
+        if asked.rule not in (None, "mean"):
             raise GinghamError("A graph predicts the mean weight of a pair: leave --rule out.")
         pairs = typed_pairs(model, table)
         label = model.notes_.get("label") or model.notes_.get("weight") or "label"
         result = common.with_predictions(table, pl.Series(f"predicted_{label}", model.predict(pairs)))
-        if not proba:
+        if not asked.proba:
             return result
         letters = getattr(model.posterior_.cells[0], "alphabet", None)
         if letters is None:
@@ -81,18 +73,17 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
 
     def path(self, task: common.FitTask, path: common.PathOptions, progress: common.PathCallback) -> BetaPath:
         """Soft memberships, each fit from the one before; no cross-validation."""
-        from gingham.models.graph.estimator import GraphClustering
-
         table, options = task.table, task.options
         frame = edges(table, options.axes, options.weight or options.label)
         clusters = common.parse_clusters(options.clusters, len(options.axes))
-        first = GraphClustering("auto" if clusters is None else clusters[0], random_state=options.seed).fit(frame)
+        made = models.GraphClustering
+        first = made("auto" if clusters is None else clusters[0], random_state=options.seed).fit(frame)
         values = common.path_values(path.betas, float(first.beta_))
 
         def points() -> Iterator[PathPoint]:
             previous = first.posterior_
             for beta in values:
-                model = GraphClustering(
+                model = made(
                     first.n_clusters_, beta=beta, start=previous, schedule="constant", solver="nodewise",
                     random_state=options.seed,
                 ).fit(frame)  # fmt: skip
@@ -123,12 +114,12 @@ def typed_pairs(model: GraphClustering, table: pl.DataFrame) -> pl.DataFrame:
     return common.like_items(table, axes, [mode, mode])
 
 
+@dataclass(eq=False)
 class GraphWithData(common.ModelWithData["GraphClustering"]):
     """All pairs of nodes, or the listed ones."""
 
-    def __init__(self, model: GraphClustering, notes: common.Facts, sample: PairSample, label: str) -> None:
-        super().__init__(model, notes)
-        self.sample, self.label = sample, label
+    sample: PairSample
+    label: str
 
     def board(self) -> common.BoardView:
         return common.BoardView(self.model.posterior_, self.sample, self.label)

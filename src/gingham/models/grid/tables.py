@@ -40,10 +40,7 @@ class GridTables(common.TupleTables):
     def estimator(
         self, options: common.FitOptions, labels: common.LabelOptions
     ) -> CoClusteringRegressor | CoClusteringClassifier:
-        from gingham.models.grid.estimator import CoClusteringClassifier, CoClusteringRegressor
-
-        kind = CoClusteringClassifier if labels.classify else CoClusteringRegressor
-        return self.made(kind, options, self.said(options, labels))
+        return self.made(options, self.said(options, labels), which=int(labels.classify))
 
     def facts(self, model: Any) -> common.Facts:
         return {**super().facts(model), "loss": self.loss_name(model), "beta": model.beta_}

@@ -14,7 +14,7 @@ from gingham.core.problem import Objective, Problem, information_terms
 from gingham.core.structure import Structure
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
-from gingham.fitting.projection import coef_by_mode, half_step
+from gingham.fitting.projection import coef_by_mode, damped, half_step
 from gingham.fitting.starts import (
     FIRMNESS,
     RANK,
@@ -28,7 +28,6 @@ from gingham.fitting.starts import (
 from gingham.kernels.project import project_cost
 
 STARTS = ("means", "spectral", "random")
-HALVINGS = 12  # of a damped step, before it is given up
 WARM = 10  # tuples from which on an item's own data speak for it
 COLD = 1.0  # how much more than β_r the properties of an item without other tuples weigh
 
@@ -109,15 +108,9 @@ def damped_step(
     stay = settled(old)
     with np.errstate(divide="ignore"):  # a dead cluster stays dead
         target = softmax(np.log(posterior.mass[mode]) - factor * mode_cost(problem, posterior, mode, backend), axis=1)
-        log_old, log_target = np.log(old), np.log(target)
-    step = 1.0
-    for _ in range(HALVINGS):
-        q = target if step == 1.0 else softmax((1.0 - step) * log_old + step * log_target, axis=1)
-        moved, losses, total = settled(q)
-        if total <= stay[2]:
-            return moved, losses
-        step /= 2.0
-    return stay[0], stay[1]
+    steps = (settled(q) for q in damped(old, target))
+    moved, losses, _ = next((found for found in steps if found[2] <= stay[2]), stay)
+    return moved, losses
 
 
 def joint_start(start: Start, problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:

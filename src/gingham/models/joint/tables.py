@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -32,8 +33,6 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
         """All tables together; rows of the first may be set aside."""
-        from gingham.models.joint.estimator import JointCoClustering
-
         options, axes = task.options, task.options.axes
         if axes in task.further:
             raise GinghamError(f"--relation names {','.join(axes)}, which is the table itself.")
@@ -53,7 +52,7 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
             "loss": None if options.loss is None else {axes: options.loss},
             "beta": None if options.beta is None else {axes: options.beta},
         }
-        model = self.made(JointCoClustering, options, said)
+        model = self.made(options, said)
         model.fit(
             {names: data.weighted for names, data in relations.items()}, **common.accepted(model.fit, task.arguments)
         )
@@ -78,21 +77,14 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
             facts.update({f"held_out_{k}": v for k, v in errors(model, axes, first.take(held)).items()})
         return common.FittedModel(model, notes, facts)
 
-    def predict(
-        self,
-        model: JointCoClustering,
-        table: pl.DataFrame,
-        rule: str | None,
-        proba: bool,
-        axes: common.Relation | None = None,
-    ) -> pl.DataFrame:
+    def predict(self, model: JointCoClustering, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
         """The table with predictions of one relation; items without tuples there go by their other relations."""
-        relation, note = relation_of(model, table.columns, axes)
+        relation, note = relation_of(model, table.columns, asked.axes)
         X = common.like_items(table, relation, modes_of(model, relation))
         label = note.get("label") or "label"
-        predicted = pl.Series(f"predicted_{label}", model.predict(relation, X, rule or "mean"))
+        predicted = pl.Series(f"predicted_{label}", model.predict(relation, X, asked.rule or "mean"))
         result = common.with_predictions(table, predicted)
-        if not proba:
+        if not asked.proba:
             return result
         known = common.labels_of_cell(model.posterior_.cells[model.position_of(relation)])
         if not isinstance(known, Alphabet):
@@ -108,7 +100,7 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
         data = common.labelled_rows(source.table, relation, label, note.get("weight"), modes, source.drop_missing)
         notes: common.Facts = model.notes_
         first = notes.get("relations", [{}])[0].get("axes") == list(relation)  # of which rows were set aside
-        return RelationWithModel(model, relation, label, *(data.parts(notes) if first else (data, None)))
+        return RelationWithModel(model, model.notes_, relation, label, *(data.parts(notes) if first else (data, None)))
 
 
 def sizes_of(options: common.FitOptions, relations: Sequence[common.Relation]) -> dict[str, object] | None:
@@ -174,21 +166,16 @@ def errors(model: JointCoClustering, relation: common.Relation, data: common.Row
     return common.prediction_errors(guess, data)
 
 
+@dataclass(eq=False)
 class RelationWithModel(common.ModelWithData["JointCoClustering"]):
     """One relation of a joint model with its rows."""
 
     instead = "Its tables share clusters: fit again with fewer --clusters."
 
-    def __init__(
-        self,
-        model: JointCoClustering,
-        relation: common.Relation,
-        label: str,
-        seen: common.Rows,
-        unseen: common.Rows | None,
-    ) -> None:
-        super().__init__(model, model.notes_)
-        self.relation, self.label, self.seen, self.unseen = relation, label, seen, unseen
+    relation: common.Relation
+    label: str
+    seen: common.Rows
+    unseen: common.Rows | None
 
     def facts(self) -> common.Facts:
         shared = "; ".join(" × ".join(relation) for relation in self.model.relations_)

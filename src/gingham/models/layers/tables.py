@@ -47,12 +47,10 @@ class LayersTables(common.TupleTables):
     no_path = "Layers have no β: their noise is measured, not chosen."
 
     def estimator(self, options: common.FitOptions, labels: common.LabelOptions) -> LayeredCoClusteringRegressor:
-        from gingham.models.layers.estimator import LayeredCoClusteringRegressor
-
         if labels.classify:
             raise GinghamError("--model layered predicts numbers, and the label column holds text.")
         # Bounds are for its certificate, which speaks of predictions: the notes of the model keep them.
-        return self.made(LayeredCoClusteringRegressor, options, {**self.said(options, labels), "bounds": None})
+        return self.made(options, {**self.said(options, labels), "bounds": None})
 
     def labels(self, model: Any) -> Alphabet | None:
         letters: Alphabet | None = model.alphabet_

@@ -23,10 +23,8 @@ class RankingTables(common.FamilyTables["BasketRanker"]):
     no_path = "A ranking has no β: gingham fit chooses its settings on items that it hides from itself."
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
-        from gingham.models.ranking.estimator import BasketRanker
-
         options = task.options
-        model = self.made(BasketRanker, options, {})
+        model = self.made(options, {})
         kept, weights = common.id_pairs(task.table, options.axes, options.weight, "customer,product", self.kind)
         model.fit(kept.select(options.axes), sample_weight=weights)
         facts = {
@@ -38,14 +36,7 @@ class RankingTables(common.FamilyTables["BasketRanker"]):
         }
         return common.FittedModel(model, self.notes(options, weight=options.weight), facts)
 
-    def predict(
-        self,
-        model: BasketRanker,
-        table: pl.DataFrame,
-        rule: str | None,
-        proba: bool,
-        axes: common.Relation | None = None,
-    ) -> NoReturn:
+    def predict(self, model: BasketRanker, table: pl.DataFrame, asked: common.PredictOptions) -> NoReturn:
         raise GinghamError("A ranking predicts no labels: it lists what a user wants next, by gingham recommend.")
 
     def open(self, model: BasketRanker, source: common.TableSource) -> NoReturn:

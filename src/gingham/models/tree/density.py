@@ -34,7 +34,7 @@ class Stages:
     def solve(self, tree: Tree, n_clusters: Sequence[int], sample: Sample, rng: np.random.Generator) -> TreeDensity:
         if sample.n_rows == 0:
             raise GinghamError("There are no tuples to learn from.")
-        labels = {mode: np.arange(tree.modes[mode].n_items) for mode in tree.frozen}
+        labels: dict[int, Ints] = {mode: np.arange(tree.modes[mode].n_items) for mode in tree.frozen}
         placing = Placing(tree, [int(n_clusters[mode]) for mode in tree.tables], sample, labels)
         slots = [*tree.children, tree.roots]
         done: set[int] = set()

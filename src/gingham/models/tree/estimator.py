@@ -8,7 +8,7 @@ from functools import partial
 from typing import Self
 
 import numpy as np
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,7 +22,7 @@ from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, best_of, make_schedule
 from gingham.fitting.starts import Start
-from gingham.models.base import GridPredictor, default_loss, finite_labels, named_auto, stderr_progress
+from gingham.models.base import GridPredictor, default_loss, named_auto, plain_labels, stderr_progress
 from gingham.models.tree.density import Stages
 from gingham.models.tree.fit import choose_tree, solve_tree
 from gingham.models.tree.messages import Messages
@@ -217,8 +217,7 @@ class TreeCoClustering(GridPredictor):
         return tuple(merges)
 
     def _labels(self, y: ArrayLike) -> AnyArray:
-        labels = column_or_1d(y, warn=True)
-        return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
+        return plain_labels(y)
 
     def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
         auto = named_auto(self.loss)

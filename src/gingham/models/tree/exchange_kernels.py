@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from gingham.arrays import Floats, Ints
+from gingham.kernels.project import row_starts
 
 
 def exchange(
@@ -40,14 +41,12 @@ def exchange(
     at, tuples = at[keep], tuples[keep]
     pairs = np.unique(at.astype(np.int64) * len(items) + tuples)
     owner, entry = pairs // max(len(items), 1), pairs % max(len(items), 1)
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    np.cumsum(np.bincount(owner, minlength=n), out=indptr[1:])
     found, n_clusters, groups, items, slots, offsets, strides, order = (
         array.astype(np.int64) for array in (labels, n_clusters, groups, items, slots, offsets, strides, order)
     )
     objective, sweeps = _exchange(
-        found, n_clusters, groups, items, slots, weights, offsets, strides, indptr, entry, size_weight, order,
-        max_sweeps, int(n_clusters.max()) if n else 1,
+        found, n_clusters, groups, items, slots, weights, offsets, strides, row_starts(owner, n), entry, size_weight,
+        order, max_sweeps, int(n_clusters.max()) if n else 1,
     )  # fmt: skip
     return found, float(objective), int(sweeps)
 

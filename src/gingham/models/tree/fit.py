@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gingham.cells import CellModel, Logarithmic
+from gingham.cells.families import total_statistics
 from gingham.certificates.bounds import log_wealth
 from gingham.certificates.evidence import collect, sequence_price
 from gingham.core.problem import Problem
@@ -61,10 +62,8 @@ def _lower(first: Solution, second: Solution) -> Solution:
 
 def one_cluster(problem: Problem) -> float:
     """F of the trivial tree: one answer for all tuples, no information."""
-    cell, sample = problem.cells[0], problem.samples[0]
-    weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
-    statistics = weights @ cell.features.evaluate(sample.labels, sample.label_codes)
-    return float(problem.betas[0] * cell.envelope(statistics))
+    cell = problem.cells[0]
+    return float(problem.betas[0] * cell.envelope(total_statistics(cell, problem.samples[0])))
 
 
 class ChosenTree(NamedTuple):

@@ -15,9 +15,8 @@ from gingham.core.problem import Objective, Problem, information_terms
 from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Schedule, Solution, fixed_point
-from gingham.kernels.project import Rows, project
-
-HALVINGS = 12  # of a damped step, before it is given up
+from gingham.fitting.projection import damped
+from gingham.kernels.project import Rows, project, row_starts
 
 
 @dataclass(frozen=True)
@@ -79,10 +78,8 @@ def grouped(below: Ints, position: int, n_items: int) -> tuple[Ints, Rows]:
     """Combinations ordered by the items of one child, with room for their costs as features."""
     code = below[:, position]
     order = np.argsort(code, kind="stable")
-    indptr = np.zeros(n_items + 1, dtype=np.int64)
-    np.cumsum(np.bincount(code, minlength=n_items), out=indptr[1:])
     others = np.delete(below, position, axis=1)[order].T
-    return order, Rows(indptr, np.ascontiguousarray(others, dtype=np.int32), None, None, None, 0)
+    return order, Rows(row_starts(code, n_items), np.ascontiguousarray(others, dtype=np.int32), None, None, None, 0)
 
 
 class TreeSweep:
@@ -201,19 +198,13 @@ class TreeSweep:
         for position, root in enumerate(self.plan.tree.roots):
             self.descend(root, self.root_part(position) @ self.root_coef(position).T, set(), found)
         old, answers = self.tables[mode], self.answers
-        target = self.exact(mode, found[mode])
-        with np.errstate(divide="ignore"):
-            log_old, log_target = np.log(old), np.log(target)
         before = self.beta * loss + information(old)
-        step = 1.0
-        for _ in range(HALVINGS):
-            mixed = target if step == 1.0 else softmax((1.0 - step) * log_old + step * log_target, axis=1)
+        for mixed in damped(old, self.exact(mode, found[mode])):
             self.tables[mode] = mixed
             self.refresh()
             new_loss = self.answer(0, self.root_part(0))
             if self.beta * new_loss + information(self.tables[mode]) <= before:
                 return new_loss
-            step /= 2.0
         self.tables[mode], self.answers = old, answers
         self.refresh()
         return loss

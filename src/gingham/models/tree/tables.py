@@ -23,8 +23,6 @@ class TreeTables(common.TupleTables):
     cross_validates = True
 
     def estimator(self, options: common.FitOptions, labels: common.LabelOptions) -> TreeCoClustering:
-        from gingham.models.tree.estimator import TreeCoClustering
-
         said = {
             "alphabet": labels.alphabet,
             "bounds": labels.bounds,
@@ -34,7 +32,7 @@ class TreeTables(common.TupleTables):
             "structure": "auto" if options.merges == "auto" else None,
             "leaves": common.parse_clusters(options.clusters, len(options.axes)),
         }
-        return self.made(TreeCoClustering, options, said)
+        return self.made(options, said)
 
     def facts(self, model: Any) -> common.Facts:
         return {**super().facts(model), "loss": self.loss_name(model), "beta": model.beta_}

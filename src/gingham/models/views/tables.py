@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,11 +42,9 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
         common.parse_clusters(options.clusters, 1)
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
-        from gingham.models.views.estimator import PairwiseClusterAnalysis
-
         table, options = task.table, task.options
         size = common.parse_clusters(options.clusters, 1)
-        model = self.made(PairwiseClusterAnalysis, options, {"n_components": None if size is None else size[0]})
+        model = self.made(options, {"n_components": None if size is None else size[0]})
         groups = groups_of(options.axes)
         matrices = views(table, groups)
         share = (0.1 if table.height >= FEWEST else 0.0) if options.holdout is None else options.holdout
@@ -67,12 +66,9 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
             facts["held_out_correlation"] = model.score([matrix[held] for matrix in matrices])
         return common.FittedModel(model, notes, facts)
 
-    def predict(
-        self, model: ViewsModel, table: pl.DataFrame, rule: str | None, proba: bool, axes: common.Relation | None = None
-    ) -> pl.DataFrame:
+    def predict(self, model: ViewsModel, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
         """The table with the cluster of each object (its strongest component) and its mean scores."""
-        if rule is not None or proba:
-            raise GinghamError("Views predict a cluster and scores: leave --rule and --proba out.")
+        asked.need_defaults("Views predict a cluster and scores")
         matrices = views(table, columns_of(model))
         scores = np.mean(model.transform(matrices), axis=0)
         columns = [pl.Series("predicted_cluster", model.predict(matrices))]
@@ -120,22 +116,16 @@ def columns_of(model: ViewsModel) -> list[list[str]]:
     return [list(group) for group in found]
 
 
+@dataclass(eq=False)
 class ViewsWithModel(common.ModelWithData["ViewsModel"]):
     """Objects of the fit and objects that it has not seen."""
 
     instead = "Components come in the order of their strength: fit again with fewer --clusters."
 
-    def __init__(
-        self,
-        model: ViewsModel,
-        notes: common.Facts,
-        groups: list[list[str]],
-        matrices: list[Floats],
-        learn: Bools,
-        held: Bools,
-    ) -> None:
-        super().__init__(model, notes)
-        self.groups, self.matrices, self.learn, self.held = groups, matrices, learn, held
+    groups: list[list[str]]
+    matrices: list[Floats]
+    learn: Bools
+    held: Bools
 
     def facts(self) -> common.Facts:
         return {
