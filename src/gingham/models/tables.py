@@ -29,6 +29,7 @@ from gingham.certificates import Certificate
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
+from gingham.data.modes import MAX_LABELS
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.models.base import Persistent, TupleModel, default_loss
 from gingham.models.vocabulary import Words
@@ -365,12 +366,13 @@ def parse_alphabet(listed: str, names: bool) -> AnyArray:
     if ".." in listed and not names:
         low, _, high = listed.partition("..")
         try:
-            values = np.arange(int(low), int(high) + 1)
+            first, last = int(low), int(high)
         except ValueError:
             raise GinghamError(f"--alphabet {listed!r}: a range is two whole numbers, such as 1..5.") from None
-        if not 1 <= len(values) <= 100_000:
-            raise GinghamError(f"--alphabet {listed!r} has {len(values)} values.")
-        return values
+        n_values = max(last - first + 1, 0)
+        if not 1 <= n_values <= MAX_LABELS:
+            raise GinghamError(f"--alphabet {listed!r} has {n_values:,} values; from 1 to {MAX_LABELS:,} are taken.")
+        return np.arange(first, last + 1)
     parts = [part.strip() for part in listed.split(",") if part.strip()]
     if not parts:
         raise GinghamError("--alphabet is empty; list the possible labels, such as 1,2,3,4,5 or 1..5.")
