@@ -160,6 +160,14 @@ CASES: dict[str, tuple[list[str], str]] = {
     "objects as labels": (fit("nestedlabel.ndjson"), "labels are numbers or text"),
     "thousands of texts": (fit("manytexts.csv"), "at most 1000"),
     "text for a numeric loss": (fit("texts.csv", "--loss", "absolute"), "needs numeric labels"),
+    "measurements for a loss of classes": (
+        fit("halves.csv", "--label", "n", "--loss", "log", drop=("--label",)),
+        "classes",
+    ),
+    "text for numbers of a joint model": (
+        fit("texts.csv", "--model", "joint", "--loss", "quadratic"),
+        "needs labels that are numbers",
+    ),
     "negative weights": (fit("negative.csv", "--weight", "n"), "negative"),
     "zero weights": (fit("zero.csv", "--weight", "n"), "All weights are zero"),
     "words as weights": (fit("wordweight.csv", "--weight", "n"), "must be numeric"),

@@ -83,7 +83,10 @@ class Sample:
                 label_codes = alphabet.encode(y)
                 labels = alphabet.numbers[label_codes] if numbers else None
             else:
-                labels = y.astype(np.float64)
+                try:
+                    labels = y.astype(np.float64)
+                except (TypeError, ValueError) as error:
+                    raise GinghamError(f"This loss needs labels that are numbers: {error}.") from None
                 need_moderate(labels, "Label")
         return cls(
             modes=tuple(modes),

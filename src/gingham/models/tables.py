@@ -728,7 +728,13 @@ class LabelOptions:
                 raise GinghamError(
                     f"--bounds {bounds[0]:g},{bounds[1]:g}: the labels go from {labels.min():g} to {labels.max():g}."
                 )
-        return cls(names or (loss is not None and not loss_kind(loss).ordered), loss, given, bounds)
+        classify = names or (loss is not None and not loss_kind(loss).ordered)
+        if classify and labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+            raise GinghamError(
+                f"--loss {loss} is for classes, and the labels are measurements such as {labels[0]:g}: use absolute or "
+                "quadratic."
+            )
+        return cls(classify, loss, given, bounds)
 
 
 @dataclass(frozen=True, eq=False)
