@@ -256,7 +256,7 @@ def _ids(values: list[Any]) -> AnyArray:
     """An array of ids: of one type where all are alike, of objects otherwise."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
-    return _typed(column)
+    return typed(column)
 
 
 def _sparse_entries(matrix: sparse.sparray, missing: str) -> tuple[Ints, Floats]:
