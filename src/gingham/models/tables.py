@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import iter_modules
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -32,6 +31,7 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.modes import MAX_LABELS
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.models.base import Persistent, TupleModel, default_loss
+from gingham.models.kinds import kinds
 from gingham.models.vocabulary import Words
 from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
 
@@ -312,17 +312,16 @@ class FamilyTables(Generic[Model]):
 
 def families() -> dict[str, FamilyTables[Any]]:
     """Every family with tables, by the name that ``--model`` calls it."""
-    folders = [f"{models.__name__}.{found.name}" for found in iter_modules(models.__path__) if found.ispkg]
-    modules = [import_module(f"{name}.tables") for name in folders if find_spec(f"{name}.tables")]
-    return {module.TABLES.kind: module.TABLES for module in modules}
+    return {kind: tables_of_kind(kind) for kind in kinds()}
 
 
 def tables_of_kind(kind: str) -> FamilyTables[Any]:
-    """The family that ``--model`` names."""
-    known = families()
+    """The family that ``--model`` names; no other is imported."""
+    known = kinds()
     if kind not in known:
         raise GinghamError(f"--model {kind!r} is unknown; choose one of {', '.join(known)}.")
-    return known[kind]
+    found: FamilyTables[Any] = import_module(f"{known[kind]}.tables").TABLES
+    return found
 
 
 def tables_of(model: Persistent) -> FamilyTables[Any]:
