@@ -32,6 +32,21 @@ def frame_with_null():
     return pl.DataFrame({"a": [1, None, 3], "b": [1, 2, 3]})
 
 
+def masked(values):
+    """The same with everything in row 3 masked."""
+    mask = np.zeros(np.shape(values), dtype=bool)
+    mask[3] = True
+    return np.ma.array(values, mask=mask)
+
+
+def joint(X, y):
+    return gg.JointCoClustering({"a": 2, "b": 2}).fit({("a", "b"): (X, y)})
+
+
+def views(*matrices):
+    return gg.PairwiseClusterAnalysis(1, ridge=0.1).fit(list(matrices))
+
+
 CASES = {
     # X
     "one-dimensional X": (lambda: R().fit([1, 2, 3], [1, 2, 3]), "2D"),
@@ -108,6 +123,32 @@ CASES = {
     "column gone": (lambda: gg.from_frame(pl.DataFrame({"a": [1]}), ["a"], "b"), "no column 'b'"),
     "clusters into a list": (lambda: gg.to_anndata(fitted(), [1, 2]), "AnnData"),
     "clusters of nothing": (lambda: gg.to_anndata(R(), SimpleNamespace(obs_names=[], var_names=[])), "two modes"),
+    # masks
+    "masked ids": (lambda: R().fit(masked(X), Y), "X is masked in row 3, column 0"),
+    "masked labels": (lambda: R().fit(X, masked(Y)), "y is masked in row 3"),
+    "masked labels of a joint model": (lambda: joint(X, masked(Y)), "y is masked in row 3"),
+    "masked weights": (lambda: R().fit(X, Y, masked(Y)), "sample_weight is masked in row 3"),
+    "masked counts": (lambda: gg.CoOccurrenceClustering(2).fit(masked(np.eye(6))), "X is masked in row 3, column 0"),
+    "masked views": (lambda: views(masked(np.eye(6)), np.eye(6)), "view 0 is masked in row 3"),
+    "masked where all was observed": (lambda: gg.from_matrix(masked(np.eye(4)), "none"), "Entry .3, 0. is masked"),
+    "masked pairs of all": (lambda: gg.GraphClustering(2).fit(masked(np.eye(4))), "pairs='listed'"),
+    # numbers beyond all others
+    "labels of 1e308": (lambda: R().fit(X, np.where(Y == 1, 1e308, -1e308)), "Label .*1e.308 in row"),
+    "labels of a joint model": (lambda: joint(X, np.where(Y == 1, 1e308, -1e308)), "Label .*1e.308 in row"),
+    "labels of layers": (lambda: gg.LayeredCoClusteringRegressor().fit(X, Y * 1e20), "beyond 1e.15"),
+    "an alphabet of 1e308": (lambda: R(alphabet=(-1e308, 1e308)).fit(X, Y), "Label"),
+    "edges of 1e308": (lambda: gg.GraphClustering(2).fit([(0, 1, 1e308), (1, 2, 1.0)]), "Weight 1e.308 in row 0"),
+    "counts of 1e308": (lambda: gg.CoOccurrenceClustering(2).fit(np.eye(3) * 1e308), "2..53"),
+    "weights of 1e308": (lambda: R().fit(X, Y, np.full(40, 1e308)), "2..53"),
+    "weights of a ranking": (lambda: gg.BasketRanker().fit(X, sample_weight=np.full(40, 1e308)), "2..53"),
+    "beta of 1e308": (lambda: R(2, beta=1e308).fit(X, Y), "beta=1e.308 is too large"),
+    "beta of a graph": (
+        lambda: gg.GraphClustering(2, beta=1e308, solver="nodewise").fit([(0, 1), (1, 2)]),
+        "too large",
+    ),
+    "an alphabet of two billion": (lambda: R(alphabet=range(2 * 10**9)).fit(X, Y), "2,000,000,000"),
+    "an alphabet without end": (lambda: R(alphabet=range(10**30)).fit(X, Y), "at most 100,000"),
+    "a seed of 23 digits": (lambda: R(random_state=10**22).fit(X, Y), "Seed must be between"),
     # files
     "no file": (lambda: gg.load("absent.gingham"), "no model file"),
     "save unfitted": (lambda: R().save("x.gingham"), "not fitted"),
@@ -138,6 +179,7 @@ def test_there_are_sixty_cases():
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.filterwarnings("error")  # no overflow on the way to the sentence
 def test_bad_input_gets_its_sentence(name):
     call, sentence = CASES[name]
     # ValueError and TypeError are what scikit-learn's contracts ask for; GinghamError is a ValueError

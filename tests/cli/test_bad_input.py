@@ -57,6 +57,8 @@ def folder(tmp_path_factory, ratings, model) -> Path:
     good.select("user", "rating").write_csv(here / "nomovie.csv")
     good.with_columns(rating=pl.col("rating") + 7).write_csv(here / "shifted.csv")
     good.with_columns(movie=pl.format("{} remake", "movie")).write_csv(here / "remakes.csv")
+    good.with_columns(rating=pl.when(pl.col("rating") > 2).then(1e308).otherwise(-1e308)).write_csv(here / "vast.csv")
+    good.with_columns(n=pl.lit(1e308)).write_csv(here / "vastweights.csv")
     (here / "text.gingham").write_text("not a zip")
     (here / "void.gingham").write_bytes(b"")
     (here / "cut.gingham").write_bytes(model.read_bytes()[:400])
@@ -158,6 +160,14 @@ CASES: dict[str, tuple[list[str], str]] = {
     "objects as labels": (fit("nestedlabel.ndjson"), "labels are numbers or text"),
     "thousands of texts": (fit("manytexts.csv"), "at most 1000"),
     "text for a numeric loss": (fit("texts.csv", "--loss", "absolute"), "needs numeric labels"),
+    "measurements for a loss of classes": (
+        fit("halves.csv", "--label", "n", "--loss", "log", drop=("--label",)),
+        "classes",
+    ),
+    "text for numbers of a joint model": (
+        fit("texts.csv", "--model", "joint", "--loss", "quadratic"),
+        "needs labels that are numbers",
+    ),
     "negative weights": (fit("negative.csv", "--weight", "n"), "negative"),
     "zero weights": (fit("zero.csv", "--weight", "n"), "All weights are zero"),
     "words as weights": (fit("wordweight.csv", "--weight", "n"), "must be numeric"),
@@ -184,6 +194,12 @@ CASES: dict[str, tuple[list[str], str]] = {
     "all held out": (fit("good.csv", "--holdout", "1"), "must be from 0 to below 1"),
     "negative holdout": (fit("good.csv", "--holdout", "-0.2"), "must be from 0 to below 1"),
     "negative seed": (fit("good.csv", "--seed", "-1"), "--seed"),
+    "seed of 23 digits": (fit("good.csv", "--seed", "12345678901234567890123"), "--seed"),
+    "labels of 1e308": (fit("vast.csv"), "is too large to compute with"),
+    "weights of 1e308": (fit("vastweights.csv", "--weight", "n"), "more than 2**53"),
+    "beta of 1e308": (fit("good.csv", "--beta", "1e308"), "is too large"),
+    "an alphabet of two billion": (fit("good.csv", "--alphabet", "1..2000000000"), "has 2,000,000,000 values"),
+    "an alphabet without end": (fit("good.csv", "--alphabet", "1..99999999999999999999999"), "values; from 1 to"),
     "target is a folder": (fit("good.csv", "--out", ".", drop=("--out",)), "is a folder"),
     "target folder is absent": (fit("good.csv", "--out", "no/where.gingham", drop=("--out",)), "does not exist"),
     "target under a file": (fit("good.csv", "--out", "file/x.gingham", drop=("--out",)), "does not exist"),

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from gingham.cli import table_files
+from gingham.models.tables import families
 
 FIT = ("--axes", "user,movie", "--label", "rating", "-q")
 
@@ -82,3 +83,17 @@ def test_odd_csv(gingham, tmp_path, name):
     assert re.search(words or "", ran.err)
     assert "empty slice" not in ran.err
     assert "does not know" not in ran.err
+
+
+KINDS = tuple(kind for kind in families() if kind != "pairwise")  # views need objects to compare
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_row(gingham, tmp_path, kind):
+    (tmp_path / "t.csv").write_text("user,movie,rating\n1,a,3\n")
+    label = () if kind in ("graph", "cooccurrence", "ranking") else ("--label", "rating")
+    fit = ("fit", tmp_path / "t.csv", "--axes", "user,movie", *label, "--model", kind, "-q")
+    ran = gingham(*fit, "--out", tmp_path / "m.gingham")
+    assert ran.code in (0, 2)
+    assert "slice" not in ran.err
+    assert "encountered" not in ran.err

@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from gingham.data.adapt import categorical_entries, from_frame, from_matrix, id_columns
+from gingham.data.adapt import categorical_entries, from_frame, from_matrix, from_tuples, id_columns
+from gingham.data.graphs import from_graph
 from gingham.errors import GinghamError
 
 TABLE = {"user": ["u", "v", "u"], "movie": [7, 8, 8], "stars": [5, 1, 3], "n": [1, 2, 1]}
@@ -109,3 +110,40 @@ def test_tables_of_few_numbers_are_read_like_any_other():
     for a, b in zip(fast[:3], slow[:3]):
         assert np.array_equal(a, b)
     assert fast[3:] == slow[3:]
+
+
+@pytest.mark.parametrize("kind", [sparse.coo_array, sparse.coo_matrix, sparse.csr_array])
+def test_entries_that_are_listed_twice_add_up(kind):
+    rows, columns, values = [0, 0, 1, 1], [1, 1, 0, 1], [1.0, 2.0, 5.0, 0.0]
+    if kind is sparse.csr_array:  # as nobody should build it
+        matrix = sparse.csr_array((values, columns, [0, 2, 4]), shape=(2, 2))
+        matrix.has_canonical_format = False
+    else:
+        matrix = kind((values, (rows, columns)), shape=(2, 2))
+    X, y = from_matrix(matrix, missing="implicit")
+    assert X.tolist() == [[0, 1], [1, 0], [1, 1]]
+    assert y.tolist() == [3.0, 5.0, 0.0]
+    assert matrix.nnz == 4  # what was given stays as it was
+
+
+def test_entries_of_a_graph_that_are_listed_twice_add_up():
+    matrix = sparse.coo_array(([1.0, 2.0, 3.0], ([0, 0, 1], [1, 1, 0])), shape=(3, 3))
+    assert from_graph(matrix).labels.tolist() == from_graph(matrix.tocsr()).labels.tolist() == [3.0]
+
+
+def test_masked_entries_are_missing():
+    matrix = np.ma.array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
+    X, y = from_matrix(matrix, missing="nan")
+    assert X.tolist() == [[0, 0], [1, 0], [1, 1]]
+    assert y.tolist() == [1, 3, 4]
+    square = np.ma.array(np.ones((3, 3)), mask=[[1, 1, 0], [1, 1, 0], [0, 0, 1]])
+    assert from_graph(square, pairs="listed").n_rows == 2
+    table = np.ma.array([[1, 2, 1], [2, 2, 1]], mask=[[0, 1, 0], [0, 0, 0]])
+    rows, columns, *_ = categorical_entries(table)
+    assert sorted(zip(rows.tolist(), columns.tolist())) == [(0, 0), (0, 2), (1, 0), (1, 1), (1, 2)]
+
+
+def test_pairs_of_ids_that_cannot_be_sorted():
+    matrix, rows, _ = from_tuples([("a", 1), (2, 1), ("a", 1)])
+    assert rows.tolist() == ["a", 2]
+    assert matrix.toarray().tolist() == [[2.0], [1.0]]

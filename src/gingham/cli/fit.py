@@ -23,10 +23,10 @@ class FitCommand(TyperCommand):
     """Its help lists the kinds of models that there are."""
 
     def get_help(self, ctx: Any) -> str:  # a context of click, or of the one that some versions of typer bring
-        from gingham.models.tables import families
+        from gingham.models.kinds import kinds
 
         option = next(option for option in self.params if option.name == "model")
-        option.help = f"{', '.join(families())}."  # type: ignore[attr-defined]
+        option.help = f"{', '.join(kinds())}."  # type: ignore[attr-defined]
         return super().get_help(ctx)
 
 

@@ -17,7 +17,7 @@ ModelFile = Annotated[str, typer.Argument(help="Model file written by gingham fi
 Format = Annotated[str | None, typer.Option("--format", help="csv, tsv, parquet or ndjson; told by the file's name.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0)]
+Seed = Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**32 - 1)]
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.")]
 
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")]

@@ -14,6 +14,8 @@ from gingham.data import Sample
 from gingham.data.sample import Sums, SumsOfSample
 from gingham.errors import GinghamError
 
+MOST_BETA = 1e100
+
 
 @dataclass(frozen=True)
 class Objective:
@@ -48,6 +50,8 @@ class Problem:
         for beta in self.betas:
             if not (np.isfinite(beta) and beta >= 0):
                 raise GinghamError(f"beta={beta} must be a finite number, not negative.")
+            if beta > MOST_BETA:
+                raise GinghamError(f"beta={beta:g} is too large: from {MOST_BETA:g} on, products with losses overflow.")
 
     @classmethod
     def grid(cls, sample: Sample, cell: CellModel, beta: float) -> Problem:

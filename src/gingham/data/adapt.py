@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike, TableLike
+from gingham.data.modes import MOST_WEIGHT, Mode, need_unmasked
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def id_columns(X: TableLike) -> Columns:
         _check_shape(frame.shape)
         names = [str(name) for name in frame.columns]
         return Columns([_series(frame[:, j], name) for j, name in enumerate(names)], names)
+    need_unmasked(X, "X")
     if isinstance(X, np.ndarray) and X.dtype.kind != "O":
         array = X
     elif hasattr(X, "__array__") and not isinstance(X, np.ndarray):
@@ -91,7 +93,7 @@ def id_columns(X: TableLike) -> Columns:
     if array.dtype.kind == "c":
         raise GinghamError("Complex data not supported: ids are names or whole numbers.")
     _check_shape(array.shape)
-    columns = [_typed(array[:, j]) for j in range(array.shape[1])]
+    columns = [typed(array[:, j]) for j in range(array.shape[1])]
     return Columns(columns, [f"mode{j}" for j in range(array.shape[1])])
 
 
@@ -117,12 +119,12 @@ def _object_array(X: TableLike) -> AnyArray:
     return array
 
 
-def _typed(column: AnyArray) -> AnyArray:
+def typed(column: AnyArray) -> AnyArray:
     """An object column that holds one plain type becomes an array of that type (fast to number)."""
     if column.dtype.kind != "O":
         return np.ascontiguousarray(column)
     kinds = {type(value) for value in column}
-    if kinds and kinds <= {int, np.int64, np.int32}:
+    if kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         numbers = np.array(column.tolist())
         return numbers if numbers.dtype.kind in "iu" else column  # beyond 64 bits: floats, and two ids could be one
     if kinds and kinds <= {str, np.str_}:
@@ -154,7 +156,7 @@ def _series(series: nw.Series[Any], name: str) -> AnyArray:
         raise GinghamError(
             f"Column {name!r} has a missing id (null or NaN) in row {row}. Drop the row or name the item."
         )
-    return _typed(values)
+    return typed(values)
 
 
 def from_frame(
@@ -202,7 +204,11 @@ def from_matrix(matrix: MatrixLike, missing: str | None = None) -> Tuples:
         if array.ndim == 0 or array.size == 0:
             raise GinghamError("The matrix is empty.")
         array = array.astype(np.float64) if array.dtype.kind == "O" else array
-        observed = ~np.isnan(array) if missing == "nan" and array.dtype.kind == "f" else np.ones(array.shape, bool)
+        masked = np.ma.getmaskarray(matrix) if isinstance(matrix, np.ma.MaskedArray) else np.zeros(array.shape, bool)
+        if missing == "none" and masked.any():
+            at = tuple(np.argwhere(masked)[0].tolist())
+            raise GinghamError(f"Entry {at} is masked, which says that it is missing: use missing='nan'.")
+        observed = ~(masked | np.isnan(array)) if missing == "nan" and array.dtype.kind == "f" else ~masked
         positions = np.argwhere(observed)
         values = array[observed]
     if values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -250,14 +256,14 @@ def _ids(values: list[Any]) -> AnyArray:
     """An array of ids: of one type where all are alike, of objects otherwise."""
     column = np.empty(len(values), dtype=object)
     column[:] = values
-    return _typed(column)
+    return typed(column)
 
 
 def _sparse_entries(matrix: sparse.sparray, missing: str) -> tuple[Ints, Floats]:
     if missing == "none":
         dense = matrix.toarray()
         return np.argwhere(np.ones(dense.shape, bool)), dense.ravel()
-    entries = matrix.tocoo()
+    entries = added_up(matrix)
     positions = np.column_stack([entries.row, entries.col]).astype(np.int64)
     values = entries.data
     if missing == "nan" and values.dtype.kind == "f":
@@ -271,8 +277,16 @@ def _sparse_entries(matrix: sparse.sparray, missing: str) -> tuple[Ints, Floats]
     return positions, values
 
 
+def added_up(matrix: sparse.sparray) -> sparse.coo_array:
+    """The entries of a sparse matrix, those that are listed several times added up: that is what it means by them."""
+    entries = sparse.coo_array(matrix, copy=True)
+    entries.sum_duplicates()
+    return entries
+
+
 def count_matrix(X: MatrixLike, model: str, allow_zero: bool = False) -> sparse.csr_array:
     """Counts as a csr_array of float64 without stored zeros; NaN, infinity and negative counts are refused."""
+    need_unmasked(X, "X")
     matrix = sparse.csr_array(X, dtype=np.float64)
     matrix.sum_duplicates()
     wrong = ~np.isfinite(matrix.data) | (matrix.data < 0)
@@ -287,6 +301,11 @@ def count_matrix(X: MatrixLike, model: str, allow_zero: bool = False) -> sparse.
             raise GinghamError(f"Input X contains infinity (inf) in {place}. Counts are finite.")
         raise GinghamError(
             f"Negative values in data passed to {model}: {value:g} in {place}. Counts are never negative."
+        )
+    if matrix.nnz and (matrix.data.max() > MOST_WEIGHT or matrix.data.sum() > MOST_WEIGHT):
+        raise GinghamError(
+            f"The counts passed to {model} add up to more than 2**53 (the largest is {matrix.data.max():g}), where "
+            "whole numbers cannot be told apart any more. Divide all of them by a number."
         )
     matrix.eliminate_zeros()
     if matrix.nnz == 0 and not allow_zero:
@@ -304,11 +323,11 @@ def from_tuples(
     columns = id_columns(X)
     if len(columns.columns) != 2:
         raise GinghamError(f"Co-occurrence needs pairs: X has {len(columns.columns)} columns, not 2.")
-    ids, codes = zip(*(np.unique(column, return_inverse=True) for column in columns.columns))
+    modes = [Mode.of(column, name) for column, name in zip(*columns)]
+    codes = [mode.encode(column) for mode, column in zip(modes, columns.columns)]
     weights = np.ones(len(codes[0])) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    shape = (len(ids[0]), len(ids[1]))
-    matrix = sparse.coo_array((weights, (codes[0].ravel(), codes[1].ravel())), shape=shape).tocsr()
-    return matrix, ids[0], ids[1]
+    matrix = sparse.coo_array((weights, tuple(codes)), shape=(modes[0].n_items, modes[1].n_items)).tocsr()
+    return matrix, modes[0].items, modes[1].items
 
 
 def categorical_entries(X: TableLike) -> tuple[Ints, Ints, Ints, tuple[int, int], int]:
@@ -316,6 +335,8 @@ def categorical_entries(X: TableLike) -> tuple[Ints, Ints, Ints, tuple[int, int]
 
     NaN, None and nulls are missing. Values are numbered column by column.
     """
+    if isinstance(X, np.ma.MaskedArray):
+        X = X.astype(object if X.dtype.kind not in "biuf" else np.float64).filled(np.nan)
     columns = _category_columns(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
         known = _few_numbers(X.T)

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike
-from gingham.data.adapt import as_frame, is_frame
-from gingham.data.modes import Alphabet, Features, Mode
+from gingham.data.adapt import added_up, as_frame, id_columns, is_frame, typed
+from gingham.data.modes import Alphabet, Features, Mode, need_moderate
 from gingham.data.sample import Sample
 from gingham.errors import GinghamError, GinghamWarning
 
@@ -172,6 +172,7 @@ def from_graph(
     if not np.isfinite(edges.weights).all():
         at = int(np.flatnonzero(~np.isfinite(edges.weights))[0])
         raise GinghamError(f"The weight of pair {_names(edges, at)} is {edges.weights[at]}; weights must be finite.")
+    need_moderate(edges.weights, "Weight")
     edges = _once(edges, directed)
     if edges.mode.n_items < 2 or len(edges.ends) == 0:
         raise GinghamError(
@@ -223,7 +224,7 @@ def _read(graph: object, weight: str | None, nodes: Ids | None, listed: bool) ->
 def _from_sparse(matrix: sparse.sparray, nodes: Ids | None, weight: str | None) -> Edges:
     if matrix.shape[0] != matrix.shape[1]:
         raise GinghamError(f"An adjacency matrix is square; this one has shape {matrix.shape}.")
-    entries = matrix.tocoo()
+    entries = added_up(matrix)
     difference = (matrix != matrix.T).nnz if matrix.shape[0] else 0
     values = np.ones(entries.nnz) if weight is None else np.asarray(entries.data, dtype=np.float64)
     return Edges(
@@ -235,7 +236,7 @@ def _from_sparse(matrix: sparse.sparray, nodes: Ids | None, weight: str | None) 
 
 
 def _from_dense(matrix: AnyArray, nodes: Ids | None, listed: bool) -> Edges:
-    matrix = matrix.astype(np.float64)
+    matrix = np.ma.filled(matrix.astype(np.float64), np.nan)  # masked pairs were not observed
     missing = np.isnan(matrix)
     if missing.any() and not listed:
         i, j = np.argwhere(missing)[0]
@@ -270,7 +271,7 @@ def _from_frame(frame: nw.DataFrame[Any], weight: str | None, nodes: Ids | None)
         raise GinghamError(
             f"A table of edges needs two columns of node ids; this one has {', '.join(map(repr, names))}."
         )
-    return _encoded([frame[name].to_numpy() for name in names], values, nodes)
+    return _encoded(id_columns(frame.select(names).to_native()).columns, values, nodes)
 
 
 def _from_list(graph: object, nodes: Ids | None) -> Edges:
@@ -326,11 +327,10 @@ def _mode(nodes: Ids | None, n: int) -> Mode:
 def _objects(values: list[Any]) -> AnyArray:
     """An array of ids: numbers or strings where all are alike, objects otherwise."""
     kinds = {type(value) for value in values}
-    if kinds <= {int} or kinds <= {str} or all(issubclass(kind, np.integer) for kind in kinds):
-        return np.array(values)
     column = np.empty(len(values), dtype=object)
     column[:] = values
-    return column
+    alike = kinds <= {int} or kinds <= {str} or all(issubclass(kind, np.integer) for kind in kinds)
+    return typed(column) if alike else column
 
 
 def _without_loops(edges: Edges) -> Edges:

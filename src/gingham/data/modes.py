@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import length_hint
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -17,11 +18,33 @@ from gingham.errors import GinghamError
 from gingham.storage import savable
 
 MAX_ITEMS = 2**31 - 1
+MAX_LABELS = 100_000
+LARGEST = 1e50  # of labels: their fourth powers, weighted and added up, are still numbers
+MOST_WEIGHT = 2.0**53  # of all tuples together: beyond it, whole numbers are not told apart
 MAX_SPAN = 4  # whole-number ids that span at most this many times their count are looked up in a table
+
+
+def need_unmasked(values: object, what: str) -> None:
+    """Refuse a masked array of which something is masked: arrays without a mask would show what lies below it."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.getmaskarray(values).any():
+        place = np.argwhere(np.ma.getmaskarray(values))[0].tolist()
+        where = f"row {place[0]}" + (f", column {place[1]}" if len(place) > 1 else "")
+        raise GinghamError(f"{what} is masked in {where}: what is missing is left out, in all arguments alike.")
+
+
+def need_moderate(values: AnyArray, what: str, largest: float = LARGEST) -> None:
+    """Refuse numbers that cannot be computed with."""
+    if values.dtype.kind == "f" and len(values) and not np.abs(values).max() <= largest:
+        row = int(np.abs(values).argmax())
+        raise GinghamError(
+            f"{what} {values[row]:g} in row {row} is too large to compute with, beyond {largest:g}. "
+            f"Divide all of them by a number."
+        )
 
 
 def as_column(values: npt.ArrayLike, name: str) -> AnyArray:
     """A one-dimensional array of ids; missing ids (None, NaN) are refused with their row."""
+    need_unmasked(values, f"Column {name!r}")
     column = np.asarray(values)
     if column.ndim != 1:
         # Ids that are themselves sequences (tuples, say) arrive as a nested array.
@@ -169,11 +192,16 @@ class Alphabet:
 
     @classmethod
     def of(cls, values: Iterable[object] | AnyArray, given: bool) -> Alphabet:
+        # the length of a range can be beyond what len() tells
+        n_values = (values.stop - values.start) // values.step if isinstance(values, range) else length_hint(values)
+        if n_values > MAX_LABELS:
+            raise GinghamError(f"alphabet= has {n_values:,} label values; at most {MAX_LABELS:,} can be told apart.")
         column = np.asarray(values if isinstance(values, np.ndarray) else list(values))
         if column.ndim != 1 or len(column) == 0:
             raise GinghamError("alphabet= needs a flat list with at least one label value.")
         if column.dtype.kind == "f" and not np.isfinite(column).all():
             raise GinghamError("alphabet= contains NaN or infinity; list the finite label values only.")
+        need_moderate(column, "Label")
         return cls(np.unique(column), given)
 
     @property

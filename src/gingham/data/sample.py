@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints
-from gingham.data.modes import Alphabet, Features, Mode
+from gingham.data.modes import MOST_WEIGHT, Alphabet, Features, Mode, need_moderate, need_unmasked
 from gingham.errors import GinghamError
 from gingham.kernels.project import Rows, project_cost, project_table
 
@@ -75,6 +75,7 @@ class Sample:
         n_rows = len(codes[0])
         labels = label_codes = None
         if y is not None:
+            need_unmasked(y, "y")
             y = np.asarray(y)
             if len(y) != n_rows:
                 raise GinghamError(f"X has {n_rows} rows but y has {len(y)}.")
@@ -82,7 +83,11 @@ class Sample:
                 label_codes = alphabet.encode(y)
                 labels = alphabet.numbers[label_codes] if numbers else None
             else:
-                labels = y.astype(np.float64)
+                try:
+                    labels = y.astype(np.float64)
+                except (TypeError, ValueError) as error:
+                    raise GinghamError(f"This loss needs labels that are numbers: {error}.") from None
+                need_moderate(labels, "Label")
         return cls(
             modes=tuple(modes),
             codes=codes,
@@ -215,6 +220,7 @@ class Sample:
 def checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> Floats | None:
     if weights is None:
         return None
+    need_unmasked(weights, "sample_weight")
     weights = np.asarray(weights, dtype=np.float64)
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
@@ -224,6 +230,11 @@ def checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> Floats | None
         row = int(np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))[0])
         raise GinghamError(
             f"sample_weight is {weights[row]} in row {row}: weights are counts, finite and not negative."
+        )
+    if weights.max(initial=0.0) > MOST_WEIGHT or weights.sum() > MOST_WEIGHT:
+        raise GinghamError(
+            f"sample_weight adds up to more than 2**53 (the largest is {weights.max():g}), where counts cannot be told "
+            "apart any more. Divide all weights by a number."
         )
     if weights.sum() <= 0:
         raise GinghamError("All weights are zero: there is nothing to learn from.")

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, MatrixLike
+from gingham.data.modes import need_unmasked
 from gingham.errors import GinghamError
 
 Matrix: TypeAlias = Floats | sparse.csr_array
@@ -50,6 +51,7 @@ def as_view(values: MatrixLike, name: str) -> Matrix:
     """One view as a float64 matrix; strings, NaN and wrong shapes are refused with their place."""
     if sparse.issparse(values):
         return _as_sparse(values, name)
+    need_unmasked(values, name)
     frame = nw.from_native(values, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise GinghamError(f"{name} is a lazy frame: collect() it first.")
@@ -122,7 +124,8 @@ def _as_sparse(values: sparse.sparray, name: str) -> Matrix:
         raise GinghamError(f"{name} has {values.ndim} dimension(s); a view is a matrix, one row per object.")
     if values.dtype.kind not in "biuf":
         raise GinghamError(f"{name} is a sparse matrix of {values.dtype}; real numbers are needed.")
-    matrix = sparse.csr_array(values, dtype=np.float64)
+    matrix = sparse.csr_array(values, dtype=np.float64, copy=True)
+    matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():
         entry = int(np.flatnonzero(~np.isfinite(matrix.data))[0])
         row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1

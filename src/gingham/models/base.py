@@ -20,6 +20,7 @@ from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, id_columns
+from gingham.data.modes import LARGEST, need_moderate, need_unmasked
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Found, Progress, Solution
@@ -205,6 +206,7 @@ class TupleModel(Persistent):
             raise GinghamError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
+        need_unmasked(y, "y")
         labels = self._labels(y)
         if len(labels) != len(columns[0]):
             raise GinghamError(
@@ -413,12 +415,13 @@ def named_auto(setting: object) -> bool:
     return isinstance(setting, str) and setting == "auto"
 
 
-def finite_labels(labels: AnyArray) -> AnyArray:
-    """The labels, unless one is NaN or infinite."""
+def finite_labels(labels: AnyArray, largest: float = LARGEST) -> AnyArray:
+    """The labels, unless one is NaN, infinite or so large that sums over its powers would be."""
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         row = int(np.flatnonzero(~np.isfinite(labels))[0])
         what = "NaN" if np.isnan(labels[row]) else "infinity (inf)"
         raise GinghamError(f"Input y contains {what} in row {row}. Missing labels are left out of X and y.")
+    need_moderate(labels, "Label", largest)
     return labels
 
 
@@ -428,7 +431,7 @@ def plain_labels(y: ArrayLike) -> AnyArray:
     return finite_labels(np.array(labels.tolist()) if labels.dtype.kind == "O" else labels)
 
 
-def numeric_labels(y: ArrayLike, model: str) -> AnyArray:
+def numeric_labels(y: ArrayLike, model: str, largest: float = LARGEST) -> AnyArray:
     """Labels as finite numbers, shape (N,)."""
     labels = column_or_1d(y, warn=True)
     if labels.dtype.kind not in "biuf":
@@ -436,4 +439,4 @@ def numeric_labels(y: ArrayLike, model: str) -> AnyArray:
             labels = labels.astype(np.float64)
         except (TypeError, ValueError):
             raise GinghamError(f"Labels must be numbers for {model}; for names use CoClusteringClassifier.") from None
-    return finite_labels(labels)
+    return finite_labels(labels, largest)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
-from pkgutil import iter_modules
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -29,8 +28,10 @@ from gingham.certificates import Certificate
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
+from gingham.data.modes import MAX_LABELS
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.models.base import Persistent, TupleModel, default_loss
+from gingham.models.kinds import kinds
 from gingham.models.vocabulary import Words
 from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
 
@@ -325,17 +326,16 @@ class FamilyTables(Generic[Model]):
 
 def families() -> dict[str, FamilyTables[Any]]:
     """Every family with tables, by the name that ``--model`` calls it."""
-    folders = [f"{models.__name__}.{found.name}" for found in iter_modules(models.__path__) if found.ispkg]
-    modules = [import_module(f"{name}.tables") for name in folders if find_spec(f"{name}.tables")]
-    return {module.TABLES.kind: module.TABLES for module in modules}
+    return {kind: tables_of_kind(kind) for kind in kinds()}
 
 
 def tables_of_kind(kind: str) -> FamilyTables[Any]:
-    """The family that ``--model`` names."""
-    known = families()
+    """The family that ``--model`` names; no other is imported."""
+    known = kinds()
     if kind not in known:
         raise GinghamError(f"--model {kind!r} is unknown; choose one of {', '.join(known)}.")
-    return known[kind]
+    found: FamilyTables[Any] = import_module(f"{known[kind]}.tables").TABLES
+    return found
 
 
 def tables_of(model: Persistent) -> FamilyTables[Any]:
@@ -379,12 +379,13 @@ def parse_alphabet(listed: str, names: bool) -> AnyArray:
     if ".." in listed and not names:
         low, _, high = listed.partition("..")
         try:
-            values = np.arange(int(low), int(high) + 1)
+            first, last = int(low), int(high)
         except ValueError:
             raise GinghamError(f"--alphabet {listed!r}: a range is two whole numbers, such as 1..5.") from None
-        if not 1 <= len(values) <= 100_000:
-            raise GinghamError(f"--alphabet {listed!r} has {len(values)} values.")
-        return values
+        n_values = max(last - first + 1, 0)
+        if not 1 <= n_values <= MAX_LABELS:
+            raise GinghamError(f"--alphabet {listed!r} has {n_values:,} values; from 1 to {MAX_LABELS:,} are taken.")
+        return np.arange(first, last + 1)
     parts = [part.strip() for part in listed.split(",") if part.strip()]
     if not parts:
         raise GinghamError("--alphabet is empty; list the possible labels, such as 1,2,3,4,5 or 1..5.")
@@ -740,7 +741,13 @@ class LabelOptions:
                 raise GinghamError(
                     f"--bounds {bounds[0]:g},{bounds[1]:g}: the labels go from {labels.min():g} to {labels.max():g}."
                 )
-        return cls(names or (loss is not None and not loss_kind(loss).ordered), loss, given, bounds)
+        classify = names or (loss is not None and not loss_kind(loss).ordered)
+        if classify and labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
+            raise GinghamError(
+                f"--loss {loss} is for classes, and the labels are measurements such as {labels[0]:g}: use absolute or "
+                "quadratic."
+            )
+        return cls(classify, loss, given, bounds)
 
 
 @dataclass(frozen=True, eq=False)

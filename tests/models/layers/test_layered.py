@@ -169,3 +169,14 @@ def test_size_is_chosen_from_the_training_data_alone() -> None:
     np.testing.assert_array_equal(again.predict(X[:50]), model.predict(X[:50]))
     few = gg.LayeredCoClusteringRegressor(**settings).fit(X[:900], y[:900])
     assert (few.selection_.n_layers, few.selection_.n_clusters, few.selection_.tried) == (10, (8, 8), ())
+
+
+@pytest.mark.parametrize("scale", [1e6, 1e-6])
+def test_labels_on_any_scale(scale):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 20, (600, 2))
+    y = X.sum(axis=1) + rng.normal(0, 0.5, len(X))
+    model = gg.LayeredCoClusteringRegressor(1, (2, 2), n_chains=1, random_state=0)
+    predicted = model.fit(X, y * scale).predict(X) / scale
+    assert np.isfinite(predicted).all()
+    assert np.abs(predicted - y).mean() < 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gingham.data import Alphabet
 from gingham.models import tables as common
+from gingham.models.bayesian import KIND
 
 if TYPE_CHECKING:
     from gingham.models.bayesian.estimator import BayesianCoClustering
@@ -29,7 +30,7 @@ class BayesianWithData(common.TuplesWithModel):
 
 
 class BayesianTables(common.TupleTables):
-    kind = "bayesian"
+    kind = KIND
     estimators = ("BayesianCoClustering",)
     with_data = BayesianWithData
     unused = ("loss", "beta", "objective", "solver", "merges", "cold_start")

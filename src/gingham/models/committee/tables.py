@@ -13,6 +13,7 @@ from gingham.arrays import AnyArray
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
 from gingham.models import tables as common
+from gingham.models.committee import KIND
 
 if TYPE_CHECKING:
     from gingham.models.committee.estimator import Committee
@@ -50,7 +51,7 @@ class CommitteeWithData(common.TuplesWithModel):
 
 
 class CommitteeTables(common.TupleTables):
-    kind = "committee"
+    kind = KIND
     estimators = ("Committee",)
     with_data = CommitteeWithData
     unused = ("merges", "cold_start")

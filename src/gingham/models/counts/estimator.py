@@ -21,7 +21,7 @@ from gingham.certificates.papers import Statement, theorem12
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data.adapt import Names, count_matrix, with_names
-from gingham.data.modes import Mode
+from gingham.data.modes import Mode, need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, completed
 from gingham.kernels.threads import one_blas_thread
@@ -126,6 +126,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return tags
 
     def _counts(self, X: object, reset: bool = False, allow_zero: bool = False) -> sparse.csr_array:
+        need_unmasked(X, "X")
         X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
         return count_matrix(X, type(self).__name__, allow_zero)
 

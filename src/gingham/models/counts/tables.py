@@ -19,6 +19,7 @@ from gingham.data import Mode, Sample
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.models import tables as common
 from gingham.models.base import Persistent
+from gingham.models.counts import KIND
 from gingham.models.vocabulary import COUNTS
 from gingham.selection import BetaPath, PathPoint
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
-    kind = "cooccurrence"
+    kind = KIND
     estimators = ("CoOccurrenceClustering",)
     plain_axes = ("row", "column")
     unused = ("loss", "alphabet", "bounds", "objective", "solver", "merges", "cold_start")

@@ -16,6 +16,7 @@ from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.models import tables as common
+from gingham.models.features import KIND
 
 if TYPE_CHECKING:
     from gingham.models.features.estimator import InformationClustering
@@ -25,7 +26,7 @@ MOST_FEATURES = 1000  # that a page shows: those the clusters tell most about
 
 
 class FeatureTables(common.FamilyTables["InformationClustering"]):
-    kind = "information"
+    kind = KIND
     estimators = ("InformationClustering",)
     unused = ("loss", "beta", "objective", "solver", "merges", "alphabet", "bounds", "cold_start")
     no_path = "Clusters of features have no β: only their number is chosen (--clusters)."

@@ -1,1 +1,3 @@
 """One mode that is met twice (P1): GraphClustering."""
+
+KIND = "graph"  # what the command line calls it

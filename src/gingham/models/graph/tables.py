@@ -15,6 +15,7 @@ from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError
 from gingham.models import tables as common
 from gingham.models.base import Persistent
+from gingham.models.graph import KIND
 from gingham.selection import BetaPath, PathPoint
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class GraphTables(common.FamilyTables["GraphClustering"]):
-    kind = "graph"
+    kind = KIND
     estimators = ("GraphClustering",)
     plain_axes = ("from", "to")
     unused = ("objective", "solver", "merges", "cold_start")

@@ -1,1 +1,3 @@
 """Checkerboards over any number of modes (P0 §4): CoClusteringRegressor and CoClusteringClassifier."""
+
+KIND = "coclustering"  # what the command line calls it

@@ -8,6 +8,7 @@ import numpy as np
 
 from gingham.models import tables as common
 from gingham.models.base import Persistent
+from gingham.models.grid import KIND
 
 if TYPE_CHECKING:
     from gingham.models.grid.estimator import CoClusteringClassifier, CoClusteringRegressor
@@ -31,7 +32,7 @@ class GridWithData(common.TuplesWithModel):
 
 
 class GridTables(common.TupleTables):
-    kind = "coclustering"
+    kind = KIND
     estimators = ("CoClusteringRegressor", "CoClusteringClassifier")
     with_data = GridWithData
     unused = ("merges", "cold_start")

@@ -1,1 +1,3 @@
 """Several tables that share modes (P0 eqs. 46-48): JointCoClustering."""
+
+KIND = "joint"  # what the command line calls it

@@ -21,6 +21,7 @@ from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
+from gingham.data.modes import need_unmasked
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import (
     NO_CHECKPOINT,
@@ -176,6 +177,7 @@ class JointCoClustering(Persistent):
         for relation, data in relations.items():
             properties = any(sizes[name] is None for name in relation)
             letters = self._of(self.alphabet, relation, None)
+            need_unmasked(data[1], "y")
             labels = np.asarray(data[1])
             usual = "log" if properties else default_loss(labels, letters is not None)
             loss = self._of(self.loss, relation, usual)

@@ -12,13 +12,14 @@ from gingham.arrays import AnyArray
 from gingham.data import Alphabet, Mode
 from gingham.errors import GinghamError
 from gingham.models import tables as common
+from gingham.models.joint import KIND
 
 if TYPE_CHECKING:
     from gingham.models.joint.estimator import JointCoClustering
 
 
 class JointTables(common.FamilyTables["JointCoClustering"]):
-    kind = "joint"
+    kind = KIND
     estimators = ("JointCoClustering",)
     unused = ("objective", "solver", "merges", "bounds")
     needs_label = True

@@ -35,6 +35,7 @@ RULES = ("mean", "label")
 MAX_CELLS = 2**17
 SETTLE_SWEEPS = 10  # of a partial fit, not kept
 MAX_LABELS = 20  # labels read off the data; more count as a continuum
+SINGLE = 1e15  # labels whose squares, added up, are numbers of single precision
 
 
 @dataclass(eq=False, repr=False)
@@ -126,7 +127,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         return self.modes_
 
     def _labels(self, y: ArrayLike) -> AnyArray:
-        return numeric_labels(y, type(self).__name__)
+        return numeric_labels(y, type(self).__name__, SINGLE)
 
     # fitting
 

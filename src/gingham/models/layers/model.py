@@ -45,7 +45,7 @@ class Draws:
     n_items: tuple[int, ...]  # without the extra ones, as n_clusters
     n_clusters: tuple[int, ...]
     means: Floats  # μ, (S,)
-    offsets: Floats  # (S, P) float16, P = Σ (n_j + 1)
+    offsets: Floats  # (S, P) float16 where its range serves, P = Σ (n_j + 1)
     labels: Ints  # (S, T, P) uint8
     cells: Floats  # (S, T, Π (m_j + 1)) float32; a mode with a single cluster needs no extra one
     # a_s(x), (S, P) float32: 0 for items that were fitted; (0, 0) when none was folded in

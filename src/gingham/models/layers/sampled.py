@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.util import find_spec
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -183,12 +184,18 @@ def one_draw(
         n_items=n_items,
         n_clusters=shape.n_clusters,
         means=np.array([mean]),
-        offsets=offsets[None].astype(np.float16),
+        offsets=offsets[None].astype(offset_type(offsets)),
         labels=labels[None].copy(),
         cells=np.array(filled, dtype=np.float32).reshape(
             1, shape.n_layers, prod(with_unseen(m) for m in shape.n_clusters)
         ),
     )
+
+
+def offset_type(offsets: Floats) -> type[np.floating[Any]]:
+    """Half precision, which has three digits from 6e-5 to 65,504; single for labels on another scale."""
+    largest = float(np.abs(offsets).max(initial=0.0))
+    return np.float16 if largest == 0 or 0.01 < largest < 6e4 else np.float32
 
 
 def with_average(cells: Floats, shares: Sequence[Floats]) -> Floats:

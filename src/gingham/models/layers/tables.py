@@ -13,6 +13,7 @@ from gingham.core.structure import Structure
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
 from gingham.models import tables as common
+from gingham.models.layers import KIND
 
 if TYPE_CHECKING:
     from gingham.models.layers.estimator import LayeredCoClusteringRegressor
@@ -40,7 +41,7 @@ class LayersWithData(common.TuplesWithModel):
 
 
 class LayersTables(common.TupleTables):
-    kind = "layered"
+    kind = KIND
     estimators = ("LayeredCoClusteringRegressor",)
     with_data = LayersWithData
     unused = ("loss", "beta", "objective", "solver", "merges", "cold_start")

@@ -8,13 +8,14 @@ import polars as pl
 
 from gingham.errors import GinghamError
 from gingham.models import tables as common
+from gingham.models.ranking import KIND
 
 if TYPE_CHECKING:
     from gingham.models.ranking.estimator import BasketRanker
 
 
 class RankingTables(common.FamilyTables["BasketRanker"]):
-    kind = "ranking"
+    kind = KIND
     estimators = ("BasketRanker",)
     unused = (
         "label", "merges", "clusters", "loss", "beta", "alphabet", "bounds", "objective", "solver", "holdout",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gingham.errors import GinghamError
 from gingham.models import tables as common
+from gingham.models.tree import KIND
 
 if TYPE_CHECKING:
     from gingham.models.tree.estimator import TreeCoClustering
@@ -16,7 +17,7 @@ class TreeWithData(common.TuplesWithModel):
 
 
 class TreeTables(common.TupleTables):
-    kind = "tree"
+    kind = KIND
     estimators = ("TreeCoClustering",)
     with_data = TreeWithData
     unused = ("objective", "solver", "cold_start")

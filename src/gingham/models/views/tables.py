@@ -16,6 +16,7 @@ from gingham.core.structure import Structure
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
 from gingham.models import tables as common
+from gingham.models.views import KIND
 from gingham.models.vocabulary import SCORES
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ FEWEST = 20  # objects from which some are set aside without being asked
 
 
 class ViewTables(common.FamilyTables["ViewsModel"]):
-    kind = "pairwise"
+    kind = KIND
     estimators = ("PairwiseClusterAnalysis", "KernelCCA")
     unused = ("loss", "beta", "objective", "solver", "merges", "alphabet", "bounds", "cold_start")
     no_path = "Views have no β: gingham fit chooses ridge and components on objects set aside."
