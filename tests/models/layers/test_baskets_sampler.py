@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy.special import gammaln, ndtr, ndtri
 
 from gingham.models.layers import baskets_kernels as kernel
@@ -367,3 +368,42 @@ def test_residuals_do_not_drift():
     for _ in range(120):
         chain.sweep(adapt=True)
     np.testing.assert_allclose(chain.residual, chain.state.latent - chain.effect(), atol=1e-4)
+
+
+def test_vector_sums_are_those_of_their_references():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(6, size=9).astype(np.uint32)
+    size = np.uint64
+
+    @njit
+    def score(moved, part, table, residual, weights, codes):
+        if moved:
+            kernel.score_rows(
+                4, 1, part, table, size(16), size(8), size(2), size(9), codes, residual, weights, size(1), size(8)
+            )  # fmt: skip
+        else:
+            kernel.score_rows(
+                4, 0, part, table, size(16), size(8), size(2), size(9), codes, residual, weights, size(1), size(8)
+            )  # fmt: skip
+
+    @njit
+    def add(table, step, factors, codes):
+        kernel.add_to_rows(4, table, size(16), size(4), step, factors, size(16), size(8), codes, size(1), size(8))
+
+    table, residual = rng.normal(size=6 * 16).astype(np.float32), rng.normal(size=9).astype(np.float32)
+    for weights in (None, rng.random(9).astype(np.float32)):
+        for moved in (True, False):
+            found, expected = np.ones(4, np.float32), np.ones(4, np.float32)
+            own, other = residual.copy(), residual.copy()
+            score(moved, found, table, own, weights, codes)
+            kernel.score_rows_reference(4, moved, expected, table, 16, 8, 2, 9, codes, other, weights, 1, 8)
+            np.testing.assert_allclose(found, expected, rtol=1e-5)
+            np.testing.assert_allclose(own, other, rtol=1e-6)
+            assert np.array_equal(own, residual) != moved
+    step = rng.normal(size=4).astype(np.float32)
+    for factors in (None, rng.normal(size=6 * 16).astype(np.float32)):
+        found, expected = table.copy(), table.copy()
+        add(found, step, factors, codes)
+        kernel.add_to_rows_reference(4, expected, 16, 4, step, factors, 16, 8, codes, 1, 8)
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        assert not np.array_equal(found, table)

@@ -79,7 +79,7 @@ class Basket:
         return _indptr(np.bincount(self.tokens, minlength=self.n_tokens)), self.sources[order]
 
     def contents(self, clusters: Ints, m: int) -> Floats:
-        """How many tokens of each cluster a source holds, (n_sources, m) float32."""
+        """How many tokens of each cluster a source holds, (n_sources, m) float32; m may be larger than needed."""
         flat = self.sources.astype(np.int64) * m + clusters[self.tokens]
         return np.bincount(flat, minlength=self.n_sources * m).reshape(-1, m).astype(np.float32)
 

@@ -18,8 +18,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from llvmlite import ir
 from numba import njit
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 from scipy.special import ndtr
+
+from gingham.kernels.project_compiled import sum_rows
 
 FAST = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 f4, u8 = np.float32, np.uint64
@@ -83,10 +88,111 @@ def pick(scores, uniform):
 # a layer
 
 
+def score_rows_reference(lanes, moved, scores, table, row, lane, last, old, sources, residual, weights, start, stop):
+    """What `score_rows` does, in numpy; ``table`` is flat."""
+    for e in range(start, stop):
+        mine = table[sources[e] * row :][:row]
+        if moved:
+            residual[e] += mine[old] - mine[last]
+        g = mine[lane : lane + lanes]
+        scores[:lanes] += (1.0 if weights is None else weights[e]) * g * (2.0 * residual[e] - g)
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
+def score_rows(typing, lanes, moved, scores, table, row, lane, last, old, sources, residual, weights, start, stop):
+    """Add w g (2r − g) of the rows start:stop to ``scores[:lanes]``, g from ``lane`` on in the rows of the table.
+
+    With ``moved`` the residuals change first: what stands at ``last`` is taken out, what stands at ``old`` comes back.
+    ``lanes`` and ``moved`` are numbers in the source; sums stay in vector registers, which the compiler would not find
+    by itself.
+    """
+    n_lanes, moves = lanes.literal_value, bool(moved.literal_value)
+    size = types.uintp
+    signature = types.void(
+        lanes, moved, scores, table, size, size, size, size, sources, residual, weights, size, size
+    )  # fmt: skip
+
+    def codegen(context, builder, signature, args):
+        def data(i):
+            return context.make_array(signature.args[i])(context, builder, args[i]).data
+
+        def spread(number):
+            one = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
+            return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), n_lanes), [0] * n_lanes))
+
+        contract = ("contract",)
+        row, lane, last, old, start, stop = (args[i] for i in (4, 5, 6, 7, 11, 12))
+        scores, table, sources, residual = data(2), data(3), data(8), data(9)
+        number = context.get_data_type(signature.args[2].dtype)
+        vector = ir.VectorType(number, n_lanes)
+        index = context.get_value_type(size)
+        align = context.get_abi_sizeof(number)
+        goal = builder.bitcast(scores, vector.as_pointer())
+        total = cgutils.alloca_once_value(builder, builder.load(goal, align=align))
+        with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
+            source = builder.zext(builder.load(builder.gep(sources, [e])), index)
+            mine = builder.gep(table, [builder.mul(source, row)])
+            place = builder.gep(residual, [e])
+            r = builder.load(place)
+            if moves:
+                r = builder.fsub(r, builder.load(builder.gep(mine, [last])))
+                r = builder.fadd(r, builder.load(builder.gep(mine, [old])))
+                builder.store(r, place)
+            g = builder.load(builder.bitcast(builder.gep(mine, [lane]), vector.as_pointer()), align=align)
+            gain = builder.fsub(spread(builder.fadd(r, r)), g)
+            if isinstance(signature.args[10], types.Array):
+                g = builder.fmul(spread(builder.load(builder.gep(data(10), [e]))), g)
+            gain = builder.fmul(g, gain, flags=contract)
+            builder.store(builder.fadd(builder.load(total), gain, flags=contract), total)
+        builder.store(builder.load(total), goal, align=align)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def add_to_rows_reference(lanes, table, row, lane, step, factors, factor_row, factor_lane, codes, start, stop):
+    """What `add_to_rows` does, in numpy; tables are flat."""
+    for e in range(start, stop):
+        factor = 1.0 if factors is None else factors[codes[e] * factor_row + factor_lane :][:lanes]
+        table[codes[e] * row + lane :][:lanes] += step[:lanes] * factor
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
+def add_to_rows(typing, lanes, table, row, lane, step, factors, factor_row, factor_lane, codes, start, stop):
+    """Add ``step``, times ``factors`` of the same code where given, to ``lanes`` numbers of the rows of some codes."""
+    n_lanes, size = lanes.literal_value, types.uintp
+    signature = types.void(lanes, table, size, size, step, factors, size, size, codes, size, size)
+
+    def codegen(context, builder, signature, args):
+        def data(i):
+            return context.make_array(signature.args[i])(context, builder, args[i]).data
+
+        row, lane, factor_row, factor_lane, start, stop = (args[i] for i in (2, 3, 6, 7, 9, 10))
+        table, codes = data(1), data(8)
+        number = context.get_data_type(signature.args[1].dtype)
+        vector = ir.VectorType(number, n_lanes)
+        index = context.get_value_type(size)
+        align = context.get_abi_sizeof(number)
+        step = builder.load(builder.bitcast(data(4), vector.as_pointer()), align=align)
+
+        def place(table, code, row, lane):
+            at = builder.gep(table, [builder.add(builder.mul(code, row), lane)])
+            return builder.bitcast(at, vector.as_pointer())
+
+        with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
+            code = builder.zext(builder.load(builder.gep(codes, [e])), index)
+            goal, change = place(table, code, row, lane), step
+            if isinstance(signature.args[5], types.Array):
+                factor = builder.load(place(data(5), code, factor_row, factor_lane), align=align)
+                change = builder.fmul(step, factor, flags=("contract",))
+            builder.store(builder.fadd(builder.load(goal, align=align), change, flags=("contract",)), goal, align=align)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
 @njit(**FAST)
-def draw_targets(
-    indptr, sources, residual, weights, table, before, labels, log_share, precision, uniforms, stats
-):  # fmt: skip
+def draw_targets(indptr, sources, residual, weights, table, before, labels, log_share, precision, uniforms, stats):
     """Draw every target's cluster; the residuals are left without this layer, ``stats`` are those of the new clusters.
 
     P(c(q) = k) ∝ exp(log_share_k + ½ precision Σ_e w g_xk (2r − g_xk)), r the residual without this layer.
@@ -103,7 +209,7 @@ def draw_targets(
     """
     width = len(log_share)
     row = u8(2 * width)
-    scores = np.empty(width, f4)
+    scores, part = np.empty(width, f4), np.empty(4, f4)
     half = f4(0.5 * precision)
     stats[:] = 0
     for q in range(len(indptr) - 1):
@@ -111,34 +217,13 @@ def draw_targets(
         last, old = u8(before[q]), u8(labels[q]) + u8(width)
         for block in range(0, width, 4):
             lane = u8(width + block)
-            s0, s1, s2, s3 = f4(0), f4(0), f4(0), f4(0)
-            e = start
-            while e < stop:
-                x = u8(sources[e]) * row
-                if block == 0:
-                    r = residual[e] - table[x + last] + table[x + old]
-                    residual[e] = r
-                else:
-                    r = residual[e]
-                r = r + r
-                g0, g1 = table[x + lane], table[x + lane + u8(1)]
-                g2, g3 = table[x + lane + u8(2)], table[x + lane + u8(3)]
-                if weights is None:
-                    s0 += g0 * (r - g0)
-                    s1 += g1 * (r - g1)
-                    s2 += g2 * (r - g2)
-                    s3 += g3 * (r - g3)
-                else:
-                    w = weights[e]
-                    s0 += w * g0 * (r - g0)
-                    s1 += w * g1 * (r - g1)
-                    s2 += w * g2 * (r - g2)
-                    s3 += w * g3 * (r - g3)
-                e += u8(1)
-            scores[block] = log_share[block] + half * s0
-            scores[block + 1] = log_share[block + 1] + half * s1
-            scores[block + 2] = log_share[block + 2] + half * s2
-            scores[block + 3] = log_share[block + 3] + half * s3
+            part[:] = 0
+            if block == 0:
+                score_rows(4, 1, part, table, row, lane, last, old, sources, residual, weights, start, stop)
+            else:
+                score_rows(4, 0, part, table, row, lane, last, old, sources, residual, weights, start, stop)
+            for k in range(4):
+                scores[block + k] = log_share[block + k] + half * part[k]
         k = pick(scores, uniforms[q])
         labels[q] = k
         e = start
@@ -257,6 +342,7 @@ def draw_tokens(indptr, holders, contents, scale, stats, table, cells, precision
     width, m_token = cells.shape[1], len(log_share)
     row = u8(2 * width)
     itself = len(contents) == 0
+    flat, step = contents.reshape(-1), np.empty(4, f4)
     for x in range(len(scale)):
         at, a = row * u8(x), scale[x]
         for c in range(width):
@@ -267,24 +353,11 @@ def draw_tokens(indptr, holders, contents, scale, stats, table, cells, precision
     scores = np.empty(m_token, f4)
     half = f4(0.5 * precision)
     for j in range(len(indptr) - 1):
-        start, stop = u8(indptr[j]), u8(indptr[j + 1])
+        start, stop = indptr[j], indptr[j + 1]
         old = labels[j]
-        for block in range(0, 2 * width, 8):
-            t0, t1, t2, t3, t4, t5, t6, t7 = f4(0), f4(0), f4(0), f4(0), f4(0), f4(0), f4(0), f4(0)
-            p = start
-            while p < stop:
-                at = u8(holders[p]) * row + u8(block)
-                t0 += work[at]
-                t1 += work[at + u8(1)]
-                t2 += work[at + u8(2)]
-                t3 += work[at + u8(3)]
-                t4 += work[at + u8(4)]
-                t5 += work[at + u8(5)]
-                t6 += work[at + u8(6)]
-                t7 += work[at + u8(7)]
-                p += u8(1)
-            total[block], total[block + 1], total[block + 2], total[block + 3] = t0, t1, t2, t3
-            total[block + 4], total[block + 5], total[block + 6], total[block + 7] = t4, t5, t6, t7
+        total[:] = 0
+        for shift in range(0, 2 * width, 8):
+            sum_rows(8, total, shift, work, shift, 2 * width, holders, None, start, stop)
         for k in range(m_token):
             t = f4(0)
             for c in range(width):
@@ -297,16 +370,16 @@ def draw_tokens(indptr, holders, contents, scale, stats, table, cells, precision
         labels[j] = k
         if itself:
             continue  # nobody else holds it
-        p = start
-        while p < stop:
-            x = u8(holders[p])
-            contents[x, old] -= f4(1)
-            contents[x, k] += f4(1)
-            at = x * row
-            for c in range(width):
-                v = cells[k, c] - cells[old, c]
-                work[at + u8(width + c)] -= work[at + u8(c)] * v
-            p += u8(1)
+        first, last = u8(start), u8(stop)
+        for block in range(0, width, 4):
+            for c in range(4):
+                step[c] = cells[old, block + c] - cells[k, block + c]
+            from_lane, to_lane = u8(block), u8(width + block)
+            add_to_rows(4, work, row, to_lane, step, work, row, from_lane, holders, first, last)
+        for block in range(0, contents.shape[1], 4):
+            for c in range(4):
+                step[c] = f4(block + c == k) - f4(block + c == old)
+            add_to_rows(4, flat, u8(contents.shape[1]), u8(block), step, None, row, u8(0), holders, first, last)
 
 
 @njit(cache=True, **FAST)
@@ -353,7 +426,7 @@ def finish_layers(indptr, sources, residual, table, width, labels):
 
 @njit(cache=True, **FAST)
 def draw_offsets(indptr, residual, weights, precision, prior_precision, normals, offsets):
-    """Offsets of groups of neighbouring rows; the residuals follow.
+    """Offsets of a mode's items, rows grouped by them; the residuals follow.
 
     b ~ N(precision·Σ w (r + b)/p, 1/p), p = precision·Σ w + prior_precision.
     """
@@ -373,6 +446,35 @@ def draw_offsets(indptr, residual, weights, precision, prior_precision, normals,
         offsets[x] = drawn
         for e in range(indptr[x], indptr[x + 1]):
             residual[e] -= change
+
+
+@njit(cache=True, **FAST)
+def draw_windows(begins, bit, residual, weights, counts, precision, prior_precision, normals, offsets, change):
+    """The same for windows of time, which are many and short.
+
+    Nothing loops over the rows of one window, for the processor would guess the end of each such loop wrongly.
+
+    Parameters
+    ----------
+    begins : (N,) uint8; a row whose number has this ``bit`` begins the next window
+    counts : (n,) float32, Σ w of each window
+    change : (n,) float32, room
+    """
+    change[:] = 0
+    at = u8(0) - u8(1)
+    for e in range(len(residual)):
+        at += u8((begins[e] >> bit) & 1)
+        change[at] += residual[e] if weights is None else weights[e] * residual[e]
+    p0, f0 = f4(prior_precision), f4(precision)
+    for x in range(len(offsets)):
+        p = f0 * counts[x] + p0
+        drawn = f0 * (change[x] + counts[x] * offsets[x]) / p + normals[x] / math.sqrt(p)
+        change[x] = drawn - offsets[x]
+        offsets[x] = drawn
+    at = u8(0) - u8(1)
+    for e in range(len(residual)):
+        at += u8((begins[e] >> bit) & 1)
+        residual[e] -= change[at]
 
 
 @njit(cache=True, **FAST)
@@ -447,8 +549,8 @@ def add_pulls(sources, source_of, asked, joins, indptr, tokens, itself, clusters
     """Add what a layer pulls at every row that is asked.
 
     Equivalent to ``(Σ_j cells[clusters[j], c] + joining) / √(basket size)`` with c = targets[asked]; where a target
-    joins, it counts as one more token of the basket. Where a source is its own only token (``itself``) and unknown (−1), the
-    last row of the cells stands for it.
+    joins, it counts as one more token of the basket. Where a source is its own only token (``itself``) and unknown
+    (−1), the last row of the cells stands for it.
     """
     last, width = cells.shape[0] - 1, cells.shape[1]
     pulls = np.zeros((len(sources), width), f4)

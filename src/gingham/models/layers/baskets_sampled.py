@@ -58,7 +58,12 @@ class Layout:
             )
         m = max([4, *(layer.n_target_clusters for layer in problem.layers)])
         letters = np.zeros(0) if problem.letters is None else problem.letter_codes
-        return cls(tuple(orders), -(-m // 4) * 4, letters.astype(np.uint8))
+        return cls(tuple(orders), padded(m), letters.astype(np.uint8))
+
+
+def padded(m: int) -> int:
+    """Clusters that fill vector registers."""
+    return -(-m // 4) * 4
 
 
 class BasketChain:
@@ -73,17 +78,18 @@ class BasketChain:
         self.none: Floats = np.zeros((0, 0), dtype=np.float32)
         baskets = [problem.baskets[layer.basket] for layer in problem.layers]
         self.contents = [
-            self.none if basket.is_itself else basket.contents(labels, layer.n_token_clusters)
+            self.none if basket.is_itself else basket.contents(labels, padded(layer.n_token_clusters))
             for basket, labels, layer in zip(baskets, state.tokens, problem.layers)
         ]
         # Padded to the width of the tables; the state's cells are views of them.
-        self.cells = [np.zeros((len(g), self.layout.width), dtype=np.float32) for g in state.cells]
-        for t, padded in enumerate(self.cells):
-            padded[:, : state.cells[t].shape[1]] = state.cells[t]
+        self.cells = [np.zeros((padded(len(g)), self.layout.width), dtype=np.float32) for g in state.cells]
+        for room, cells in zip(self.cells, state.cells):
+            room[: len(cells), : cells.shape[1]] = cells
         n = max([problem.n_items[layer.source] for layer in problem.layers], default=0)
         self.table, self.stats, self.work = np.zeros((3, n * 2 * self.layout.width), dtype=np.float32)
         self.residual: Floats = (state.latent - self.effect()).astype(np.float32)
         self.spare: Floats = np.empty_like(self.residual)
+        self.begins, self.counts = self._windows()
 
     # what follows from the state
 
@@ -104,6 +110,16 @@ class BasketChain:
             f += pull[problem.codes[layer.source], state.targets[t][problem.codes[layer.target]]]
         return f
 
+    def _windows(self) -> tuple[Ints, list[Floats]]:
+        """A bit for each width in the rows that begin a window, (N,), and the weight of the rows of every window."""
+        begins = np.zeros(self.problem.n_rows, dtype=np.uint8)
+        counts, weights = [], self.problem.weights
+        for bit, ends in enumerate(self.problem.window_ends):
+            begins[ends[:-1]] |= np.uint8(1 << bit)
+            total = np.diff(ends) if weights is None else np.add.reduceat(weights, ends[:-1])
+            counts.append(total.astype(np.float32))
+        return begins, counts
+
     @cached_property
     def _inner(self) -> Ints:
         return np.array(inner_cuts(self.problem), dtype=np.int64)
@@ -121,10 +137,10 @@ class BasketChain:
             order = self.layout.orders[mode]
             if mode:
                 self._move(order)
-            self._draw_offsets(mode, order.indptr)
+            self._draw_offsets(mode)
             if mode == 0:
-                for window, ends in enumerate(problem.window_ends):
-                    self._draw_offsets(problem.n_modes + window, ends)
+                for window in range(len(problem.windows)):
+                    self._draw_offsets(problem.n_modes + window)
                 self._draw_mean()
             if settled:
                 self._draw_layers(mode)
@@ -137,22 +153,27 @@ class BasketChain:
         np.take(self.residual, order.from_last, out=self.spare)
         self.residual, self.spare = self.spare, self.residual
 
-    def _draw_offsets(self, kind: int, indptr: Ints) -> None:
+    def _draw_offsets(self, kind: int) -> None:
         problem, state = self.problem, self.state
-        weights = self.layout.orders[kind if kind < problem.n_modes else 0].weights
-        offsets = state.offsets[kind]
-        kernel.draw_offsets(
-            indptr, self.residual, weights, 1.0 / state.noise, 1.0 / state.offset_variances[kind],
-            self.rng.standard_normal(len(offsets), dtype=np.float32), offsets,
-        )  # fmt: skip
+        window, offsets = kind - problem.n_modes, state.offsets[kind]
+        order = self.layout.orders[kind if window < 0 else 0]
+        precisions = 1.0 / state.noise, 1.0 / state.offset_variances[kind]
+        normals = self.rng.standard_normal(len(offsets), dtype=np.float32)
+        if window < 0:
+            kernel.draw_offsets(order.indptr, self.residual, order.weights, *precisions, normals, offsets)
+        else:
+            kernel.draw_windows(
+                self.begins, window, self.residual, order.weights, self.counts[window], *precisions, normals, offsets,
+                np.empty_like(offsets),
+            )  # fmt: skip
         state.offset_variances[kind] = self._variance(
             offsets, problem.priors.offset_weight, problem.offset_variance(kind)
         )
 
     def _variance(self, values: Floats, weight: float, scale: float) -> float:
         """v ~ (weight·scale + Σ values²)/χ²(weight + n)."""
-        flat = values.ravel().astype(np.float64)
-        return (weight * scale + float(flat @ flat)) / float(self.rng.chisquare(weight + flat.size))
+        squares = float(np.square(values, dtype=np.float64).sum())  # not by BLAS, which would wake other threads
+        return (weight * scale + squares) / float(self.rng.chisquare(weight + values.size))
 
     def _draw_mean(self) -> None:
         problem, state = self.problem, self.state
@@ -160,7 +181,7 @@ class BasketChain:
         if weights is None:
             count, total = float(problem.n_rows), float(self.residual.sum(dtype=np.float64))
         else:
-            count, total = float(weights.sum(dtype=np.float64)), float(weights.astype(np.float64) @ self.residual)
+            count, total = (float(a.sum(dtype=np.float64)) for a in (weights, weights * self.residual))
         prior = 1.0 / (problem.priors.mean_variance * problem.scale)
         precision = count / state.noise + prior
         centre = ((total + count * state.mean) / state.noise + prior * problem.center) / precision
@@ -198,7 +219,7 @@ class BasketChain:
                 self.cells[t], self.work[:used],
             )  # fmt: skip
             before = labels
-            state.cells[t] = self.cells[t][:, : layer.n_target_clusters]
+            state.cells[t] = self.cells[t][: layer.n_token_clusters, : layer.n_target_clusters]
             state.cell_variances[t] = self._variance(
                 state.cells[t], priors.cell_weight, priors.cell_variance * problem.scale
             )
