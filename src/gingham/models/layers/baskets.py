@@ -1,0 +1,255 @@
+"""Basket layers as values: who met what, which layers there are, and the parameters that a chain draws.
+
+    f(e) = μ + Σ_k b_k[code_k(e)] + Σ_t |N_t(x)|^(−½) Σ_{j ∈ N_t(x)} G_t[d_t(j), c_t(q)],   x = source, q = target of e
+    z(e) ~ N(f(e), σ²),   y(e) = a_k where cut_(k−1) < z(e) ≤ cut_k   (ordinal), or y(e) = z(e)   (gaussian)
+
+A layer t looks from a source (a user, say) at a target (a movie). The source is described by its basket N_t(x), a set
+of tokens: the movies it has rated, its age and job, or just itself. Tokens have clusters d_t, targets clusters c_t,
+and a checkerboard G_t says how a token of one cluster pulls at a target of another. A basket that is the source itself
+makes the layer an ordinary co-clustering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from gingham.arrays import AnyArray, Bools, Floats, Ints
+from gingham.storage import savable
+
+TASTE, HABIT, SIDE = "taste", "habit", "side information"
+SETTLE = 2  # sweeps with offsets only
+
+
+@savable
+@dataclass(frozen=True, eq=False)
+class Basket:
+    """The tokens of every source: the movies a user has rated, who rated a movie, a movie's genres, or just itself.
+
+    Attributes
+    ----------
+    indptr : (n_sources + 1,) int64
+    tokens : (n,) int32, sorted within a source
+    n_tokens : int
+    """
+
+    indptr: Ints
+    tokens: Ints
+    n_tokens: int
+
+    @classmethod
+    def of_pairs(cls, sources: Ints, tokens: Ints, n_sources: int, n_tokens: int) -> Basket:
+        """Each pair once, whatever order they come in."""
+        keys = np.unique(sources.astype(np.int64) * max(n_tokens, 1) + tokens)
+        counts = np.bincount(keys // max(n_tokens, 1), minlength=n_sources)
+        return cls(_indptr(counts), (keys % max(n_tokens, 1)).astype(np.int32), n_tokens)
+
+    @classmethod
+    def itself(cls, n: int) -> Basket:
+        """Every source is its own only token."""
+        return cls(np.arange(n + 1), np.arange(n, dtype=np.int32), n)
+
+    @property
+    def n_sources(self) -> int:
+        return len(self.indptr) - 1
+
+    @cached_property
+    def sources(self) -> Ints:
+        """The source of each entry of ``tokens``."""
+        return np.repeat(np.arange(self.n_sources, dtype=np.int32), np.diff(self.indptr))
+
+    @cached_property
+    def is_itself(self) -> bool:
+        return self.n_tokens == self.n_sources == len(self.tokens) and bool(
+            (self.tokens == np.arange(self.n_tokens)).all() and (np.diff(self.indptr) == 1).all()
+        )
+
+    @cached_property
+    def scale(self) -> Floats:
+        """|N(x)|^(−½), (n_sources,) float32; 1 for an empty basket."""
+        return (np.maximum(np.diff(self.indptr), 1) ** -0.5).astype(np.float32)
+
+    @cached_property
+    def by_token(self) -> tuple[Ints, Ints]:
+        """Where each token's sources begin, (n_tokens + 1,), and the sources that hold it."""
+        order = np.argsort(self.tokens, kind="stable")
+        return _indptr(np.bincount(self.tokens, minlength=self.n_tokens)), self.sources[order]
+
+    def contents(self, clusters: Ints, m: int) -> Floats:
+        """How many tokens of each cluster a source holds, (n_sources, m) float32; m may be larger than needed."""
+        flat = self.sources.astype(np.int64) * m + clusters[self.tokens]
+        return np.bincount(flat, minlength=self.n_sources * m).reshape(-1, m).astype(np.float32)
+
+    def holds(self, sources: Ints, tokens: Ints) -> Bools:
+        """Whether each source holds that token."""
+        keys = self.sources.astype(np.int64) * max(self.n_tokens, 1) + self.tokens
+        asked = sources.astype(np.int64) * max(self.n_tokens, 1) + tokens
+        if not len(keys):
+            return np.zeros(len(asked), dtype=bool)
+        return np.asarray(keys[np.minimum(np.searchsorted(keys, asked), len(keys) - 1)] == asked)
+
+
+def _indptr(counts: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+@savable
+@dataclass(frozen=True)
+class LayerPlan:
+    """One layer: from the baskets of one mode to the items of another."""
+
+    kind: str  # TASTE, HABIT or SIDE
+    source: int  # mode
+    target: int  # mode
+    basket: int  # which of the baskets describes the sources
+    n_token_clusters: int
+    n_target_clusters: int
+    joins: bool  # the tokens are the target mode's items: a target that is asked for joins the basket
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Scales of the priors, in units of the labels' variance, and with how many observations each counts."""
+
+    cell_variance: float = 0.004
+    cell_weight: float = 4.0
+    offset_variance: float = 0.2
+    window_variance: float = 0.016
+    offset_weight: float = 0.4
+    mean_variance: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class BasketProblem:
+    """Observed tuples in the order of the first mode (and of time within it), with baskets and layers.
+
+    Attributes
+    ----------
+    n_items : items of each mode
+    codes : (d, N) int32
+    labels : (N,) float64
+    weights : (N,) float64, or None where all are one
+    letters : (K,) the possible labels, rising, for the ordinal likelihood; None for the gaussian one
+    times : (N,) float64, or None
+    windows : widths of windows of time; each has an offset for every item of the first mode
+    phases : by how much the windows of each width are shifted
+    origin : the time from which windows are counted
+    """
+
+    n_items: tuple[int, ...]
+    codes: Ints
+    labels: Floats
+    weights: Floats | None
+    letters: Floats | None
+    baskets: tuple[Basket, ...]
+    layers: tuple[LayerPlan, ...]
+    times: Floats | None = None
+    windows: tuple[float, ...] = ()
+    phases: tuple[float, ...] = ()
+    origin: float = 0.0
+    scale: float = 1.0  # the labels' variance, which is the unit of the priors
+    center: float = 0.0  # where the prior of μ lies
+    priors: Priors = field(default_factory=Priors)
+
+    @property
+    def n_modes(self) -> int:
+        return len(self.n_items)
+
+    @property
+    def n_rows(self) -> int:
+        return self.codes.shape[1]
+
+    @cached_property
+    def letter_codes(self) -> Ints:
+        """The position of each label among the letters, (N,) int64."""
+        if self.letters is None:
+            raise ValueError("the gaussian likelihood has no letters")
+        return np.searchsorted(self.letters, self.labels)
+
+    @cached_property
+    def window_ends(self) -> tuple[Ints, ...]:
+        """For each width, where the windows of the rows begin and end, (n_windows + 1,): they are contiguous."""
+        if self.times is None:
+            return ()
+        ends = []
+        for width, phase in zip(self.windows, self.phases):
+            at = window_at(self.times, self.origin, width, phase)
+            changes = (np.diff(self.codes[0]) != 0) | (np.diff(at) != 0)
+            ends.append(np.concatenate([[0], np.flatnonzero(changes) + 1, [self.n_rows]]).astype(np.int64))
+        return tuple(ends)
+
+    @property
+    def n_offsets(self) -> tuple[int, ...]:
+        """How many offsets there are of each kind: a mode's items, one mode after the other, then windows."""
+        return (*self.n_items, *(len(ends) - 1 for ends in self.window_ends))
+
+    def offset_variance(self, kind: int) -> float:
+        priors = self.priors
+        return self.scale * (priors.offset_variance if kind < self.n_modes else priors.window_variance)
+
+    def take(self, rows: AnyArray) -> BasketProblem:
+        """Some of the tuples; baskets stay, since who met what is known of the others too."""
+        pick = lambda a: None if a is None else a[rows]  # noqa: E731
+        return replace(
+            self, codes=self.codes[:, rows], labels=self.labels[rows], weights=pick(self.weights),
+            times=pick(self.times),
+        )  # fmt: skip
+
+
+def window_at(times: Floats, origin: float, width: float, phase: float) -> Ints:
+    """The number of the window in which each time lies."""
+    return np.floor((times - origin + phase) / width).astype(np.int64)
+
+
+@dataclass(eq=False)
+class BasketState:
+    """All that a chain draws; see `gingham.models.layers.baskets` for the meaning."""
+
+    noise: float  # σ², which is set, not drawn
+    mean: float
+    offsets: list[Floats]  # one array for each kind of offsets
+    offset_variances: list[float]
+    targets: list[Ints]  # c_t, (n_items of the target mode,) uint8
+    tokens: list[Ints]  # d_t, (n_tokens,) uint8
+    cells: list[Floats]  # G_t, (token clusters, target clusters) float32
+    cell_variances: list[float]
+    cuts: Floats  # (K − 1,)
+    steps: Floats  # of the proposals for the inner cuts, (K − 1,)
+    latent: Floats  # z, (N,) float32
+    n_sweeps: int = 0
+
+
+def first_state(problem: BasketProblem, noise: float, rng: np.random.Generator) -> BasketState:
+    """Random clusters, cells of zero, the labels as latent answers."""
+    letters = np.zeros(1) if problem.letters is None else problem.letters
+    cuts = (letters[1:] + letters[:-1]) / 2.0
+    return BasketState(
+        noise=noise,
+        mean=float(np.average(problem.labels, weights=problem.weights)),
+        offsets=[np.zeros(n, dtype=np.float32) for n in problem.n_offsets],
+        offset_variances=[problem.offset_variance(kind) for kind in range(len(problem.n_offsets))],
+        targets=[
+            rng.integers(layer.n_target_clusters, size=problem.n_items[layer.target], dtype=np.uint8)
+            for layer in problem.layers
+        ],
+        tokens=[
+            rng.integers(layer.n_token_clusters, size=problem.baskets[layer.basket].n_tokens, dtype=np.uint8)
+            for layer in problem.layers
+        ],
+        cells=[
+            np.zeros((layer.n_token_clusters, layer.n_target_clusters), dtype=np.float32) for layer in problem.layers
+        ],
+        cell_variances=[problem.scale * problem.priors.cell_variance] * len(problem.layers),
+        cuts=cuts,
+        steps=np.full(len(cuts), 0.03 * float(np.sqrt(problem.scale))),
+        latent=problem.labels.astype(np.float32),
+    )
+
+
+def inner_cuts(problem: BasketProblem) -> Sequence[int]:
+    """Cut points that are drawn: all but the outer two, which keep z in the unit of the labels."""
+    n = 0 if problem.letters is None else len(problem.letters) - 1
+    return range(1, n - 1)

@@ -1,0 +1,586 @@
+"""The draws of basket layers in numba: one pass over the rows a layer, one over its baskets. One thread a chain.
+
+`gingham.models.layers.baskets_reference` has the same draws in plain numpy, and says what they are. Here
+
+* rows are grouped by target, so residuals and codes of sources are read in order, and what a layer has to take out of
+  the residuals is taken out while the next layer reads them;
+* clusters are padded to multiples of four, tables are flat and indices unsigned (a signed index is first compared with
+  zero), and sums over the rows of a target stay in registers;
+* random numbers come from outside.
+
+A source's row in ``table`` holds what the layer before pulls at each cluster of targets, then what this layer does; its
+row in ``stats`` holds Σ w and Σ w r of its rows by the cluster of their targets.
+"""
+
+# mypy: allow-untyped-defs
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from llvmlite import ir
+from numba import njit
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+from scipy.special import ndtr
+
+from gingham.kernels.project_compiled import sum_rows
+
+FAST = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
+f4, u8 = np.float32, np.uint64
+LOWEST = np.float32(-1e30)  # log share of a cluster that is only padding
+
+# Φ between −REACH and REACH in steps of 1/STEPS, with its slope: cubics through them are right to 4e-9
+STEPS, REACH = 32, 8.5
+GRID = np.arange(-REACH, REACH + 1.5 / STEPS, 1.0 / STEPS)
+PHI = np.ascontiguousarray(np.column_stack([ndtr(GRID), np.exp(-0.5 * GRID**2) / math.sqrt(2.0 * math.pi) / STEPS]))
+
+
+@njit(inline="always", **FAST)
+def cdf(x, phi):
+    """Equivalent to ``scipy.special.ndtr(x)``, to 4e-9; ``phi`` is the table above."""
+    place = (min(max(x, -8.4), 8.4) + REACH) * STEPS
+    at = int(place)
+    t = place - at
+    y0, s0, y1, s1 = phi[at, 0], phi[at, 1], phi[at + 1, 0], phi[at + 1, 1]
+    a, b = s0 - (y1 - y0), (y1 - y0) - s1
+    return y0 + t * ((y1 - y0) + (1.0 - t) * ((1.0 - t) * a + t * b))
+
+
+@njit(inline="always", **FAST)
+def ppf(p):
+    """Equivalent to ``scipy.special.ndtri(p)`` for 0 < p < 1, to a relative 1.2e-9 (Acklam's rational functions)."""
+    if p < 0.02425 or p > 0.97575:
+        q = math.sqrt(-2.0 * math.log(min(p, 1.0 - p)))
+        above = -7.784894002430293e-03 * q - 3.223964580411365e-01
+        above = ((above * q - 2.400758277161838) * q - 2.549732539343734) * q + 4.374664141464968
+        above = above * q + 2.938163982698783
+        below = (7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996
+        below = (below * q + 3.754408661907416) * q + 1.0
+        return above / below if p < 0.5 else -above / below
+    q = p - 0.5
+    r = q * q
+    above = (-3.969683028665376e01 * r + 2.209460984245205e02) * r - 2.759285104469687e02
+    above = ((above * r + 1.383577518672690e02) * r - 3.066479806614716e01) * r + 2.506628277459239
+    below = (-5.447609879822406e01 * r + 1.615858368580409e02) * r - 1.556989798598866e02
+    below = ((below * r + 6.680131188771972e01) * r - 1.328068155288572e01) * r + 1.0
+    return above * q / below
+
+
+@njit(inline="always", **FAST)
+def pick(scores, uniform):
+    """A cluster by its log weights, which are overwritten. Equivalent to inverting the cumulated weights."""
+    top = scores[0]
+    for k in range(1, len(scores)):
+        top = max(top, scores[k])
+    total = f4(0)
+    for k in range(len(scores)):
+        scores[k] = math.exp(scores[k] - top)
+        total += scores[k]
+    left = uniform * total
+    k = 0
+    while k < len(scores) - 1 and left > scores[k]:
+        left -= scores[k]
+        k += 1
+    return k
+
+
+# a layer
+
+
+def score_rows_reference(lanes, moved, scores, table, row, lane, last, old, sources, residual, weights, start, stop):
+    """What `score_rows` does, in numpy; ``table`` is flat."""
+    for e in range(start, stop):
+        mine = table[sources[e] * row :][:row]
+        if moved:
+            residual[e] += mine[old] - mine[last]
+        g = mine[lane : lane + lanes]
+        scores[:lanes] += (1.0 if weights is None else weights[e]) * g * (2.0 * residual[e] - g)
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
+def score_rows(typing, lanes, moved, scores, table, row, lane, last, old, sources, residual, weights, start, stop):
+    """Add w g (2r − g) of the rows start:stop to ``scores[:lanes]``, g from ``lane`` on in the rows of the table.
+
+    With ``moved`` the residuals change first: what stands at ``last`` is taken out, what stands at ``old`` comes back.
+    ``lanes`` and ``moved`` are numbers in the source; sums stay in vector registers, which the compiler would not find
+    by itself.
+    """
+    n_lanes, moves = lanes.literal_value, bool(moved.literal_value)
+    size = types.uintp
+    signature = types.void(
+        lanes, moved, scores, table, size, size, size, size, sources, residual, weights, size, size
+    )  # fmt: skip
+
+    def codegen(context, builder, signature, args):
+        def data(i):
+            return context.make_array(signature.args[i])(context, builder, args[i]).data
+
+        def spread(number):
+            one = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
+            return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), n_lanes), [0] * n_lanes))
+
+        contract = ("contract",)
+        row, lane, last, old, start, stop = (args[i] for i in (4, 5, 6, 7, 11, 12))
+        scores, table, sources, residual = data(2), data(3), data(8), data(9)
+        number = context.get_data_type(signature.args[2].dtype)
+        vector = ir.VectorType(number, n_lanes)
+        index = context.get_value_type(size)
+        align = context.get_abi_sizeof(number)
+        goal = builder.bitcast(scores, vector.as_pointer())
+        total = cgutils.alloca_once_value(builder, builder.load(goal, align=align))
+        with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
+            source = builder.zext(builder.load(builder.gep(sources, [e])), index)
+            mine = builder.gep(table, [builder.mul(source, row)])
+            place = builder.gep(residual, [e])
+            r = builder.load(place)
+            if moves:
+                r = builder.fsub(r, builder.load(builder.gep(mine, [last])))
+                r = builder.fadd(r, builder.load(builder.gep(mine, [old])))
+                builder.store(r, place)
+            g = builder.load(builder.bitcast(builder.gep(mine, [lane]), vector.as_pointer()), align=align)
+            gain = builder.fsub(spread(builder.fadd(r, r)), g)
+            if isinstance(signature.args[10], types.Array):
+                g = builder.fmul(spread(builder.load(builder.gep(data(10), [e]))), g)
+            gain = builder.fmul(g, gain, flags=contract)
+            builder.store(builder.fadd(builder.load(total), gain, flags=contract), total)
+        builder.store(builder.load(total), goal, align=align)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def add_to_rows_reference(lanes, table, row, lane, step, factors, factor_row, factor_lane, codes, start, stop):
+    """What `add_to_rows` does, in numpy; tables are flat."""
+    for e in range(start, stop):
+        factor = 1.0 if factors is None else factors[codes[e] * factor_row + factor_lane :][:lanes]
+        table[codes[e] * row + lane :][:lanes] += step[:lanes] * factor
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
+def add_to_rows(typing, lanes, table, row, lane, step, factors, factor_row, factor_lane, codes, start, stop):
+    """Add ``step``, times ``factors`` of the same code where given, to ``lanes`` numbers of the rows of some codes."""
+    n_lanes, size = lanes.literal_value, types.uintp
+    signature = types.void(lanes, table, size, size, step, factors, size, size, codes, size, size)
+
+    def codegen(context, builder, signature, args):
+        def data(i):
+            return context.make_array(signature.args[i])(context, builder, args[i]).data
+
+        row, lane, factor_row, factor_lane, start, stop = (args[i] for i in (2, 3, 6, 7, 9, 10))
+        table, codes = data(1), data(8)
+        number = context.get_data_type(signature.args[1].dtype)
+        vector = ir.VectorType(number, n_lanes)
+        index = context.get_value_type(size)
+        align = context.get_abi_sizeof(number)
+        step = builder.load(builder.bitcast(data(4), vector.as_pointer()), align=align)
+
+        def place(table, code, row, lane):
+            at = builder.gep(table, [builder.add(builder.mul(code, row), lane)])
+            return builder.bitcast(at, vector.as_pointer())
+
+        with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
+            code = builder.zext(builder.load(builder.gep(codes, [e])), index)
+            goal, change = place(table, code, row, lane), step
+            if isinstance(signature.args[5], types.Array):
+                factor = builder.load(place(data(5), code, factor_row, factor_lane), align=align)
+                change = builder.fmul(step, factor, flags=("contract",))
+            builder.store(builder.fadd(builder.load(goal, align=align), change, flags=("contract",)), goal, align=align)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@njit(**FAST)
+def draw_targets(indptr, sources, residual, weights, table, before, labels, log_share, precision, uniforms, stats):
+    """Draw every target's cluster; the residuals are left without this layer, ``stats`` are those of the new clusters.
+
+    P(c(q) = k) ∝ exp(log_share_k + ½ precision Σ_e w g_xk (2r − g_xk)), r the residual without this layer.
+
+    Equivalent to ``residual += now[x, labels[q]] - before[x, before[q]]; labels = picks; stats = bincounts``.
+
+    Parameters
+    ----------
+    sources : (N,) uint32, rows grouped by target
+    weights : (N,) float32, or None
+    table : (n_sources · 2W,) float32
+    before : (n_targets,) uint8, the targets' clusters in the layer before
+    stats : (n_sources · 2W,) float32, written
+    """
+    width = len(log_share)
+    row = u8(2 * width)
+    scores, part = np.empty(width, f4), np.empty(4, f4)
+    half = f4(0.5 * precision)
+    stats[:] = 0
+    for q in range(len(indptr) - 1):
+        start, stop = u8(indptr[q]), u8(indptr[q + 1])
+        last, old = u8(before[q]), u8(labels[q]) + u8(width)
+        for block in range(0, width, 4):
+            lane = u8(width + block)
+            part[:] = 0
+            if block == 0:
+                score_rows(4, 1, part, table, row, lane, last, old, sources, residual, weights, start, stop)
+            else:
+                score_rows(4, 0, part, table, row, lane, last, old, sources, residual, weights, start, stop)
+            for k in range(4):
+                scores[block + k] = log_share[block + k] + half * part[k]
+        k = pick(scores, uniforms[q])
+        labels[q] = k
+        e = start
+        while e < stop:
+            at = u8(sources[e]) * row + u8(k)
+            if weights is None:
+                stats[at] += f4(1)
+                stats[at + u8(width)] += residual[e]
+            else:
+                stats[at] += weights[e]
+                stats[at + u8(width)] += weights[e] * residual[e]
+            e += u8(1)
+
+
+@njit(**FAST)
+def take_out(indptr, sources, residual, table, width, labels):
+    """What a layer pulls, in the first half of the table's rows, leaves the residuals.
+
+    Equivalent to ``residual -= table.reshape(-1, 2 * width)[sources, labels[target]]``.
+    """
+    row = u8(2 * width)
+    for q in range(len(indptr) - 1):
+        k = u8(labels[q])
+        e, stop = u8(indptr[q]), u8(indptr[q + 1])
+        while e < stop:
+            residual[e] -= table[u8(sources[e]) * row + k]
+            e += u8(1)
+
+
+@njit(**FAST)
+def fill(contents, scale, tokens, cells, table, place):
+    """What every source pulls at each cluster of targets, into one half (``place`` 0 or 1) of the table's rows.
+
+    Equivalent to ``table.reshape(n, 2, W)[:, place] = scale[:, None] * contents @ cells``; without contents a source is
+    its own only token, and the rows are ``cells[tokens]``.
+    """
+    width = cells.shape[1]
+    itself = len(contents) == 0
+    for x in range(len(scale)):
+        at = u8(2 * width) * u8(x) + u8(place * width)
+        if itself:
+            for c in range(width):
+                table[at + u8(c)] = cells[tokens[x], c]
+            continue
+        for c in range(width):
+            table[at + u8(c)] = 0
+        for a in range(contents.shape[1]):
+            v = scale[x] * contents[x, a]
+            if v != 0:
+                for c in range(width):
+                    table[at + u8(c)] += v * cells[a, c]
+
+
+@njit(**FAST)
+def draw_cells(contents, scale, tokens, stats, precision, variance, normals, cells):
+    """Every column of the cells from its normal law, of precision·Σ_x n_xc p pᵀ + 1/variance with p = scale·contents.
+
+    ``normals`` (target clusters, token clusters) are not padded; padding of ``cells`` stays as it is.
+    """
+    m_target, m_token = normals.shape
+    width = cells.shape[1]
+    itself = len(contents) == 0
+    squares = np.zeros((m_token, m_token, m_target))
+    sums = np.zeros((m_token, m_target))
+    for x in range(len(scale)):
+        at = u8(2 * width) * u8(x)
+        if itself:
+            a = tokens[x]
+            for c in range(m_target):
+                squares[a, a, c] += stats[at + u8(c)]
+                sums[a, c] += stats[at + u8(width + c)]
+            continue
+        for a in range(m_token):
+            v = np.float64(scale[x] * contents[x, a])
+            if v == 0:
+                continue
+            for c in range(m_target):
+                sums[a, c] += v * stats[at + u8(width + c)]
+            for b in range(a + 1):
+                vb = v * np.float64(scale[x] * contents[x, b])
+                if vb != 0:
+                    for c in range(m_target):
+                        squares[a, b, c] += vb * stats[at + u8(c)]
+    lower = np.zeros((m_token, m_token))
+    z = np.zeros(m_token)
+    for c in range(m_target):  # L Lᵀ is the precision; L z = h plus normals; Lᵀ g = z
+        for a in range(m_token):
+            for b in range(a + 1):
+                t = precision * squares[a, b, c] + (1.0 / variance if a == b else 0.0)
+                for k in range(b):
+                    t -= lower[a, k] * lower[b, k]
+                lower[a, b] = math.sqrt(t) if a == b else t / lower[b, b]
+        for a in range(m_token):
+            t = precision * sums[a, c]
+            for k in range(a):
+                t -= lower[a, k] * z[k]
+            z[a] = t / lower[a, a]
+        for a in range(m_token):
+            z[a] += normals[c, a]
+        for a in range(m_token - 1, -1, -1):
+            t = z[a]
+            for k in range(a + 1, m_token):
+                t -= lower[k, a] * z[k]
+            z[a] = t / lower[a, a]
+            cells[a, c] = z[a]
+
+
+@njit(**FAST)
+def draw_tokens(indptr, holders, contents, scale, stats, table, cells, precision, log_share, uniforms, work, labels):
+    """Draw the cluster of every token, one after the other; contents of baskets follow.
+
+    P(d(j) = k) ∝ exp(log_share_k + ½ precision Σ_c D_c (2B_c − A_c D_c)), D = G_k − G_old, A = Σ_x a² n_x and
+    B = Σ_x a (S − n g)_x over the sources x that hold token j. ``work`` keeps a² n and a (S − n g) of every source, the
+    latter up to date; ``table`` holds g of these cells in the first half of its rows.
+    """
+    width, m_token = cells.shape[1], len(log_share)
+    row = u8(2 * width)
+    itself = len(contents) == 0
+    flat, step = contents.reshape(-1), np.empty(4, f4)
+    for x in range(len(scale)):
+        at, a = row * u8(x), scale[x]
+        for c in range(width):
+            n, g = stats[at + u8(c)], table[at + u8(c)]
+            work[at + u8(c)] = a * a * n
+            work[at + u8(width + c)] = a * (stats[at + u8(width + c)] - n * g)
+    total = np.empty(2 * width, f4)
+    scores = np.empty(m_token, f4)
+    half = f4(0.5 * precision)
+    for j in range(len(indptr) - 1):
+        start, stop = indptr[j], indptr[j + 1]
+        old = labels[j]
+        total[:] = 0
+        for shift in range(0, 2 * width, 8):
+            sum_rows(8, total, shift, work, shift, 2 * width, holders, None, start, stop)
+        for k in range(m_token):
+            t = f4(0)
+            for c in range(width):
+                v = cells[k, c] - cells[old, c]
+                t += v * (f4(2) * total[width + c] - total[c] * v)
+            scores[k] = log_share[k] + half * t
+        k = pick(scores, uniforms[j])
+        if k == old:
+            continue
+        labels[j] = k
+        if itself:
+            continue  # nobody else holds it
+        first, last = u8(start), u8(stop)
+        for block in range(0, width, 4):
+            for c in range(4):
+                step[c] = cells[old, block + c] - cells[k, block + c]
+            from_lane, to_lane = u8(block), u8(width + block)
+            add_to_rows(4, work, row, to_lane, step, work, row, from_lane, holders, first, last)
+        for block in range(0, contents.shape[1], 4):
+            for c in range(4):
+                step[c] = f4(block + c == k) - f4(block + c == old)
+            add_to_rows(4, flat, u8(contents.shape[1]), u8(block), step, None, row, u8(0), holders, first, last)
+
+
+@njit(cache=True, **FAST)
+def draw_layer(
+    indptr, sources, residual, weights, table, before, labels, precision, target_share, target_uniforms, stats,
+    token_indptr, holders, contents, scale, tokens, token_share, token_uniforms, variance, normals, cells, work,
+):  # fmt: skip
+    """A layer's targets, cells, tokens and cells again.
+
+    The residuals are left without this layer, and what it pulls stands in the first half of the table's rows.
+    """
+    fill(contents, scale, tokens, cells, table, 1)
+    draw_targets(
+        indptr, sources, residual, weights, table, before, labels, target_share, precision, target_uniforms, stats
+    )
+    draw_cells(contents, scale, tokens, stats, precision, variance, normals[0], cells)
+    fill(contents, scale, tokens, cells, table, 0)
+    draw_tokens(
+        token_indptr,
+        holders,
+        contents,
+        scale,
+        stats,
+        table,
+        cells,
+        precision,
+        token_share,
+        token_uniforms,
+        work,
+        tokens,
+    )
+    draw_cells(contents, scale, tokens, stats, precision, variance, normals[1], cells)
+    fill(contents, scale, tokens, cells, table, 0)
+
+
+@njit(cache=True, **FAST)
+def finish_layers(indptr, sources, residual, table, width, labels):
+    """After the last layer of a mode: what it pulls leaves the residuals."""
+    take_out(indptr, sources, residual, table, width, labels)
+
+
+# offsets, latent answers, cut points
+
+
+@njit(cache=True, **FAST)
+def draw_offsets(indptr, residual, weights, precision, prior_precision, normals, offsets):
+    """Offsets of a mode's items, rows grouped by them; the residuals follow.
+
+    b ~ N(precision·Σ w (r + b)/p, 1/p), p = precision·Σ w + prior_precision.
+    """
+    for x in range(len(indptr) - 1):
+        count, total = 0.0, 0.0
+        for e in range(indptr[x], indptr[x + 1]):
+            if weights is None:
+                total += residual[e]
+            else:
+                total += weights[e] * residual[e]
+                count += weights[e]
+        if weights is None:
+            count = float(indptr[x + 1] - indptr[x])
+        p = precision * count + prior_precision
+        drawn = f4(precision * (total + count * offsets[x]) / p + normals[x] / math.sqrt(p))
+        change = drawn - offsets[x]
+        offsets[x] = drawn
+        for e in range(indptr[x], indptr[x + 1]):
+            residual[e] -= change
+
+
+@njit(cache=True, **FAST)
+def draw_windows(begins, bit, residual, weights, counts, precision, prior_precision, normals, offsets, change):
+    """The same for windows of time, which are many and short.
+
+    Nothing loops over the rows of one window, for the processor would guess the end of each such loop wrongly.
+
+    Parameters
+    ----------
+    begins : (N,) uint8; a row whose number has this ``bit`` begins the next window
+    counts : (n,) float32, Σ w of each window
+    change : (n,) float32, room
+    """
+    change[:] = 0
+    at = u8(0) - u8(1)
+    for e in range(len(residual)):
+        at += u8((begins[e] >> bit) & 1)
+        change[at] += residual[e] if weights is None else weights[e] * residual[e]
+    p0, f0 = f4(prior_precision), f4(precision)
+    for x in range(len(offsets)):
+        p = f0 * counts[x] + p0
+        drawn = f0 * (change[x] + counts[x] * offsets[x]) / p + normals[x] / math.sqrt(p)
+        change[x] = drawn - offsets[x]
+        offsets[x] = drawn
+    at = u8(0) - u8(1)
+    for e in range(len(residual)):
+        at += u8((begins[e] >> bit) & 1)
+        residual[e] -= change[at]
+
+
+@njit(cache=True, **FAST)
+def draw_latent(letters, latent, residual, weights, sd, cuts, uniforms, phi):
+    """Latent answers between the cut points of their labels; the effect, latent − residual, stays.
+
+    Equivalent to ``ndtri(ndtr(low) + (ndtr(high) - ndtr(low)) * uniforms)``, moved to the mean by √w under weights.
+    """
+    last = len(cuts)
+    for e in range(len(latent)):
+        k = letters[e]
+        f = np.float64(latent[e]) - np.float64(residual[e])
+        low = (cuts[k - 1] - f) / sd if k > 0 else -9.0
+        high = (cuts[k] - f) / sd if k < last else 9.0
+        below = cdf(low, phi) if k > 0 else 0.0
+        above = cdf(high, phi) if k < last else 1.0
+        p = below + (above - below) * np.float64(uniforms[e])
+        z = ppf(min(max(p, 1e-10), 1.0 - 1e-10))
+        if weights is not None:
+            slopes = (math.exp(-0.5 * low * low) if k > 0 else 0.0) - (
+                math.exp(-0.5 * high * high) if k < last else 0.0
+            )
+            middle = slopes / math.sqrt(2.0 * math.pi) / max(above - below, 1e-12)
+            z = middle + (z - middle) / math.sqrt(weights[e])
+        residual[e] = f4(sd * z)
+        latent[e] = f4(f + sd * z)
+
+
+@njit(cache=True, **FAST)
+def cut_gains(letters, latent, residual, weights, sd, cuts, proposed, phi):
+    """Σ_e w ln P(y | proposed)/P(y | cuts) for each cut that moves, (K − 1,); no two neighbours may move at a time."""
+    last = len(cuts)
+    gains = np.zeros(last)
+    product = np.ones(last)  # of ratios; its logarithm is taken before it leaves the range of numbers
+    for e in range(len(latent)):
+        k = letters[e]
+        if k < last and proposed[k] != cuts[k]:
+            at, own, new, other = k, cuts[k], proposed[k], (cuts[k - 1] if k > 0 else -math.inf)
+            sign = 1.0
+        elif k > 0 and proposed[k - 1] != cuts[k - 1]:
+            at, own, new, other = k - 1, cuts[k - 1], proposed[k - 1], (cuts[k] if k < last else math.inf)
+            sign = -1.0
+        else:
+            continue
+        f = np.float64(latent[e]) - np.float64(residual[e])
+        if other == -math.inf:
+            edge = 0.0
+        elif other == math.inf:
+            edge = 1.0
+        else:
+            edge = cdf((other - f) / sd, phi)
+        ratio = max(sign * (cdf((new - f) / sd, phi) - edge), 1e-12) / max(
+            sign * (cdf((own - f) / sd, phi) - edge), 1e-12
+        )
+        if weights is None:
+            product[at] *= ratio
+            if not 1e-100 < product[at] < 1e100:
+                gains[at] += math.log(product[at])
+                product[at] = 1.0
+        else:
+            gains[at] += weights[e] * math.log(ratio)
+    for at in range(last):
+        gains[at] += math.log(product[at])
+    return gains
+
+
+# predictions
+
+
+@njit(cache=True, **FAST)
+def add_pulls(sources, source_of, asked, joins, indptr, tokens, itself, clusters, targets, cells, out):
+    """Add what a layer pulls at every row that is asked.
+
+    Equivalent to ``(Σ_j cells[clusters[j], c] + joining) / √(basket size)`` with c = targets[asked]; where a target
+    joins, it counts as one more token of the basket. Where a source is its own only token (``itself``) and unknown
+    (−1), the last row of the cells stands for it.
+    """
+    last, width = cells.shape[0] - 1, cells.shape[1]
+    pulls = np.zeros((len(sources), width), f4)
+    sizes = np.zeros(len(sources), f4)
+    for i in range(len(sources)):
+        x = sources[i]
+        if itself:
+            k = last if x < 0 else np.int64(clusters[x])
+            for c in range(width):
+                pulls[i, c] = cells[k, c]
+            sizes[i] = 1
+        elif x >= 0:
+            for p in range(indptr[x], indptr[x + 1]):
+                k = clusters[tokens[p]]
+                for c in range(width):
+                    pulls[i, c] += cells[k, c]
+            sizes[i] = indptr[x + 1] - indptr[x]
+    for e in range(len(source_of)):
+        i, c = source_of[e], targets[asked[e]]
+        pull, size = pulls[i, c], sizes[i]
+        if joins[e]:
+            pull += cells[clusters[asked[e]], c]
+            size += f4(1)
+        if size > 0:
+            out[e] += pull / math.sqrt(size)
+
+
+@njit(cache=True, **FAST)
+def add_below(effects, sd, cuts, phi, below):
+    """Equivalent to ``below += ndtr((cuts - effects[:, None]) / sd[:, None])``."""
+    for e in range(len(effects)):
+        for k in range(len(cuts)):
+            below[e, k] += cdf((cuts[k] - effects[e]) / sd[e], phi)

@@ -1,0 +1,264 @@
+"""Chains of basket layers: the draws of `baskets_reference`, in the layout of `baskets_kernels`.
+
+Rows are kept grouped by each mode that layers aim at; residuals move from one order to the next twice a sweep, not
+once a layer. All numbers that a layer needs lie in arrays of fixed width, so layers and chains could be stacked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gingham.arrays import Floats, Ints
+from gingham.models.layers import baskets_kernels as kernel
+from gingham.models.layers.baskets import SETTLE, BasketProblem, BasketState, inner_cuts
+
+ADAPT = 5  # sweeps of the burn-in after which the steps of the cut points are looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """The rows grouped by one mode's items."""
+
+    indptr: Ints  # (n_items + 1,) int64
+    sources: dict[int, Ints]  # codes of the modes that layers look from, (N,) uint32
+    weights: Floats | None  # (N,) float32
+    from_last: Ints  # where each row stands in the order before: of the mode before, or (mode 0) the last one's
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The rows of a problem as chains want them; made once for all chains."""
+
+    orders: tuple[Order, ...]
+    width: int  # of tables: the largest number of target clusters, padded to a multiple of four
+    letters: Ints  # (N,) uint8, empty for the gaussian likelihood
+
+    @classmethod
+    def of(cls, problem: BasketProblem) -> Layout:
+        codes = problem.codes
+        kind = np.int32 if problem.n_rows < 2**31 else np.int64
+        rows = [np.arange(problem.n_rows, dtype=kind)]  # the first mode's order is the order of the problem
+        rows += [np.argsort(codes[j], kind="stable").astype(kind) for j in range(1, problem.n_modes)]
+        orders = []
+        for mode, mine in enumerate(rows):
+            place = np.empty_like(mine)  # where each row of the problem stands in the order before this one
+            place[rows[mode - 1]] = np.arange(problem.n_rows, dtype=kind)
+            looked = {layer.source for layer in problem.layers if layer.target == mode}
+            counts = np.bincount(codes[mode], minlength=problem.n_items[mode])
+            orders.append(
+                Order(
+                    np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+                    {j: codes[j][mine].astype(np.uint32) for j in sorted(looked)},
+                    None if problem.weights is None else problem.weights[mine].astype(np.float32),
+                    place[mine],
+                )
+            )
+        m = max([4, *(layer.n_target_clusters for layer in problem.layers)])
+        letters = np.zeros(0) if problem.letters is None else problem.letter_codes
+        return cls(tuple(orders), padded(m), letters.astype(np.uint8))
+
+
+def padded(m: int) -> int:
+    """Clusters that fill vector registers."""
+    return -(-m // 4) * 4
+
+
+class BasketChain:
+    """One chain. ``state`` is what it has drawn; `sweep` moves it on; ``noise`` may be set between sweeps."""
+
+    def __init__(
+        self, problem: BasketProblem, state: BasketState, rng: np.random.Generator, layout: Layout | None = None
+    ) -> None:
+        self.problem, self.state, self.rng = problem, state, rng
+        self.layout = Layout.of(problem) if layout is None else layout
+        self.accepted: Ints = np.zeros(len(state.cuts), dtype=np.int64)
+        self.none: Floats = np.zeros((0, 0), dtype=np.float32)
+        baskets = [problem.baskets[layer.basket] for layer in problem.layers]
+        self.contents = [
+            self.none if basket.is_itself else basket.contents(labels, padded(layer.n_token_clusters))
+            for basket, labels, layer in zip(baskets, state.tokens, problem.layers)
+        ]
+        # Padded to the width of the tables; the state's cells are views of them.
+        self.cells = [np.zeros((padded(len(g)), self.layout.width), dtype=np.float32) for g in state.cells]
+        for room, cells in zip(self.cells, state.cells):
+            room[: len(cells), : cells.shape[1]] = cells
+        n = max([problem.n_items[layer.source] for layer in problem.layers], default=0)
+        self.table, self.stats, self.work = np.zeros((3, n * 2 * self.layout.width), dtype=np.float32)
+        self.residual: Floats = (state.latent - self.effect()).astype(np.float32)
+        self.spare: Floats = np.empty_like(self.residual)
+        self.begins, self.counts = self._windows()
+
+    # what follows from the state
+
+    def effect(self) -> Floats:
+        """f of every row from scratch, (N,)."""
+        problem, state = self.problem, self.state
+        f: Floats = np.full(problem.n_rows, state.mean)
+        for b, code in zip(state.offsets, problem.codes):
+            f += b[code]
+        for b, ends in zip(state.offsets[problem.n_modes :], problem.window_ends):
+            f += np.repeat(b, np.diff(ends))
+        for t, layer in enumerate(problem.layers):
+            basket = problem.baskets[layer.basket]
+            if basket.is_itself:
+                pull = self.cells[t][state.tokens[t]]
+            else:
+                pull = basket.scale[:, None] * (self.contents[t] @ self.cells[t])
+            f += pull[problem.codes[layer.source], state.targets[t][problem.codes[layer.target]]]
+        return f
+
+    def _windows(self) -> tuple[Ints, list[Floats]]:
+        """A bit for each width in the rows that begin a window, (N,), and the weight of the rows of every window."""
+        begins = np.zeros(self.problem.n_rows, dtype=np.uint8)
+        counts, weights = [], self.problem.weights
+        for bit, ends in enumerate(self.problem.window_ends):
+            begins[ends[:-1]] |= np.uint8(1 << bit)
+            total = np.diff(ends) if weights is None else np.add.reduceat(weights, ends[:-1])
+            counts.append(total.astype(np.float32))
+        return begins, counts
+
+    @cached_property
+    def _inner(self) -> Ints:
+        return np.array(inner_cuts(self.problem), dtype=np.int64)
+
+    # one sweep
+
+    def sweep(self, adapt: bool = False) -> None:
+        """All draws once; with ``adapt`` the steps of the cut points follow how many were accepted."""
+        problem, state = self.problem, self.state
+        settled = state.n_sweeps >= SETTLE
+        if settled and problem.letters is not None:
+            self._draw_cuts(adapt)
+            self._draw_latent()
+        for mode in range(problem.n_modes):
+            order = self.layout.orders[mode]
+            if mode:
+                self._move(order)
+            self._draw_offsets(mode)
+            if mode == 0:
+                for window in range(len(problem.windows)):
+                    self._draw_offsets(problem.n_modes + window)
+                self._draw_mean()
+            if settled:
+                self._draw_layers(mode)
+        if problem.n_modes > 1:
+            self._move(self.layout.orders[0])
+        state.n_sweeps += 1
+
+    def _move(self, order: Order) -> None:
+        """Residuals into the next order."""
+        np.take(self.residual, order.from_last, out=self.spare)
+        self.residual, self.spare = self.spare, self.residual
+
+    def _draw_offsets(self, kind: int) -> None:
+        problem, state = self.problem, self.state
+        window, offsets = kind - problem.n_modes, state.offsets[kind]
+        order = self.layout.orders[kind if window < 0 else 0]
+        precisions = 1.0 / state.noise, 1.0 / state.offset_variances[kind]
+        normals = self.rng.standard_normal(len(offsets), dtype=np.float32)
+        if window < 0:
+            kernel.draw_offsets(order.indptr, self.residual, order.weights, *precisions, normals, offsets)
+        else:
+            kernel.draw_windows(
+                self.begins, window, self.residual, order.weights, self.counts[window], *precisions, normals, offsets,
+                np.empty_like(offsets),
+            )  # fmt: skip
+        state.offset_variances[kind] = self._variance(
+            offsets, problem.priors.offset_weight, problem.offset_variance(kind)
+        )
+
+    def _variance(self, values: Floats, weight: float, scale: float) -> float:
+        """v ~ (weight·scale + Σ values²)/χ²(weight + n)."""
+        squares = float(np.square(values, dtype=np.float64).sum())  # not by BLAS, which would wake other threads
+        return (weight * scale + squares) / float(self.rng.chisquare(weight + values.size))
+
+    def _draw_mean(self) -> None:
+        problem, state = self.problem, self.state
+        weights = self.layout.orders[0].weights
+        if weights is None:
+            count, total = float(problem.n_rows), float(self.residual.sum(dtype=np.float64))
+        else:
+            count, total = (float(a.sum(dtype=np.float64)) for a in (weights, weights * self.residual))
+        prior = 1.0 / (problem.priors.mean_variance * problem.scale)
+        precision = count / state.noise + prior
+        centre = ((total + count * state.mean) / state.noise + prior * problem.center) / precision
+        new = float(centre + self.rng.standard_normal() / np.sqrt(precision))
+        self.residual -= np.float32(new - state.mean)
+        state.mean = new
+
+    def _draw_layers(self, mode: int) -> None:
+        problem, state, order, width = self.problem, self.state, self.layout.orders[mode], self.layout.width
+        mine = [t for t, layer in enumerate(problem.layers) if layer.target == mode]
+        nothing = np.zeros(problem.n_items[mode], dtype=np.uint8)
+        before, source = nothing, -1
+        for t in mine:
+            layer = problem.layers[t]
+            if layer.source != source:  # the table is by sources: what the layer before pulls must be taken out first
+                if source >= 0:
+                    kernel.finish_layers(order.indptr, order.sources[source], self.residual, self.table, width, before)
+                source, before = layer.source, nothing
+                self.table[:] = 0
+            basket, priors = problem.baskets[layer.basket], problem.priors
+            token_indptr, holders = basket.by_token
+            labels, tokens = state.targets[t], state.tokens[t]
+            target_share = self._log_shares(labels, layer.n_target_clusters, width)
+            target_uniforms = self.rng.random(len(labels), dtype=np.float32)
+            sizes = (layer.n_target_clusters, layer.n_token_clusters)
+            first = self.rng.standard_normal(sizes)
+            token_share = self._log_shares(tokens, layer.n_token_clusters, layer.n_token_clusters)
+            token_uniforms = self.rng.random(len(tokens), dtype=np.float32)
+            normals = np.stack([first, self.rng.standard_normal(sizes)])
+            used = basket.n_sources * 2 * width
+            kernel.draw_layer(
+                order.indptr, order.sources[source], self.residual, order.weights, self.table[:used], before, labels,
+                1.0 / state.noise, target_share, target_uniforms, self.stats[:used], token_indptr, holders,
+                self.contents[t], basket.scale, tokens, token_share, token_uniforms, state.cell_variances[t], normals,
+                self.cells[t], self.work[:used],
+            )  # fmt: skip
+            before = labels
+            state.cells[t] = self.cells[t][: layer.n_token_clusters, : layer.n_target_clusters]
+            state.cell_variances[t] = self._variance(
+                state.cells[t], priors.cell_weight, priors.cell_variance * problem.scale
+            )
+        if source >= 0:
+            kernel.finish_layers(order.indptr, order.sources[source], self.residual, self.table, width, before)
+
+    def _log_shares(self, labels: Ints, m: int, width: int) -> Floats:
+        """ln π, π ~ Dirichlet(1 + counts), padded with what is never drawn."""
+        drawn = self.rng.standard_gamma(np.bincount(labels, minlength=m) + 1.0)
+        shares = np.full(width, kernel.LOWEST, dtype=np.float32)
+        shares[:m] = np.log(drawn / drawn.sum())
+        return shares
+
+    def _draw_cuts(self, adapt: bool) -> None:
+        state = self.state
+        for parity in (0, 1):
+            chosen = self._inner[parity::2]
+            if not len(chosen):
+                continue
+            proposed = state.cuts.copy()
+            proposed[chosen] += state.steps[chosen] * self.rng.standard_normal(len(chosen))
+            limits = np.log(self.rng.random(len(chosen)))
+            inside = (state.cuts[chosen - 1] < proposed[chosen]) & (proposed[chosen] < state.cuts[chosen + 1])
+            proposed[chosen[~inside]] = state.cuts[chosen[~inside]]
+            gains = kernel.cut_gains(
+                self.layout.letters, state.latent, self.residual, self.layout.orders[0].weights,
+                float(np.sqrt(state.noise)), state.cuts, proposed, kernel.PHI,
+            )  # fmt: skip
+            accepted = chosen[inside & (limits < gains[chosen])]
+            state.cuts[accepted] = proposed[accepted]
+            self.accepted[accepted] += 1
+        if adapt and state.n_sweeps % ADAPT == ADAPT - 1:
+            # About two of five proposals should be accepted.
+            state.steps *= np.where(self.accepted > 0.4 * ADAPT, 1.3, np.where(self.accepted < 0.4 * ADAPT, 0.75, 1.0))
+            self.accepted[:] = 0
+
+    def _draw_latent(self) -> None:
+        state = self.state
+        kernel.draw_latent(
+            self.layout.letters, state.latent, self.residual, self.layout.orders[0].weights,
+            float(np.sqrt(state.noise)), state.cuts, self.rng.random(self.problem.n_rows, dtype=np.float32), kernel.PHI,
+        )  # fmt: skip
