@@ -1,0 +1,173 @@
+"""P0 Figures 3-6 from the two kinds of random start: soft memberships, and items thrown into clusters.
+
+P0 says "initialize q randomly" and no more. Memberships that are uniform on the simplex are nearly the same for all
+items: most clusters are lost before they form, and what is left cannot overfit, whatever β. Items that are thrown into
+clusters, each into one, keep the clusters apart, and the curves have the shape of the paper's. Beside it the
+description length of P0 §5 (log loss, β = 1, hard moves, 13×6), and one cluster.
+
+Every fit is one record of the JSON file, so an interrupted run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import gingham as gg
+from common import arguments, load, previous, write
+from gingham.cells import Absolute
+from gingham.core.posterior import Posterior
+from gingham.core.problem import Problem
+from gingham.data import Sample
+from gingham.fitting.loop import Constant, Restart, Solution, best_of
+from gingham.fitting.projection import Projection
+from gingham.fitting.starts import random
+from movielens_grids import PAPER, SIZES, STARS, measure
+
+FIGURES = {
+    "best β, items thrown into clusters": "summary/*/hard/best_beta",
+    "best β, soft memberships": "summary/*/soft/best_beta",
+}
+BETAS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0)
+N_INIT = {"13x6": 10, "50x50": 10, "283x283": 1}  # the paper has 10 everywhere
+FIRM = 0.999  # of the memberships of an item that was thrown into a cluster; at 1 a cluster could not be left
+
+
+def start_of(kind: str, problem: Problem, shape: tuple[int, int], rng: np.random.Generator) -> Posterior:
+    """Random answers with memberships uniform on the simplex, or with every item in one cluster drawn at random."""
+    start = random(problem, shape, rng)
+    if kind == "soft":
+        return start
+    thrown = (np.eye(m)[rng.integers(0, m, len(q))] for m, q in zip(shape, start.assign))
+    return replace(start, assign=tuple(FIRM * q + (1 - FIRM) / q.shape[1] for q in thrown))
+
+
+def fit(sample: Sample, size: str, kind: str, beta: float, seed: int) -> Solution:
+    problem = Problem.grid(sample, Absolute(STARS), beta)
+    solver = Projection(Constant(), tol=1e-6, max_iter=150)
+
+    def solve(restart: Restart) -> Solution:
+        return solver.solve(problem, start_of(kind, problem, SIZES[size], restart.rng), restart.report)
+
+    rng = np.random.default_rng(seed)
+    return best_of(solve, N_INIT[size], rng, max_iter=solver.max_iter, one_core=True)
+
+
+def description_length(train: tuple, test: tuple, seed: int) -> dict[str, float]:
+    """P0's former model: hard clusters of least description length; the median of each cell predicts."""
+    model = gg.CoClusteringRegressor(
+        SIZES["13x6"], loss="log", alphabet=range(1, 6), beta=1.0, solver="sweep", start="random", n_init=10,
+        random_state=seed,
+    )  # fmt: skip
+    model.fit(*train)
+    return {"test_median": float(np.abs(model.predict(test[0], "median") - test[1]).mean())}
+
+
+def summary(records: list[dict]) -> dict:
+    found: dict = {}
+    for size in SIZES:
+        for kind in ("soft", "hard"):
+            rows = [r for r in records if (r["size"], r["start"]) == (size, kind)]
+            curve = {}
+            for beta in sorted({r["beta"] for r in rows}):
+                mine = [r for r in rows if r["beta"] == beta]
+                curve[f"{beta:g}"] = {
+                    key: np.mean([r[key] for r in mine], axis=0).tolist()
+                    for key in ("test_gibbs", "test_median", "train_gibbs", "information", "bound_18")
+                } | {"splits": len(mine)}
+            if curve:
+                best = min(curve, key=lambda beta: curve[beta]["test_gibbs"])
+                found.setdefault(size, {})[kind] = {
+                    "best_beta": float(best),
+                    "test_at_best": curve[best]["test_gibbs"],
+                    "test_at_largest": curve[max(curve, key=float)]["test_gibbs"],
+                    "information_at_best": curve[best]["information"],
+                    "by_beta": curve,
+                }
+    mdl = [r["test_median"] for r in records if r["start"] == "description length"]
+    if mdl:
+        found["description length"] = {"test_median": float(np.mean(mdl)), "spread": float(np.ptp(mdl))}
+    return found
+
+
+def plot(results: dict, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    sizes = [size for size in SIZES if size in results]
+    figure, axes = plt.subplots(2, len(sizes), figsize=(4 * len(sizes), 6), squeeze=False, sharex=True)
+    for column, size in enumerate(sizes):
+        for kind, style in (("soft", "C0o--"), ("hard", "C1s-")):
+            curve = results[size].get(kind, {}).get("by_beta", {})
+            betas = [float(beta) for beta in curve]
+            name = "memberships uniform on the simplex" if kind == "soft" else "each item thrown into a cluster"
+            axes[0, column].plot(betas, [c["test_gibbs"] for c in curve.values()], style, label=name)
+            for mode, shade in ((0, 1.0), (1, 0.5)):
+                values = [c["information"][mode] for c in curve.values()]
+                axes[1, column].plot(betas, values, style, alpha=shade, label=("users, " if mode == 0 else "movies, ") + kind)
+        axes[0, column].axhline(0.72, color="0.6", lw=1, label="printed: .72")
+        axes[0, column].set(title=size.replace("x", " × "), xscale="log", ylim=(0.70, 0.83))
+        axes[1, column].set(xlabel="β", ylim=(0, 4))
+    axes[0, 0].set_ylabel("test error, stars")
+    axes[1, 0].set_ylabel("information kept, nats")
+    axes[0, 0].legend(fontsize=7)
+    axes[1, 0].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, dpi=80)
+    plt.close(figure)
+
+
+def main() -> None:
+    args = arguments(
+        __doc__ or "",
+        "movielens_beta",
+        lambda p: p.add_argument("--seconds", type=float, default=1e9, help="stop after so long; run again to go on"),
+    )
+    d = load(args.data, "ml100k.npz")
+    deadline = time.time() + args.seconds
+    records = previous(args).get("records", [])
+    done = {(r["size"], r["split"], r["start"], r["beta"]) for r in records}
+    splits, sizes, betas = (1, 2, 3, 4, 5), list(SIZES), BETAS
+    if args.quick:
+        splits, sizes, betas, N_INIT["13x6"] = (1,), ["13x6"], (0.5, 2.0), 2
+
+    def save() -> None:
+        settings = {"betas": betas, "n_init": N_INIT, "firm": FIRM, "splits": splits}
+        write(args, settings, {"summary": summary(records), "paper": PAPER, "records": records})
+
+    for size in sizes:
+        for split in splits:
+            base, test = d[f"u{split}_base_idx"], d[f"u{split}_test_idx"]
+            sample = Sample.of([d["rows"][base], d["cols"][base]], d["vals"][base], alphabet=STARS)
+            tasks = [(kind, beta) for kind in ("hard", "soft") for beta in betas]
+            tasks += [("description length", 1.0)] if size == "13x6" else []
+            for kind, beta in tasks:
+                if (size, split, kind, beta) in done:
+                    continue
+                if time.time() > deadline:
+                    raise SystemExit(f"Time is up after {len(records)} fits; run again to go on.")
+                if kind == "description length":
+                    pairs = np.column_stack([d["rows"], d["cols"]])
+                    stars = d["vals"].astype(float)
+                    found = description_length((pairs[base], stars[base]), (pairs[test], stars[test]), args.seed)
+                else:
+                    solution = fit(sample, size, kind, beta, args.seed)
+                    held = (d["rows"][test], d["cols"][test], d["vals"][test])
+                    found = measure(solution.posterior, sample, held)
+                records.append({"size": size, "split": split, "start": kind, "beta": beta, **found})
+                print(size, f"u{split}", kind, beta, {k: v for k, v in found.items() if k.startswith("test")}, flush=True)
+                save()
+    save()
+    plot(summary(records), args.out.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main()
