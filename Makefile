@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-.PHONY: demo test lint coverage docs bench bench-full clean
+.PHONY: demo test lint coverage docs papers bench bench-full clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -29,6 +29,9 @@ lint: $(VENV)/.ready
 docs: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+papers: $(VENV)/.ready
+	$(BIN)/python benchmarks/run.py --papers
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/run.py --quick

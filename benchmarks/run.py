@@ -3,11 +3,13 @@
 ``--quick`` (make bench) runs the small version of every script, under ten minutes on two cores, leaves JSON and log in
 benchmarks/quick and prints the main figures. ``--full`` (make bench-full) runs them whole and renews
 benchmarks/results; started again after an interruption it goes on with the scripts that were not finished.
-``--table`` only renews the README.
+``--papers`` (make papers) runs the scripts behind the papers' pages whole, those that fit into an hour together, and
+says which take longer. ``--table`` only renews the README.
 
 A script whose data, packages or device are not here says so in a sentence and is passed over. What a script says of
 itself is read, not imported: ``FIGURES`` (name: path into its results, ``*`` for all keys), ``FULL`` (the options of
-each of its full runs, where one run without options is not all) and ``ONLY_FULL`` (why it has no small version).
+each of its full runs, where one run without options is not all), ``ONLY_FULL`` (why it has no small version) and
+``LONG`` (why a full run is no part of ``--papers``).
 """
 
 from __future__ import annotations
@@ -198,6 +200,15 @@ def full(chosen: list[Script], everything: bool) -> bool:
     return good
 
 
+def papers() -> bool:
+    """Whole runs of the papers' scripts that fit into an hour together; what takes longer says so."""
+    every = scripts(["papers/"])
+    for script in every:
+        if reason := script.stated("LONG", None):
+            print(f"{script.title:36} left out: {reason}", flush=True)
+    return full([script for script in every if not script.stated("LONG", None)], everything=False)
+
+
 def read(file: Path) -> Any:
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
@@ -284,7 +295,7 @@ def table() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     kind = parser.add_mutually_exclusive_group(required=True)
-    for option in ("quick", "full", "table"):
+    for option in ("quick", "full", "papers", "table"):
         kind.add_argument(f"--{option}", action="store_true")
     parser.add_argument("--only", nargs="*", help="scripts whose path contains one of these words")
     args = parser.parse_args()
@@ -292,6 +303,8 @@ def main() -> None:
     try:
         if args.quick:
             good = quick(scripts(args.only))
+        if args.papers:
+            good = papers()
         if args.full:
             good = full(scripts(args.only), everything=not args.only)
     except KeyboardInterrupt:

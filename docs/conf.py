@@ -13,6 +13,7 @@ sys.path.insert(0, str(HERE.parent / "src"))
 sys.path.insert(0, str(HERE))
 
 import gingham  # noqa: E402
+from papers import filled, write_verdicts  # noqa: E402
 from results import write_results  # noqa: E402
 
 project = "gingham"
@@ -81,6 +82,13 @@ def write_api_pages() -> None:
 
 write_api_pages()
 write_results(HERE.parent / "benchmarks" / "results", HERE / "results_tables")
+write_verdicts(HERE / "papers")
+
+
+def fill_numbers(app, name, source):
+    """Numbers of the papers' pages come from the benchmarks' results."""
+    if name.startswith("papers/"):
+        source[0] = filled(source[0], HERE.parent / "benchmarks" / "results")
 
 
 def skip_foreign(app, what, name, value, skip, options):
@@ -102,4 +110,5 @@ def plain_symbols(app, what, name, value, options, lines):
 
 def setup(app):
     app.connect("autodoc-skip-member", skip_foreign)
+    app.connect("source-read", fill_numbers)
     app.connect("autodoc-process-docstring", plain_symbols, priority=900)

@@ -29,6 +29,7 @@ from bayesian_data import N_FOLDS, RIDGES, SETS, Table, additive_log_density, gl
 from common import arguments, previous, write
 from gingham import BayesianCoClustering
 
+LONG = "ten folds of six tables take over a quarter of an hour"
 FIGURES = {
     "held-out perplexity (co-clustering)": "*/summary/bcc/mean",
     "(naive Bayes)": "*/summary/bnb/mean",

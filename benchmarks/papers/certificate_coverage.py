@@ -29,6 +29,7 @@ import coverage_worlds as worlds
 
 import common
 
+LONG = "thousands of samples of each problem take hours"
 FIGURES = {
     "sound bounds within binomial error, all": "summary/sound bounds/all within binomial error",
     "of cases": "summary/sound bounds/cases",

@@ -27,6 +27,7 @@ from gingham import CoClusteringRegressor, Committee, certify, certify_gain, cer
 from gingham.certificates.certify import posterior_of, sample_of, stated_cell
 from gingham.certificates.split import certify_prior, random_parts
 
+LONG = "its certificates of committees take over half an hour"
 FIGURES = {
     "certificate in sample": "*/in_sample/certificate",
     "with a prior from a part": "*/split/split prior/certificate",

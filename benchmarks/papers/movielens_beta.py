@@ -19,6 +19,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from movielens_grids import PAPER, SIZES, STARS, measure
+
 import gingham as gg
 from common import arguments, load, previous, write
 from gingham.cells import Absolute
@@ -28,8 +30,8 @@ from gingham.data import Sample
 from gingham.fitting.loop import Constant, Restart, Solution, best_of
 from gingham.fitting.projection import Projection
 from gingham.fitting.starts import random
-from movielens_grids import PAPER, SIZES, STARS, measure
 
+LONG = "ten starts for each of 300 fits take over an hour"
 FIGURES = {
     "best β, items thrown into clusters": "summary/*/hard/best_beta",
     "best β, soft memberships": "summary/*/soft/best_beta",
@@ -112,7 +114,9 @@ def plot(results: dict, path: Path) -> None:
             axes[0, column].plot(betas, [c["test_gibbs"] for c in curve.values()], style, label=name)
             for mode, shade in ((0, 1.0), (1, 0.5)):
                 values = [c["information"][mode] for c in curve.values()]
-                axes[1, column].plot(betas, values, style, alpha=shade, label=("users, " if mode == 0 else "movies, ") + kind)
+                axes[1, column].plot(
+                    betas, values, style, alpha=shade, label=("users, " if mode == 0 else "movies, ") + kind
+                )
         axes[0, column].axhline(0.72, color="0.6", lw=1, label="printed: .72")
         axes[0, column].set(title=size.replace("x", " × "), xscale="log", ylim=(0.70, 0.83))
         axes[1, column].set(xlabel="β", ylim=(0, 4))
@@ -163,7 +167,9 @@ def main() -> None:
                     held = (d["rows"][test], d["cols"][test], d["vals"][test])
                     found = measure(solution.posterior, sample, held)
                 records.append({"size": size, "split": split, "start": kind, "beta": beta, **found})
-                print(size, f"u{split}", kind, beta, {k: v for k, v in found.items() if k.startswith("test")}, flush=True)
+                print(
+                    size, f"u{split}", kind, beta, {k: v for k, v in found.items() if k.startswith("test")}, flush=True
+                )
                 save()
     save()
     plot(summary(records), args.out.with_suffix(".png"))

@@ -24,6 +24,7 @@ from gingham.fitting.loop import Constant, Down, Restart, Solution, best_of
 from gingham.fitting.projection import Projection
 from gingham.fitting.starts import make_start
 
+LONG = "its inner folds take over half an hour"
 FIGURES = {
     "test MAE of Gibbs": "summary/*/chosen_inside_training/test_gibbs",
     "bound (18)": "summary/*/chosen_inside_training/bound_18",

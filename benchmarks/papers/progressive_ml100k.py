@@ -32,6 +32,7 @@ from gingham import (
     certify_progressive,
 )
 
+LONG = "layers and committees in six blocks take a quarter of an hour"
 FIGURES = {
     "13 × 6, certificate": "mean/13 × 6, median/certificate",
     "test": "mean/13 × 6, median/test",
