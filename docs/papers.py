@@ -1,8 +1,8 @@
 """The pages of the papers: numbers come from benchmarks/results, and the table of verdicts from the pages themselves.
 
 A page names a number as ``{{file:key/key:format}}``; it is filled in from ``benchmarks/results/file.json`` when the
-pages are built, so none can be out of date. Every section of a page is a numbered item of its paper, and begins with its
-verdict.
+pages are built, so none can be out of date. Every section of a page is a numbered item of its paper, and begins with
+its verdict.
 """
 
 from __future__ import annotations

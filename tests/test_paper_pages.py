@@ -17,20 +17,20 @@ EVERY = papers.items(FOLDER)
 # What each paper numbers: statements, figures, tables, algorithms by name, and its last equation.
 NUMBERED = {
     "p0": (
-        "Theorem 1; Theorem 2; Theorem 3; Lemma 4; Theorem 5; Theorem 6; Theorem 7; Lemma 8; Lemma 9; Theorem 10; Theorem 11; "
-        "Theorem 12; Theorem 13; Algorithm 1; Algorithm 2; Figure 1; Figure 2; Figures 3, 4, 5; Figure 6; Figure 7; Figure 8; "
-        "Figure 9; Appendix A; Appendix B",
+        "Theorem 1; Theorem 2; Theorem 3; Lemma 4; Theorem 5; Theorem 6; Theorem 7; Lemma 8; Lemma 9; Theorem 10; "
+        "Theorem 11; Theorem 12; Theorem 13; Algorithm 1; Algorithm 2; Figure 1; Figure 2; Figures 3, 4, 5; Figure 6; "
+        "Figure 7; Figure 8; Figure 9; Appendix A; Appendix B",
         56,
     ),
     "p1": ("Theorem 1; Theorem 2; Algorithm 1; Figure 1 (a); Figure 1 (b); Figure 2; Figure 3 (a); Figure 3 (b)", 15),
     "p2": (
-        "Table 1; Table 2; Table 3; Figure 1; Figure 2; Figure 3; Figures 4 and 5; Figure 6; Figures 7 and 8; Figure 9; "
-        "Figure 10",
+        "Table 1; Table 2; Table 3; Figure 1; Figure 2; Figure 3; Figures 4 and 5; Figure 6; Figures 7 and 8; "
+        "Figure 9; Figure 10",
         12,
     ),
     "p3": (
-        "Theorem 1; Proposition 1; Definition 2; Theorem 3; Figure 1; Figure 2; Figure 3; Figure 4; Figure 5; Figure 6; "
-        "Table 1; Table 2; Table 3; Table 4",
+        "Theorem 1; Proposition 1; Definition 2; Theorem 3; Figure 1; Figure 2; Figure 3; Figure 4; Figure 5; "
+        "Figure 6; Table 1; Table 2; Table 3; Table 4",
         44,
     ),
     "p4": (
