@@ -1,7 +1,7 @@
 """P0 Figures 3-6 from the two kinds of random start: soft memberships, and items thrown into clusters.
 
 P0 says "initialize q randomly" and no more. Memberships that are uniform on the simplex are nearly the same for all
-items: most clusters are lost before they form, and what is left cannot overfit, whatever β. Items that are thrown into
+items: many clusters are lost before they form, and what is left overfits later and less. Items that are thrown into
 clusters, each into one, keep the clusters apart, and the curves have the shape of the paper's. Beside it the
 description length of P0 §5 (log loss, β = 1, hard moves, 13×6), and one cluster.
 
@@ -73,6 +73,13 @@ def description_length(train: tuple, test: tuple, seed: int) -> dict[str, float]
 
 def summary(records: list[dict]) -> dict:
     found: dict = {}
+    whole = [  # splits of which every β is there, so that all means are over the same ones
+        (size, split)
+        for size, split in sorted({(r["size"], r["split"]) for r in records})
+        if sum((r["size"], r["split"]) == (size, split) and r["start"] in ("soft", "hard") for r in records)
+        == 2 * len({r["beta"] for r in records})
+    ]
+    records = [r for r in records if (r["size"], r["split"]) in whole]
     for size in SIZES:
         for kind in ("soft", "hard"):
             rows = [r for r in records if (r["size"], r["start"]) == (size, kind)]
@@ -146,6 +153,7 @@ def main() -> None:
     def save() -> None:
         settings = {"betas": betas, "n_init": N_INIT, "firm": FIRM, "splits": splits}
         write(args, settings, {"summary": summary(records), "paper": PAPER, "records": records})
+        plot(summary(records), args.out.with_suffix(".png"))
 
     for size in sizes:
         for split in splits:
@@ -172,7 +180,6 @@ def main() -> None:
                 )
                 save()
     save()
-    plot(summary(records), args.out.with_suffix(".png"))
 
 
 if __name__ == "__main__":
