@@ -8,6 +8,7 @@ import os
 import secrets
 import stat
 from pathlib import Path
+from typing import ClassVar
 
 from gingham.errors import GinghamError
 
@@ -86,7 +87,14 @@ class atomic:
     """A binary stream whose content replaces ``path`` only when all of it has been written.
 
     A file that is replaced hands on its permissions. What `need_target` refuses is refused here as well.
+
+    Attributes
+    ----------
+    unfinished : set of Path
+        What is being written at this moment, for whoever ends the process in the middle of it.
     """
+
+    unfinished: ClassVar[set[Path]] = set()
 
     def __init__(self, path: Name) -> None:
         self.path = Path(path)
@@ -94,6 +102,7 @@ class atomic:
     def __enter__(self) -> io.BufferedWriter:
         need_target(self.path)
         handle, self.temporary = _begun(self.path)
+        self.unfinished.add(self.temporary)
         self.stream = os.fdopen(handle, "wb")
         return self.stream
 
@@ -111,3 +120,4 @@ class atomic:
                 self.temporary.replace(self.path)
         finally:
             self.temporary.unlink(missing_ok=True)
+            self.unfinished.discard(self.temporary)

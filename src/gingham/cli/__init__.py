@@ -7,9 +7,14 @@ import sys
 
 def main() -> None:
     """Run the command line; every expected failure is one sentence and exit code 2."""
+    from gingham.cli.signals import SIGNALS
+
+    SIGNALS.install()
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         from gingham.cli.app import run
     except ImportError as error:
         sys.stderr.write(f"The command line needs {error.name}: install gingham[cli].\n")
         sys.exit(2)
-    sys.exit(run(sys.argv[1:]))
+    sys.exit(SIGNALS.exit_code(run(sys.argv[1:])))

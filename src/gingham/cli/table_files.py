@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from gingham.cli import console
+from gingham.cli import console, light_imports  # noqa: F401 the second before scikit-learn is imported
 from gingham.errors import GinghamError
 from gingham.files import atomic, need_table
 from gingham.models.base import load

@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -25,10 +25,11 @@ from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.old_files import model_of_version_1
-from gingham.reading.door import read
-from gingham.reading.make_reading import ItemInfo
 from gingham.reading.observed import Observed, Refit, Relation
-from gingham.reading.values import Reading
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
+    from gingham.reading.values import Reading
 
 KEPT_WHERE_KNOWN = ("n_features_in_", "feature_names_in_", "interrupted_", "modes_")
 MOST_REMEMBERED = 20_000_000  # rows of the data that a fitted model remembers, to be read without handing them over
@@ -95,6 +96,8 @@ class Persistent(Saved, BaseEstimator):
         """A coarse, named reading of the model, see `gingham.read`; made when it is first asked for, and then kept."""
         check_is_fitted(self)
         if self._reading is None:
+            from gingham.reading.door import read  # what it needs is loaded when somebody reads
+
             self._reading = read(self, item_info=self._item_info)
         return self._reading
 

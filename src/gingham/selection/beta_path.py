@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing
 
 from gingham.arrays import Floats
@@ -156,6 +154,9 @@ def beta_path(
     callback : callable, optional
         Called with a PathProgress as the work goes on.
     """
+    from joblib import Parallel, delayed
+    from sklearn.model_selection import KFold  # a large package, and no other fit needs it
+
     if delta != 0:
         checked_delta(delta)
     if betas is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -28,9 +28,11 @@ from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, stderr_progress
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import column_table, merge_profiles
-from gingham.reading.make_reading import ItemInfo
 from gingham.reading.observed import Observed, Refit, Relation
 from gingham.storage import State
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
 
 WEIGHTINGS = ("counts", "uniform")
 FINEST_READ = 80  # clusters a side that are fitted to choose the size of a reading

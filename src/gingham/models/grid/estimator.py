@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, clone
@@ -47,9 +47,11 @@ from gingham.models.base import (
     refit_of,
     stderr_progress,
 )
-from gingham.reading.make_reading import ItemInfo
 from gingham.reading.observed import Refit
 from gingham.selection.auto import Beta, Pilot, Sizes, choose_beta, expand_clusters, explained, merge_and_settle
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
 
 OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
 SOLVERS = ("projection", "sweep")
