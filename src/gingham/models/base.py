@@ -58,6 +58,7 @@ class Persistent(Saved, BaseEstimator):
 
     interrupted_: bool = False
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
+    added_attributes: ClassVar[tuple[str, ...]] = ()  # those of them that older files lack: None there
 
     def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
@@ -94,7 +95,7 @@ class Persistent(Saved, BaseEstimator):
 
     @classmethod
     def from_file(cls, state: storage.State) -> Self:
-        model, fitted = cls(**state["params"]), state["fitted"]
+        model, fitted = cls(**state["params"]), {**dict.fromkeys(cls.added_attributes), **state["fitted"]}
         for name in model.saved_attributes:
             setattr(model, name, fitted[name])
         for name in KEPT_WHERE_KNOWN:

@@ -76,6 +76,7 @@ class Committee(TupleModel):
     """
 
     saved_attributes = ("members_", *TESTS)
+    added_attributes = TESTS[2:]
     folds_: Ints | None
     fold_predictions_: Floats | None
     fold_rows_: Ints | None
@@ -255,8 +256,7 @@ class Committee(TupleModel):
 
     @classmethod
     def from_file(cls, state: State) -> Self:
-        fitted = {**dict.fromkeys(TESTS), **state["fitted"]}  # older files kept less of the folds
-        model = super().from_file({**state, "fitted": fitted})
+        model = super().from_file(state)
         model.estimator = clone(model.members_[0])
         return model
 
