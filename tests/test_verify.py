@@ -45,6 +45,8 @@ def make(kind):
     grid = gg.CoClusteringRegressor(2, alphabet=STARS, random_state=0)
     if kind == "in sample":
         return gg.certify(grid.fit(X, y), X, y), grid, table
+    if kind == "compared":
+        return gg.certify(grid.fit(X, y), X, y).compare().best, grid, table
     if kind == "weighted mean":
         certificate = gg.certify(grid.fit(X, y, w), X, y, sample_weight=w, predictor="mean")
         return certificate, grid, {**table, "weight": w}
@@ -104,7 +106,7 @@ def make(kind):
 
 
 KINDS = [
-    "in sample", "weighted mean", "quadratic", "hard", "table", "holdout", "betting", "gibbs", "split holdout",
+    "in sample", "compared", "weighted mean", "quadratic", "hard", "table", "holdout", "betting", "gibbs", "split holdout",
     "split weighted", "split prior", "predictions", "names", "density", "counts", "progressive", "progressive weighted",
     "progressive quadratic", "progressive arrival", "progressive layers",
 ]  # fmt: skip
@@ -311,6 +313,7 @@ TAMPERED = {
         both(put("kind", to="holdout"), put(C, "bound", to="holdout"), put(C, "value", to=lambda v: v)),
     ),
     "candidates": ("holdout", put(F, "candidates", to=1)),
+    "how many were compared": ("compared", put(F, "candidates", to=1)),
     "method": ("betting", put(F, "method", to="log-wealth")),
     "seed of the bets": ("betting", put(F, "seed", to=3)),
     "a finished prediction": ("predictions", in_table(5, 0, lambda v: "3.0")),

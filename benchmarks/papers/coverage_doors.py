@@ -65,7 +65,7 @@ def in_sample(problem: Planted, n_samples: int, seed: int) -> Tally:
         posterior = adversary(name, problem, counts, rng)
         true = problem.loss(posterior)
         certificate = certify(posterior, sample)
-        for row in certificate.compare():
+        for row in certificate.compare(together=False):
             tally.above(row.bound, name, true, row.value)
         for broken, value in broken_bounds(certificate.evidence).items():
             tally.above(broken, name, true, value)
@@ -195,7 +195,7 @@ def population(problem: Planted, n_samples: int, seed: int) -> Tally:
         posterior = adversary(name, problem, counts, rng, hidden)
         certificate = certify(posterior, sample)
         mean, rest = problem.loss(posterior, everything), problem.loss(posterior, hidden)
-        for row in certificate.compare():
+        for row in certificate.compare(together=False):
             tally.above(f"population mean, {row.bound}", name, mean, whole_population(row, size).value)
             tally.above(f"held-out part, {row.bound}", name, rest, held_out_part(row, size).value)
         tally.above("transductive", name, rest, transductive(certificate, size).value)

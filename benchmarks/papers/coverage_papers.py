@@ -42,7 +42,7 @@ def numbers(problem: Planted, n_samples: int, seed: int) -> Tally:
             model = replace(posterior, cells=(cell,)).refit(sample)
             certificate = certify(model, sample)
             true = certificate.posterior.gibbs_loss(everything)
-            for row in certificate.compare():
+            for row in certificate.compare(together=False):
                 tally.above(f"{title}, {row.bound}", name, true, row.value)
             if title == "quadratic":
                 printed(problem, model, sample, everything, name, tally)
@@ -100,7 +100,7 @@ def trees(problem: Planted, n_samples: int, seed: int) -> Tally:
         assign = (*(np.column_stack([up, 1 - up]) for up in shares), *[parity] * len(merges))
         posterior = TreePosterior(tree, (problem.cell,), assign, (root,))
         true = problem.loss(posterior)
-        for row in certify(posterior, sample).compare():
+        for row in certify(posterior, sample).compare(together=False):
             tally.above("eq. (51)" if row.bound == "theorem-7" else f"tree, {row.bound}", name, true, row.value)
     return tally
 

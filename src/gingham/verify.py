@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-GRID = 1.0 + np.geomspace(1e-4, 1e3, 60)  # the bets ν of log-wealth, published before any data
+GRID = 1.0 + np.geomspace(1e-4, 1e4, 68)  # the bets ν of log-wealth, published before any data
 ANSWER_GRIDS = tuple(2**j + 1 for j in range(1, 13))  # numbers of evenly spaced answers
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform law in a density
 BOUND = {"in sample": "log-wealth", "holdout": "holdout", "predictions": "holdout", "split prior": "split-prior"}

@@ -121,7 +121,7 @@ def test_effective_loss_is_what_log_wealth_minimises():
     law, nu = law_of([9, 5, 3, 2, 1]), 1.7
     mean = float(law.weights @ bounds.effective_loss(law.values, nu))
     by_effective = nu - nu * exp(-mean - 0.01)
-    by_law = nu - exp(float(law.log_mean(np.array([nu]), -1)[0]) - 0.01)
+    by_law = nu - (nu - law.mean) * exp(float(law.log_gain(np.array([law.mean - nu]))[0]) - 0.01)
     assert by_effective == pytest.approx(by_law)
 
 
@@ -149,3 +149,26 @@ def test_nonsense_is_refused():
         bounds.theorem7(law, 1.0, 7, 0.05)
     with pytest.raises(GinghamError, match="whole number"):
         bounds.log_wealth(law, 1.0, 10.5, 0.05)
+
+
+@pytest.mark.parametrize("n", [10**3, 10**6, 10**9, 10**12])
+@pytest.mark.parametrize(
+    ("values", "weights"),
+    [([0, 1], [0.5, 0.5]), ([0, 1], [1 - 1e-9, 1e-9]), ([0, 1], [1e-9, 1]), ([0.3], [1]), ([0.3, 0.3 + 1e-12], [1, 1]),
+     ([1], [1]), ([0], [1]), (np.linspace(0, 1, 2000), np.ones(2000))],
+)  # fmt: skip
+def test_a_bound_is_never_on_the_wrong_side_of_the_observed_loss(values, weights, n):
+    """However many tuples there are, and however close bound and observed loss then are."""
+    law = GibbsLaw.of(values, weights)
+    for complexity in (0.0, 1e4):
+        assert bounds.log_wealth(law, complexity, n, 0.05).value >= law.mean
+        assert bounds.log_wealth_lower(law, complexity, n, 0.05).value <= law.mean
+
+
+def test_the_grid_reaches_the_best_bet_of_a_billion_tuples():
+    """Fair coins: the bound is within a few percent of the best single bet with the price of the grid."""
+    law = GibbsLaw.of([0, 1], [1, 1])
+    for n in (10**3, 10**6, 10**9):
+        ideal = np.sqrt(0.5 * np.log(len(bounds.GRID) / 0.05) / n)
+        assert bounds.log_wealth(law, 0.0, n, 0.05).value - 0.5 < ideal
+        assert 0.5 - bounds.log_wealth_lower(law, 0.0, n, 0.05).value < ideal

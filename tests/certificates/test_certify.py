@@ -15,7 +15,7 @@ from gingham import (
     RefusedCertificate,
 )
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
-from gingham.certificates import certify, certify_labels
+from gingham.certificates import certify, certify_density, certify_gain, certify_labels
 from gingham.certificates import evidence as cx
 from gingham.certificates.evidence import collect
 from gingham.core.posterior import Posterior
@@ -62,7 +62,9 @@ def test_comparison_holds_every_bound(fitted):
     names = {c.bound for c in table}
     assert names == {"log-wealth", "type-kl", "kl", "split-kl", "bernstein", "theorem-1", "theorem-7"}
     assert [c.value for c in table] == sorted(c.value for c in table)
-    assert table["eq-18"].value == pytest.approx(certify(model, X, y, bound="eq-18").value)
+    assert table["eq-18"].value == pytest.approx(certify(model, X, y, bound="eq-18", delta=0.05 / 7).value)
+    single = certify(model, X, y).compare(together=False)
+    assert single["eq-18"].value == pytest.approx(certify(model, X, y, bound="eq-18").value)
     assert "theorem-7" in str(table)
     assert len(table.rows) == len(table) == 7
     assert table["eq-18"].terms["cell answers"] == pytest.approx(9 * log(5))
@@ -399,3 +401,75 @@ def test_samples_with_another_alphabet_or_numbering_are_refused(fitted):
     halves = np.full(len(y), 0.5)
     with pytest.raises(RefusedCertificate, match="whole numbers"):
         certify(model, X, y, bound="holdout", sample_weight=halves)
+
+
+def test_only_the_randomised_predictor_is_bounded_from_below(fitted):
+    """The mean prediction may lose less than the randomised one: Jensen's inequality has one side."""
+    model, X, y = fitted
+    both = certify(model, X, y, lower=True)
+    assert both.lower < both.empirical < both.value
+    with pytest.raises(RefusedCertificate, match="from below"):
+        certify(model, X, y, lower=True, predictor="mean")
+
+
+@pytest.mark.parametrize("bound", ["holdout", "split"])
+@pytest.mark.parametrize("options", [{"lower": True}, {"anytime": True}, {"population": (30, 25)}])
+def test_what_a_holdout_cannot_do_is_refused_and_not_forgotten(fitted, bound, options):
+    model, X, y = fitted
+    with pytest.raises(RefusedCertificate, match="tests a finished predictor"):
+        certify(model, X, y, bound=bound, **options)
+
+
+@pytest.mark.parametrize("bound", ["log-wealth", "holdout"])
+def test_a_sample_that_numbers_items_otherwise_is_refused(fitted, bound):
+    model, X, y = fitted
+    sample = model.sample(X, y)
+    assert certify(model, sample, bound=bound).value == pytest.approx(certify(model, X, y, bound=bound).value)
+    rows, columns = sample.modes
+    turned = Mode(rows.name, rows.items[::-1].copy())
+    other = replace(sample, modes=(turned, columns), codes=(turned.encode(X[:, 0]), sample.codes[1]))
+    with pytest.raises(GinghamError, match="numbers the items"):
+        certify(model, other, bound=bound)
+    with pytest.raises(GinghamError, match="numbers the items"):
+        certify_gain(model, other)
+    with pytest.raises(GinghamError, match="numbers the items"):
+        certify_density(model, other)
+
+
+def test_weights_are_believed_and_not_checked(fitted):
+    model, X, y = fitted
+    for make in (certify, certify_gain):
+        weighted = make(model, X, y, sample_weight=np.full(len(y), 2))
+        texts = {a.text: a.status for a in weighted.assumptions}
+        assert texts["A row of weight w stands for w independent draws."] == "given"
+        assert not any("counts" in text for text in texts)
+        once = make(model, X, y, sample_weight=np.ones(len(y)))
+        assert not any("weight" in a.text for a in once.assumptions)
+    density, _ = certify_density(model, X, sample_weight=np.full(len(y), 2))
+    assert any(a.text.startswith("A row of weight w") and a.status == "given" for a in density.assumptions)
+
+
+def test_the_smallest_of_many_bounds_pays_for_all_of_them(fitted, tmp_path):
+    model, X, y = fitted
+    one = certify(model, X, y)
+    table = one.compare()
+    assert table.delta == pytest.approx(0.05)
+    assert all(c.delta == pytest.approx(0.05 / 7) for c in table)
+    assert "All 7 hold together with confidence 95 %" in str(table)
+    best = table.best
+    assert (best.delta, best.chosen_from) == (pytest.approx(0.05), 7)
+    assert best.value == table.certificates[0].value > one.value
+    assert "smallest of 7 certificates that were compared" in best.explain()
+    assert best.to_dict()["chosen_from"] == 7
+    best.save(tmp_path / "c.json")
+    assert json.loads((tmp_path / "c.json").read_text())["facts"]["candidates"] == 7
+    # Made one by one with the whole δ, they may fail seven times as often.
+    each = one.compare(together=False)
+    assert each.delta == pytest.approx(0.35)
+    assert each.best.delta == pytest.approx(0.35)
+    assert each.best.value == one.value
+    other = certify(model, X, y, delta=0.2)
+    assert one.compare(other, bounds=()).delta == pytest.approx(0.25)
+    with pytest.raises(GinghamError, match="nothing can be said of the smallest"):
+        other.compare(*[other] * 5, bounds=()).best  # noqa: B018
+    assert certify(model, X, y).compare(bounds=()).best.chosen_from == 1

@@ -99,9 +99,9 @@ def test_partitions_from_anywhere_on_one_scale():
     assert by_name["planted"].gain < 0 < by_name["random"].gain
     assert by_name["planted"].n_clusters == 3
     mapping = {node: int(c) for node, c in enumerate(GRAPH.labels)}
-    same = certify_partition(mapping, GRAPH.adjacency)
+    same = certify_partition(mapping, GRAPH.adjacency, delta=0.05 / 2)  # the other half is for the gain
     assert same.value == pytest.approx(by_name["planted"].certificate)
-    turned = certify_partition(GRAPH.labels[::-1], GRAPH.adjacency, items=np.arange(300)[::-1])
+    turned = certify_partition(GRAPH.labels[::-1], GRAPH.adjacency, items=np.arange(300)[::-1], delta=0.05 / 2)
     assert turned.value == pytest.approx(same.value)
 
 

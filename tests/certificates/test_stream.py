@@ -35,6 +35,8 @@ def test_a_stream_of_certificates():
     assert len(stream) == 3
     assert stream.values[-1] < stream.values[0]
     assert all(c.anytime and c.delta == 0.05 for c in stream)
+    assert stream.best.chosen_from == len(stream)
+    assert "along a stream; all hold at once" in stream.best.explain()
     assert len(stream.best.compare()) == 1  # the other bounds hold at one time only
     assert not any("without replacement" in a.text for a in stream.best.assumptions)
     assert any("fixed before the first tuple" in a.text for a in stream.best.assumptions)
@@ -68,8 +70,35 @@ def test_finite_populations():
         held_out_part(certificate, 600)
     with pytest.raises(GinghamError, match="cannot contain"):
         whole_population(certificate, 10)
+    for wrong in (6000.5, float("nan"), 0):
+        with pytest.raises(GinghamError, match="whole number"):
+            held_out_part(certificate, wrong)
     with pytest.raises(RefusedCertificate, match="anytime"):
         whole_population(certify(fitted, X[:600], y[:600], anytime=True), 6000)
+
+
+def test_a_first_part_of_the_population_is_taken_off():
+    """The certified tuples of a split were drawn from what the first part left over."""
+    X, y = planted()
+    certificate = certify(model(), X[:600], y[:600], bound="split", fraction=0.75)
+    assert certificate.first_part == 450
+    v, e, n = certificate.value, certificate.empirical, 150
+    rest = held_out_part(certificate, 1000)
+    assert rest.value == pytest.approx((550 * v - n * e) / 400)
+    assert rest.value > (1000 * v - n * e) / 850  # as if the first part could have been drawn again
+    with pytest.raises(GinghamError, match="made from 450"):
+        held_out_part(certificate, 1000, first_part=0)
+    with pytest.raises(GinghamError, match="cannot contain"):
+        held_out_part(certificate, 599)
+    with pytest.raises(RefusedCertificate, match="held_out_part"):
+        whole_population(certificate, 1000)
+    fitted = model().fit(X[:600], y[:600])
+    holdout = certify(fitted, X[600:900], y[600:900], bound="holdout")
+    for read in (held_out_part, whole_population):
+        with pytest.raises(RefusedCertificate, match="first_part="):
+            read(holdout, 6000)
+    assert held_out_part(holdout, 6000, first_part=600).value > held_out_part(holdout, 6000, first_part=0).value
+    assert whole_population(holdout, 6000, first_part=0).value == holdout.value
 
 
 @pytest.mark.parametrize(("n", "size"), [(5, 12), (20, 40), (30, 100), (60, 80)])

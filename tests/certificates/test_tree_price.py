@@ -8,7 +8,7 @@ import pytest
 
 from gingham.cells import Quadratic, ZeroOne
 from gingham.certificates.certify import certify
-from gingham.certificates.evidence import clusterings, collect, sequence_price
+from gingham.certificates.evidence import clusterings, collect, partition_exact, sequence_price
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure, Tree
 from gingham.core.tree import TreePosterior
@@ -67,11 +67,30 @@ def test_shared_clusterings_are_paid_once_when_hard_and_at_each_node_when_soft()
     once = papers_price(TreePosterior(tied, cell, (q,), answers))
     twice = papers_price(TreePosterior(free, cell, (q, q), answers))
     labels = 4 * log(3)
-    assert 2 * (once - labels) == pytest.approx(twice - labels)
+    assert 2 * (once - labels - log(2)) == pytest.approx(twice - labels)
     soft = 0.9 * q + 0.05
     assert papers_price(TreePosterior(tied, cell, (soft,), answers)) == pytest.approx(
-        papers_price(TreePosterior(free, cell, (soft, soft), answers))
+        papers_price(TreePosterior(free, cell, (soft, soft), answers)) + log(2)
     )
+
+
+def test_once_or_at_each_node_is_a_choice_that_the_prior_pays_for():
+    """All pairs of tables of a tied clustering, priced as one table where equal and as two: the prior sums to one.
+
+    Without the ln 2 it would sum to nearly two, and Q could take whichever half suits the sample.
+    """
+    mode = Mode("x", np.arange(3))
+    tied, _ = Tree.build([mode] * 2, (2, 2), [], tied=[(0, 1)])
+    cell, answers = (ZeroOne(ALPHABET),), (np.zeros((2, 2), dtype=int),)
+    q = hard([0, 1, 0], 2)
+    evidence = collect(TreePosterior(tied, cell, (q,), answers), some_sample(TreePosterior(tied, cell, (q,), answers)))
+    paid = evidence.prices["exact"].terms["tied tables, drawn once or at each node"]
+    tables = [hard(labels, 2) for labels in np.ndindex(2, 2, 2)]
+    # −ln of the prior of one table, given the number of clusters
+    prices = [sum(partition_exact(table).values()) - log(2 * 3) for table in tables]
+    once = np.exp(-np.array(prices)).sum()
+    assert once == pytest.approx(1.0)
+    assert np.exp(-paid) * (once + once**2) == pytest.approx(1.0)
 
 
 def test_frozen_tables_cost_nothing_and_a_chosen_tree_costs_its_price():

@@ -295,3 +295,30 @@ def test_rows_set_aside_are_known_by_their_weights(gingham, planted, tmp_path):
     assert "rows set aside" in gingham("certify", out, path).out
     table.with_columns(n=pl.when(pl.int_range(pl.len()) == 3).then(2).otherwise(1)).write_parquet(path)
     assert "rows set aside" not in gingham("certify", out, path).out
+
+
+def test_draws_are_set_aside_and_not_rows(gingham, planted, tmp_path):
+    """Equal tuples as one row with a count: some draws of a row are learned from, others test."""
+    table = planted(3000).group_by("user", "movie", "rating", maintain_order=True).len("n")
+    path, out = tmp_path / "counts.csv", tmp_path / "m.gingham"
+    table.write_csv(path)
+    options = ("--axes", "user,movie", "--label", "rating", "--alphabet", "1..5", "--weight", "n", "--clusters", "2,2")
+    facts = json.loads(gingham("fit", path, *options, "--out", out, "--json").out)
+    assert facts["held_out_draws"] == 300
+    assert facts["rows"] + facts["held_out_rows"] > table.height  # some are on both sides
+    found = json.loads(gingham("certify", out, path, "--no-progressive", "--json").out)
+    assert found["rows_set_aside"]["n_tuples"] == 300
+    assert found["training_rows"]["n_tuples"] == 2700
+    texts = {a["text"]: a["status"] for a in found["rows_set_aside"]["assumptions"]}
+    assert texts["A row of weight w stands for w independent draws."] == "given"
+    # Other weights are other rows: nothing is taken for unseen.
+    heavier = tmp_path / "heavier.csv"
+    table.with_columns(pl.col("n") + 1).write_csv(heavier)
+    other = json.loads(gingham("certify", out, heavier, "--no-progressive", "--json").out)
+    assert "rows_set_aside" not in other
+    half = tmp_path / "half.csv"
+    table.with_columns(pl.col("n") / 2).write_csv(half)
+    ran = gingham("fit", half, *options, "--out", out)
+    assert ran.code == 2
+    assert "--holdout sets draws aside" in ran.err
+    assert gingham("fit", half, *options, "--out", out, "--holdout", 0).code == 0

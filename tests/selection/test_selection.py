@@ -158,7 +158,10 @@ def test_path_goes_down_and_measures_every_point(path) -> None:
 
 def test_best_by_each_criterion(path) -> None:
     found, _, _, _, _ = path
-    assert found.best("certificate").certificate.value == min(p.certificate.value for p in found.points)
+    chosen = found.best("certificate").certificate
+    assert chosen.value == min(p.certificate.value for p in found.points)
+    assert chosen.chosen_from == len(found.points)
+    assert "for all posteriors at once, so that the choice costs nothing" in chosen.explain()
     assert found.best("cv").cv_loss == min(p.cv_loss for p in found.points)
     assert found.best("one-se").beta <= found.best("cv").beta
     with pytest.raises(gg.GinghamError, match="best"):

@@ -19,9 +19,10 @@ from gingham.certificates.confidence import log_inverse
 from gingham.certificates.divergence import ball_maximum, kl_lower, kl_upper
 from gingham.errors import GinghamError, RefusedCertificate
 
-# ν of the log-wealth bound, fixed before any data are seen.
-GRID: Floats = 1.0 + np.geomspace(1e-4, 1e3, 60)
-LOWER_GRID: Floats = np.geomspace(1e-4, 1e3, 60)
+# ν of the log-wealth bound, fixed before any data are seen. The best one is near σ √(N/(2 ln 1/δ)): the grid reaches
+# that of 10^9 tuples.
+LOWER_GRID: Floats = np.geomspace(1e-4, 1e4, 68)
+GRID: Floats = 1.0 + LOWER_GRID
 # Of the unexpected Bernstein bound: shifts a, and rates η as shares of their limit 1/b.
 SHIFTS: Floats = np.array([0.0, 0.1, 0.15, 0.2, 0.25])
 RATES: Floats = np.geomspace(0.01, 0.98, 60)
@@ -73,15 +74,15 @@ class GibbsLaw:
         """The smallest value that can occur (that has occurred, on a continuum)."""
         return float(self.values.min() if self.support is None else self.support.min())
 
-    def log_mean(self, offsets: Floats, sign: int) -> Floats:
-        """E ln(offset + sign·X) for each offset, shape (len(offsets),)."""
+    def log_gain(self, gaps: Floats) -> Floats:
+        """E ln[1 + (X − E X)/gap] ≤ 0 for each gap, shape (len(gaps),): never above 0 by more than rounding."""
         seen = self.weights > 0
-        values, weights = self.values[seen], self.weights[seen]
-        result: Floats = np.zeros(len(offsets))
+        values, weights = self.values[seen] - self.mean, self.weights[seen]
+        result: Floats = np.zeros(len(gaps))
         for start in range(0, len(values), 2**16):  # a few values at a time keep the table small
             part = slice(start, start + 2**16)
-            result += np.log(offsets[:, None] + sign * values[None, part]) @ weights[part]
-        return result
+            result += np.log1p(values[None, part] / gaps[:, None]) @ weights[part]
+        return np.minimum(result, 0.0)
 
     def on_support(self) -> tuple[Floats, Floats]:
         """Values and weights over everything that can occur; refused on a continuum."""
@@ -144,10 +145,10 @@ def ln_shtarkov(size: int, n: int) -> float:
     return total
 
 
-def whole(n: float) -> int:
-    """A sample size as a whole number of at least one."""
-    if not (float(n).is_integer() and n >= 1):
-        raise GinghamError(f"A certificate needs a whole number of at least one tuple, not N={n}.")
+def whole(n: float, least: int = 1) -> int:
+    """A number of tuples as a whole number of at least one."""
+    if not (float(n).is_integer() and n >= least):
+        raise GinghamError(f"A certificate needs a whole number of at least {least} tuples, not N={n}.")
     return int(n)
 
 
@@ -215,13 +216,18 @@ def log_wealth(law: GibbsLaw, complexity: float, n: int, delta: float, grid: Flo
     """
     n = whole(n)
     budget = _checked(complexity) + log(len(grid)) + log_inverse(delta)
-    log_means = law.log_mean(grid, -1)
-    singles = grid - np.exp(log_means - budget / n)
+    # All relative to the observed loss, so that no digits are lost where N is large and the bound is close to it.
+    gaps, gains = law.mean - grid, law.log_gain(law.mean - grid)
+    singles = law.mean + gaps * np.expm1(gains - budget / n)
     best = int(np.argmin(singles))
     top = min(float(singles[best]), 1.0)
+
+    def logs(levels: Floats | float) -> Floats:
+        return n * (gains - np.log1p((levels - law.mean) / gaps))
+
     # The wealth grows with L: close in on the L at which it meets the budget, never from below.
-    value = close_in(lambda levels: _wealth(n * (log_means - np.log(grid - levels))) > budget, law.mean, top)
-    return Bound(value, _wealth_price(n * (log_means - np.log(grid - value)), delta), {"nu": float(grid[best])})
+    value = close_in(lambda levels: _wealth(logs(levels)) > budget, law.mean, top)
+    return Bound(value, _wealth_price(logs(value), delta), {"nu": float(grid[best])})
 
 
 def log_wealth_lower(
@@ -236,12 +242,16 @@ def log_wealth_lower(
         raise GinghamError(f"A loss of {law.lowest:.6g} lies below floor={floor}.")
     budget = _checked(complexity) + log(len(grid)) + log_inverse(delta)
     offsets = grid - floor
-    log_means = law.log_mean(offsets, +1)
-    singles = np.exp(log_means - budget / n) - offsets
+    gaps, gains = offsets + law.mean, law.log_gain(offsets + law.mean)
+    singles = law.mean + gaps * np.expm1(gains - budget / n)
     best = int(np.argmax(singles))
     bottom = max(float(singles[best]), floor)
-    value = -close_in(lambda levels: _wealth(n * (log_means - np.log(offsets - levels))) > budget, -law.mean, -bottom)
-    return Bound(value, _wealth_price(n * (log_means - np.log(offsets + value)), delta), {"nu": float(offsets[best])})
+
+    def logs(levels: Floats | float) -> Floats:
+        return n * (gains - np.log1p((levels - law.mean) / gaps))
+
+    value = -close_in(lambda levels: _wealth(logs(-levels)) > budget, -law.mean, -bottom)
+    return Bound(value, _wealth_price(logs(value), delta), {"nu": float(offsets[best])})
 
 
 def _wealth(logs: Floats) -> Floats:

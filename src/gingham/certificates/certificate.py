@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import isfinite
 
 from gingham.arrays import Floats
@@ -85,6 +86,12 @@ class Certificate:
         The fitted model, where the certificate was made together with it (bound="split", progressive validation).
     record : Record or None
         What it was computed from, for `save`.
+    first_part : int or None
+        How many tuples of the same population, not among ``n_tuples``, the predictor was made from; None: not known.
+    chosen_from : int
+        Of how many certificates this is the smallest, where a comparison, a path or a stream chose it.
+    choice : str
+        What that choice costs, in words.
     """
 
     value: float
@@ -106,6 +113,9 @@ class Certificate:
     reference: str = ""
     model: object = field(default=None, repr=False)
     record: Record | None = field(default=None, repr=False)
+    first_part: int | None = 0
+    chosen_from: int = 1
+    choice: str = ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a JSON file with everything that was used, for `python -m gingham.verify` and other eyes.
@@ -152,6 +162,8 @@ class Certificate:
         ]
         if self.lower is not None:
             lines.append(f"It is also at least {self.lower:.4g}; both hold together with confidence {percent}.")
+        if self.choice:
+            lines.append(f"It is the smallest of {self.chosen_from:,} certificates{self.choice}")
         if self.vacuous:
             lines.append("This guarantee is empty: it says no more than that losses are bounded.")
         if not self.valid:
@@ -195,6 +207,7 @@ class Certificate:
             "predictor": self.predictor,
             "delta": float(self.delta),
             "n_tuples": int(self.n_tuples),
+            "chosen_from": self.chosen_from,
             "terms": {name: float(nats) for name, nats in self.terms.items()},
             "parameters": {name: float(value) for name, value in self.parameters.items()},
             "assumptions": [{"text": a.text, "status": a.status} for a in self.assumptions],
@@ -205,30 +218,37 @@ class Certificate:
             "reference": self.reference,
         }
 
-    def compare(self, *others: Certificate, bounds: Sequence[str] | None = None) -> Comparison:
+    def compare(self, *others: Certificate, bounds: Sequence[str] | None = None, together: bool = True) -> Comparison:
         """A table: every applicable bound on the same evidence, and other certificates beside them.
 
-        The values stand side by side for information; each holds with its own δ. To claim the lowest of
-        several computed bounds, divide δ by their number. A certificate for all times has none beside it
+        The bounds on this evidence share its δ, so that they hold together and the smallest may be kept
+        (``comparison.best``). With ``together=False`` each has the whole δ, for a look at single bounds; what is kept
+        then pays for all. Other certificates come with the δ they have. A certificate for all times has none beside it
         that hold at one time only.
         """
-        rows = [self, *others]
+        rows = [self]
         if self.bound in THEOREMS and self.evidence is not None:
-            for name in THEOREMS if bounds is None else bounds:
-                theorem = find(name)
-                if theorem.name == self.bound or (self.anytime and not theorem.anytime):
-                    continue
-                try:
-                    rows.append(
-                        from_theorem(theorem, self.evidence, self.delta, self.predictor, self.assumptions, self.loss)
-                    )
-                except RefusedCertificate:
-                    continue
-                except GinghamError:
-                    if theorem.finite and self.evidence.law.support is None:
-                        continue
-                    raise
-        return Comparison(tuple(sorted(rows, key=lambda c: c.value)))
+            names = dict.fromkeys(find(name).name for name in (self.bound, *(THEOREMS if bounds is None else bounds)))
+            theorems = [THEOREMS[name] for name in names if THEOREMS[name].anytime or not self.anytime]
+            applicable = [one for one in theorems if one.name == self.bound or self._by(one, self.delta) is not None]
+            share = self.delta / len(applicable) if together else self.delta
+            found = [self if len(applicable) == 1 else self._by(one, share) for one in applicable]
+            rows = [one for one in found if one is not None]
+        return Comparison(tuple(sorted((*rows, *others), key=lambda c: c.value)))
+
+    def _by(self, theorem: Theorem, delta: float) -> Certificate | None:
+        """What another theorem says on the same evidence; None where it does not apply."""
+        if self.evidence is None:
+            return None
+        try:
+            found = from_theorem(theorem, self.evidence, delta, self.predictor, self.assumptions, self.loss)
+        except RefusedCertificate:
+            return None
+        except GinghamError:
+            if theorem.finite and self.evidence.law.support is None:
+                return None
+            raise
+        return replace(found, anytime=self.anytime, record=self.record if theorem.name == self.bound else None)
 
 
 def from_theorem(
@@ -258,9 +278,33 @@ def from_theorem(
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Certificates side by side, best first."""
+    """Certificates side by side, smallest first."""
 
     certificates: tuple[Certificate, ...]
+
+    @property
+    def delta(self) -> float:
+        """All of them hold together with probability at least 1 − this: the sum of what each may fail with."""
+        return min(float(sum(certificate.delta for certificate in self.certificates)), 1.0)
+
+    @property
+    def best(self) -> Certificate:
+        """The smallest, which may be kept because it pays for all that it was chosen from: its δ is that of all."""
+        first, n = self.certificates[0], len(self.certificates)
+        if n == 1:
+            return first
+        if not self.delta < 1:
+            raise RefusedCertificate(
+                f"Each of these {n} certificates may fail, and together they need δ = {self.delta:g}: nothing can be "
+                "said of the smallest. Give each a smaller delta."
+            )
+        record = first.record
+        if record is not None:  # with δ/n each, the smallest is the best of n candidates
+            even = all(abs(c.delta * n - self.delta) < 1e-12 * self.delta for c in self.certificates)
+            record = replace(record, facts=partial(_with_candidates, record.facts, n)) if even else None
+        return replace(
+            first, delta=self.delta, chosen_from=n, record=record, choice=" that were compared; δ counts them all."
+        )
 
     def __iter__(self) -> Iterator[Certificate]:
         return iter(self.certificates)
@@ -290,7 +334,15 @@ class Comparison:
             f"{c.bound:<{width}}  {c.value:>9.4f}  {c.empirical:>9.4f}  {c.complexity:>10,.1f}  {c.predictor}"
             for c in self.certificates
         ]
-        return "\n".join([head, "-" * len(head), *body])
+        confidence = 100 * (1 - self.delta)
+        foot = f"All {len(body)} hold together with confidence {confidence:g} %: the smallest may be kept (.best)."
+        return "\n".join([head, "-" * len(head), *body, *([foot] if len(body) > 1 else [])])
+
+
+def _with_candidates(facts: Callable[[], Mapping[str, object]], n: int) -> dict[str, object]:
+    known = facts()
+    before = known.get("candidates", 1)
+    return {**known, "candidates": n * before if isinstance(before, int) else n}
 
 
 _COVERS = {

@@ -83,7 +83,7 @@ def certify(
     anytime : bool
         State that the certificate is looked at again and again while data arrive (log-wealth only).
     lower : bool
-        Also bound the loss from below; each side then holds with delta/2.
+        Also bound the loss of the randomised predictor from below; each side then holds with delta/2.
     relation : int
         Which relation of a model with several (shared matrices).
     population : sequence of int, optional
@@ -98,6 +98,11 @@ def certify(
         Where no theorem covers what was asked.
     """
     checked_delta(delta)
+    if bound in ("split", "holdout") and (anytime or lower or population is not None):
+        raise RefusedCertificate(
+            f"bound={bound!r} tests a finished predictor from above, once: anytime=, lower= and population= are for "
+            "bounds on the rows of the fit (bound='log-wealth')."
+        )
     if bound == "split":
         from gingham.certificates.split import certify_split
 
@@ -125,6 +130,11 @@ def certify(
         raise GinghamError(f"certify() got unknown options {', '.join(options)} for bound={bound!r}.")
     theorem = find(bound)
     covered = covered_predictor(cell, predictor)
+    if lower and covered != "gibbs":
+        raise RefusedCertificate(
+            f"lower=True bounds the randomised predictor from below (predictor='gibbs'): the {covered} prediction may "
+            "lose less than that."
+        )
     if anytime and not theorem.anytime:
         raise RefusedCertificate(
             f"bound={theorem.name!r} holds for one sample size fixed beforehand; only log-wealth holds for all at once."
@@ -300,7 +310,8 @@ class Stream:
     @property
     def best(self) -> Certificate:
         """The lowest certificate so far: stopping there is allowed, because all hold at once."""
-        return self.certificates[int(np.argmin(self.values))]
+        lowest = self.certificates[int(np.argmin(self.values))]
+        return replace(lowest, chosen_from=len(self), choice=" along a stream; all hold at once, for the same δ.")
 
 
 def certify_stream(

@@ -457,8 +457,14 @@ def prices(posterior: Posterior, quantised: QuantisedAnswers, relation: int, und
     if saved > 0:
         exact["renamings of clusters"] = -saved
     papers = {**of_partitions(names, "papers"), **quantised.price_papers}
-    if isinstance(posterior.structure, Tree) and posterior.structure.price > 0:
-        exact["choice of the tree"] = papers["choice of the tree"] = posterior.structure.price
+    if isinstance(posterior.structure, Tree):
+        tree = posterior.structure
+        if tree.price > 0:
+            exact["choice of the tree"] = papers["choice of the tree"] = tree.price
+        n_tied = sum(tree.tables.count(mode) > 1 for mode in range(len(tree.modes)) if mode not in tree.frozen)
+        if n_tied:  # which of the two is decided by looking at the memberships
+            exact["tied tables, drawn once or at each node"] = n_tied * log(2)
+            papers["tied tables, drawn once or at each node"] = n_tied * log(2)
     return {"exact": Complexity(exact), "papers": Complexity(papers)}
 
 
@@ -475,8 +481,8 @@ def _tree_clusterings(tree: Tree, assign: Sequence[Floats]) -> dict[str, Floats]
     """The tables that the guarantee of a tree pays for, leaves and inner nodes alike (P0 eq. 51: B1 + B2).
 
     A clustering that several nodes share is paid once when it is hard. A soft one is drawn anew at each
-    node (its Gibbs loss is the product over nodes), and so it is paid for at each. Frozen tables were
-    not learned and cost nothing.
+    node (its Gibbs loss is the product over nodes), and so it is paid for at each. The prior draws it once or at each
+    node with probability ½, which costs ln 2 (see `prices`). Frozen tables were not learned and cost nothing.
     """
     tables = {}
     for mode, q in enumerate(assign):

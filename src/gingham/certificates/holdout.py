@@ -322,6 +322,7 @@ def _certificate(
         text=text,
         latex=latex,
         reference=reference,
+        first_part=None,
     )
 
 

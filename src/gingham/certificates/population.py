@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
 from gingham.arrays import Floats, Ints
-from gingham.certificates.bounds import THEOREMS
+from gingham.certificates.bounds import THEOREMS, whole
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.divergence import kl
 from gingham.certificates.holdout import BETTING_REFERENCE, MAURER_PONTIL
@@ -27,32 +27,72 @@ WITHOUT_REPLACEMENT = Assumption(
 )
 
 
-def whole_population(certificate: Certificate, size: int) -> Certificate:
-    """The same guarantee, read as one on the mean loss over all ``size`` tuples, observed and not."""
+def whole_population(certificate: Certificate, size: int, first_part: int | None = None) -> Certificate:
+    """The same guarantee, read as one on the mean loss over all ``size`` tuples, observed and not.
+
+    Where the predictor was made from a first part of the population (a split, a holdout), the tuples that test it were
+    drawn from the others, of which the guarantee speaks, and not of the whole: such certificates are refused. For a
+    predictor that was made elsewhere say ``first_part=0``.
+    """
     _check(certificate, size)
+    if _before(certificate, first_part):
+        raise RefusedCertificate(
+            "The predictor was made from other tuples of the population, and the guarantee speaks of the rest only: "
+            "read it with held_out_part, for the tuples that nobody has seen."
+        )
+    return _without_replacement(certificate)
+
+
+def _without_replacement(certificate: Certificate) -> Certificate:
     assumptions = (WITHOUT_REPLACEMENT, *certificate.assumptions[1:])
     return replace(certificate, assumptions=assumptions, anytime=False)
 
 
-def held_out_part(certificate: Certificate, size: int) -> Certificate:
+def held_out_part(certificate: Certificate, size: int, first_part: int | None = None) -> Certificate:
     """The guarantee on the mean loss over the population's other tuples, those that were not observed.
 
     From (observed + others)·L = observed·L̂ + others·L_others and L ≤ value. The gap to the empirical
     loss grows by the factor size/others: little where few were observed, much where most were.
+
+    Parameters
+    ----------
+    size : int
+        Tuples of the population.
+    first_part : int, optional
+        So many of them, which are not among the certified ones, the predictor was made from; a split knows it, for a
+        holdout it must be said. Drawn without replacement, the certified tuples come from the others.
     """
     _check(certificate, size)
-    n, others = certificate.n_tuples, size - certificate.n_tuples
+    before = _before(certificate, first_part)
+    n, rest = certificate.n_tuples, size - before  # the tuples that could have been drawn to certify
+    others = rest - n
+    if others < 0:
+        raise GinghamError(f"A population of {size} cannot contain {before} and {n} different tuples.")
     if others == 0:
         raise GinghamError("All tuples of the population were observed: nothing is held out.")
-    value = (size * certificate.value - n * certificate.empirical) / others
-    whole = whole_population(certificate, size)
+    value = (rest * certificate.value - n * certificate.empirical) / others
     return replace(
-        whole,
+        _without_replacement(certificate),
         value=min(value, certificate.worst),
         bound=f"{certificate.bound}, held-out part",
         text=certificate.text + " Read for the unobserved tuples of a finite population.",
         lower=None,
     )
+
+
+def _before(certificate: Certificate, first_part: int | None) -> int:
+    """How many tuples of the population the predictor was made from before the certified ones were drawn."""
+    known = certificate.first_part
+    if known is None:
+        if first_part is None:
+            raise RefusedCertificate(
+                "The predictor was made from other tuples, and this certificate does not know how many of them belong "
+                "to the population: say so with first_part=, 0 if it was made elsewhere."
+            )
+        return whole(first_part, 0)
+    if first_part is not None and known != first_part:
+        raise GinghamError(f"first_part={first_part}, but the predictor was made from {known} other tuples.")
+    return known
 
 
 def _check(certificate: Certificate, size: int) -> None:
@@ -66,6 +106,7 @@ def _check(certificate: Certificate, size: int) -> None:
         )
     if certificate.bound == "folds":
         raise RefusedCertificate("A cross-committee has no single empirical loss to take off the population's.")
+    whole(size)
     if size < certificate.n_tuples:
         raise GinghamError(f"A population of {size} cannot contain {certificate.n_tuples} different tuples.")
 

@@ -126,7 +126,14 @@ def certify_split(
             facts = partial(grid_facts, certificate.posterior, **parts, candidates=candidates, prior=before)
             certificate = replace(certificate, record=Record("split prior", X, y, sample_weight, facts))
     parameters = {**certificate.parameters, **({} if rows is not None else {"seed": float(seed)})}
-    return replace(certificate, model=fitted, parameters=parameters, assumptions=(*certificate.assumptions, how))
+    return replace(
+        certificate,
+        model=fitted,
+        parameters=parameters,
+        assumptions=(*certificate.assumptions, how),
+        # Tuples left out for their items belong to no known part of the population.
+        first_part=first.n_draws if known.all() else None,
+    )
 
 
 def certify_prior(

@@ -32,6 +32,10 @@ class Part(NamedTuple):
         return Part(self.rows[mask], None if self.counts is None else self.counts[mask])
 
     @property
+    def n_draws(self) -> int:
+        return len(self.rows) if self.counts is None else int(self.counts.sum())
+
+    @property
     def weights(self) -> dict[str, Ints]:
         """What a fit is told of the counts."""
         return {} if self.counts is None else {"sample_weight": self.counts}

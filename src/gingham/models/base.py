@@ -66,6 +66,7 @@ class Persistent(Saved, BaseEstimator):
 
     interrupted_: bool = False
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
+    added_attributes: ClassVar[tuple[str, ...]] = ()  # those of them that older files lack: None there
     _data: Any = None  # what the fit was given, for readings; neither saved nor copied to other processes
     _item_info: ItemInfo | None = None
     _reading: Reading | None = None
@@ -142,7 +143,7 @@ class Persistent(Saved, BaseEstimator):
 
     @classmethod
     def from_file(cls, state: storage.State) -> Self:
-        model, fitted = cls(**state["params"]), state["fitted"]
+        model, fitted = cls(**state["params"]), {**dict.fromkeys(cls.added_attributes), **state["fitted"]}
         for name in model.saved_attributes:
             setattr(model, name, fitted[name])
         for name in KEPT_WHERE_KNOWN:

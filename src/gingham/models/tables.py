@@ -28,8 +28,10 @@ from gingham.certificates import Certificate
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
+from gingham.data.draws import taken, whole_counts
 from gingham.data.modes import MAX_LABELS
-from gingham.errors import GinghamError, GinghamWarning
+from gingham.data.sample import checked_weights
+from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss
 from gingham.models.kinds import kinds
 from gingham.models.vocabulary import Words
@@ -611,6 +613,34 @@ class Rows:
         """The rows under a mask."""
         return Rows(self.X.filter(mask), self.y[mask], None if self.weight is None else self.weight[mask])
 
+    def divided(self, share: float, seed: int) -> tuple[Rows, Rows | None]:
+        """Rows to learn from and rows set aside, drawn at random from the seed: a row of weight w is w draws.
+
+        The draws of one row may be on both sides.
+        """
+        check_holdout(share)
+        if not share:
+            return self, None
+        try:
+            counts = whole_counts(checked_weights(self.weight, len(self)))
+        except RefusedCertificate as error:
+            raise GinghamError(f"--holdout sets draws aside. {error} With --holdout 0 none are set aside.") from None
+        draws = np.ones(len(self), dtype=np.int64) if counts is None else counts
+        held = taken(draws, round(share * int(draws.sum())), np.random.default_rng([seed, len(self)]))
+        if (held == draws).all():
+            raise GinghamError("--holdout leaves no row to learn from.")
+        return self._draws(draws - held), self._draws(held) if held.any() else None
+
+    def _draws(self, counts: Ints) -> Rows:
+        """So many draws of each row."""
+        kept = self.take(counts > 0)
+        return kept if self.weight is None else replace(kept, weight=counts[counts > 0].astype(np.float64))
+
+    @property
+    def n_draws(self) -> float:
+        """How many draws the rows stand for."""
+        return float(len(self) if self.weight is None else self.weight.sum())
+
     def __len__(self) -> int:
         return self.X.height
 
@@ -642,8 +672,7 @@ class Rows:
         """
         if notes.get("fingerprint") != self.fingerprint:
             return self, None
-        learn, held = split(len(self), float(notes["holdout"]), int(notes["seed"]))
-        return self.take(learn), self.take(held) if held.any() else None
+        return self.divided(float(notes["holdout"]), int(notes["seed"]))
 
 
 def labelled_rows(
@@ -838,6 +867,13 @@ def prediction_errors(predicted: AnyArray, data: Rows, classify: bool = False) -
     }
 
 
+def held_out_facts(held: Rows | None) -> Facts:
+    """How much was set aside."""
+    if held is None:
+        return {}
+    return {"held_out_rows": len(held), **({} if held.weight is None else {"held_out_draws": held.n_draws})}
+
+
 def holdout_certificate(predicted: AnyArray, unseen: Rows, space: LabelSpace, loss: str, delta: float) -> Certificate:
     """A certificate of finished predictions from rows set aside."""
     from gingham.certificates.holdout import certify_predictions
@@ -943,8 +979,7 @@ class TupleTables(FamilyTables[Any]):
     def fit(self, task: FitTask) -> FittedModel:
         options, data = task.options, task.rows()
         share = HOLDOUT if options.holdout is None else options.holdout
-        learn, held = split(len(data), share, options.seed)
-        training = data.take(learn)
+        training, held = data.divided(share, options.seed)
         model = self.estimator(options, LabelOptions.of(options, training.y))
         model.fit(training.X, training.y, training.weight, **accepted(model.fit, task.arguments))
         notes = {
@@ -956,10 +991,9 @@ class TupleTables(FamilyTables[Any]):
             "fingerprint": data.fingerprint,
             "bounds": None if options.bounds is None else list(options.bounds),
         }
-        facts = {"rows": len(training), **self.facts(model)}
-        if held.any():
-            facts["held_out_rows"] = int(held.sum())
-            facts.update({f"held_out_{name}": value for name, value in self.errors(model, data.take(held)).items()})
+        facts = {"rows": len(training), **self.facts(model), **held_out_facts(held)}
+        if held is not None:
+            facts.update({f"held_out_{name}": value for name, value in self.errors(model, held).items()})
         return FittedModel(model, notes, facts)
 
     def columns(self, model: Any) -> tuple[list[str], list[Mode]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -26,6 +26,7 @@ LINES = (  # of a picture: column, label, style
     ("cv_prediction", "held out (prediction)", "--"),
     ("loss", "training (Gibbs)", ":"),
 )
+FREE = " on a path of β; the bound holds for all posteriors at once, so that the choice costs nothing."
 
 
 class PathProgress(NamedTuple):
@@ -69,7 +70,11 @@ class BetaPath:
         if by == "certificate":
             if any(p.certificate is None for p in self.points):
                 raise GinghamError("This path has no certificates: state the possible labels (alphabet=) in the model.")
-            return min(self.points, key=lambda p: p.certificate.value if p.certificate else np.inf)
+            lowest = min(self.points, key=lambda p: p.certificate.value if p.certificate else np.inf)
+            if lowest.certificate is None or len(self.points) == 1:
+                return lowest
+            chosen = replace(lowest.certificate, chosen_from=len(self.points), choice=FREE)
+            return lowest._replace(certificate=chosen)
         if not all(np.isfinite(p.cv_loss) for p in self.points):
             raise GinghamError("This path was not cross-validated; give cv=5.")
         lowest = min(self.points, key=lambda p: p.cv_loss)

@@ -107,3 +107,29 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     model.save(tmp_path / "m.gingham")
     again = gg.load(tmp_path / "m.gingham")
     assert again.unobserved_information(table) == model.unobserved_information(table)
+
+
+def test_features_that_formed_the_clusters_prove_nothing(tmp_path) -> None:
+    """Noise: on the features of the fit the clusters seem to tell much, and a lower bound on that would be false."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 2, (20, 60)).astype(float)
+    model = gg.InformationClustering(4, random_state=0).fit(table)
+    model.save(tmp_path / "m.gingham")
+    loaded = gg.load(tmp_path / "m.gingham")
+    new = rng.integers(0, 2, (20, 30)).astype(float)
+    for one in (model, loaded):
+        for mixed in (table, table[:, ::-1], table[:, 7:9], np.hstack([new, table[:, :1]]), 1.0 + table):
+            with pytest.raises(gg.RefusedCertificate, match="took part in forming the clusters"):
+                one.certify(mixed)
+        assert one.certify(new).n_features == 30
+    constant = np.hstack([new, np.zeros((20, 1))])
+    assert model.certify(constant).n_features == 31  # tells nothing, whether it took part or not
+
+
+def test_named_features_are_known_by_name() -> None:
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (6, 20))).add_prefix("f")
+    model = gg.InformationClustering(2, random_state=0).fit(table)
+    with pytest.raises(gg.RefusedCertificate, match="1 of 2 features"):
+        model.certify(table[["f3"]].assign(other=[0, 1, 0, 1, 0, 1]))
+    assert model.certify(table.add_prefix("new ")).n_features == 20  # six coins often fall alike

@@ -77,6 +77,7 @@ class Committee(TupleModel):
     """
 
     saved_attributes = ("members_", *TESTS)
+    added_attributes = TESTS[2:]
     folds_: Ints | None = field(init=False)
     fold_predictions_: Floats | None = field(init=False)
     fold_rows_: Ints | None = field(init=False)
@@ -249,8 +250,7 @@ class Committee(TupleModel):
 
     @classmethod
     def from_file(cls, state: State) -> Self:
-        fitted = {**dict.fromkeys(TESTS), **state["fitted"]}  # older files kept less of the folds
-        model = super().from_file({**state, "fitted": fitted})
+        model = super().from_file(state)
         model.estimator = clone(model.members_[0])
         return model
 

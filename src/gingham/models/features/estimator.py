@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,12 +12,12 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gingham.arrays import Floats, Ints, Seed, TableLike
+from gingham.arrays import AnyArray, Floats, Ints, Seed, TableLike
 from gingham.certificates.bounds import GibbsLaw, log_wealth_lower
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data.adapt import categorical_entries
-from gingham.errors import GinghamError
+from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Course, Restart, best_of
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
@@ -48,6 +49,18 @@ class Entries:
         total = xlogy(table, table).sum(axis=(0, 2)) - xlogy(by_cluster, by_cluster).sum(axis=0)
         total += xlogy(seen, seen) - xlogy(by_value, by_value).sum(axis=1)
         return np.maximum(np.asarray(total) / n, 0.0)
+
+    def digests(self) -> AnyArray:
+        """Equal for features with the same values in the same instances; 0 where all values are the same."""
+        order = np.argsort(self.columns, kind="stable")
+        edges = np.searchsorted(self.columns[order], np.arange(self.shape[1] + 1))
+        found = np.zeros(self.shape[1], dtype=np.uint64)
+        for j, (start, stop) in enumerate(zip(edges[:-1], edges[1:])):
+            mine = order[start:stop]
+            if stop > start and np.ptp(self.values[mine]):
+                whole = np.stack([self.rows[mine], self.values[mine]]).astype(np.int64).tobytes()
+                found[j] = int.from_bytes(hashlib.blake2b(whole, digest_size=8).digest(), "little")
+        return found
 
 
 def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, run: Restart) -> Course[tuple[Ints, Floats]]:
@@ -126,6 +139,7 @@ class InformationClustering(ClusterMixin, Persistent):
     observed_information_ : I_ob, nats a feature
     chance_information_ : the same for shuffled labels; plug-in information is biased upwards by about this
     feature_information_ : array of shape (n_features,), each feature's share
+    feature_digests_ : array of shape (n_features,), by which a feature that took part is known again
     trace_, n_iter_, converged_
 
     Examples
@@ -139,8 +153,9 @@ class InformationClustering(ClusterMixin, Persistent):
 
     saved_attributes = (
         "labels_", "observed_information_", "chance_information_", "feature_information_", "n_iter_", "converged_",
-        "n_values_", "missing_",
+        "n_values_", "missing_", "feature_digests_",
     )  # fmt: skip
+    added_attributes = ("feature_digests_",)
 
     n_clusters: int = 2
     n_init: int = 3
@@ -179,7 +194,7 @@ class InformationClustering(ClusterMixin, Persistent):
         self.labels_, self.feature_information_ = found.place
         self.observed_information_ = float(self.feature_information_.mean())
         self.chance_information_ = self._chance(entries, rng)
-        self.n_values_ = entries.n_values
+        self.n_values_, self.feature_digests_ = entries.n_values, entries.digests()
         self.missing_ = len(entries.rows) < entries.shape[0] * entries.shape[1]
         return self
 
@@ -207,8 +222,31 @@ class InformationClustering(ClusterMixin, Persistent):
         return self._chance(self._other(X)[0], np.random.default_rng(random_state))
 
     def certify(self, X: TableLike, delta: float = 0.05) -> UnobservedCertificate:
-        """A lower bound on I_un from features that were held out: log-wealth without a complexity term."""
+        """A lower bound on I_un from features that were held out: log-wealth without a complexity term.
+
+        Features that the clusters were formed from are refused: by name where both tables name their columns, otherwise
+        by their values.
+        """
         checked_delta(delta)
+        entries, _ = self._other(X)
+        own, names = getattr(self, "feature_names_in_", None), getattr(X, "columns", None)
+        if own is not None and names is not None:
+            learned = np.isin(np.asarray(names, dtype=str), np.asarray(own, dtype=str))
+        else:
+            digests = entries.digests()
+            known = np.zeros(0, np.uint64) if self.feature_digests_ is None else self.feature_digests_
+            learned = np.isin(digests, known) & (digests != 0)
+        if learned.any():
+            raise RefusedCertificate(
+                f"{int(learned.sum())} of {len(learned)} features (column {int(np.flatnonzero(learned)[0])}, for one) "
+                "took part in forming the clusters, and what clusters tell about those proves nothing about others. "
+                "Give features that the fit has not seen; if they only have the same values, name the columns of both "
+                "tables."
+            )
+        return self.certify_new(X, delta)
+
+    def certify_new(self, X: TableLike, delta: float = 0.05) -> UnobservedCertificate:
+        """The same for features that are known to be new, by whatever means."""
         entries, each = self._other(X)
         top = np.log(max(int(self.labels_.max()) + 1, 2))  # I(T; X) ≤ ln k
         law = GibbsLaw.of(np.minimum(each / top, 1.0), np.ones(len(each)))

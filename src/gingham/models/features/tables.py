@@ -197,7 +197,7 @@ class FeaturesWithModel(common.ModelWithData["InformationClustering"]):
                 "about others. Set some aside with gingham fit --holdout .3, or give a file with other features of "
                 "the same instances."
             )
-        return {"features that the fit has not seen": self.model.certify(self.matrix[:, self.new], request.delta)}
+        return {"features that the fit has not seen": self.model.certify_new(self.matrix[:, self.new], request.delta)}
 
 
 TABLES = FeatureTables()

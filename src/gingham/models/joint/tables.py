@@ -39,8 +39,8 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
             raise GinghamError(f"--relation names {','.join(axes)}, which is the table itself.")
         first = task.rows()
         share = common.HOLDOUT if options.holdout is None else options.holdout
-        learn, held = common.split(len(first), share, options.seed)
-        relations = {axes: first.take(learn)}
+        training, held = first.divided(share, options.seed)
+        relations = {axes: training}
         relations.update(
             {names: common.labelled_rows(table, names, label) for names, (label, table) in task.further.items()}
         )
@@ -73,9 +73,9 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
             "sweeps": model.n_iter_,
             "converged": model.converged_,
         }
-        if held.any():
-            facts["held_out_rows"] = int(held.sum())
-            facts.update({f"held_out_{k}": v for k, v in errors(model, axes, first.take(held)).items()})
+        facts.update(common.held_out_facts(held))
+        if held is not None:
+            facts.update({f"held_out_{k}": v for k, v in errors(model, axes, held).items()})
         return common.FittedModel(model, notes, facts)
 
     def predict(self, model: JointCoClustering, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
