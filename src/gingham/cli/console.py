@@ -11,11 +11,19 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
-    from gingham.fitting.loop import Callback
     from gingham.fitting.loop import Progress as Sweep
 
 
@@ -70,29 +78,48 @@ def warnings_as_notes() -> Iterator[None]:
         yield
 
 
+class Phases:
+    """What a long command is doing, on a line that is there from its first moment on."""
+
+    def __init__(self, bar: Progress) -> None:
+        self.bar = bar
+        self.task = bar.add_task("", total=None, state="")
+
+    def begin(self, name: str) -> None:
+        """A phase whose end is not known begins."""
+        self.bar.update(self.task, description=escape(plainly(name, SHOWN)), total=None, state="", refresh=True)
+
+    def sweep(self, sweep: Sweep) -> None:
+        """The callback of a fit: how far it is of its starts and sweeps, which may settle sooner than the last."""
+        done = sweep.restart * sweep.max_iter + sweep.iteration + 1
+        state = f"objective {sweep.objective.total:,.1f}"
+        total = sweep.n_restarts * sweep.max_iter
+        self.bar.update(self.task, description="sweeping", total=total, completed=done, state=state)
+
+
+class TimeLeft(TimeRemainingColumn):
+    """The time left, with the word."""
+
+    def render(self, task: Task) -> Text:
+        return Text("") if task.total is None else Text("at most ") + super().render(task) + Text(" left")
+
+
 @contextmanager
-def sweeps(title: str, quiet: bool = False) -> Iterator[Callback]:
-    """A bar over the sweeps of a fit; its callback goes to ``fit(callback=…)``."""
+def phases(quiet: bool = False) -> Iterator[Phases]:
+    """A line with the phase of a command, the time it took and, in sweeps, the time left."""
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("{task.fields[state]}"),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        TimeLeft(),
         console=messages(),
         disable=quiet,
         transient=True,
     )
     with bar:
-        task = bar.add_task(escape(title), total=None, state="")
-
-        def report(sweep: Sweep) -> None:
-            done = sweep.restart * sweep.max_iter + sweep.iteration + 1
-            state = f"objective {sweep.objective.total:,.1f}"
-            bar.update(task, total=sweep.n_restarts * sweep.max_iter, completed=done, state=state)
-
-        yield report
+        yield Phases(bar)
 
 
 @contextmanager

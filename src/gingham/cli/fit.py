@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from gingham.cli import console, options
+from gingham.cli.signals import SIGNALS
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
@@ -90,46 +91,48 @@ def fit(
     options.need_files(kept, tables=inputs)
     if not resume:
         need_own(kept)
-    from gingham.cli.table_files import read_table
-    from gingham.fitting.checkpoint import kept_in
-    from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
+    with console.phases(quiet or json) as phase:
+        phase.begin(f"reading {file}")
+        from gingham.cli.table_files import read_table
+        from gingham.fitting.checkpoint import kept_in
+        from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
 
-    tables = tables_of_kind(model)
-    if relations and not tables.has_relations:
-        raise GinghamError("--relation adds a table to a joint model: add --model joint.")
-    if len({ids for ids, _, _ in relations}) < len(relations):
-        raise GinghamError("--relation names the same columns of ids twice; one table for each.")
-    names, interval = options.column_names(axes, "--axes"), options.parse_bounds(bounds)
-    wanted = FitOptions(
-        axes=names, label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss, beta=beta,
-        alphabet=alphabet, bounds=interval, objective=objective, solver=solver,
-        n_init=starts, max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start, drop_missing=drop_missing,
-    )  # fmt: skip
-    tables.check(wanted)
-    table = with_ids(read_table(file, format, tables.id_axes(wanted).__contains__), tables.id_axes(wanted))
-    further: dict[Relation, LabelledTable] = {
-        ids: (other, with_ids(read_table(name, is_id=ids.__contains__), ids)) for ids, other, name in relations
-    }
-    if resume and not kept.exists():
-        console.say_note("There is no checkpoint; the fit begins at its beginning.")
-    began = time.perf_counter()
-    named = {label, weight, *names, *(part for name in names for part in name.split(";"))}  # views have semicolons
-    prints = [columns_of(table, named)]
-    prints += [columns_of(other, {*ids, title}) for ids, (title, other) in further.items()]
-    key = identity({"tables": prints, "relations": [(ids, title) for ids, title, _ in relations], **asdict(wanted)})
-    with (
-        kept_in(kept, key, resume, checkpoint_every) as (checkpoint, known),
-        console.sweeps("co-clustering", quiet or json) as callback,
-    ):
-        if known is not None:
-            console.say_note(f"Going on after {known} sweeps.")
-        fitted = tables.fit(FitTask(table, wanted, {"callback": callback, "checkpoint": checkpoint}, further))
-    facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
-    fitted.model.save(out, {**fitted.notes, **KEPT_TEXT})
+        tables = tables_of_kind(model)
+        if relations and not tables.has_relations:
+            raise GinghamError("--relation adds a table to a joint model: add --model joint.")
+        if len({ids for ids, _, _ in relations}) < len(relations):
+            raise GinghamError("--relation names the same columns of ids twice; one table for each.")
+        names, interval = options.column_names(axes, "--axes"), options.parse_bounds(bounds)
+        wanted = FitOptions(
+            axes=names, label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss,
+            beta=beta, alphabet=alphabet, bounds=interval, objective=objective, solver=solver, n_init=starts,
+            max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start, drop_missing=drop_missing,
+        )  # fmt: skip
+        tables.check(wanted)
+        table = with_ids(read_table(file, format, tables.id_axes(wanted).__contains__), tables.id_axes(wanted))
+        further: dict[Relation, LabelledTable] = {
+            ids: (other, with_ids(read_table(name, is_id=ids.__contains__), ids)) for ids, other, name in relations
+        }
+        if resume and not kept.exists():
+            console.say_note("There is no checkpoint; the fit begins at its beginning.")
+        phase.begin("starting")
+        began = time.perf_counter()
+        named = {label, weight, *names, *(part for name in names for part in name.split(";"))}  # views have semicolons
+        prints = [columns_of(table, named)]
+        prints += [columns_of(other, {*ids, title}) for ids, (title, other) in further.items()]
+        key = identity({"tables": prints, "relations": [(ids, title) for ids, title, _ in relations], **asdict(wanted)})
+        with SIGNALS.told(), kept_in(kept, key, resume, checkpoint_every) as (checkpoint, known):
+            if known is not None:
+                console.say_note(f"Going on after {known} sweeps.")
+            task = FitTask(table, wanted, {"callback": phase.sweep, "checkpoint": checkpoint}, further)
+            fitted = tables.fit(task)
+        phase.begin("saving")
+        fitted.model.save(out, {**fitted.notes, **KEPT_TEXT})
     if fitted.model.interrupted_:  # what there is was saved, and the checkpoint stays
         console.say_note("The model so far was saved; the same command with --resume goes on.")
     else:
         forget(kept)
+    facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
     console.show(facts, json, f"Co-clustering of {file}")
 
 

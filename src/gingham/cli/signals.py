@@ -65,10 +65,10 @@ class Signals:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):  # type: ignore[attr-defined]
             sys.__unraisablehook__(unraisable)  # type: ignore[arg-type]
             return
-        from threading import Timer
+        from threading import Timer, main_thread
 
         number, self.caught = self.caught or signal.SIGINT, None
-        Timer(0.05, signal.raise_signal, [number]).start()
+        Timer(0.05, signal.pthread_kill, [main_thread().ident, number]).start()
 
 
 SIGNALS = Signals()
