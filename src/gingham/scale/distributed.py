@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,43 +50,26 @@ Facts = tuple[float, tuple[float, ...]]  # N·L̂, and n_i Ī_i of each mode
 Ends = tuple[list["Future[Own]"], "Future[State]"]  # the first mode's memberships of each partition, and the state
 
 
+@dataclass(frozen=True, eq=False)
 class Partitions:
-    """Futures of partitions (Samples) on the workers of a dask client.
+    """Futures of partitions (Samples) on the workers of a dask client."""
 
-    Parameters
-    ----------
-    client : distributed.Client
-    parts : futures of Sample; their first modes are disjoint, their other modes are the same
-    items : ids of the first mode in each partition
-    modes : the other modes
-    n_tuples : float, N
-    all_threads : bool
-        Whether a task may use all cores; on a cluster it has one of its worker's threads.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        parts: Sequence[Future[Sample]],
-        items: Sequence[AnyArray],
-        modes: Sequence[Mode],
-        name: str,
-        n_tuples: float,
-        all_threads: bool = False,
-    ) -> None:
-        self.client, self.parts, self.items = client, list(parts), list(items)
-        self.modes, self.name, self.n_tuples = tuple(modes), name, n_tuples
-        self.all_threads = all_threads
+    client: Client
+    parts: Sequence[Future[Sample]]  # their first modes are disjoint, their other modes are the same
+    items: Sequence[AnyArray]  # ids of the first mode in each partition
+    modes: tuple[Mode, ...]  # the other modes
+    name: str  # of the first mode
+    n_tuples: float  # N
+    all_threads: bool = False  # whether a task may use all cores; on a cluster it has one of its worker's threads
 
     def each(
         self, call: Callable[..., Value], *arguments: object, beside: Sequence[object] | None = None
     ) -> list[Future[Value]]:
         """Futures of ``call(part, cell …)`` for every partition; ``beside`` is one more argument each, the third."""
-        futures: list[Future[Value]] = []
-        for at, part in enumerate(self.parts):
-            own = arguments if beside is None else (arguments[0], beside[at], *arguments[1:])
-            futures.append(submit(self.client, self.all_threads, call, part, *own))
-        return futures
+        own = [arguments] * len(self.parts)
+        if beside is not None:
+            own = [(arguments[0], more, *arguments[1:]) for more in beside]
+        return [submit(self.client, self.all_threads, call, part, *given) for part, given in zip(self.parts, own)]
 
     @property
     def n_first(self) -> int:
@@ -139,11 +123,11 @@ class ScatteredSums:
                 found[codes] = part
             return found
         first, *others = assigns
-        return reduce(_plus, self._each("project", [(first[codes],) for codes in self.own], axis, others, coef))
+        return reduce(add, self._each("project", [(first[codes],) for codes in self.own], axis, others, coef))
 
     def table(self, assigns: Sequence[Floats]) -> Floats:
         first, *others = assigns
-        return reduce(_plus, self._each("table", [(first[codes],) for codes in self.own], others))
+        return reduce(add, self._each("table", [(first[codes],) for codes in self.own], others))
 
     def squares(self) -> float:
         return float(sum(self._each("squares", [() for _ in self.own])))
@@ -210,7 +194,7 @@ class OneState:
         for axis in range(2, d):
             pieces = data.each(onward, cell, now, axis, beside=own)
             size = self.size * self.n_items[axis - 1]
-            now = data.add_up(pieces, _plus, size, partial(later_step, cell, step, axis), now)
+            now = data.add_up(pieces, add, size, partial(later_step, cell, step, axis), now)
         facts = data.client.submit(_facts, now, pure=False, priority=1)  # before the next sweep's shares
         self.n_sweeps += 1
         comes_back, self.ahead = self.n_sweeps % BROUGHT_BACK == 0, None
@@ -260,11 +244,10 @@ class StateOnEach:
             while len(ahead) < 2 and (number + len(ahead)) % BROUGHT_BACK and number + len(ahead) < self.max_iter:
                 begun = now if not ahead else Stand(None, step, ahead[-1])
                 ahead.append(self._shares(begun, step, number + len(ahead) + 1))
-            facts = client.submit(_facts_before, ahead[0][0], pure=False, priority=1).result()
+            facts = client.submit(_facts, ahead[0][0], pure=False, priority=1).result()
         self.now, self.last, self.n_sweeps = now, (step, before), number
         self.ahead = [(step, shares) for shares in ahead]
-        found: Facts = facts
-        return found
+        return facts
 
     def end(self) -> Ends | None:
         """Futures of the first mode's memberships, and of the state; None where nothing was done."""
@@ -351,16 +334,10 @@ def _first(own: Own) -> Floats:
     return own[0]
 
 
-def _facts(state: State) -> Facts:
+def _facts(found: State | Share) -> Facts:
+    """Of a state, or of the one that a share was made from."""
+    state = found if isinstance(found, State) else found.before
     return state.loss, state.information
-
-
-def _facts_before(share: Share) -> Facts:
-    return share.before.loss, share.before.information
-
-
-def _plus(a: Floats, b: Floats) -> Floats:
-    return a + b
 
 
 def _sum(add: Callable[[Value, Value], Value], *values: Value) -> Value:

@@ -100,7 +100,7 @@ def fit_distributed(
         if out_of_core:
             parts = [client.keep(part, cell.features) for part in parts]
         n_tuples = float(sum(fact.n_tuples for fact in facts))
-        data = distributed.Partitions(client, parts, items, modes[1:], axes[0], n_tuples, all_threads=out_of_core)
+        data = distributed.Partitions(client, parts, items, tuple(modes[1:]), axes[0], n_tuples, out_of_core)
         start, schedule, n_init = model.start if start is None else start, make_schedule(model.schedule), model.n_init
         sizes = expand_clusters(model.n_clusters, [mode.n_items for mode in modes], n_tuples)
         share = pilot / max(1.0, sum(fact.n_rows for fact in facts))

@@ -63,13 +63,8 @@ class Share(NamedTuple):
     before: State  # what all shares of a sweep were made from, without memberships
 
     def plus(self, other: Share) -> Share:
-        return Share(
-            self.sums + other.sums,
-            self.entropy + other.entropy,
-            self.statistics + other.statistics,
-            self.onward + other.onward,
-            self.before,
-        )
+        sums, entropy = self.sums + other.sums, self.entropy + other.entropy
+        return Share(sums, entropy, self.statistics + other.statistics, self.onward + other.onward, self.before)
 
 
 # what is computed where the tuples are

@@ -256,7 +256,7 @@ def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sampl
         answer = np.argmin(posterior.predict_distribution(codes) @ cell.table, axis=1)
         return cell.table[sample.label_codes, answer]
     if cell.answers == "number" and cell.of_gap(np.zeros(0)) is None:
-        return np.einsum("ek,ek->e", cell.coef(posterior.predict(codes)), cell.features.evaluate(labels))
+        return cell.loss(posterior.predict(codes), cell.features.evaluate(labels))
     if cell.ordered:
         return (labels - posterior.predict(codes)) ** 2
     probabilities = posterior.predict_distribution(codes)[np.arange(len(labels)), sample.label_codes]
