@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-.PHONY: demo test lint coverage docs papers bench bench-full clean
+.PHONY: demo test test-all lint coverage docs papers bench bench-full clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -14,6 +14,17 @@ demo: $(VENV)/.ready
 
 test: lint
 	$(BIN)/python -m pytest -n auto
+
+# Every Python of the list that is installed, each in an environment of its own; says which were not.
+PYTHONS ?= python3.11 python3.12 python3.13
+test-all:
+	@for python in $(PYTHONS); do \
+	  if $$python -c "" 2>/dev/null; then \
+	    echo "== $$python"; \
+	    $$python -m venv .venvs/$$python && .venvs/$$python/bin/python -m pip install --quiet --editable ".[test]" \
+	      && .venvs/$$python/bin/python -m pytest -n auto -q || exit 1; \
+	  else echo "== $$python is not installed: not tested"; fi; \
+	done
 
 coverage: $(VENV)/.ready
 	$(BIN)/python -m coverage run --parallel-mode -m pytest -n 0
