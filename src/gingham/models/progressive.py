@@ -54,9 +54,7 @@ class Growing(Predictor, Protocol):
     def partial_fit(self, X: TableLike, y: ArrayLike, **options: object) -> Predictor: ...
 
 
-Fit = Callable[
-    [Predictor, TableLike, AnyArray, Ints | None], Predictor
-]  # (unfitted model, X, y, counts) → fitted model
+Fit = Callable[[Predictor, TableLike, AnyArray, Ints | None], Predictor]  # (unfitted, X, y, counts) → fitted
 
 
 @dataclass(eq=False)
@@ -281,22 +279,18 @@ def certify_progressive(
     )
 
 
+@dataclass(frozen=True, eq=False)
 class _Runner:
     """Fits members on draws and lets them predict draws."""
 
-    def __init__(
-        self,
-        model: Predictor,
-        X: TableLike,
-        labels: AnyArray,
-        loss: RowLoss,
-        rule: str | None,
-        clip: bool,
-        warm_start: bool,
-        fit: Fit,
-    ) -> None:
-        self.model, self.X, self.labels, self.loss = model, X, labels, loss
-        self.rule, self.clip, self.warm_start, self.fit = rule, clip, warm_start, fit
+    model: Predictor
+    X: TableLike
+    labels: AnyArray
+    loss: RowLoss
+    rule: str | None
+    clip: bool
+    warm_start: bool
+    fit: Fit
 
     def fitted(self, draws: Ints, before: Predictor | None, fresh: Ints) -> Predictor:
         """A member that has learned from ``draws``; ``before`` knows all but the ``fresh`` ones."""

@@ -121,16 +121,8 @@ class ExplanatoryClustering(Persistent):
             raise GinghamError("A loaded model has no objects to certify on; give memberships=.")
         every_pair = self._every_pair(indicators)
         weights = self.weights_.ravel()
-        return certify_clusters(
-            weights,
-            self._prior(len(weights)),
-            contradiction(indicators, every_pair),
-            coverage(indicators, every_pair),
-            _chance(indicators, every_pair),
-            len(indicators[0]),
-            delta,
-            bound,
-        )
+        facts = [fact(indicators, every_pair) for fact in (contradiction, coverage, chance)]
+        return certify_clusters(weights, self._prior(len(weights)), *facts, len(indicators[0]), delta, bound)
 
     def explanatory_power(self, memberships: Memberships) -> Floats:
         """Σ_c Q(c) [object in cluster c in all views], shape (n_samples,): P3 (8) object by object."""
@@ -222,9 +214,9 @@ def _indicator(values: ArrayLike, number: int) -> Bools:
     return array.astype(bool)
 
 
-def _chance(indicators: Sequence[Bools], every_pair: bool) -> Floats:
+def chance(memberships: Sequence[Bools], every_pair: bool) -> Floats:
     """P(f ≠ g) of each cluster if the views were independent."""
-    rates = [m.mean(axis=0) for m in indicators]
+    rates = [m.mean(axis=0) for m in memberships]
     if len(rates) == 1:
         return 1.0 - rates[0]
     if every_pair:

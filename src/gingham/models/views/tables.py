@@ -183,6 +183,7 @@ class ViewsWithModel(common.ModelWithData["ViewsModel"]):
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
         """Of the components as pairwise clusters, on objects that the fit has not seen."""
         from gingham.certificates.clusters import certify_clusters
+        from gingham.models.views.explanatory import chance, contradiction, coverage
 
         request.need_defaults("A set of views")
         n = int(self.held.sum())
@@ -192,16 +193,9 @@ class ViewsWithModel(common.ModelWithData["ViewsModel"]):
                 "with gingham fit --holdout .3, or give a file with other objects."
             )
         members = self.model.memberships([matrix[self.held] for matrix in self.matrices])
-        stacked = np.stack(members)  # (views, objects, components)
-        every, none = stacked.all(axis=0), ~stacked.any(axis=0)
-        share = stacked.mean(axis=1)  # (views, components)
-        chance = 1.0 - share.prod(axis=0) - (1.0 - share).prod(axis=0)
-        k = stacked.shape[2]
-        even = np.full(k, 1.0 / k)
-        found = certify_clusters(
-            even, even, 1.0 - every.mean(axis=0) - none.mean(axis=0), every.mean(axis=0), chance, n, request.delta
-        )
-        return {"objects that the fit has not seen": found}
+        even = np.full(members[0].shape[1], 1.0 / members[0].shape[1])
+        facts = [fact(members, every_pair=False) for fact in (contradiction, coverage, chance)]
+        return {"objects that the fit has not seen": certify_clusters(even, even, *facts, n, request.delta)}
 
 
 def strongest(weights: Floats) -> Ints:
