@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -55,7 +56,7 @@ class Entries:
         order = np.argsort(self.columns, kind="stable")
         edges = np.searchsorted(self.columns[order], np.arange(self.shape[1] + 1))
         found = np.zeros(self.shape[1], dtype=np.uint64)
-        for j, (start, stop) in enumerate(zip(edges[:-1], edges[1:])):
+        for j, (start, stop) in enumerate(pairwise(edges)):
             mine = order[start:stop]
             if stop > start and np.ptp(self.values[mine]):
                 whole = np.stack([self.rows[mine], self.values[mine]]).astype(np.int64).tobytes()

@@ -187,6 +187,7 @@ class ViewsWithModel(common.ModelWithData["ViewsModel"]):
         """Of the components as pairwise clusters, on objects that the fit has not seen."""
         from gingham.certificates.clusters import certify_clusters
 
+        request.need_no_tests("A set of views")
         request.need_defaults("A set of views")
         n = int(self.held.sum())
         if not n:
