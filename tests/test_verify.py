@@ -107,8 +107,8 @@ def make(kind):
 
 KINDS = [
     "in sample", "compared", "weighted mean", "quadratic", "hard", "table", "holdout", "betting", "gibbs",
-    "split holdout",
-    "split weighted", "split prior", "predictions", "names", "density", "counts", "progressive", "progressive weighted",
+    "split holdout", "split weighted", "split prior", "predictions", "names", "density", "counts", "progressive",
+    "progressive weighted",
     "progressive quadratic", "progressive arrival", "progressive layers",
 ]  # fmt: skip
 

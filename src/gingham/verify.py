@@ -168,7 +168,7 @@ class Checker:
         head, *lines = [row for row in csv.reader(io.StringIO(Path(path).read_text("utf-8-sig"))) if row]
         axes = data["columns"] or head[: len(data["kinds"])]
         kinds = [*data["kinds"], *([data["label"]] if data["label"] else []), *["number"] * data["weighted"]]
-        names = [*axes, *[name for name in head if name not in axes]][: len(kinds)]
+        names = data.get("names") or [*axes, *[name for name in head if name not in axes]][: len(kinds)]
         if len(names) < len(kinds) or not set(names) <= set(head):
             raise ValueError(f"The table needs the columns {names} and {len(kinds)} in all; it has {head}.")
         table = [[line[head.index(name)] for line in lines] for name in names]
@@ -190,6 +190,7 @@ class Checker:
         grid, method = facts.get("posterior", {"plain grid": True}), facts.get("method", "log-wealth")
         known = method in ("log-wealth", "betting") and self.name in (*OF_GAP, *OTHERS, "code length (nats)")
         known = known and self.kind in (*BOUND, "progressive", "density") and not facts.get("population")
+        known = known and not (self.name in OTHERS and self.loss.get("convex") and "mean" in said["predictor"])
         if not (known and grid["plain grid"] and said["lower"] is None):
             raise ValueError("This checker does not cover this method, loss, structure, population or lower bound.")
         rows = np.array(facts.get("rows", range(len(self.weights))), dtype=int)

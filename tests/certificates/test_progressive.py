@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from itertools import product
 from math import exp, log
 from pathlib import Path
@@ -14,7 +15,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "papers"))
 
 import coverage_progressive as coverage
 
-from gingham import GinghamError, RefusedCertificate, storage
+from gingham import GinghamError, RefusedCertificate, TableLoss, storage
+from gingham.cells import Quadratic
 from gingham.certificates import Progressive
 from gingham.certificates.progressive import Plan, choose_nu, draws_in_order
 from gingham.certificates.row_losses import row_loss
@@ -167,6 +169,21 @@ def test_losses_of_single_predictions():
     log_loss = row_loss("log", (0, 1))
     assert log_loss.losses(np.array([1]), np.array([[0.2, 0.8]])) == pytest.approx([-log(0.8)])
     assert log_loss.range == pytest.approx(log(200))
+
+
+def test_a_convex_table_is_judged_by_itself():
+    stars = np.arange(1, 6)
+    squares = np.subtract.outer(stars, stars) ** 2.0
+    loss = row_loss(partial(TableLoss, table=squares, convex=True), stars)
+    assert (loss.name, loss.convex, loss.range) == ("table", True, 16.0)
+    assert loss.losses(np.array([1, 5, 3]), np.array([1.5, 5.0, 1.0])) == pytest.approx([0.5, 0.0, 4.0])
+    assert loss.inside(np.array([0.0, 7.0])).tolist() == [1.0, 5.0]
+    with pytest.raises(RefusedCertificate, match=r"prediction 5\.5 in row 0"):
+        loss.losses(np.array([5]), np.array([5.5]))
+    with pytest.raises(GinghamError, match="label 1 is not convex"):
+        row_loss(partial(TableLoss, table=np.sqrt(np.abs(np.subtract.outer(stars, stars))), convex=True), stars)
+    with pytest.raises(RefusedCertificate, match="say by which one"):
+        row_loss(partial(Quadratic, bounds=(1, 5)), stars)
 
 
 @pytest.mark.parametrize("name", ["absolute", "quadratic", "pinball"])

@@ -153,6 +153,66 @@ def test_certify_explains_both_kinds_of_rows(gingham, model, ratings):
     assert "with confidence 95 %" in ran.out
 
 
+def test_progressive_tests_come_first_and_all_certificates_hold_together(gingham, model, ratings, tmp_path):
+    ran = gingham("certify", model, ratings)
+    assert "3 certificates, which hold together with confidence 95 %" in ran.out
+    assert ran.out.index("From the progressive tests") < ran.out.index("From the training rows")
+    assert "with confidence 98.3333 %" in ran.out
+    saved, predictor, out = tmp_path / "c.json", tmp_path / "p.gingham", tmp_path / "p.csv"
+    options = ("--progressive", "--seed", 5, "--delta", 0.06, "--save", saved, "--save-predictor", predictor)
+    facts = json.loads(gingham("certify", model, ratings, *options, "--json").out)
+    assert list(facts) == ["progressive_tests", "training_rows", "rows_set_aside"]
+    assert [one["delta"] for one in facts.values()] == pytest.approx([0.02] * 3)
+    first = facts["progressive_tests"]
+    assert (first["bound"], first["n_tuples"], first["parameters"]["seed"]) == ("progressive", 180, 5)
+    table = pl.read_csv(ratings)
+    again = gg.certify_progressive(
+        gg.CoClusteringRegressor((2, 2), alphabet=range(1, 6), random_state=0),
+        table.select("user", "movie"), table["rating"], delta=0.02, random_state=5,
+    )  # fmt: skip
+    assert first["value"] == pytest.approx(again.value)
+    assert gingham("verify", saved, predictor, ratings).code == 0
+    assert gingham("predict", predictor, ratings, "--out", out).code == 0
+    assert pl.read_csv(out)["predicted_rating"].to_list() == pytest.approx(
+        again.model.predict(table.select("user", "movie")).tolist()
+    )
+    for command in ("certify", "clusters"):
+        ran = gingham(command, predictor, *([ratings] if command == "certify" else []))
+        assert ran.code == 2
+        assert "predictor" in ran.err
+
+
+def test_without_progressive_tests_the_others_share(gingham, model, ratings, tmp_path):
+    facts = json.loads(gingham("certify", model, ratings, "--no-progressive", "--json").out)
+    assert [one["delta"] for one in facts.values()] == pytest.approx([0.025] * 2)
+    for wrong in ("--save-predictor", "--progressive"):
+        path = [tmp_path / "p"] if wrong == "--save-predictor" else []
+        ran = gingham("certify", model, ratings, "--no-progressive", wrong, *path)
+        assert (ran.code == 0) == (wrong == "--progressive")  # the last word counts
+
+
+def test_what_cannot_be_tested_row_by_row_says_so(gingham, tmp_path):
+    path, out = tmp_path / "edges.csv", tmp_path / "g.gingham"
+    pl.DataFrame({"from": [0, 0, 1, 2, 3], "to": [1, 2, 2, 3, 4]}).write_csv(path)
+    assert gingham("fit", path, "--model", "graph", "--axes", "from,to", "--clusters", 2, "--out", out).code == 0
+    assert gingham("certify", out, path).code == 0
+    ran = gingham("certify", out, path, "--progressive")
+    assert ran.code == 2
+    assert "A graph is not tested row by row" in ran.err
+
+
+def test_too_few_rows_for_tests_leave_the_other_certificates(gingham, planted, tmp_path):
+    path, out = tmp_path / "few.csv", tmp_path / "m.gingham"
+    planted(12).write_csv(path)
+    options = ("--axes", "user,movie", "--label", "rating", "--alphabet", "1..5", "--clusters", 2, "--out", out)
+    assert gingham("fit", path, *options).code == 0
+    ran = gingham("certify", out, path)
+    assert ran.code == 0
+    assert "There is no certificate from progressive tests" in ran.err
+    assert "2 certificates, which hold together" in ran.out
+    assert gingham("certify", out, path, "--progressive").code == 2
+
+
 def test_certify_in_json_equals_the_library(gingham, model, ratings):
     facts = json.loads(gingham("certify", model, ratings, "--delta", 0.1, "--json").out)
     assert facts["training_rows"]["n_tuples"] == 540
@@ -163,7 +223,7 @@ def test_certify_in_json_equals_the_library(gingham, model, ratings):
 def test_certify_other_rows_are_not_split(gingham, model, planted, tmp_path):
     path = tmp_path / "other.csv"
     planted(200, seed=9).write_csv(path)
-    facts = json.loads(gingham("certify", model, path, "--json").out)
+    facts = json.loads(gingham("certify", model, path, "--json", "--no-progressive").out)
     assert list(facts) == ["training_rows"]
     assert facts["training_rows"]["n_tuples"] == 200
 

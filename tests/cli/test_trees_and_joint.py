@@ -33,10 +33,10 @@ def test_tree_fit_predict_certify_report(tree_table, tmp_path, capsys):
     assert gg.load(model).merges_ == ((0, 1, 2), (2, 3, 2))
     assert run(["predict", str(model), str(tree_table), "--out", str(tmp_path / "p.csv")]) == 0
     capsys.readouterr()
-    assert run(["certify", str(model), str(tree_table), "--json"]) == 0
+    assert run(["certify", str(model), str(tree_table), "--json", "--no-progressive"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert 0 < found["training_rows"]["value"] < 1
-    assert run(["report", str(model), str(tree_table), "--out", str(tmp_path / "r.html")]) == 0
+    assert run(["report", str(model), str(tree_table), "--out", str(tmp_path / "r.html"), "--no-progressive"]) == 0
     assert "a · b" in (tmp_path / "r.html").read_text(encoding="utf-8")
     assert run([*fit, "--merges", "one"]) == 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -281,3 +282,21 @@ def test_no_bound_on_a_committee_is_given_for_members_that_are_weighted():
     certificate = gg.certify_progressive(model, X, y, random_state=0)
     with pytest.raises(gg.RefusedCertificate, match="shares"):
         gg.certify(certificate.model, X, y)
+
+
+def test_a_model_is_judged_by_its_own_loss():
+    """A convex table of the model's own, not the absolute error in its place."""
+    X, y = planted()
+    stars = np.arange(1, 6)
+    squares = np.subtract.outer(stars, stars) ** 2.0
+    own = partial(gg.TableLoss, table=squares, convex=True)
+    model = gg.CoClusteringRegressor(2, loss=own, alphabet=stars, random_state=0)
+    certificate = gg.certify_progressive(model, X, y, blocks=2, random_state=0)
+    assert (certificate.loss, certificate.worst) == ("table", 16.0)
+    assert certificate.predictor == "mean of the members"
+    assert certificate.model.predict(X[:3]).dtype.kind == "f"
+    jumpy = gg.CoClusteringRegressor(2, loss=(squares > 0) * 1.0, alphabet=stars, random_state=0)
+    with pytest.raises(gg.RefusedCertificate, match="Predict labels"):
+        gg.certify_progressive(jumpy, X, y, blocks=2)
+    labels = gg.certify_progressive(jumpy, X, y, blocks=2, rule="mode")
+    assert labels.predictor == "member drawn by its share"

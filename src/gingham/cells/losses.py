@@ -48,6 +48,13 @@ class TableLoss(CellModel):
         self.range = float(table.max() - min(table.min(), 0.0))
         self.n_answers = table.shape[1]
         self.convex = type(self).convex if convex is None else bool(convex)
+        if self.convex and alphabet.numeric and table.shape[1] == alphabet.size > 2:
+            slopes = np.diff(table, axis=1) / np.diff(alphabet.numbers)
+            if (np.diff(slopes, axis=1) < -1e-9 * np.abs(slopes).max()).any():
+                row = int(np.flatnonzero((np.diff(slopes, axis=1) < -1e-9 * np.abs(slopes).max()).any(axis=1))[0])
+                raise GinghamError(
+                    f"The loss of label {alphabet.values[row]} is not convex in the answer, though convex says so."
+                )
         self.ordered = type(self).ordered if ordered is None else bool(ordered)
 
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> AnyArray:

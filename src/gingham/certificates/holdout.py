@@ -30,6 +30,7 @@ from gingham.certificates.evidence import (
     loss_scale,
 )
 from gingham.certificates.record import Record, cell_facts
+from gingham.certificates.row_losses import between_labels
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet
 from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
@@ -258,14 +259,7 @@ def _of_numbers(cell: CellModel, y: AnyArray, y_pred: AnyArray, span: tuple[floa
         return np.einsum("ek,ek->e", cell.coef(guesses), cell.features.evaluate(y))
     if cell.table is None or cell.alphabet is None:  # pragma: no cover - every kind of answer was served
         raise RefusedCertificate(f"{type(cell).__name__}: gingham does not know the loss of a single prediction.")
-    # A convex table says nothing between labels; a straight line from one to the next is never less than a convex loss.
-    numbers, rows = cell.alphabet.numbers, cell.table[cell.alphabet.encode(y)]
-    right = np.clip(np.searchsorted(numbers, guesses), 1, max(len(numbers) - 1, 1))
-    right = np.minimum(right, len(numbers) - 1)
-    left = np.maximum(right - 1, 0)
-    width = np.where(right > left, numbers[right] - numbers[left], 1.0)
-    share, every = (guesses - numbers[left]) / width, np.arange(len(y))
-    return (1 - share) * rows[every, left] + share * rows[every, right]
+    return between_labels(cell.table, cell.alphabet.numbers, cell.alphabet.encode(y), guesses)
 
 
 def _gibbs_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:

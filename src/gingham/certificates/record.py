@@ -99,11 +99,14 @@ def cell_facts(cell: CellModel) -> dict[str, object]:
 
 def _data(record: Record) -> dict[str, object]:
     columns, names, labels, weights = _rows(record)
+    own = [getattr(series, "name", None) for series in (record.y, record.sample_weight) if series is not None]
+    whole = [*names, *own] if names and own and all(isinstance(name, str) and name for name in own) else None
     numeric = labels is not None and labels.dtype.kind in "biuf"
     kinds = ["number" if column.dtype.kind == "f" else "text" for column in columns]
     return {
         "n_rows": len(columns[0]),
         "columns": names,
+        "names": whole,
         "kinds": kinds,
         "label": None if labels is None else "number" if numeric else "text",
         "weighted": weights is not None,

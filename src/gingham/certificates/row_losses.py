@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats
+from gingham.cells import LOSSES, CellModel, make_cell
 from gingham.data import Alphabet
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.storage import savable
@@ -36,6 +37,8 @@ class RowLoss:
         Of the pinball loss.
     smoothing : float
         Every predicted probability is at least this divided by |Y|, for the log loss.
+    convex_table : bool
+        Whether the table is convex in the predicted number, so that predictions may lie between labels.
     """
 
     name: str
@@ -44,6 +47,7 @@ class RowLoss:
     table: Floats | None = None
     quantile: float = 0.5
     smoothing: float = SMOOTHING
+    convex_table: bool = False
 
     @property
     def low(self) -> float:
@@ -67,7 +71,7 @@ class RowLoss:
     @property
     def convex(self) -> bool:
         """Whether the loss is convex in the prediction, so that averaging predictions cannot hurt (Jensen)."""
-        return self.name in OF_NUMBERS or self.name == "log"
+        return self.name in OF_NUMBERS or self.name == "log" or self.convex_table
 
     @property
     def statement(self) -> str:
@@ -102,24 +106,42 @@ class RowLoss:
             return self._of_distributions(codes, y_pred)
         if y_pred.ndim != 1:
             raise GinghamError(f"loss={self.name!r} needs one predicted label a row, not shape {y_pred.shape}.")
+        if self.table is not None and self.convex_table:
+            guess = as_numbers(y_pred, "prediction")
+            self._need_inside(guess, "prediction", *self._ends)
+            return between_labels(self.table, self._letters.numbers, codes, guess)
+        labels = np.isin(y_pred, self._letters.values)
+        if not labels.all():
+            row = int(np.flatnonzero(~labels)[0])
+            raise RefusedCertificate(
+                f"The prediction {y_pred[row]} in row {row} is not in the alphabet, and the {self.name} loss is one of "
+                "labels. Predict labels (rule='mode' or 'median'), or state a loss of numbers (loss='absolute')."
+            )
         guesses = self._letters.encode(y_pred)
         if self.table is not None:
             return np.asarray(self.table[codes, guesses])
         return (codes != guesses).astype(np.float64)
 
-    def _of_numbers(self, y: Floats, y_pred: Floats) -> Floats:
-        low, high = self.bounds or (0.0, 0.0)
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """Between which numbers predictions lie."""
+        return self.bounds or (float(self._letters.numbers[0]), float(self._letters.numbers[-1]))
+
+    def _need_inside(self, values: Floats, what: str, low: float, high: float) -> None:
         # Averages of numbers inside may lie outside by rounding; the bets stay well above (ν ≥ 1.001).
         room = ROUNDING * (high - low)
+        outside = ~((values >= low - room) & (values <= high + room))
+        if outside.any():
+            row = int(np.flatnonzero(outside)[0])
+            more = ", or let certify_progressive move predictions inside (clip=True)" * (what == "prediction")
+            raise RefusedCertificate(
+                f"The {what} {values[row]:.6g} in row {row} lies outside {low:g} to {high:g}, and its loss outside "
+                f"the range that was stated. State the true range{more}."
+            )
+
+    def _of_numbers(self, y: Floats, y_pred: Floats) -> Floats:
         for what, values in (("label", y), ("prediction", y_pred)):
-            outside = ~((values >= low - room) & (values <= high + room))
-            if outside.any():
-                row = int(np.flatnonzero(outside)[0])
-                more = ", or let certify_progressive move predictions inside (clip=True)" * (what == "prediction")
-                raise RefusedCertificate(
-                    f"The {what} {values[row]:.6g} in row {row} lies outside {low:g} to {high:g}, and its loss outside "
-                    f"the range that was stated. State the true range{more}."
-                )
+            self._need_inside(values, what, *self._ends)
         gap = y - y_pred
         if self.name == "absolute":
             return np.abs(gap)
@@ -143,7 +165,8 @@ class RowLoss:
 
     def inside(self, y_pred: AnyArray) -> AnyArray:
         """Predictions moved into the stated range: another predictor, which is then the one that is tested."""
-        return y_pred if self.bounds is None else np.clip(as_numbers(y_pred, "prediction"), *self.bounds)
+        numbers = self.bounds is not None or self.convex_table
+        return np.clip(as_numbers(y_pred, "prediction"), *self._ends) if numbers else y_pred
 
     def plain(self) -> dict[str, object]:
         """Everything stated, ready for JSON."""
@@ -154,9 +177,24 @@ class RowLoss:
             "table": None if self.table is None else self.table.tolist(),
             "quantile": self.quantile,
             "smoothing": self.smoothing,
+            "convex": self.convex,
             "low": self.low,
             "range": self.range,
         }
+
+
+def between_labels(table: Floats, numbers: Floats, codes: AnyArray, guesses: Floats) -> Floats:
+    """Losses of predictions between labels, from a table that is convex in the prediction.
+
+    The table says nothing there; a straight line from one label to the next is never less than a convex loss.
+    """
+    rows = table[codes]
+    right = np.clip(np.searchsorted(numbers, guesses), 1, max(len(numbers) - 1, 1))
+    right = np.minimum(right, len(numbers) - 1)
+    left = np.maximum(right - 1, 0)
+    width = np.where(right > left, numbers[right] - numbers[left], 1.0)
+    share, every = np.clip((guesses - numbers[left]) / width, 0.0, 1.0), np.arange(len(rows))
+    return np.asarray((1 - share) * rows[every, left] + share * rows[every, right])
 
 
 def row_loss(
@@ -172,10 +210,12 @@ def row_loss(
             "State the possible labels (alphabet=) or the smallest and largest (label_bounds=): no theorem covers an "
             "unbounded loss, and a range read off the data is no range."
         )
+    if callable(loss) or (isinstance(loss, str) and loss in LOSSES and loss not in NAMES):
+        return _of_cell(make_cell(loss, _needed(letters)), loss)
     if not isinstance(loss, str):
         return RowLoss("table", letters, None, _table(loss, letters))
     if loss not in NAMES:
-        raise GinghamError(f"loss={loss!r} is unknown; choose one of {', '.join(NAMES)}, or give a table.")
+        raise GinghamError(f"loss={loss!r} is unknown; choose one of {', '.join(LOSSES)}, or give a table.")
     if loss not in OF_NUMBERS:
         if letters is None:
             raise RefusedCertificate(f"loss={loss!r} needs alphabet=, the possible labels.")
@@ -199,9 +239,25 @@ def _interval(loss: str, letters: Alphabet | None, bounds: tuple[float, float] |
     return low, high
 
 
-def _table(loss: object, letters: Alphabet | None) -> Floats:
+def _needed(letters: Alphabet | None) -> Alphabet:
     if letters is None:
         raise RefusedCertificate("A table of losses needs alphabet=, the possible labels.")
+    return letters
+
+
+def _of_cell(cell: CellModel, loss: object) -> RowLoss:
+    """A loss that is known as a cell, by its table and by its own word on convexity."""
+    letters = cell.alphabet
+    if cell.table is None or letters is None or cell.table.shape != (letters.size, letters.size):
+        raise RefusedCertificate(
+            f"loss={loss!r}: a single prediction is judged by {', '.join(NAMES)} or a table of all labels; say by "
+            "which one (loss=)."
+        )
+    return RowLoss("table", letters, None, cell.table, convex_table=bool(cell.convex and letters.numeric))
+
+
+def _table(loss: object, stated: Alphabet | None) -> Floats:
+    letters = _needed(stated)
     try:
         table = np.asarray(loss, dtype=np.float64)
     except (TypeError, ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,6 +32,16 @@ def certify(
     predictor: Annotated[str, typer.Option(help="gibbs (randomised) or mean.")] = "gibbs",
     alphabet: options.OtherAlphabet = None,
     bounds: options.Bounds = None,
+    progressive: options.Progressive = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Of the order of progressive tests; drawn afresh if absent.", min=0)
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Certificate file to write, of the first certificate, for gingham verify.")
+    ] = None,
+    save_predictor: Annotated[
+        Path | None, typer.Option(help="Model file to write: the predictor that the progressive tests certify.")
+    ] = None,
     label: options.OtherLabel = None,
     drop_missing: options.DropMissing = False,
     format: options.Format = None,
@@ -38,8 +49,10 @@ def certify(
 ) -> None:
     """Guarantee the loss of a model on new data, from the data it was fitted on.
 
-    Rows that the fit set aside are recognised and give a second certificate, of the prediction itself. Views and
-    features are certified on objects and features that the fit has not seen.
+    First by progressive tests: the model is fitted anew on a growing part of the rows and tested on those that come
+    next, which certifies the predictor made of these fits (--save-predictor keeps it). Then the model itself: on its
+    training rows, and on rows that the fit set aside, which are recognised. All certificates that are shown hold
+    together. Views and features are certified on objects and features that the fit has not seen.
     """
     if labels is not None:
         cluster_files = [name for name in labels.split(",") if name]
@@ -48,11 +61,18 @@ def certify(
         raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
     else:
         options.need_files(models=[model], tables=[file])
+    from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
+    from gingham.models.base import Saved
     from gingham.models.tables import CertificateRequest
 
-    request = CertificateRequest(delta, bound, predictor, alphabet, options.parse_bounds(bounds))
+    for path in (save, save_predictor):
+        if path is not None:
+            options.writable(path)
+    request = CertificateRequest(delta, bound, predictor, alphabet, options.parse_bounds(bounds), progressive, seed)
     if labels is not None or file is None:
+        if progressive or save or save_predictor:
+            raise GinghamError("Clusters from elsewhere are not fitted anew: leave --progressive and --save out.")
         found = certificate_of_labels(file or model, cluster_files, label, axes, loss, format, request)
         if json:
             console.print_json(found.to_dict())
@@ -60,10 +80,24 @@ def certify(
             console.say(found.explain())
         return
     relation = None if axes is None else options.column_names(axes, "--axes")
-    certificates = open_model(model, file, format, label, drop_missing, relation).certificates(request)
+    opened = open_model(model, file, format, label, drop_missing, relation)
+    certificates = opened.certificates(request)
+    first = next(iter(certificates.values()))
+    if save is not None:
+        if not isinstance(first, Certificate):
+            raise GinghamError("This certificate has a form of its own, which gingham verify does not read: --json.")
+        first.save(save)
+    if save_predictor is not None:
+        certified = getattr(first, "model", None)
+        if not isinstance(certified, Saved):
+            raise GinghamError("--save-predictor keeps what progressive tests certify, and there are none.")
+        certified.save(save_predictor, opened.notes)
     if json:
         console.print_json({name.replace(" ", "_"): one.to_dict() for name, one in certificates.items()})
         return
+    if len(certificates) > 1:
+        together = f"{len(certificates)} certificates, which hold together with confidence {100 * (1 - delta):g} %: "
+        console.say(together + "each has its share of δ.")
     for name, one in certificates.items():
         console.heading(f"From the {name}")
         console.say(one.explain())

@@ -33,6 +33,10 @@ Loss = Annotated[
     typer.Option(help="absolute, quadratic, zero-one, log, pinball, …; told by the labels."),
 ]
 Delta = Annotated[float, typer.Option(help="Certificates hold with probability 1 − delta.")]
+Progressive = Annotated[
+    bool | None,
+    typer.Option("--progressive/--no-progressive", help="Fit anew and test as rows come; where possible if absent."),
+]
 OutModel = Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")]
 OutTable = Annotated[str | None, typer.Option("--out", "-o", help="Table to write; standard output if absent.")]
 SpreadsheetSafe = Annotated[

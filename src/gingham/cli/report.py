@@ -32,6 +32,7 @@ def report(
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     path: Annotated[str | None, typer.Option(help="What gingham path --json printed, to show the path of β.")] = None,
     delta: options.Delta = 0.05,
+    progressive: options.Progressive = None,
     alphabet: options.OtherAlphabet = None,
     bounds: options.Bounds = None,
     label: options.OtherLabel = None,
@@ -48,7 +49,7 @@ def report(
     from gingham.report import summarize, write
 
     relation = None if axes is None else options.column_names(axes, "--axes")
-    request = CertificateRequest(delta, alphabet=alphabet, bounds=options.parse_bounds(bounds))
+    request = CertificateRequest(delta, alphabet=alphabet, bounds=options.parse_bounds(bounds), progressive=progressive)
     session = open_model(model, file, format, label, drop_missing, relation)
     found, refusal = {}, ""
     try:

@@ -19,6 +19,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, TableLike
+from gingham.cells import LOSSES
 from gingham.certificates import Assumption, Certificate
 from gingham.certificates.certificate import drawn_order, drawn_rows
 from gingham.certificates.confidence import checked_candidates, checked_delta
@@ -32,11 +33,12 @@ from gingham.certificates.progressive import (
     draws_in_order,
 )
 from gingham.certificates.record import Record
-from gingham.certificates.row_losses import NAMES, RowLoss, row_loss
+from gingham.certificates.row_losses import RowLoss, row_loss
+from gingham.data import Mode
 from gingham.data.draws import counted, recorded_seed, whole_counts
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.models.base import Saved
+from gingham.models.base import Saved, default_loss
 from gingham.storage import State, fields_of
 
 
@@ -87,6 +89,11 @@ class ProgressivePredictor(Saved):
     loss_: RowLoss
     rule_: str | None
     clip_: bool
+
+    def item_modes(self) -> tuple[Mode, ...]:
+        """The modes whose items the columns of X name, as the last member knows them."""
+        modes: tuple[Mode, ...] = self.members_[-1].item_modes()  # type: ignore[attr-defined]
+        return modes
 
     def predict(self, X: TableLike, random_state: int | None = None) -> AnyArray:
         """One answer per row; ``random_state`` is for losses for which a member is drawn."""
@@ -175,8 +182,8 @@ def certify_progressive(
         The guarantee holds with probability at least 1 − delta.
     sample_weight : whole numbers, optional
         A row of weight w stands for w draws; draws, not rows, are divided.
-    loss : {"absolute", "quadratic", "pinball", "zero-one", "log"} or table, optional
-        By default the model's own where it is one of these, else "zero-one" for classifiers and "absolute".
+    loss : {"absolute", "quadratic", "pinball", "zero-one", "log"}, table or callable, optional
+        By default the model's own, "zero-one" for classifiers and "absolute" where it has none that is known.
     alphabet, label_bounds : sequence; (smallest, largest)
         The possible labels; one of the two is needed, here or as the model's own ``alphabet`` or ``bounds``.
     quantile : float
@@ -380,9 +387,11 @@ def _loss_of(
     def stated(name: str) -> Any:
         return own.get(name, own.get(f"estimator__{name}"))
 
-    if loss is None:
-        loss = stated("loss")
-        loss = loss if isinstance(loss, str) and loss in NAMES else "zero-one" if is_classifier(model) else "absolute"
     if alphabet is None and label_bounds is None:
         alphabet, label_bounds = stated("alphabet"), stated("bounds")
+    if loss is None:
+        loss = stated("loss")
+        if loss is None or (isinstance(loss, str) and loss not in LOSSES):  # left open, or another library's
+            chosen = default_loss(np.zeros(0), True, label_bounds if alphabet is None else None)
+            loss = "zero-one" if is_classifier(model) else chosen if loss == "auto" else "absolute"
     return row_loss(loss, alphabet, label_bounds, quantile)

@@ -12,19 +12,21 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 
 from gingham import models
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.cells import LOSSES, CellModel, loss_kind, make_cell, needs_alphabet
 from gingham.cells.losses import cell_state
 from gingham.certificates import Certificate
+from gingham.certificates.confidence import checked_delta
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
@@ -48,6 +50,7 @@ HOLDOUT = 0.1  # of labelled rows, where nothing is said
 NUMBERS = (
     pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64,
 )  # types of columns that numpy has as well  # fmt: skip
+TESTS = "progressive tests"  # what the first certificate comes from
 MISSING = ("", "nan", "na", "n/a", "null", "none")  # words that stand for a missing number, in any case
 
 
@@ -152,11 +155,18 @@ class CertificateRequest:
     predictor: str = "gibbs"
     alphabet: str | None = None
     bounds: Interval | None = None
+    progressive: bool | None = None  # None: where it is possible
+    seed: int | None = None  # of the order of progressive tests; None: drawn afresh
 
     def need_defaults(self, what: str) -> None:
         """Refuse a bound or predictor where the model has one theorem of its own."""
         if self.bound != "log-wealth" or self.predictor != "gibbs":
             raise GinghamError(f"{what} has a certificate of its own: leave --bound and --predictor out.")
+
+    def need_no_tests(self, what: str) -> None:
+        """Refuse progressive tests, where they were asked for, of what predicts no labels of single rows."""
+        if self.progressive:
+            raise GinghamError(f"{what} is not tested row by row: leave --progressive out.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,6 +357,8 @@ def tables_of(model: Persistent) -> FamilyTables[Any]:
         found: FamilyTables[Any] = import_module(f"{place}.tables").TABLES
         if name in found.estimators:
             return found
+    if name in PREDICTORS.estimators:
+        return PREDICTORS
     raise GinghamError(f"The command line does not know {name} models; use them in Python.")
 
 
@@ -810,18 +822,26 @@ class LabelSpace:
             )
         return cls(known.values, None)
 
-    def loss_of_predictions(self, model: Persistent) -> str:
-        """The loss by which finished predictions are judged."""
+    def loss_of_predictions(self, model: Persistent) -> object:
+        """The loss by which finished predictions are judged: the model's own, where predicted numbers may be.
+
+        That is where it is convex in them; others are judged by their absolute error, as the certificate then says.
+        """
         named = self.values is not None and self.values.dtype.kind not in "biuf"
         if named or is_classifier(model):
             return "zero-one"
         loss = getattr(model, "loss", "absolute")
         if isinstance(loss, str) and loss == "auto":
             return default_loss(self.values if self.values is not None else np.zeros(0), True, self.bounds)
-        kind = loss_kind("absolute" if isinstance(loss, str) and loss not in LOSSES else loss)
-        if not getattr(kind, "ordered", True):
-            return "zero-one"
-        return "absolute" if getattr(kind, "needs_alphabet", True) else str(kind.name)
+        loss = "absolute" if isinstance(loss, str) and loss not in LOSSES else loss  # another library's
+        kind = loss_kind(loss)
+        if not getattr(kind, "needs_alphabet", True):
+            return str(kind.name)
+        if self.values is not None:
+            cell = make_cell(loss, Alphabet.of(self.values, given=True))
+            if cell.convex and cell.answers == "label":
+                return loss
+        return "absolute" if getattr(kind, "ordered", True) else "zero-one"
 
 
 def _stated_bounds(known: Interval | None, labels: AnyArray, notes: Facts, request: CertificateRequest) -> Interval:
@@ -874,13 +894,15 @@ def held_out_facts(held: Rows | None) -> Facts:
     return {"held_out_rows": len(held), **({} if held.weight is None else {"held_out_draws": held.n_draws})}
 
 
-def holdout_certificate(predicted: AnyArray, unseen: Rows, space: LabelSpace, loss: str, delta: float) -> Certificate:
+def holdout_certificate(
+    predicted: AnyArray, unseen: Rows, space: LabelSpace, loss: object, delta: float
+) -> Certificate:
     """A certificate of finished predictions from rows set aside."""
     from gingham.certificates.holdout import certify_predictions
 
     return certify_predictions(
         predicted, unseen.y, loss=loss, alphabet=space.values, label_bounds=space.bounds, delta=delta,
-        sample_weight=unseen.weight, predictor="mode" if loss == "zero-one" else "mean",
+        sample_weight=unseen.weight, predictor="mode" if isinstance(loss, str) and loss == "zero-one" else "mean",
     )  # fmt: skip
 
 
@@ -892,6 +914,12 @@ class TuplesWithModel(ModelWithData[Any]):
     label: str
     seen: Rows
     unseen: Rows | None
+    table: Rows | None = None  # all rows as they stand in the table, where they are not those of the fit
+
+    @property
+    def rows(self) -> Rows:
+        """The whole table."""
+        return self.seen if self.table is None else self.table
 
     def facts(self) -> Facts:
         model = self.model
@@ -926,12 +954,17 @@ class TuplesWithModel(ModelWithData[Any]):
         return predict_pairs
 
     def certificates(self, request: CertificateRequest) -> Facts:
+        """Progressive tests of the model fitted anew, then the model itself on its training rows and on rows set aside.
+
+        They share δ, so that all that is shown holds together.
+        """
         from gingham.certificates.certify import certify
 
+        delta = checked_delta(request.delta)
         model, seen = self.model, self.seen
         known = self.tables.labels(model)
         space = LabelSpace.stated(known, seen.y, self.notes, request)
-        found: Facts = {}
+        makers: dict[str, Callable[[float], Certificate]] = {}
         judged, bounded = model, known is not None
         posterior = vars(model).get("posterior_")
         if not bounded and posterior is not None and posterior.cells[0].answers == "number":
@@ -939,19 +972,52 @@ class TuplesWithModel(ModelWithData[Any]):
             cell = make_cell(posterior.cells[0].name, None, space.bounds)
             judged, bounded = replace(posterior, cells=(cell,)), True
         if self.tables.has_posterior(model) and bounded:
-            found["training rows"] = certify(
-                judged, seen.X, seen.y, bound=request.bound, delta=request.delta, predictor=request.predictor,
+            makers["training rows"] = lambda share: certify(
+                judged, seen.X, seen.y, bound=request.bound, delta=share, predictor=request.predictor,
                 sample_weight=seen.weight, alphabet=space.alphabet,
             )  # fmt: skip
+        loss = space.loss_of_predictions(model)
         if self.unseen is not None:
-            predicted, loss = np.asarray(model.predict(self.unseen.X)), space.loss_of_predictions(model)
-            found["rows set aside"] = holdout_certificate(predicted, self.unseen, space, loss, request.delta)
+            makers["rows set aside"] = partial(self._set_aside, self.unseen, space, loss)
+
+        def made(n: int) -> Facts:
+            return {name: make(delta / n) for name, make in makers.items()}
+
+        n = len(makers) + (request.progressive is not False)
+        found = made(n)  # what is wrong with a request shows here, before anything is fitted anew
+        if request.progressive is not False:
+            try:
+                found = {TESTS: self._tested(space, loss, request, delta / n), **found}
+            except GinghamError as error:
+                if request.progressive or not makers:
+                    raise
+                warnings.warn(f"There is no certificate from {TESTS}. {error}", GinghamWarning, stacklevel=2)
+                found = made(n - 1)
         if not found:
             raise GinghamError(
                 "No theorem here covers a sum of layers on the rows it was fitted to: it has a certificate from rows "
                 "set aside. Fit with --holdout .1 (the default), and give the file of the fit."
             )
         return found
+
+    def _set_aside(self, unseen: Rows, space: LabelSpace, loss: object, delta: float) -> Certificate:
+        return holdout_certificate(np.asarray(self.model.predict(unseen.X)), unseen, space, loss, delta)
+
+    def _tested(self, space: LabelSpace, loss: Any, request: CertificateRequest, delta: float) -> Certificate:
+        """Progressive validation of the model, fitted anew with its settings, on the whole table."""
+        from gingham.models.progressive import certify_progressive
+
+        rows, model = self.rows, clone(self.model)
+        params = model.get_params(deep=True)
+        for name in ("alphabet", "estimator__alphabet"):
+            if name in params and space.values is not None:
+                model.set_params(**{name: space.values})
+        weights = None if rows.weight is None else pl.Series(str(self.notes.get("weight")), rows.weight)
+        return certify_progressive(
+            model, rows.X, pl.Series(self.label, rows.y), delta=delta, sample_weight=weights, loss=loss,
+            alphabet=space.values, label_bounds=space.bounds, random_state=request.seed,
+            clip=not self.tables.has_posterior(self.model),
+        )  # fmt: skip
 
 
 class TupleTables(FamilyTables[Any]):
@@ -1031,11 +1097,13 @@ class TupleTables(FamilyTables[Any]):
             raise GinghamError("The model does not say which column holds the labels; add --label.")
         axes, modes = self.columns(model)
         data = labelled_rows(source.table, axes, label, notes.get("weight"), modes, source.drop_missing)
-        return self.beside(model, notes, label, *data.parts(notes))
+        return self.beside(model, notes, label, *data.parts(notes), data)
 
-    def beside(self, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None) -> TuplesWithModel:
-        """The model beside rows it was fitted on and rows it was not."""
-        return self.with_data(model, notes, self, label, seen, unseen)
+    def beside(
+        self, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None, rows: Rows | None = None
+    ) -> TuplesWithModel:
+        """The model beside rows it was fitted on, rows it was not, and all of them as they stand in the table."""
+        return self.with_data(model, notes, self, label, seen, unseen, rows)
 
     # what a fitted model knows
 
@@ -1071,6 +1139,24 @@ class TupleTables(FamilyTables[Any]):
             model, data.X, data.y, path.betas, cv=path.cv, delta=certified, random_state=options.seed,
             n_jobs=path.n_jobs, callback=progress,
         )  # fmt: skip
+
+
+class PredictorTables(TupleTables):
+    """Predictors that came with a certificate: they predict, and have nothing else to show."""
+
+    kind = "predictor"
+    estimators = ("ProgressivePredictor",)
+
+    def open(self, model: Any, source: TableSource) -> TuplesWithModel:
+        raise GinghamError(
+            "This predictor came with its certificate, and its members have seen the rows: gingham verify checks it."
+        )
+
+    def clusters(self, model: Any) -> pl.DataFrame:
+        raise GinghamError("Every member of this predictor has clusters of its own; list those of a single model.")
+
+
+PREDICTORS = PredictorTables()
 
 
 def two_modes(posterior: Posterior, sample: Sample) -> tuple[Posterior, Sample]:

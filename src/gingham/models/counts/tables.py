@@ -234,6 +234,7 @@ class CountsWithModel(common.ModelWithData["CoOccurrenceClustering"]):
         return np.eye(len(model.blocks_))[typical], (note,)
 
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
+        request.need_no_tests("A density")
         request.need_defaults("A density")
         return {"counted pairs": self.model.certify(self.counts, request.delta)}
 

@@ -190,6 +190,7 @@ class FeaturesWithModel(common.ModelWithData["InformationClustering"]):
         return common.BoardView(posterior, sample, self.label, cluster_names=names)
 
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
+        request.need_no_tests("A set of clusters")
         request.need_defaults("The information about new features")
         if not self.new.any():
             raise GinghamError(

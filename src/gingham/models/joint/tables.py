@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gingham.arrays import AnyArray
+from gingham.certificates.confidence import checked_delta
 from gingham.data import Alphabet, Mode
 from gingham.errors import GinghamError
 from gingham.models import tables as common
@@ -202,19 +203,23 @@ class RelationWithModel(common.ModelWithData["JointCoClustering"]):
         )  # fmt: skip
 
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
+        request.need_no_tests("One table of a joint model")
         seen, model = self.seen, self.model
-        known = common.labels_of_cell(model.posterior_.cells[model.position_of(self.relation)])
+        at = model.position_of(self.relation)
+        known = common.labels_of_cell(model.posterior_.cells[at])
         space = common.LabelSpace.stated(known, seen.y, self.notes, request)
+        tested = self.unseen is not None and space.values is not None and space.values.dtype.kind in "biuf"
+        share = checked_delta(request.delta) / (2 if tested else 1)  # both hold together
         found = model.certify(
-            {self.relation: seen.weighted}, request.delta, bound=request.bound, predictor=request.predictor,
+            {self.relation: seen.weighted}, share, bound=request.bound, predictor=request.predictor,
             alphabet=space.alphabet,
         )  # fmt: skip
         result: common.Facts = {"training rows": found[self.relation]}
-        if self.unseen is not None and space.values is not None and space.values.dtype.kind in "biuf":
-            predicted = model.predict(self.relation, self.unseen.X)
-            result["rows set aside"] = common.holdout_certificate(
-                predicted, self.unseen, space, "absolute", request.delta
-            )
+        if self.unseen is not None and tested:
+            predicted, cell = model.predict(self.relation, self.unseen.X), model.posterior_.cells[at]
+            own = cell.convex and cell.answers != "distribution"
+            loss: object = (lambda _: cell) if own else "absolute"
+            result["rows set aside"] = common.holdout_certificate(predicted, self.unseen, space, loss, share)
         return result
 
 

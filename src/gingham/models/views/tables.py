@@ -185,6 +185,7 @@ class ViewsWithModel(common.ModelWithData["ViewsModel"]):
         from gingham.certificates.clusters import certify_clusters
         from gingham.models.views.explanatory import chance, contradiction, coverage
 
+        request.need_no_tests("A set of views")
         request.need_defaults("A set of views")
         n = int(self.held.sum())
         if not n:

@@ -42,6 +42,8 @@ function cellsPanel(panel) {
 function certificatePanel(panel) {
   if (!data.certificates.length) panel.append(el("p", {}, "No certificate was made for this report."));
   if (data.refusal) panel.append(el("p", {}, data.refusal));
+  const failing = data.certificates.reduce((sum, c) => sum + c.delta, 0);
+  if (data.certificates.length > 1) panel.append(el("p", {}, `All ${data.certificates.length} hold together with ${number(100 * (1 - failing))} % confidence: each has its share of what may fail.`));
   for (const c of data.certificates) {
     panel.append(el("h2", {}, `From the ${c.name}`), el("p", { class: "big" }, `${lossOf(c)} ${sign(c)} ${number(c.value)}`),
       el("p", {}, `With ${number(100 * (1 - c.delta))} % confidence the average ${lossOf(c)} on new data is at ${c.at_least ? "least" : "most"} ${number(c.value)}; on the ${c.n_tuples.toLocaleString("en")} observed ${c.unit || "tuples"} it is ${number(c.empirical)}${c.worst === null || c.worst === undefined ? "" : `, and the worst possible is ${number(c.worst)}`}.`),
