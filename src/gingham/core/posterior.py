@@ -196,7 +196,7 @@ class Posterior:
                 f"{type(self.cells[relation]).__name__} cells answer with a number, not with a distribution "
                 "over labels: use predict, or a loss on an alphabet (absolute, zero-one, log)."
             )
-        return self._contract(codes, table, relation)
+        return self.expectation(codes, table, relation)
 
     def predict(self, codes: Sequence[Ints], rule: str = "mean", relation: int = 0) -> Floats:
         """One number per tuple: mean of the answers, or the median or commonest label."""
@@ -204,7 +204,7 @@ class Posterior:
             raise GinghamError(f"rule={rule!r} is unknown; choose one of {', '.join(RULES)}.")
         cell = self.cells[relation]
         if rule == "mean":
-            return self._contract(codes, cell.values(self.answers[relation])[..., None], relation)[:, 0]
+            return self.expectation(codes, cell.values(self.answers[relation])[..., None], relation)[:, 0]
         distribution = self.predict_distribution(codes, relation)
         labels = cell.values(np.arange(distribution.shape[1])) if cell.n_answers else None
         numbers = getattr(cell, "alphabet").numbers if labels is None else labels  # noqa: B009
@@ -224,7 +224,7 @@ class Posterior:
         sides = self.factor(relation)
         return (sides[0], core, sides[1]) if len(sides) == 2 else (core, sides)
 
-    def _contract(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
+    def expectation(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
         """Σ_c Π_j q_j(c_j|x_j) table[c_1, …, c_d, :] for each tuple."""
         return contract(codes, [self.with_unseen(mode) for mode in self.structure.factors[relation]], table)
 

@@ -115,7 +115,7 @@ class TreePosterior(Posterior):
         leaves = [self.with_unseen(mode) if unseen else self.assign[mode] for mode in at[:d]]
         return ascend(self.structure, layout, leaves, [self.assign[mode] for mode in at[d:]])
 
-    def _contract(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
+    def expectation(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
         # An unseen item (code −1) takes the extra last row, which holds the masses.
         known = [np.where(code < 0, len(self.assign[mode]), code) for code, mode in zip(codes, self.structure.tables)]
         layout = lay_out(self.structure, known)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard, cast
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 MISSING = ("implicit", "nan", "none")
 WIDE = 2**26  # bytes: texts padded to their longest may take as much before it matters
+FRAMES = ("pandas", "polars", "pyarrow")
 
 
 class Tuples(NamedTuple):
@@ -159,6 +161,18 @@ def _series(series: nw.Series[Any], name: str) -> AnyArray:
     return typed(values)
 
 
+def frame_of(columns: Mapping[str, Sequence[object]], backend: str | None = None) -> Any:
+    """Columns as a frame of the library asked for, or of the first that is installed."""
+    kind = next((name for name in FRAMES if find_spec(name) is not None), None) if backend is None else backend
+    if kind is None:
+        raise GinghamError(f"A frame needs one of {', '.join(FRAMES)}: install one.")
+    if kind not in FRAMES:
+        raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(FRAMES)}.")
+    import narwhals as nw
+
+    return nw.from_dict(dict(columns), backend=kind).to_native()  # type: ignore[arg-type]
+
+
 def from_frame(
     frame: IntoDataFrame, axes: Sequence[str], label: str, weight: str | None = None
 ) -> tuple[IntoDataFrame, AnyArray, AnyArray | None]:
@@ -237,7 +251,9 @@ def with_names(X: Any, names: Names = None) -> Labelled:
         return Labelled(X.X, ("obs", "var"), (_ids(list(X.obs_names)), _ids(list(X.var_names))))
     if not is_frame(X):
         return Labelled(X, None, (None, None))
-    frame = nw.from_native(X, eager_only=True)
+    import narwhals as nw
+
+    frame = as_frame(X)
     first = frame[:, 0] if frame.shape[1] else None
     index = nw.maybe_get_index(frame)
     rows, row_name, matrix = None, None, X
@@ -246,7 +262,7 @@ def with_names(X: Any, names: Names = None) -> Labelled:
     elif first is not None and frame.shape[1] > 1 and not (first.dtype.is_numeric() or first.dtype == nw.Boolean):
         rows, row_name = _ids(first.to_list()), first.name
         matrix = frame[:, 1:].to_native()
-    columns = nw.from_native(matrix, eager_only=True).columns
+    columns = as_frame(matrix).columns
     column_name = getattr(getattr(X, "columns", None), "name", None)
     axes = (str(row_name or "row"), str(column_name or "column"))
     return Labelled(matrix, axes, (rows, _ids(list(columns))))
@@ -363,6 +379,16 @@ def categorical_entries(X: TableLike) -> tuple[Ints, Ints, Ints, tuple[int, int]
         (len(columns[0]), len(columns)),
         most,
     )
+
+
+def category_names(X: TableLike) -> list[list[str]]:
+    """The values of every column in the order of their codes in `categorical_entries`, as text."""
+    found = []
+    for column in _category_columns(X):
+        seen = [v for v in column.tolist() if not (v is None or v != v)]
+        texts = sorted({str(v) for v in seen}) if column.dtype.kind == "O" else map(str, np.unique(seen).tolist())
+        found.append([text.removesuffix(".0") for text in texts])
+    return found
 
 
 def _few_numbers(columns: AnyArray) -> tuple[Ints, Ints, Ints, tuple[int, int], int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -18,20 +18,30 @@ from gingham import models, storage
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike
 from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.posterior import Posterior
-from gingham.data import Alphabet, Mode, Sample
+from gingham.data import Mode, Sample
 from gingham.data.adapt import Columns, id_columns
-from gingham.data.modes import LARGEST, need_moderate, need_unmasked
+from gingham.data.modes import LARGEST, Moments, need_moderate, need_unmasked
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.old_files import model_of_version_1
+from gingham.models.questions import Predicted, Questions
 from gingham.reading.observed import Observed, Refit, Relation
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
     from gingham.reading.values import Reading
 
-KEPT_WHERE_KNOWN = ("n_features_in_", "feature_names_in_", "interrupted_", "modes_")
+KEPT_WHERE_KNOWN = (
+    "n_features_in_",
+    "feature_names_in_",
+    "interrupted_",
+    "modes_",
+    "side_names_",
+    "size_reason_",
+    "cell_moments_",
+    "value_shares_",
+)
 MOST_REMEMBERED = 20_000_000  # rows of the data that a fitted model remembers, to be read without handing them over
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
 
@@ -50,7 +60,7 @@ class Saved:
         storage.write(path, type(self).__name__, {"model": self, "notes": notes})
 
 
-class Persistent(Saved, BaseEstimator):
+class Persistent(Questions, Saved, BaseEstimator):
     """An estimator that can be saved to one file and loaded again.
 
     A model whose clusters can be merged offers ``posterior_``, ``sample(X, y, sample_weight)``, ``beta_`` and
@@ -100,12 +110,21 @@ class Persistent(Saved, BaseEstimator):
             from gingham.reading.door import read  # what it needs is loaded when somebody reads
 
             self._reading = read(self, item_info=self._item_info)
+            self._keep_for_questions()
         return self._reading
+
+    def _keep_for_questions(self) -> None:
+        """Small sums of the data that answers need beside the reading; a model file keeps them with it."""
 
     def _remember(self, data: Any, n_rows: int, item_info: ItemInfo | None = None) -> None:
         """Keep the data of a fit, as long as the model lives in this process, so that it can be read."""
         self._reading, self._item_info = None, item_info
         self._data = data if n_rows <= MOST_REMEMBERED else None
+
+    def forget_data(self) -> Self:
+        """Let go of the data of the fit; a reading that was made stays."""
+        self._data = self._item_info = None
+        return self
 
     def _remembered(self, what: str) -> Any:
         """The data of the fit; a sentence where they are not at hand."""
@@ -277,13 +296,12 @@ class GridModel(TupleModel):
 
     def observed(self, *data: Any) -> Observed:
         sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
-        structure = self.posterior_.structure
-        relation = relation_of(sample, structure.factors[0], sample.alphabet)
-        return Observed(
-            structure.modes,
-            (relation,),
-            self.posterior_.labels,
-            given=(not named_auto(getattr(self, "n_clusters", "auto")),) * len(structure.modes),
+        structure, labels = self.posterior_.structure, self.posterior_.labels
+        clusters = [None if mode in structure.frozen else labels[mode] for mode in structure.factors[0]]
+        return observed_of(
+            sample,
+            clusters,
+            given=not named_auto(getattr(self, "n_clusters", "auto")),
             refit=lambda kept: self._refit(sample, kept),
             prediction=str(getattr(self, "selection_", "")),
         )
@@ -291,6 +309,13 @@ class GridModel(TupleModel):
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
         """The same model from some of the rows of a sample, and what it predicts of the others."""
         raise NotImplementedError  # pragma: no cover
+
+    def _keep_for_questions(self) -> None:
+        if self._data is not None:
+            self.cell_moments_ = moments_of(self.posterior_, self._data)
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        return predicted_by(self.posterior_, codes, label, getattr(self, "cell_moments_", None), relation)
 
     # facts of the fit
 
@@ -373,15 +398,121 @@ class GridPredictor(TransformerMixin, GridModel):
         return alphabet.values
 
 
-def relation_of(sample: Sample, sides: Sequence[int], alphabet: Alphabet | None, label: str = "label") -> Relation:
-    """A sample as entries to be read: numbers, names of labels, or counts where there are no labels."""
-    sides = tuple(sides)
-    if sample.labels is None and sample.label_codes is None:
-        return Relation(sides, sample.codes, "lift", weights=sample.weights, label="count")
-    if alphabet is not None and not alphabet.numeric:
-        names = tuple(str(value) for value in alphabet.values.tolist())
-        return Relation(sides, sample.codes, "labels", sample.label_codes, sample.weights, label, names)
-    return Relation(sides, sample.codes, "difference", sample.labels, sample.weights, label)
+def observed_of(
+    sample: Sample,
+    clusters: Sequence[Ints | None],
+    *,
+    given: bool = False,
+    refit: Callable[[Bools], Refit] | None = None,
+    prediction: str = "",
+    error: float | None = None,
+) -> Observed:
+    """A sample to be read, with the clusters of each of its positions.
+
+    Numbers are read by what averages leave over, whose clusters the reading finds itself.
+    """
+    modes, codes, values = sample.modes, sample.codes, sample.labels
+    letters = sample.alphabet
+    named = letters is not None and not letters.numeric
+    if len(modes) == 1:  # the items have no partners: beside them stands everything as one
+        modes, codes = (*modes, Mode("all", np.array(["all"]))), (*codes, np.zeros(sample.n_rows, dtype=np.int32))
+        clusters = [*clusters, np.zeros(1, dtype=np.int64)]
+        values = None if values is None else values - float(np.average(values, weights=sample.weights))
+    elif values is not None and not named:
+        clusters = [None] * len(modes)
+    sides = {id(mode): at for at, mode in reversed(list(enumerate(modes)))}  # tied positions are one side
+    places = sorted(set(sides.values()))
+    at = tuple(places.index(sides[id(mode)]) for mode in modes)
+    if values is None:
+        relation = Relation(at, codes, "lift", weights=sample.weights, label="count")
+    elif letters is not None and named:
+        names = tuple(str(value) for value in letters.values.tolist())
+        relation = Relation(at, codes, "labels", sample.label_codes, sample.weights, labels=names)
+    else:
+        relation = Relation(at, codes, "difference", values, sample.weights, centred=len(sample.modes) == 1)
+    return Observed(
+        tuple(modes[place] for place in places),
+        (relation,),
+        tuple(clusters[place] for place in places),
+        given=(given,) * len(places),
+        refit=refit,
+        prediction=prediction,
+        error=error,
+    )
+
+
+def moments_of(posterior: Posterior, sample: Sample, relation: int = 0) -> Floats | None:
+    """Mean and mean square of the labels in every cell, shape (m_1, …, m_d, 2); None where labels are no numbers."""
+    if sample.labels is None or (sample.alphabet is not None and not sample.alphabet.numeric):
+        return None
+    sums = posterior.statistics(sample, relation, Moments(2))
+    whole = sums.reshape(-1, 3).sum(axis=0)
+    filled = sums + whole / max(float(whole[0]), 1e-300)  # an empty cell has those of all labels
+    return np.asarray(filled[..., 1:] / filled[..., :1])
+
+
+def predicted_by(
+    posterior: Posterior, codes: Sequence[Ints], label: object, moments: Floats | None, relation: int = 0
+) -> Predicted:
+    """What a checkerboard predicts of rows, and the standard deviation of the labels it expects there.
+
+    Of labels that are names, the probability of one of them, and the chance that it is another.
+    """
+    cell = posterior.cells[relation]
+    letters = getattr(cell, "alphabet", None)
+    if letters is not None and not letters.numeric:
+        names = [str(value) for value in letters.values.tolist()]
+        if label is None and len(codes[0]) > 1:
+            raise GinghamError(
+                f"Labels are names: say which one is wanted, label={names[-1]!r} for one of {names[:6]}."
+            )
+        law = posterior.predict_distribution(codes, relation)
+        if label is not None and str(label) not in names:
+            raise GinghamError(f"There is no label {label!r}; there are {', '.join(names[:12])}.")
+        chance = law.max(axis=1) if label is None else law[:, names.index(str(label))]
+        return Predicted(chance, 1.0 - chance)
+    mean = posterior.predict(codes, "mean", relation)
+    values = np.asarray(cell.values(posterior.answers[relation]), dtype=np.float64)
+    seen = np.stack([values, values**2], axis=-1) if moments is None else moments
+    first, second = posterior.expectation(codes, seen, relation).T
+    return Predicted(mean, np.sqrt(np.maximum(second - first**2, 0.0)))
+
+
+def rows_of(sample: Sample, kept: Bools) -> tuple[AnyArray, AnyArray | None, Floats | None]:
+    """Some rows of a sample as `fit` takes them: ids, labels, weights."""
+    part = sample.take(kept)
+    ids = np.empty((part.n_rows, part.n_modes), dtype=object)
+    for at, (mode, code) in enumerate(zip(part.modes, part.codes)):
+        ids[:, at] = mode.items[code]
+    labels = part.labels
+    if part.alphabet is not None and part.label_codes is not None:
+        labels = part.alphabet.values[part.label_codes]
+    return ids, labels, part.weights
+
+
+def renumbered(mode: Mode, own: Mode, labels: Ints) -> Ints:
+    """Clusters of the items of a mode from those of some of them; an item that was not seen goes anywhere."""
+    found = np.zeros(mode.n_items, dtype=np.int64)
+    found[mode.encode(own.items)] = labels
+    return found
+
+
+def predictions_of(model: Any, X: AnyArray, sample: Sample) -> AnyArray:
+    """What a model predicts of rows: numbers, or codes of labels on the alphabet of a sample."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenItemsWarning)
+        said = np.asarray(model.predict(X))
+    named = sample.alphabet is not None and not sample.alphabet.numeric
+    return sample.alphabet.encode(said) if sample.alphabet is not None and named else said
+
+
+def refit_on(model: Any, sample: Sample, kept: Bools) -> Refit:
+    """An unfitted model, fitted on some rows of a sample: its clusters, and what it predicts of the others."""
+    model.fit(*rows_of(sample, kept))
+    at = model.posterior_.structure.factors[0]
+    labels = zip(sample.modes, model.item_modes(), (model.posterior_.labels[mode] for mode in at))
+    clusters = tuple(renumbered(mode, own, mine) for mode, own, mine in labels)
+    return Refit(clusters, predictions_of(model, rows_of(sample, ~kept)[0], sample))
 
 
 def refit_of(model: GridModel, sample: Sample, kept: Bools) -> Refit:

@@ -9,6 +9,7 @@ MODULES = {
     "coembedding": "board",
     "contingency": "charts",
     "information_plane": "charts",
+    "named_board": "named",
     "path": "charts",
     "stream": "charts",
     "tree": "charts",

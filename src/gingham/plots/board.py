@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -157,8 +157,8 @@ def embedding(posterior: Posterior, positions: tuple[int, int], relation: int) -
 
 
 def checkerboard(
-    posterior: Posterior,
-    sample: Sample,
+    model: Any,
+    sample: Sample | None = None,
     *,
     reorder: bool = True,
     lines: bool = True,
@@ -172,15 +172,20 @@ def checkerboard(
 
     Parameters
     ----------
-    posterior : Posterior
-        ``model.posterior_``.
-    sample : Sample
-        ``model.sample(X, y)``: what is drawn, training data or other.
+    model : fitted model of any family, or Posterior
+        A model alone draws what it was fitted on, in the order of the groups of its reading.
+    sample : Sample, optional
+        With ``model.posterior_`` in the place of the model: ``model.sample(X, y)``, training data or other.
     reorder : bool
         False shows items in the order of their ids, for a picture of before.
     positions : pair of int
         Which two modes, when there are more.
     """
+    if sample is None:
+        from gingham.plots.named import ordered_matrix
+
+        return ordered_matrix(model, reorder=reorder, lines=lines, cmap=cmap, max_pixels=max_pixels, ax=ax)
+    posterior: Posterior = getattr(model, "posterior_", model)
     if isinstance(posterior, TreePosterior):  # a grid at its roots
         posterior, sample = posterior.at_root(sample, named=True)
     ax = axes_or_new(ax)

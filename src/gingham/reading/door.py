@@ -40,7 +40,7 @@ def read(model: Readable, *data: Any, item_info: ItemInfo | None = None, random_
     >>> import numpy as np, gingham as gg
     >>> rng = np.random.default_rng(0)
     >>> counts = rng.poisson(np.kron([[3, 1, 1], [1, 3, 1]], np.ones((20, 15))))
-    >>> model = gg.CoOccurrenceClustering(n_clusters=4, random_state=0).fit(counts)
+    >>> model = gg.CoOccurrenceClustering(random_state=0).fit(counts)
     >>> reading = gg.read(model)
     >>> reading.size, reading.found
     ((2, 3), True)

@@ -15,14 +15,16 @@ from gingham.reading.facts import Properties, facts_of, properties_of
 from gingham.reading.measures import Measure
 from gingham.reading.names import MARKS, WORDS, best_names, members_of, others_of, telling
 from gingham.reading.observed import Observed, Pair, Refit
-from gingham.reading.size import CAP, READABLE, SHARES, Curve, curve_of, held_entries
+from gingham.reading.size import CAP, READABLE, SHARES, Curve, curve_of, held_parts, pooled
 from gingham.reading.taste import averages, residuals, taste_clusters
 from gingham.reading.trees import Met, Tree, joint_path, orders, trees_of
 from gingham.reading.values import MODEL, BlockTable, Cluster, Errors, Mark, Reading, Score, Side
+from gingham.reading.words import counted, listed, plural
 
 LEAVES = 60  # of a tree: finer clusters are merged before anything is said of them
 FEWEST_HELD = 20  # entries below which nothing can be held out
 SHARED = 0.2  # of what its mass would lead one to expect: a cluster that tells less is shared by all
+PROFILE = 24  # clusters of the other side over which the profile of an item is kept
 WIDE = 2**25  # numbers that the profiles of all items may take; over the readable clusters only, where there are more
 ItemInfo = Mapping[str, IntoDataFrame]  # a table with a row an item, by the name of the side
 
@@ -77,8 +79,6 @@ def beyond_averages(observed: Observed, seen: Bools | None = None) -> Observed:
     """The same with what averages leave over in the place of numbers; averages of the entries that were seen."""
     relations = [
         residuals(relation, observed.shape, seen if number == 0 else None)
-        if relation.measure == "difference"
-        else relation
         for number, relation in enumerate(observed.relations)
     ]
     return replace(observed, relations=tuple(relations))
@@ -94,14 +94,12 @@ def _properties(modes: Sequence[Mode], item_info: ItemInfo) -> dict[int, Propert
 
 def fine_clusters(observed: Observed, known: Sequence[Ints | None], seed: int) -> list[Ints]:
     """Clusters of every side, without empty ones: the model's, or by taste, or by what an item goes with."""
-    found: list[Ints | None] = [None] * observed.n_sides
+    found = [None if labels is None else np.unique(labels, return_inverse=True)[1].astype(np.int64) for labels in known]
     for relation in observed.relations:
-        if relation.measure == "difference" and any(found[side] is None for side in relation.sides):
+        alone = len(set(relation.sides)) == len(relation.sides) and all(found[side] is None for side in relation.sides)
+        if relation.measure == "difference" and alone:
             for side, labels in zip(relation.sides, taste_clusters(relation, observed.modes, seed)):
-                found[side] = labels if found[side] is None else found[side]
-    for side, labels in enumerate(known):
-        if found[side] is None and labels is not None:
-            found[side] = np.unique(labels, return_inverse=True)[1].astype(np.int64)
+                found[side] = labels
     for side, n in enumerate(observed.shape):
         if found[side] is None and n <= LEAVES:
             found[side] = np.arange(n)
@@ -141,7 +139,7 @@ class Trial:
     """What held-out entries say."""
 
     curve: Curve
-    errors: Errors | None
+    errors: Errors
 
 
 def held_out(observed: Observed, seed: int) -> Trial | None:
@@ -149,25 +147,43 @@ def held_out(observed: Observed, seed: int) -> Trial | None:
     relation = observed.relations[0]
     if relation.n_entries < FEWEST_HELD:
         return None
-    if relation.measure != "difference" and observed.refit is None:
+    if observed.refit is None and any(observed.clusters[side] is not None for side in relation.sides):
         return None
-    held = held_entries(relation.n_entries, seed)
+    trials = [_held_out(observed, held, seed) for held in held_parts(relation.n_entries, seed)]
+    return Trial(pooled([trial.curve for trial in trials]), _pooled_errors([trial.errors for trial in trials]))
+
+
+def _held_out(observed: Observed, held: Bools, seed: int) -> Trial:
+    """The same for one part of the entries."""
+    relation = observed.relations[0]
     refit = Refit(observed.clusters) if observed.refit is None else observed.refit(~held)
     errors = _errors(observed, held, refit)
     learned = beyond_averages(observed, ~held)
     part = learned.with_first(learned.relations[0].take(~held))
-    clusters = fine_clusters(part, refit.clusters, seed)
-    if max(int(labels.max()) for labels in clusters) == 0:
-        ones = tuple(1 for _ in clusters)
-        return Trial(Curve([ones], np.zeros(1), np.zeros(1)), errors)
+    known = [None if own is None else new for own, new in zip(observed.clusters, refit.clusters)]
+    clusters = fine_clusters(part, known, seed)
     curve = curve_of(learned, clusters, held)
-    if relation.measure == "lift" and errors is not None:
+    if relation.measure == "lift":
         scores = (Score(MODEL, errors.scores[0].value - float(curve.gains[0])), *errors.scores)
         errors = replace(errors, scores=scores)
     return Trial(curve, errors)
 
 
-def _errors(observed: Observed, held: Bools, refit: Refit) -> Errors | None:
+def _pooled_errors(parts: Sequence[Errors]) -> Errors:
+    """Errors over all parts: means, of squares where they are roots of mean squares."""
+    power = 2 if parts[0].unit.startswith("root") else 1
+    weights = [part.n_held for part in parts]
+    scores = [
+        Score(
+            score.name,
+            float(np.average([part.scores[i].value ** power for part in parts], weights=weights) ** (1 / power)),
+        )
+        for i, score in enumerate(parts[0].scores)
+    ]
+    return Errors(parts[0].unit, tuple(scores), float(sum(weights)))
+
+
+def _errors(observed: Observed, held: Bools, refit: Refit) -> Errors:
     """Baselines on the held-out entries, and the model where it predicted them."""
     relation = observed.relations[0]
     weight = relation.weight[held]
@@ -175,7 +191,8 @@ def _errors(observed: Observed, held: Bools, refit: Refit) -> Errors | None:
         y = np.asarray(relation.values, dtype=np.float64)
         names = [observed.modes[side].name for side in relation.sides]
         which: dict[str, list[int] | None] = {"one constant": None}
-        which |= {f"{name} averages": [p] for p, name in enumerate(names)} if len(set(names)) == len(names) else {}
+        if len(set(names)) == len(names):
+            which |= {f"{name} averages": [p] for p, name in enumerate(names)}
         which |= {"both averages" if len(names) == 2 else "all averages": list(range(len(names)))}
         scores = []
         for name, positions in which.items():
@@ -219,7 +236,9 @@ def _sizes(observed: Observed, trees: Sequence[Tree], trial: Trial | None) -> tu
         size = tuple(min(k, CAP) for k in leaves)
         return size, size
     share = READABLE.get(observed.relations[0].measure, 0.5)
-    by_rule = tuple(min(k, m) for k, m in zip(trial.curve.keeping(share, CAP), leaves))
+    judged = observed.relations[0].sides  # of others, held-out entries say nothing
+    wanted = trial.curve.keeping(share, CAP)
+    by_rule = tuple(min(k if at in judged else CAP, m) for at, (k, m) in enumerate(zip(wanted, leaves)))
     if not trial.curve.found:
         return by_rule, by_rule
     given = observed.given or (False,) * len(leaves)
@@ -253,13 +272,15 @@ def _side(
     other_titles = observed.titles.get(other)
     other_names = _texts(observed.modes[other], other_titles)
     shape = (mode.n_items, observed.shape[other])
-    groups = trees[other].groups(size[other])[clusters[other]]
-    k = int(groups.max()) + 1
-    profile = pair.sums(np.arange(mode.n_items), groups, (mode.n_items, k))
+    every = np.arange(mode.n_items)
+    cut = trees[other].groups(size[other])[clusters[other]]
+    coarse = pair.sums(every, cut, (mode.n_items, int(cut.max()) + 1))
+    cut = trees[other].groups(min(PROFILE, trees[other].n_leaves))[clusters[other]]
+    profile = pair.sums(every, cut, (mode.n_items, int(cut.max()) + 1))
     m = trees[other].n_leaves
     wide = profile
     if mode.n_items * m * profile.shape[2] <= WIDE:
-        wide = pair.sums(np.arange(mode.n_items), clusters[other], (mode.n_items, m))
+        wide = pair.sums(every, clusters[other], (mode.n_items, m))
     whole = wide.sum(axis=0)
     observed_mass = measure.observed(wide).sum(axis=1)
     told_by, texts = others_of(pair, shape, other_names, labels, seed)
@@ -269,7 +290,7 @@ def _side(
         own_names = [f"{mode.name} {name}" for name in own_names]
     facts = [()] * len(members) if properties is None else facts_of(properties, members)
     strength = np.zeros(mode.n_items)
-    expected = _expected_gain(measure, tree, below, size[at], profile, members)
+    expected = _expected_gain(measure, tree, below, size[at], coarse, members)
     found = []
     for node, (mine, own_facts) in enumerate(zip(members, facts)):
         everything = len(mine) == mode.n_items
@@ -281,7 +302,7 @@ def _side(
         ranked = mine[np.argsort(-score, kind="stable")]
         ordered = np.sort(-score, kind="stable") * -1
         mass = float(observed_mass[mine].sum())
-        gain = _gain(measure, profile, mine)
+        gain = _gain(measure, coarse, mine)
         shared = (
             not everything
             and expected > 0
@@ -351,7 +372,7 @@ def _expected_gain(
 
 def _name(measure: Measure, words: Sequence[str], by_own: bool, shared: bool, everything: bool, side: str) -> str:
     if everything:
-        return f"all ({side})"
+        return f"all {plural(side)}"
     listed = ", ".join(words)
     if not words:
         return "nothing in particular"
@@ -363,16 +384,15 @@ def _name(measure: Measure, words: Sequence[str], by_own: bool, shared: bool, ev
 # sentences
 
 
-def _words(observed: Observed, table: Met) -> tuple[str, tuple[str, ...]]:
-    """(what was observed, names of labels) of the relation behind a table."""
+def _words(observed: Observed, table: Met) -> tuple[str, tuple[str, ...], float]:
+    """(what was observed, names of labels, variance of numbers) of the relation behind a table."""
     for relation in observed.relations:
         if relation.rule is table.measure and set(table.sides) <= set(relation.sides):
-            return relation.label, relation.labels
-    return "label", ()
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+            noise = 1.0
+            if relation.measure == "difference":
+                noise = float(np.average(np.asarray(relation.values) ** 2, weights=relation.weight))
+            return relation.label, relation.labels, noise
+    return "label", (), 1.0
 
 
 NOTHING = {
@@ -383,17 +403,19 @@ NOTHING = {
 
 
 def _verdict(observed: Observed, size: Sequence[int], found: bool) -> str:
-    names = [mode.name for mode in observed.modes]
     relation = observed.relations[0]
+    judged = sorted(set(relation.sides))
+    names = [observed.modes[side].name for side in judged]
+    size = [size[side] for side in judged]
     if not found:
         return (
-            f"No structure: on entries that were held out, no groups of {_listed(names)} tell more than "
-            f"{NOTHING[relation.measure]}."
+            f"No structure: on entries that were held out, no groups of {listed([plural(n) for n in names])} tell more "
+            f"than {NOTHING[relation.measure]}."
         )
     alike = [name for name, k in zip(names, size) if k == 1]
     if alike and len(alike) < len(names):
-        return f"All of {_listed(alike)} are alike: nothing here tells them apart."
-    shown = _listed([f"{k} groups of {name}" for name, k in zip(names, size)])
+        return f"All {listed([plural(name) for name in alike])} are alike: nothing here tells them apart."
+    shown = listed([f"{counted(k, 'group')} of {plural(name)}" for name, k in zip(names, size)])
     return f"Read as {shown}."
 
 
@@ -406,13 +428,16 @@ def _why(
     curve = trial.curve
     if not curve.found:
         return "The best grouping gained no more on held-out entries than chance would."
-    best = " × ".join(str(k) for k in curve.sizes[curve.best])
-    at = curve.sizes.index(tuple(by_rule)) if tuple(by_rule) in curve.sizes else None
-    share = (
-        READABLE.get(observed.relations[0].measure, 0.5) if at is None else curve.gains[at] / curve.gains[curve.best]
-    )
+    most = curve.sizes[curve.best]
+    best = " × ".join(str(k) for k in most)
     rule = " × ".join(str(k) for k in by_rule)
-    said = f"{rule} keep {share:.0%} of what the best size ({best}) knows about entries it has not seen"
+    least = READABLE.get(observed.relations[0].measure, 0.5)
+    at = curve.sizes.index(tuple(by_rule)) if tuple(by_rule) in curve.sizes else None
+    kept = least if at is None else float(curve.gains[at] / curve.gains[curve.best])
+    if tuple(by_rule) == most:
+        said = f"{rule} is the size that knows most about entries it has not seen"
+    else:
+        said = f"{rule} keep {kept:.0%} of what the best size ({best}) knows about entries it has not seen"
     if tuple(size) != tuple(by_rule):
         return f"{shown}, as given; {said}."
-    return f"{said}; fewer would keep less than {READABLE.get(observed.relations[0].measure, 0.5):.0%}."
+    return f"{said}; fewer would keep less than {least:.0%}."

@@ -46,6 +46,14 @@ class Measure(ABC):
     def constants(self) -> dict[str, float]:
         """What somebody needs to work out `shown` from the sums."""
 
+    @abstractmethod
+    def deviations(self, profiles: Floats) -> Floats:
+        """How items (n, columns, K) differ from all of them together, shrunken: a vector each, (n, …)."""
+
+    def nats(self, noise: float) -> float:
+        """Nats that one unit of a gain is worth, where entries scatter with this variance around their blocks."""
+        return 1.0
+
     def observed(self, sums: Floats) -> Floats:
         """How many observations lie behind sums (…, K), shape (…)."""
         return np.asarray(sums.sum(axis=-1))
@@ -98,6 +106,12 @@ class Lift(Measure):
             f"{'×' if value > 1 else '÷'}{factor:.1f}" if factor < 9.95 else f"{'×' if value > 1 else '÷'}{factor:.0f}"
         )
 
+    def deviations(self, profiles: Floats) -> Floats:
+        n = profiles[..., 0].astype(np.float64)
+        share = n.sum(axis=0) / max(float(n.sum()), 1e-300)
+        own = (n + SHRINK * share) / (n.sum(axis=1, keepdims=True) + SHRINK)
+        return np.asarray((own - share) / np.sqrt(np.maximum(share, 1e-12)))
+
     def constants(self) -> dict[str, float]:
         return {"smoothing": SMOOTHING}
 
@@ -131,6 +145,13 @@ class Difference(Measure):
     def observed(self, sums: Floats) -> Floats:
         return np.asarray(sums[..., 0])
 
+    def deviations(self, profiles: Floats) -> Floats:
+        weight = profiles[..., 0].sum(axis=0) / max(float(profiles[..., 0].sum()), 1e-300)
+        return self.mean(profiles.astype(np.float64)) * np.sqrt(weight)
+
+    def nats(self, noise: float) -> float:
+        return 0.5 / max(noise, 1e-12)  # squares against the variance of a Gaussian
+
     def constants(self) -> dict[str, float]:
         return {"shrink": SHRINK}
 
@@ -156,6 +177,13 @@ class Labels(Measure):
     def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
         share = self.share(sums)
         return share.max(axis=-1), share.argmax(axis=-1)
+
+    def deviations(self, profiles: Floats) -> Floats:
+        n = profiles.astype(np.float64)
+        weight = n.sum(axis=(0, 2)) / max(float(n.sum()), 1e-300)
+        overall = n.sum(axis=(0, 1)) / max(float(n.sum()), 1e-300)
+        share = (n + SHRINK * overall) / (n.sum(axis=-1, keepdims=True) + SHRINK)
+        return np.asarray(((share - overall) * np.sqrt(weight)[:, None]).reshape(len(n), -1))
 
     def text(self, value: float, label: str | None = None) -> str:
         return f"{label} {value:.0%}"

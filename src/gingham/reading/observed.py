@@ -35,6 +35,8 @@ class Relation:
         Names of the labels.
     both_ways : bool
         Whether an entry (a, b) stands for (b, a) too: an undirected graph.
+    centred : bool
+        Whether numbers are deviations already, so that no averages are taken out of them.
     """
 
     sides: tuple[int, ...]
@@ -45,6 +47,7 @@ class Relation:
     label: str = "label"
     labels: tuple[str, ...] = ()
     both_ways: bool = False
+    centred: bool = False
 
     @property
     def n_entries(self) -> int:
@@ -146,7 +149,8 @@ class Observed:
     relations : tuple of Relation
         The first is the one to show first, and the one whose entries are held out.
     clusters : tuple of int arrays or None
-        The fine clusters of every side; None where the model has none of its own (then the reading finds some).
+        The fine clusters of every side; None where the model has none, or none to read: numbers are read by what their
+        averages leave over, and the reading finds clusters of that.
     given : tuple of bool
         Whether the number of clusters of each side was given by the user.
     refit : callable, optional

@@ -12,6 +12,8 @@ from gingham.reading.observed import Observed, Pair
 from gingham.reading.trees import Met, joint_path, rungs, summed, trees_of
 
 HELD = 0.1  # share of the entries that are held out
+FOLDS = 5  # small data are held out a fifth at a time, all of them once
+SMALL = 200_000  # entries
 CAP = 12  # clusters a side that people can read
 SURE = 3.0  # standard errors by which the best rung must gain
 SHARES = (0.5, 0.8, 0.9)
@@ -52,15 +54,35 @@ class Curve:
         return tuple(k if cap is None else min(k, cap) for k in self.sizes[at])
 
 
-def held_entries(n: int, seed: int) -> Bools:
-    """Which entries are held out: whole entries, never single counts of one.
+def held_parts(n: int, seed: int) -> list[Bools]:
+    """Which entries are held out: whole ones, never single counts of one; several parts in turn where data are small.
 
     Repeats of a word in a document would give the pair away: on independent counts with bursts, thinning tokens
     reports a gain where there is none.
     """
-    held = np.zeros(n, dtype=bool)
-    held[np.random.default_rng([seed, n]).permutation(n)[: max(1, round(HELD * n))]] = True
-    return held
+    order = np.random.default_rng([seed, n]).permutation(n)
+    parts = np.array_split(order, FOLDS) if n <= SMALL else [order[: round(HELD * n)]]
+    found = []
+    for part in parts:
+        held = np.zeros(n, dtype=bool)
+        held[part] = True
+        found.append(held)
+    return found
+
+
+def pooled(curves: Sequence[Curve]) -> Curve:
+    """One curve from those of several parts, rung by rung from the coarsest on; sizes are the medians."""
+    if len(curves) == 1:
+        return curves[0]
+    length = max(len(curve.sizes) for curve in curves)
+    sizes, gains, errors = [], np.zeros(length), np.zeros(length)
+    for left in range(length):
+        at = [max(len(curve.sizes) - 1 - left, 0) for curve in curves]
+        middle = np.median([curve.sizes[i] for curve, i in zip(curves, at)], axis=0)
+        sizes.append(tuple(int(k) for k in np.floor(middle + 0.5)))
+        gains[left] = np.mean([curve.gains[i] for curve, i in zip(curves, at)])
+        errors[left] = np.sqrt(np.sum([curve.errors[i] ** 2 for curve, i in zip(curves, at)])) / len(curves)
+    return Curve(sizes[::-1], gains[::-1], errors[::-1])
 
 
 def curve_of(observed: Observed, clusters: Sequence[Ints], held: Bools) -> Curve:

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
@@ -137,7 +138,7 @@ class Side:
     mass, strength : arrays of shape (n,)
         Observations of each item, and how much it speaks for its own leaf (0 where it says nothing).
     profile : array of shape (n, k, K)
-        Sums of each item over the other side's clusters at the readable size: what "alike" is judged by.
+        Sums of each item over some clusters of the other side, at most 24: what "alike" is judged by.
     merges : int array of shape (m − 1, 2)
     heights : array of shape (m − 1,)
         Share of the structure that the leaves explain which is lost by each merge, never falling.
@@ -252,6 +253,8 @@ class BlockTable:
         What was observed: "count", "rating".
     labels : tuple of str
         The names of the labels, for the measure "labels".
+    noise : float
+        Of numbers: the variance that averages leave over.
     """
 
     sides: tuple[int, int]
@@ -259,6 +262,7 @@ class BlockTable:
     sums: Floats
     label: str
     labels: tuple[str, ...] = ()
+    noise: float = 1.0
 
     def at(self, rows: Ints, columns: Ints) -> Floats:
         """Sums of coarser blocks, from the number of each leaf's cluster; shape (k_1, k_2, K)."""
@@ -439,6 +443,31 @@ class Reading:
         if len(wanted) != len(self.sides):
             raise GinghamError(f"size={size!r}: give one number for each of {len(self.sides)} sides.")
         return tuple(min(k, side.n_leaves) for k, side in zip(wanted, self.sides))
+
+    def meeting(self, side: int) -> BlockTable:
+        """The table in which a side first meets another."""
+        return next(table for table in self.tables if side in table.sides)
+
+    def memberships(self, side: int, size: Sequence[int] | None = None) -> Floats:
+        """How surely each item belongs to each cluster of a cut, shape (n, k); rows sum to one.
+
+        q(c|x) ∝ share of c · exp(what the item's entries gain in c), over the item's profile.
+        """
+        own, table = self.sides[side], self.meeting(side)
+        measure, k = measure_named(table.measure), self.sized(size)[side]
+        labels, profile = own.labels(k), own.profile.astype(np.float64)
+        sums = np.zeros((k, *profile.shape[1:]))
+        np.add.at(sums, labels, profile)
+        coefficients = measure.coefficients(sums) * measure.nats(table.noise)
+        prior = np.log(np.maximum(np.bincount(labels, minlength=k), 0.5) / len(labels))
+        return np.asarray(softmax(np.einsum("ndk,cdk->nc", profile, coefficients) + prior, axis=1))
+
+    def likeness(self, side: int, item: int) -> Floats:
+        """How alike every item of a side is to one of them, from −1 to 1: cosines of how they differ from all."""
+        own = self.sides[side]
+        found = measure_named(self.meeting(side).measure).deviations(own.profile)
+        length = np.linalg.norm(found, axis=1)
+        return np.asarray(found @ found[item] / np.maximum(length * length[item], 1e-12))
 
     def clusters(self, size: Sequence[int] | None = None) -> Iterator[tuple[Side, int, Cluster]]:
         """Every cluster of a cut: its side, its number from 1, and what is said of it."""

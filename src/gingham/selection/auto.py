@@ -242,7 +242,7 @@ def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample)
     and weights of the same rows.
     """
     cell = posterior.cells[0]
-    coef = posterior._contract(codes, cell.coef(posterior.answers[0]), 0)  # E_Q of ⟨coef, t(y)⟩ is linear in coef
+    coef = posterior.expectation(codes, cell.coef(posterior.answers[0]), 0)  # E_Q of ⟨coef, t(y)⟩ is linear in coef
     gibbs = np.einsum("ek,ek->e", coef, cell.features.evaluate(sample.labels, sample.label_codes))
     predicted = prediction_losses(posterior, codes, sample)
     return float(np.average(gibbs, weights=sample.weights)), float(np.average(predicted, weights=sample.weights))

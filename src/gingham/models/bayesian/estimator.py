@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
-from sklearn.base import DensityMixin
+from sklearn.base import DensityMixin, clone
 from sklearn.utils import check_random_state
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.cells.families import Family, family_kind, make_family, total_statistics
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
@@ -19,12 +19,17 @@ from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Constant, Down, Restart, Solution, best_of
 from gingham.fitting.starts import Start, from_votes, make_start
-from gingham.models.base import FEW, GridModel, numeric_labels, plain_labels, stderr_progress
+from gingham.models.base import FEW, GridModel, numeric_labels, plain_labels, refit_on, stderr_progress
 from gingham.models.bayesian import coembedding, predictive
 from gingham.models.bayesian.dirichlet import DirichletPosterior
 from gingham.models.bayesian.fit import EvidenceBound, Variational, begin
 from gingham.models.bayesian.validation import validate_concentration
+from gingham.models.questions import Predicted
+from gingham.reading.observed import Refit
 from gingham.selection.auto import Sizes, expand_clusters
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
 
 PROTOCOLS = ("held-out", "paper", "paper-bound")
 
@@ -130,6 +135,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         sample_weight: ArrayLike | None = None,
         *,
         clusters: ArrayLike | None = None,
+        item_info: ItemInfo | None = None,
         callback: Callback | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
@@ -144,6 +150,8 @@ class BayesianCoClustering(DensityMixin, GridModel):
         clusters : int array of shape (N, 2), optional
             Semi-supervised start: the row and column cluster of entries where they are known, −1
             elsewhere. Each known entry votes for its row and its column (P2 §5.1).
+        item_info : mapping from the name of a mode to a frame, optional
+            What is known of its items, a row each; for readings only, see :func:`gingham.read`.
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
@@ -206,7 +214,23 @@ class BayesianCoClustering(DensityMixin, GridModel):
         if isinstance(solution.objective, EvidenceBound):
             self.elbo_terms_ = dict(solution.objective.terms)
         self._sample: Sample = sample
+        self._remember(replace(sample), sample.n_rows, item_info)
         return self
+
+    def _refit(self, sample: Sample, kept: Bools) -> Refit:
+        alpha = tuple(float(np.mean(a)) for a in self.concentration_)
+        return refit_on(clone(self).set_params(concentration=alpha, n_init=1, verbose=0), sample, kept)
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """By mixed memberships, as `predict`; the spread is that of the cells' labels."""
+        found = super().predict_codes(relation, codes, label)
+        alphabet = self.beliefs_.cells[0].alphabet
+        if alphabet is not None and not alphabet.numeric:
+            law = self.beliefs_.predict_distribution(codes)
+            names = [str(value) for value in alphabet.values.tolist()]
+            chance = law.max(axis=1) if label is None else law[:, names.index(str(label))]
+            return Predicted(chance, 1.0 - chance)
+        return Predicted(predictive.mean_and_std(self.beliefs_, codes)[0], found.uncertainty)
 
     def _solver(self) -> Variational:
         if not (np.isfinite(self.temperature) and self.temperature > 0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -17,15 +17,20 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from gingham import models
-from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
-from gingham.data import Mode
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
+from gingham.data import Alphabet, Mode, Sample
 from gingham.data.draws import Part, rows_of_draws, whole_counts
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.projection import Projection, use_torch_batch
-from gingham.models.base import TupleModel
+from gingham.models.base import Persistent, TupleModel, observed_of, refit_on
+from gingham.models.questions import Predicted
+from gingham.reading.observed import Observed, Refit
 from gingham.storage import State
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
 
 LARGE = 2**16  # memberships from which single precision is kept
 RULES = ("mean", "median", "mode", "label")
@@ -103,10 +108,12 @@ class Committee(TupleModel):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        item_info: ItemInfo | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
         """Fit every member; see the estimator for X, y and sample_weight.
 
+        ``item_info`` are tables about the items of modes, for readings (see :func:`gingham.read`).
         ``checkpoint`` keeps what members keep of themselves, where they are fitted in this process.
         """
         least = 2 if self.cross else 1
@@ -143,12 +150,54 @@ class Committee(TupleModel):
                 found[folds.fold == fold] = predictions
             counted = None if folds.counts is None else folds.number
             self._keep_tests((folds.fold, found, folds.row, counted, np.asarray(y)))
+        self._remember((X, y, sample_weight), n_rows, item_info)
         return self
 
     def _keep_tests(self, tests: tuple[AnyArray | None, ...] | None) -> None:
         """What `certify_folds` needs, or that there is nothing."""
         for name, value in zip(TESTS, tests or (None,) * len(TESTS)):
             setattr(self, name, value)
+
+    def observed(self, *data: Any) -> Observed:
+        """Every member has clusters of its own: names are read by those of the first, numbers by tastes."""
+        check_is_fitted(self)
+        X, y, *weight = data or self._remembered("gg.read(model, X, y)")
+        modes = self.item_modes()
+        labels = np.asarray(y)
+        letters = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
+        columns = self._columns(X, reset=False).columns
+        sample = Sample.of(columns, labels, *weight, modes=modes, alphabet=letters)
+        first = getattr(self.members_[0], "posterior_", None)
+        error = None
+        if self.fold_predictions_ is not None and self.fold_rows_ is not None and not data and letters is None:
+            miss = labels[self.fold_rows_] - self.fold_predictions_
+            error = float(np.sqrt(np.average(miss**2, weights=self.fold_counts_)))
+        clusters = [None] * len(modes) if first is None else [first.labels[at] for at in first.structure.factors[0]]
+        return observed_of(
+            sample, clusters, error=error, refit=None if letters is None else lambda kept: self._refit(sample, kept)
+        )
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """The members' mean; its spread is that between members and that within each of them."""
+        modes = self.item_modes()
+        said = []
+        for member in self.members_:
+            if not isinstance(member, Persistent):
+                raise GinghamError(
+                    "Members of another library cannot say how sure they are of single pairs: use predict."
+                )
+            mine = [  # a fold may lack items
+                np.where(code < 0, -1, own.encode(mode.items)[code])
+                for code, mode, own in zip(codes, modes, member.item_modes())
+            ]
+            said.append(member.predict_codes(relation, mine, label))
+        scores = np.array([one.score for one in said])
+        within = np.mean([one.uncertainty**2 for one in said], axis=0)
+        return Predicted(scores.mean(axis=0), np.sqrt(within + scores.var(axis=0)))
+
+    def _refit(self, sample: Sample, kept: Bools) -> Refit:
+        """The first member from some of the rows."""
+        return refit_on(clone(self.members_[0]), sample, kept)
 
     def _stages(self, checkpoint: Checkpoint) -> Iterator[dict[str, Checkpoint]]:
         """What the fit of each member is told of checkpoints; nothing in other processes and in other libraries."""
@@ -321,7 +370,9 @@ def _fit_member(
 
 
 def _compact(member: BaseEstimator) -> BaseEstimator:
-    """Large memberships in single precision: half the memory, the same predictions to six digits."""
+    """Large memberships in single precision: half the memory, the same predictions to six digits. Without the data."""
+    if isinstance(member, Persistent):  # members may come from another library
+        member.forget_data()
     posterior = getattr(member, "posterior_", None)
     if posterior is not None and sum(q.size for q in posterior.assign) > LARGE:
         member.posterior_ = replace(posterior, assign=tuple(q.astype(np.float32) for q in posterior.assign))

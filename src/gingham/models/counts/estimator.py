@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -28,6 +28,7 @@ from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, stderr_progress
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import column_table, merge_profiles
+from gingham.models.questions import Predicted
 from gingham.reading.observed import Observed, Refit, Relation
 from gingham.storage import State
 
@@ -52,7 +53,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Row and column clusters; None leaves every column by itself. "auto" chooses one size for both
         sides by ``criterion``.
     criterion : {"held-out", "certificate"}
-        How "auto" chooses: the size that codes a tenth of the tokens best that was set aside, or the one
+        How "auto" chooses: the size that codes a tenth of the entries best that was set aside, or the one
         with the lowest certified code length. The certificate holds for all sizes at once (it pays
         ln m(m + 1) a side for that), so the one of the chosen size stays valid.
     beta : float
@@ -80,6 +81,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     row_memberships_, column_memberships_ : q(c|x); columns None: not kept
     blocks_ : array of shape (row clusters, column clusters), counts
     information_, information_kept_ : I(C_1; C_2) in nats, and its share of I(X; Y)
+    size_reason_ : why "auto" chose the size that it chose, in a sentence
     sizes_tried_ : with n_clusters="auto", what each size is worth: held-out nats gained over independence, or
         the certified code length in nats
     objective_, trace_, n_iter_, converged_
@@ -192,6 +194,11 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             prediction=getattr(self, "size_reason_", ""),
         )
 
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """How often a pair is expected among as many counts as were fitted, with the spread of such a count."""
+        expected = np.exp(self.score_samples(np.column_stack(list(codes)))) * float(self.row_mass_.sum())
+        return Predicted(expected, np.sqrt(expected))
+
     def _refit(self, counts: sparse.csr_array, kept: Bools) -> Refit:
         """Clusters of the same kind from some of the entries; no more a side than a reading can use."""
         part = counts.copy()
@@ -225,7 +232,9 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
             found = checkpoint.result(compare)
             self.sizes_tried_ = found["gains"]
+            self.size_reason_ = why_size(self.criterion, found["size"], found["gains"])
             return found["size"], found["size"]
+        self.size_reason_ = ""
         given: Any = self.n_clusters
         wanted = [given] * 2 if np.ndim(given) == 0 else list(given)
         if len(wanted) != 2 or wanted[0] is None:
@@ -473,6 +482,19 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         kept = new.information_ / self.information_ if self.information_ > 0 else 1.0
         new.information_kept_ = self.information_kept_ * kept
         return new
+
+
+def why_size(criterion: str, size: int, values: Mapping[int, float]) -> str:
+    """Why "auto" chose a size."""
+    tried = ", ".join(str(k) for k in sorted(values))
+    if criterion == "certificate":
+        return f"{size} clusters a side have the lowest certified code length, {values[size]:.3f} nats, among {tried}."
+    if size == 1:
+        return f"Of {tried} clusters a side none predicts entries that were set aside better than independence does."
+    return (
+        f"{size} clusters a side predict a tenth of the entries, set aside, best among {tried}: by {values[size]:.3f} "
+        "nats a count better than independence."
+    )
 
 
 def count_modes(found: tuple[Any, Any], shape: Sequence[int]) -> tuple[Mode, Mode]:

@@ -41,12 +41,14 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
         modes, counts = count_matrix(table, options.axes, weight)
         share = options.holdout or 0.0
         learned, held = parted(counts, share, options.seed)
-        model.fit(learned, **common.accepted(model.fit, task.arguments))
+        names = {mode.name: mode.items for mode in modes}
+        model.fit(learned, names=names, **common.accepted(model.fit, task.arguments))
         notes = self.notes(
             options,
             items=[[str(item) for item in mode.items.tolist()] for mode in modes],
             weight=weight,
             holdout=share,
+            held="entries",
             fingerprint=common.fingerprint(table, [*options.axes, *([weight] if weight else [])]),
         )
         facts = {
@@ -88,7 +90,8 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
                 raise GinghamError(f"Column {name!r}, row {row}: this id was not in the table that was fitted.")
         counts = matrix(codes.T, weights, (len(model.row_labels_), len(model.column_labels_)))
         same = notes.get("fingerprint") == common.fingerprint(source.table, [*axes, *([weight] if weight else [])])
-        learned, held = parted(counts, float(notes.get("holdout", 0.0)) if same else 0.0, int(notes.get("seed", 0)))
+        share = float(notes.get("holdout", 0.0)) if same else 0.0
+        learned, held = parted(counts, share, int(notes.get("seed", 0)), notes.get("held") == "entries")
         return CountsWithModel(model, notes, axes, learned, held)
 
     def clusters(self, model: CoOccurrenceClustering) -> pl.DataFrame:
@@ -146,16 +149,16 @@ def count_matrix(table: pl.DataFrame, axes: Sequence[str], weight: str | None) -
     return modes, matrix(codes, weights, [mode.n_items for mode in modes])
 
 
-def parted(counts: sparse.csr_array, share: float, seed: int) -> tuple[sparse.csr_array, sparse.csr_array | None]:
-    """Counts to learn from and counts set aside, token by token."""
-    from gingham.models.counts.fit import thinned
+def parted(
+    counts: sparse.csr_array, share: float, seed: int, entries: bool = True
+) -> tuple[sparse.csr_array, sparse.csr_array | None]:
+    """Counts to learn from and counts set aside: whole entries, or single counts as files of before have them."""
+    from gingham.models.counts.fit import thinned, without_entries
 
     common.check_holdout(share)
     if not share:
         return counts, None
-    if not (counts.data == np.floor(counts.data)).all():
-        raise GinghamError("--holdout sets single counts aside, and these are not whole numbers: leave it out.")
-    return thinned(counts, share, np.random.default_rng([seed, counts.nnz]))
+    return (without_entries if entries else thinned)(counts, share, np.random.default_rng([seed, counts.nnz]))
 
 
 def independent(model: CoOccurrenceClustering, pairs: Ints) -> Floats:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import xlogy
@@ -13,16 +14,22 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gingham.arrays import AnyArray, Floats, Ints, Seed, TableLike
+from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
 from gingham.certificates.bounds import GibbsLaw, log_wealth_lower
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
-from gingham.data.adapt import categorical_entries
+from gingham.data import Mode
+from gingham.data.adapt import Names, categorical_entries, category_names, with_names
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Course, Restart, best_of
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
 from gingham.models.base import Persistent
+from gingham.models.questions import Predicted
+from gingham.reading.observed import Observed, Refit, Relation
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
 
 SHUFFLES = 5
 
@@ -172,32 +179,96 @@ class InformationClustering(ClusterMixin, Persistent):
         tags.input_tags.string = True
         return tags
 
-    def fit(self, X: TableLike, y: object = None, *, checkpoint: Checkpoint = NO_CHECKPOINT) -> Self:
-        """Cluster the rows of a table of categories; NaN, None and nulls are missing."""
+    def fit(
+        self,
+        X: TableLike,
+        y: object = None,
+        *,
+        names: Names = None,
+        item_info: ItemInfo | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Self:
+        """Cluster the rows of a table of categories; NaN, None and nulls are missing.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_instances, n_features)
+        names : mapping from the name of a side to the names of its items, or a pair of lists, optional
+            ``{"patient": […], "symptom": […]}``; a frame names its features.
+        item_info : mapping from the name of a side to a frame, optional
+            What is known of the instances, a row each; for readings only, see :func:`gingham.read`.
+        checkpoint : Checkpoint, optional
+            Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
+        """
         entries = Entries(*categorical_entries(X))
         checkpoint.bound_to(self, X)
         validate_data(self, X, skip_check_array=True, reset=True)
         if not isinstance(self.n_clusters, (int, np.integer)) or self.n_clusters < 1:
             raise GinghamError(f"n_clusters={self.n_clusters!r} must be a whole number from 1.")
-        n = entries.shape[0]
-        k = min(int(self.n_clusters), n)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-
-        def solve(restart: Restart) -> Course[tuple[Ints, Floats]]:
-            sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(restart.rng.integers(2**31)))
-            return iob_max(entries, k, restart.rng.permutation(np.arange(n) % k), sweep, restart)
-
-        found = best_of(
-            solve, self.n_init, rng, max_iter=self.max_iter, checkpoint=checkpoint, one_core=True,
-            cost=lambda found: -float(found.place[1].mean()),
-        )  # fmt: skip
+        found = self._best(entries, min(int(self.n_clusters), entries.shape[0]), rng, checkpoint)
         self._set_course(found)
         self.labels_, self.feature_information_ = found.place
         self.observed_information_ = float(self.feature_information_.mean())
         self.chance_information_ = self._chance(entries, rng)
         self.n_values_, self.feature_digests_ = entries.n_values, entries.digests()
         self.missing_ = len(entries.rows) < entries.shape[0] * entries.shape[1]
+        self.modes_ = feature_modes(X, names, entries)
+        self._remember(entries, len(entries.rows), item_info)
         return self
+
+    def observed(self, *data: Any) -> Observed:
+        """Which values instances have, counted: every value of every feature is an item."""
+        entries = Entries(*categorical_entries(data[0])) if data else self._remembered("gg.read(model, X)")
+        modes = self.modes_ if not data and hasattr(self, "modes_") else feature_modes(data[0], None, entries)
+        value = entries.columns.astype(np.int64) * entries.n_values + entries.values
+        codes = (entries.rows, np.unique(value, return_inverse=True)[1].astype(np.int32))
+        return Observed(
+            modes,
+            (Relation((0, 1), codes, "lift", label="value"),),
+            (self.labels_, None),
+            given=(True, False),
+            refit=lambda kept: self._refit(entries, kept),
+        )
+
+    def _keep_for_questions(self) -> None:
+        if self._data is not None:
+            self.value_shares_ = value_shares(self._data, self.labels_)
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """How common each value of each feature is in the instance's cluster, with the spread of such a coin."""
+        if not hasattr(self, "value_shares_"):
+            raise GinghamError("This model file does not know the values of features: fit again.")
+        chance = self.value_shares_[self.labels_[codes[0]], codes[1]]
+        return Predicted(chance, np.sqrt(chance * (1 - chance)))
+
+    def _known_partners(self, side: int, code: int, own: int, other: int, seen: TableLike | None) -> Ints:
+        """A feature of which one value was observed has no other."""
+        known = super()._known_partners(side, code, own, other, seen)
+        if own != 0:
+            return known
+        features = np.array([str(item).rpartition(" = ")[0] for item in self.reading_.sides[1].items.tolist()])
+        return np.flatnonzero(np.isin(features, features[known]))
+
+    def _refit(self, entries: Entries, kept: Bools) -> Refit:
+        part = replace(entries, rows=entries.rows[kept], columns=entries.columns[kept], values=entries.values[kept])
+        found = self._best(part, int(self.labels_.max()) + 1, np.random.default_rng(0))
+        return Refit((found.place[0], None))
+
+    def _best(
+        self, entries: Entries, k: int, rng: np.random.Generator, checkpoint: Checkpoint = NO_CHECKPOINT
+    ) -> Course[tuple[Ints, Floats]]:
+        """The clusters of some starts that tell most."""
+        n = entries.shape[0]
+
+        def solve(restart: Restart) -> Course[tuple[Ints, Floats]]:
+            sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(restart.rng.integers(2**31)))
+            return iob_max(entries, k, restart.rng.permutation(np.arange(n) % k), sweep, restart)
+
+        return best_of(
+            solve, self.n_init, rng, max_iter=self.max_iter, checkpoint=checkpoint, one_core=True,
+            cost=lambda found: -float(found.place[1].mean()),
+        )  # fmt: skip
 
     def _chance(self, entries: Entries, rng: np.random.Generator) -> float:
         k = int(self.labels_.max()) + 1
@@ -265,3 +336,30 @@ class InformationClustering(ClusterMixin, Persistent):
             "theorem 1": p4_theorem1(d, k, values, delta, missing),
             "theorem 2": p4_theorem2(d, k, values, delta, missing),
         }
+
+
+def value_shares(entries: Entries, labels: Ints) -> Floats:
+    """How common each observed value of a feature is in each cluster, among its instances that have the feature.
+
+    Shape (clusters, values of all features that were observed); one instance more has the values of all.
+    """
+    k, d, width = int(labels.max()) + 1, entries.shape[1], entries.n_values
+    value = entries.columns.astype(np.int64) * width + entries.values
+    counts = np.bincount(labels[entries.rows] * (d * width) + value, minlength=k * d * width).reshape(k, d, width)
+    whole = counts.sum(axis=0) / np.maximum(counts.sum(axis=(0, 2))[:, None], 1)
+    shares = (counts + whole) / (counts.sum(axis=2, keepdims=True) + 1)
+    return np.asarray(shares.reshape(k, d * width)[:, np.unique(value)])
+
+
+def feature_modes(X: TableLike, names: Names, entries: Entries) -> tuple[Mode, Mode]:
+    """Instances, and every value of every feature that was observed, as items with names: "fever = yes"."""
+    _, axes, (rows, features) = with_names(X, names)
+    n, d = entries.shape
+    own = np.arange(n) if rows is None else rows
+    titles = [str(name) for name in (np.arange(d) if features is None or len(features) != d else features).tolist()]
+    values = category_names(X)
+    present = np.unique(entries.columns.astype(np.int64) * entries.n_values + entries.values)
+    items = [f"{titles[at // entries.n_values]} = {values[at // entries.n_values][at % entries.n_values]}"
+             for at in present.tolist()]  # fmt: skip
+    row_name, column_name = axes or ("instance", "feature")
+    return Mode(row_name, own), Mode(column_name, np.array(items, dtype=object))

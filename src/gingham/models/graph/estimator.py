@@ -5,15 +5,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import ClusterMixin
+from sklearn.base import ClusterMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, Floats, Ints, TableLike
+from gingham.arrays import AnyArray, Bools, Floats, Ints, TableLike
 from gingham.cells import CellModel, Logarithmic, make_cell, needs_alphabet
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet
@@ -21,13 +21,18 @@ from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, make_schedule
-from gingham.models.base import Persistent, stderr_progress
+from gingham.models.base import Persistent, moments_of, predicted_by, stderr_progress
 from gingham.models.graph.adjacency import weighted_pairs
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
 from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior
+from gingham.models.questions import Predicted
+from gingham.reading.observed import Observed, Refit, Relation
 from gingham.storage import savable
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
 
 SOLVERS = ("sweep", "nodewise", "damped")
 OBJECTIVES = ("tradeoff", "iclust")
@@ -151,6 +156,7 @@ class GraphClustering(ClusterMixin, Persistent):
         directed: bool | None = None,
         weight: str | None = "weight",
         nodes: Sequence[object] | AnyArray | None = None,
+        item_info: ItemInfo | None = None,
         callback: Callback | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
@@ -163,6 +169,8 @@ class GraphClustering(ClusterMixin, Persistent):
             Which pairs were observed; by default all, absent ones with weight 0. See ``from_graph``.
         directed, weight, nodes
             See ``from_graph``.
+        item_info : mapping {"node": frame}, optional
+            What is known of the nodes, a row each; for readings only, see :func:`gingham.read`.
         """
         sample = from_graph(X, pairs=pairs, directed=directed, weight=weight, nodes=nodes)
         checkpoint.bound_to(
@@ -189,7 +197,57 @@ class GraphClustering(ClusterMixin, Persistent):
         self.degree_model_: DegreeModel | None = None
         if self.degree_correction:
             self.degree_model_ = DegreeModel.of(sample, self.labels_, self.n_clusters_)
+        self._remember(replace(sample), sample.n_rows, item_info)
         return self
+
+    def observed(self, *data: Any) -> Observed:
+        """Edges are counted against chance; weights of listed pairs, and negative ones, are read as numbers."""
+        sample = self.sample(*data) if data else self._remembered("gg.read(model, graph)")
+        counted = sample.complete and (sample.labels is None or bool((sample.labels >= 0).all()))
+        relation = Relation(
+            (0,) * sample.n_modes,
+            sample.codes,
+            "lift" if counted else "difference",
+            None if counted else sample.labels,
+            sample.labels if counted else sample.weights,
+            "edge" if counted else "weight",
+            both_ways=not sample.directed and sample.n_modes == 2,
+        )
+        return Observed(
+            (self.posterior_.structure.modes[0],),
+            (relation,),
+            (self.labels_,),
+            given=(not isinstance(self.n_clusters, str),),
+            refit=lambda kept: self._refit(sample, kept),
+        )
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """Expected weights; of edges that are there or not, the spread of a coin with that chance."""
+        mean = (
+            self.posterior_.predict(list(codes))
+            if self.degree_model_ is None
+            else self.degree_model_.predict(list(codes))
+        )
+        letters = getattr(self.posterior_.cells[0], "alphabet", None)
+        if letters is not None and set(letters.values.tolist()) <= {0, 1}:
+            chance = np.clip(mean, 0.0, 1.0)
+            return Predicted(mean, np.sqrt(chance * (1 - chance)))
+        moments = getattr(self, "cell_moments_", None)
+        return Predicted(mean, predicted_by(self.posterior_, codes, None, moments).uncertainty)
+
+    def _keep_for_questions(self) -> None:
+        if self._data is not None:
+            self.cell_moments_ = moments_of(self.posterior_, self._data)
+
+    def _refit(self, sample: PairSample, kept: Bools) -> Refit:
+        """The same graph without some of its edges: where all pairs were observed, their places are empty."""
+        part = replace(sample.take(kept), complete=sample.complete)
+        start = self.start if isinstance(self.start, str) else "spectral"
+        model = clone(self).set_params(n_clusters=max(self.n_clusters_, 1), start=start, n_init=1, verbose=0).fit(part)
+        if sample.complete:
+            return Refit((model.labels_,))
+        held = [code[~kept] for code in sample.codes]
+        return Refit((model.labels_,), model.posterior_.predict(held))
 
     def _cell(self, sample: PairSample) -> tuple[PairSample, CellModel]:
         values = label_values(sample)
@@ -353,5 +411,5 @@ class GraphClustering(ClusterMixin, Persistent):
     def with_posterior(self, posterior: Posterior) -> Self:
         """The same model with other memberships and answers."""
         new = copy(self)
-        new.posterior_ = posterior
+        new.posterior_, new._reading = posterior, None
         return new

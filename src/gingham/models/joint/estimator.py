@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.cells import make_cell, needs_alphabet
 from gingham.cells.losses import Loss, cell_state
 from gingham.certificates.certificate import Certificate
@@ -34,9 +35,22 @@ from gingham.fitting.loop import (
     make_schedule,
 )
 from gingham.fitting.starts import Start
-from gingham.models.base import Persistent, default_loss, named_auto, stderr_progress
+from gingham.models.base import (
+    Persistent,
+    default_loss,
+    moments_of,
+    named_auto,
+    observed_of,
+    predicted_by,
+    stderr_progress,
+)
 from gingham.models.joint.fit import Joint, joint_start, place_cold
+from gingham.models.questions import Predicted
+from gingham.reading.observed import Observed, Refit
 from gingham.selection.auto import choose_beta, expand_clusters
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
 
 Relation = tuple[str, ...]
 PROPERTY_BETA = 0.5  # of relations of properties, where none is given
@@ -118,6 +132,7 @@ class JointCoClustering(Persistent):
         relations: Mapping[Relation, Any],
         y: None = None,
         *,
+        item_info: ItemInfo | None = None,
         callback: Callback | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
@@ -127,6 +142,8 @@ class JointCoClustering(Persistent):
         ----------
         relations : mapping from a tuple of mode names to (X, y) or (X, y, sample_weight)
             X has one column of ids per mode, in the order of the names; a mode may stand twice.
+        item_info : mapping from the name of a mode to a frame, optional
+            What is known of its items, a row each; for readings only, see :func:`gingham.read`.
         """
         problem, n_clusters = self._problem(relations)
         checkpoint.bound_to(self, list(relations.items()))
@@ -144,7 +161,63 @@ class JointCoClustering(Persistent):
         self.posterior_ = place_cold(problem, solution.posterior) if self.cold_start else solution.posterior
         self.objective_ = solution.objective
         self._set_course(solution)
+        self._remember(dict(relations), sum(sample.n_rows for sample in problem.samples), item_info)
         return self
+
+    def observed(self, *data: Any) -> Observed:
+        """All relations; the first is read first. Modes of singletons (properties) go by what they are typical of."""
+        check_is_fitted(self)
+        relations = data[0] if data else self._remembered("gg.read(model, relations)")
+        structure, labels = self.posterior_.structure, self.posterior_.labels
+        parts = {r: observed_of(self.sample(r, *relations[r]), [None] * len(r)) for r in relations}
+        numbers = {at for r, part in parts.items() if part.relations[0].measure == "difference"
+                   for at in structure.factors[self.position_of(r)]}  # fmt: skip
+        found = tuple(
+            replace(part.relations[0], sides=structure.factors[self.position_of(r)], label=" × ".join(r))
+            for r, part in parts.items()
+        )
+        own = self.n_clusters if isinstance(self.n_clusters, Mapping) else {}
+        clusters = tuple(
+            None if at in structure.frozen or at in numbers else labels[at] for at in range(len(structure.modes))
+        )
+        given = tuple(isinstance(own.get(mode.name), int) for mode in structure.modes)
+        return Observed(structure.modes, found, clusters, given, lambda kept: self._refit(relations, kept))
+
+    def _row_sides(self) -> tuple[int, ...]:
+        return self.posterior_.structure.factors[0]
+
+    def _keep_for_questions(self) -> None:
+        if self._data is not None:
+            first = next(iter(self._data))
+            self.cell_moments_ = moments_of(self.posterior_, self.sample(first, *self._data[first]))
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        return predicted_by(self.posterior_, codes, label, getattr(self, "cell_moments_", None), relation)
+
+    def _refit(self, relations: Mapping[Relation, Any], kept: Bools) -> Refit:
+        """The same model from some of the rows of the first relation and all others."""
+        first = next(iter(relations))
+        rows = [None if part is None else _safe_indexing(part, kept) for part in relations[first]]
+        held = _safe_indexing(relations[first][0], ~kept)
+        frozen = self.posterior_.structure.frozen
+        sizes = {
+            mode.name: None if at in frozen else size
+            for at, (mode, size) in enumerate(zip(self.posterior_.structure.modes, self.posterior_.n_clusters))
+        }
+        model = clone(self).set_params(n_clusters=sizes, n_init=1, verbose=0)
+        model.fit({**relations, first: tuple(rows)})
+        labels = []
+        for mode, own, mine in zip(
+            self.posterior_.structure.modes, model.posterior_.structure.modes, model.posterior_.labels
+        ):
+            found = np.zeros(mode.n_items, dtype=np.int64)  # an item that was not seen goes anywhere
+            found[mode.encode(own.items)] = mine
+            labels.append(found)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenItemsWarning)
+            if self.posterior_.cells[0].ordered:
+                return Refit(tuple(labels), model.predict(first, held))
+            return Refit(tuple(labels), model.predict_distribution(first, held).argmax(axis=1))
 
     def _problem(self, relations: Mapping[Relation, Any]) -> tuple[Problem, tuple[int, ...]]:
         """What is minimised, and the number of clusters of every mode."""

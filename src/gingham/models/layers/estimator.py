@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -16,19 +16,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, Seed, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
-from gingham.models.base import TupleModel, named_auto, numeric_labels
+from gingham.models.base import TupleModel, named_auto, numeric_labels, observed_of
 from gingham.models.layers.data import LayerData, Sides, side_tables
 from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Layer, Prediction, SoftLayers, readable
 from gingham.models.layers.pilot import Pilot, Size, choose_layers, pool_pilots, run_pilot, weighted
 from gingham.models.layers.sampled import Chain, Shape, run_chain, run_chains, sample_draws, use_torch
 from gingham.models.layers.soft import Soft, solve
+from gingham.models.questions import Predicted
+from gingham.reading.observed import Observed
 from gingham.selection.auto import Sizes, expand_clusters
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
 
 SOLVERS = ("sampled", "projection")
 RULES = ("mean", "label")
@@ -137,9 +142,14 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        item_info: ItemInfo | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
-        """Fit offsets and layers to observed tuples; rows of X are ids, one per mode, y their labels."""
+        """Fit offsets and layers to observed tuples; rows of X are ids, one per mode, y their labels.
+
+        ``item_info`` are tables about the items of modes, for readings (see :func:`gingham.read`); what the model is to
+        learn from is its parameter ``side``.
+        """
         columns, labels, weights = self._observed(X, y, sample_weight)
         checkpoint.bound_to(self, X, y, sample_weight, self.side)
         self._check()
@@ -193,7 +203,27 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             beta = (1.15 if self._n_members >= 12 else 1.0) / (2.0 * self.noise_)
             fits = self._parallel(delayed(solve)(data, shape, beta, seed, Soft(self._n_sweeps)) for seed in chain_seeds)
             self.model_, self.traces_ = tuple(m for m, _ in fits), tuple(trace for _, trace in fits)
+        self._remember(replace(sample), sample.n_rows, item_info)
         return self
+
+    def observed(self, *data: Any) -> Observed:
+        """Its layers have clusters of their own, which add up: the reading finds clusters of what averages leave."""
+        check_is_fitted(self)
+        sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
+        chosen = getattr(self, "selection_", None)
+        error = float(np.sqrt(self.noise_)) if self.noise is None and self.n_pilots > 0 else None
+        return observed_of(
+            sample,
+            [None] * len(self.modes_),
+            prediction="" if chosen is None else str(chosen),
+            error=error,
+        )
+
+    def sample(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Sample:
+        """Labelled tuples in the model's own numbering."""
+        check_is_fitted(self)
+        columns = self._columns(X, reset=False)
+        return Sample.of(columns.columns, y, sample_weight, modes=self.modes_, alphabet=self.alphabet_)
 
     @property
     def _n_members(self) -> int:
@@ -329,8 +359,14 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         half = norm.ppf(0.5 + level / 2) * np.sqrt(variance + self.scatter_)
         return np.clip(np.column_stack([mean - half, mean + half]), *self.range_)
 
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        mean, variance = self._mean_of_codes(codes)
+        return Predicted(mean, np.sqrt(variance + self.scatter_))
+
     def _predict(self, X: TableLike) -> Prediction:
-        codes = self._codes(X)
+        return self._mean_of_codes(self._codes(X))
+
+    def _mean_of_codes(self, codes: Sequence[Ints]) -> Prediction:
         if isinstance(self.model_, Draws):
             mean, variance = self.model_.predict(codes)
         else:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
-from gingham.data.adapt import id_columns
+from gingham.data.adapt import frame_of, id_columns
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.kernels.threads import one_blas_thread, over_blocks
@@ -24,12 +22,17 @@ from gingham.models.base import Persistent
 from gingham.models.ranking import device
 from gingham.models.ranking.baskets import Baskets
 from gingham.models.ranking.boards import Board, coarser, readable
+from gingham.models.ranking.factors import fit_factors
 from gingham.models.ranking.fit import AT, MEMBERS, N_FACTORS, choose, fit_ranking, ndcg
 from gingham.models.ranking.kernels import best
 from gingham.models.ranking.reading import NamedBoard, Reasons, named, reading_groups, reasons_of, telling_items
+from gingham.reading.observed import Observed, Refit, Relation
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
 
 BLOCK = 512  # users that are scored at a time
-FRAMES = ("pandas", "polars", "pyarrow")
+READING_SWEEPS = 5  # of factors that choose the size of a reading
 Ids: TypeAlias = ArrayLike | Sequence[object]  # one id or several
 
 
@@ -128,11 +131,19 @@ class BasketRanker(Persistent):
             raise GinghamError(f"min_count={self.min_count!r} must be above 0.")
         device.on_torch(self.backend)
 
-    def fit(self, X: TableLike, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: TableLike,
+        y: object = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        item_info: ItemInfo | None = None,
+    ) -> Self:
         """Learn from pairs (user, item), shape (N, 2): ids of any kind, an array, a list of pairs or a frame.
 
         Repeated rows and ``sample_weight`` are counts; they add up, and a pair is taken when its sum is at least
-        ``min_count``. How often it was taken beyond that is not used.
+        ``min_count``. How often it was taken beyond that is not used. ``item_info`` are tables about users or items,
+        for readings (see :func:`gingham.read`).
         """
         self._check()
         columns, names = id_columns(X)
@@ -166,7 +177,38 @@ class BasketRanker(Persistent):
         self.groups_ = reading_groups(baskets, factors.items, self.n_groups, reading)
         self.group_names_ = named(self.item_names_, telling_items(baskets, self.groups_))
         self._ranking, self._board = ranking, board
+        self.side_names_ = (users.name, items.name)
+        self._remember(None, 0, item_info)  # the baskets are part of the model
         return self
+
+    def _has_data(self) -> bool:
+        return True  # the baskets are part of the model
+
+    def observed(self, *data: Any) -> Observed:
+        """Who took what, counted against chance: items by their groups, users by the group they take most from."""
+        check_is_fitted(self)
+        taken = self.baskets_.taken.tocoo()
+        users, items = getattr(self, "side_names_", ("user", "item"))
+        relation = Relation((0, 1), tuple(np.asarray(c, dtype=np.int32) for c in taken.coords), "lift", label="taken")
+        titles = {1: np.array(self.item_names_, dtype=object)} if self.names else {}
+        return Observed(
+            (Mode(users, self.users_), Mode(items, self.items_)),
+            (relation,),
+            (None, self.groups_),
+            given=(False, self.n_groups is not None),
+            refit=lambda kept: self._refit(relation, kept),
+            titles=titles,
+        )
+
+    def _refit(self, relation: Relation, kept: Bools) -> Refit:
+        """The groups of items that the other pairs make."""
+        part = relation.take(kept)
+        baskets = Baskets.of(part.codes[0], part.codes[1], (len(self.users_), len(self.items_)))
+        rng = np.random.default_rng(0)
+        penalty = float(self.selection_["settings"]["factor_penalty"])
+        n_factors = min(int(self.n_factors), baskets.n_users, baskets.n_items)
+        factors = fit_factors(baskets, n_factors, penalty, READING_SWEEPS, rng)
+        return Refit((None, reading_groups(baskets, factors.items, int(self.groups_.max()) + 1, rng)))
 
     # facts
 
@@ -282,7 +324,7 @@ class BasketRanker(Persistent):
         found[places >= 0] = self.items_[places[places >= 0]]
         return found
 
-    def recommend(
+    def recommend(  # type: ignore[override]  # a ranking knows users and items, and gives reasons
         self, users: Ids, n: int = AT, exclude_seen: bool = True, reasons: bool = True, backend: str | None = None
     ) -> Any:
         """The n best items of each user as a frame: user, item, place, score, base, reasons.
@@ -310,7 +352,6 @@ class BasketRanker(Persistent):
     def _frame(
         self, users: AnyArray | None, baskets: Baskets, n: int, exclude_seen: bool, reasons: bool, backend: str | None
     ) -> Any:
-        backend = _frame_kind(backend)
         places, scores = self._top(baskets, n, exclude_seen)
         rows, ranks = np.nonzero(places >= 0)
         items = places[rows, ranks]
@@ -328,7 +369,7 @@ class BasketRanker(Persistent):
                 for why in self._explain(baskets.of_users(np.array([row])), mine, names)
             ]
             table |= {"base": [why.base for why in told], "reasons": [str(why) for why in told]}
-        return nw.from_dict(table, backend=backend).to_native()  # type: ignore[arg-type]
+        return frame_of(table, backend)
 
     def scores(self, users: Ids, items: Ids) -> Floats:
         """The score of each pair (users[r], items[r]), shape (N,); an item that was taken is judged without itself."""
@@ -347,9 +388,16 @@ class BasketRanker(Persistent):
                 out[mine] = self._scored(part, scorer)[where[mine] - block * BLOCK, columns[mine]]
         return out
 
-    def explain(self, user: object, items: Ids) -> list[Reasons]:
-        """Why each of the items has its score for a user: parts that add up to it exactly."""
+    def explain(self, user: object, items: Ids | None = None) -> Any:  # type: ignore[override]
+        """Why each of the items has its score for a user: a list of parts that add up to it exactly.
+
+        A single row, ``explain((user, item))``, gets its one reason; a single user or item, its place among the groups.
+        """
         check_is_fitted(self)
+        if items is None:
+            if isinstance(user, (tuple, list)) and len(user) == 2:
+                return self.explain(user[0], [user[1]])[0]
+            return super().explain(user)
         return self._explain(self.baskets_.of_users(self._user_codes([user])), self.item_codes(items), self.item_names_)
 
     def explain_for(self, basket: Ids, items: Ids) -> list[Reasons]:
@@ -366,10 +414,11 @@ class BasketRanker(Persistent):
             for t, i in enumerate(targets)
         ]
 
-    def similar(self, items: Ids, n: int = 10, backend: str | None = None) -> Any:
+    def similar(  # type: ignore[override]  # of several items at once, by their factors
+        self, items: Ids, n: int = 10, backend: str | None = None
+    ) -> Any:
         """Items that are wanted by the same people (cosine of their factors), as a frame: item, similar, similarity."""
         check_is_fitted(self)
-        backend = _frame_kind(backend)
         codes = self.item_codes(items)
         length = np.maximum(np.linalg.norm(self.item_factors_, axis=1), 1e-12)
         with one_blas_thread():
@@ -383,7 +432,7 @@ class BasketRanker(Persistent):
             "similar": self.items_[found].tolist(),
             "similarity": cosine[rows, found].astype(float).tolist(),
         }
-        return nw.from_dict(table, backend=backend).to_native()  # type: ignore[arg-type]
+        return frame_of(table, backend)
 
     def score(self, X: TableLike, y: object = None) -> float:
         """Mean NDCG@20 of pairs the fit has not seen: their items among all that each user has not taken."""
@@ -410,13 +459,3 @@ def _listed(ids: Ids) -> AnyArray:
     if array.ndim != 1:
         raise GinghamError("Give one id or a flat list of ids.")
     return array
-
-
-def _frame_kind(backend: str | None) -> str:
-    """The kind of frame to answer with: the one asked for, or the first that is installed."""
-    if backend is not None:
-        return backend
-    for name in FRAMES:
-        if find_spec(name) is not None:
-            return name
-    raise GinghamError(f"A frame needs one of {', '.join(FRAMES)}: install one, or use top() for plain arrays.")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.cells import CellModel, make_cell
 from gingham.cells.losses import Loss
+from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.core.structure import Tree
 from gingham.data import Alphabet, Mode, Sample
@@ -22,11 +24,29 @@ from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, best_of, make_schedule
 from gingham.fitting.starts import Start
-from gingham.models.base import GridPredictor, default_loss, named_auto, plain_labels, stderr_progress
+from gingham.models.base import (
+    GridPredictor,
+    default_loss,
+    moments_of,
+    named_auto,
+    observed_of,
+    plain_labels,
+    predicted_by,
+    predictions_of,
+    renumbered,
+    rows_of,
+    stderr_progress,
+)
+from gingham.models.questions import Predicted
 from gingham.models.tree.density import Stages
 from gingham.models.tree.fit import choose_tree, solve_tree
 from gingham.models.tree.messages import Messages
+from gingham.reading.explanation import Explanation
+from gingham.reading.observed import Observed, Refit
 from gingham.selection.auto import Sizes, choose_beta, expand_clusters
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
 
 STRUCTURES = ("pairs", "auto")
 DENSITY_BETA = 2.0  # of a density, where none is given
@@ -116,12 +136,14 @@ class TreeCoClustering(GridPredictor):
         y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
+        item_info: ItemInfo | None = None,
         callback: Callback | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
         """Cluster the observed tuples: rows of X are ids, y labels (None for the density), sample_weight counts.
 
-        ``callback`` is called with a ``Progress`` after every sweep; ``checkpoint`` keeps where the fit stands.
+        ``item_info`` are tables about the items of modes, for readings (see :func:`gingham.read`). ``callback`` is
+        called with a ``Progress`` after every sweep; ``checkpoint`` keeps where the fit stands.
         """
         checkpoint.bound_to(self, X, y, sample_weight)
         if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
@@ -131,9 +153,10 @@ class TreeCoClustering(GridPredictor):
             callback = stderr_progress
         if self._is_density:
             columns = self._columns(X, reset=True)
-            return self._fit_density(
-                Sample.of(columns.columns, None, sample_weight, modes=self._leaf_modes(columns)), rng
-            )
+            sample = Sample.of(columns.columns, None, sample_weight, modes=self._leaf_modes(columns))
+            self._fit_density(sample, rng)
+            self._remember(sample, sample.n_rows, item_info)
+            return self
         columns, labels, sample_weight = self._observed(X, y, sample_weight)
         alphabet = self._alphabet(labels)
         modes = self._leaf_modes(columns)
@@ -149,14 +172,75 @@ class TreeCoClustering(GridPredictor):
             choice = choose_tree(sample, cell, self.beta_, leaves, inner, tied, solver, rng, checkpoint)
             self.merges_: tuple[tuple[int | None, ...], ...] = choice.merges
             self._set_solution(choice.solution)
-            return self
-        tree, n_clusters = self._tree(sample, leaves)
-        problem = Problem(tree, (sample,), (cell,), (self.beta_,))
-        solve = partial(solve_tree, problem, n_clusters, solver, self.start)
-        self._set_solution(
-            best_of(solve, self.n_init, rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint)
-        )
+        else:
+            tree, n_clusters = self._tree(sample, leaves)
+            problem = Problem(tree, (sample,), (cell,), (self.beta_,))
+            solve = partial(solve_tree, problem, n_clusters, solver, self.start)
+            self._set_solution(
+                best_of(solve, self.n_init, rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint)
+            )
+        self._remember(replace(sample), sample.n_rows, item_info)
         return self
+
+    def observed(self, *data: Any) -> Observed:
+        """What its leaves meet, where they are counted; the combinations at its roots, where they have labels."""
+        check_is_fitted(self)
+        if self._is_density:
+            known = self._sample_of(*data) if data else self._remembered("gg.read(model, X)")
+            return observed_of(known, self.leaf_labels_, given=True, refit=lambda kept: self._refit(known, kept))
+        sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
+        grid, tops = self.posterior_.at_root(sample, named=True)
+        return observed_of(tops, grid.labels, given=True, refit=lambda kept: self._refit(sample, kept))
+
+    def _grid(self) -> Posterior:
+        """The same predictor as a grid over the combinations at its roots."""
+        return self.posterior_.at_root(self._remembered("gg.read(model, X, y)"), named=True)[0]
+
+    def _keep_for_questions(self) -> None:
+        if self._data is not None and not self._is_density:
+            self.cell_moments_ = moments_of(self.posterior_, self._data)
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """Of combinations at the roots; of a density, how often a row is expected among as many as were fitted."""
+        if not self._is_density:
+            return predicted_by(self._grid(), codes, label, getattr(self, "cell_moments_", None))
+        if any((code < 0).any() for code in codes):
+            raise GinghamError("A density of more than two columns recommends nothing: score_samples rates whole rows.")
+        expected = np.exp(self.density_.log_density(list(codes))) * float(self.reading_.n_observed)
+        return Predicted(expected, np.sqrt(expected))
+
+    def explain(self, row: object, *, label: object = None) -> Explanation:
+        """Why this prediction, as for every model; ids of the columns are taken together as they are at the roots."""
+        if not self._is_density and isinstance(row, (tuple, list)) and len(row) == len(self.item_modes()):
+            tree = self.posterior_.structure
+            below = {tree.n_leaves + at: nodes for at, nodes in enumerate(tree.children)}
+
+            def joined(node: int) -> str:
+                return " · ".join(joined(child) for child in below[node]) if node in below else str(row[node])
+
+            row = tuple(joined(root) for root in tree.roots) + (("all",) if len(tree.roots) == 1 else ())
+        return super().explain(row, label=label)
+
+    def _sample_of(self, X: TableLike, y: None = None, sample_weight: ArrayLike | None = None) -> Sample:
+        """Tuples without labels in the model's own numbering."""
+        return Sample.of(self._columns(X, reset=False).columns, None, sample_weight, modes=self.item_modes())
+
+    def _refit(self, sample: Sample, kept: Bools) -> Refit:
+        """The same tree from some of the rows: clusters of its leaves (a density), or of combinations at its roots."""
+        model = clone(self).set_params(beta=self.beta_, merges=self.merges_, n_init=1, verbose=0)
+        part = rows_of(sample, kept)
+        model.fit(*part)
+        if self._is_density:
+            found = zip(sample.modes, model.item_modes(), model.leaf_labels_)
+            return Refit(tuple(renumbered(mode, own, labels) for mode, own, labels in found))
+        theirs, _ = model.posterior_.at_root(model.sample(*part), named=True)
+        mine, _ = self.posterior_.at_root(sample, named=True)
+        labels = [
+            renumbered(mode, own, at)
+            for mode, own, at in zip(mine.structure.modes, theirs.structure.modes, theirs.labels)
+        ]
+        said = predictions_of(model, rows_of(sample, ~kept)[0], sample)
+        return Refit(tuple(labels), said)
 
     def _fit_density(self, sample: Sample, rng: np.random.Generator) -> Self:
         if self.merges is None and self.structure == "auto":

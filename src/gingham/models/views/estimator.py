@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer
@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
+from gingham.data import Mode
 from gingham.data.views import as_view, as_views, feature_names, per_view
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
@@ -20,6 +21,12 @@ from gingham.models.views import fit as multiview
 from gingham.models.views import view_validation as heldout
 from gingham.models.views.representations import as_kernels
 from gingham.models.views.retrieval import component_weights, mean_over_views, nearest
+from gingham.reading.observed import Observed, Relation
+
+if TYPE_CHECKING:
+    from gingham.reading.make_reading import ItemInfo
+
+MOST_FEATURES = 600  # of all views together that a reading speaks of
 
 
 @dataclass(eq=False, repr=False)
@@ -46,7 +53,13 @@ class ViewsModel(Persistent):
     random_state: Seed = 0
 
     def fit(
-        self, views: Sequence[TableLike | None], y: object = None, *, checkpoint: Checkpoint = NO_CHECKPOINT
+        self,
+        views: Sequence[TableLike | None],
+        y: object = None,
+        *,
+        names: Sequence[object] | None = None,
+        item_info: ItemInfo | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
         """Find the components that the views share.
 
@@ -55,6 +68,9 @@ class ViewsModel(Persistent):
         views : list of array-like, scipy sparse matrix or data frame, each of shape (n_samples, n_features_i)
             Row r of every view describes object r. With ``kernel="precomputed"``, (n_samples, n_samples).
         y : ignored
+        names : sequence of n_samples names of the objects, optional
+        item_info : mapping {"object": frame}, optional
+            What is known of the objects, a row each; for readings only, see :func:`gingham.read`.
         checkpoint : Checkpoint, optional
             Keeps which folds are done, see ``gingham.fitting.checkpoint``.
         """
@@ -81,7 +97,36 @@ class ViewsModel(Persistent):
         self.correlations_ = multiview.mean_correlations(scores)
         self.spread_ = np.mean(scores, axis=0).std(axis=0)
         self.labels_ = self._labels(np.mean(scores, axis=0))
+        self._remember((matrices, names), sum(matrix.shape[0] * matrix.shape[1] for matrix in matrices), item_info)
         return self
+
+    def observed(self, *data: Any) -> Observed:
+        """Objects by their clusters × features by the component they go with, in standard deviations."""
+        check_is_fitted(self)
+        matrices, names = (as_views(data[0], at_least=2), None) if data else self._remembered("gg.read(model, views)")
+        if any(function.inputs.kernel.function == "precomputed" for function in self.functions_):
+            raise GinghamError("Kernels that were computed beforehand have no features that could be read.")
+        n, d = matrices[0].shape[0], len(self.functions_)
+        mean = np.mean([score(matrix) for score, matrix in zip(self.functions_, matrices)], axis=0)
+        labels = self._labels(mean)
+        parts, titles = [], []
+        for number, matrix in enumerate(matrices):
+            known = self.feature_names_in_[number] if hasattr(self, "feature_names_in_") else None
+            own = [f"{number + 1}.{j}" for j in range(matrix.shape[1])] if known is None else [str(k) for k in known]
+            dense = matrix[:, : MOST_FEATURES // d]
+            dense = np.asarray(dense.toarray() if hasattr(dense, "toarray") else dense, dtype=np.float64)
+            parts.append((dense - dense.mean(axis=0)) / np.maximum(dense.std(axis=0), 1e-12))
+            titles += own[: dense.shape[1]]
+        values = np.hstack(parts)
+        spread = np.where(mean.std(axis=0) > 0, mean.std(axis=0), 1.0)
+        goes_with = np.abs(values.T @ (mean / spread)).argmax(axis=1)
+        rows, columns = np.indices(values.shape, dtype=np.int32).reshape(2, -1)
+        relation = Relation((0, 1), (rows, columns), "difference", values.ravel(), label="value", centred=True)
+        modes = (
+            Mode("object", np.arange(n) if names is None else np.asarray(names)),
+            Mode("feature", np.array(titles)),
+        )
+        return Observed(modes, (relation,), (labels + 1, goes_with), given=(True, True))
 
     def transform(self, views: Sequence[TableLike | None]) -> list[Any]:
         """Scores of every view, a list of arrays (or frames, see ``set_output``) of shape (n, n_components_).

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import ArrayLike, Bools, Floats, Ints
 from gingham.certificates.clusters import ClusterCertificate, certify_clusters
+from gingham.data.adapt import frame_of
 from gingham.errors import GinghamError
 from gingham.models.base import Persistent
 
@@ -100,6 +101,24 @@ class ExplanatoryClustering(Persistent):
         self.risk_, self.coverage_ = float(weights @ risks), float(weights @ coverages)
         self._sample = indicators
         return self
+
+    def describe(self, size: object = None, backend: str | None = None) -> Any:
+        """The clusters as a frame: cluster (from 1, in each view), weight, coverage, contradiction; heaviest first."""
+        check_is_fitted(self)
+        places = np.stack(
+            np.unravel_index(np.argsort(-self.weights_, axis=None, kind="stable"), self.weights_.shape), 1
+        )
+        names = [" × ".join(str(c + 1) for c in place) for place in places.tolist()]
+        at = tuple(places.T)
+        return frame_of(
+            {
+                "cluster": names,
+                "weight": self.weights_[at].tolist(),
+                "coverage": self.coverages_[at].tolist(),
+                "contradiction": self.risks_[at].tolist(),
+            },
+            backend,
+        )
 
     def certify(
         self, memberships: Memberships | None = None, delta: float = 0.05, bound: str = "log-wealth"

@@ -1,0 +1,42 @@
+"""Cards for notebooks: small, self-contained pieces of HTML. What comes from data is text in them, never markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+INK, GREY, LINE = "#22303c", "#66727e", "#d5d9dd"
+
+
+def card(title: str, body: str) -> str:
+    """A frame with a title."""
+    style = (
+        f"border:1px solid {LINE};border-radius:6px;padding:.7em 1em;max-width:58em;color:{INK};background:#fff;"
+        "font-family:system-ui,sans-serif;font-size:13px;line-height:1.45"
+    )
+    return f'<div style="{style}"><div style="font-weight:600;font-size:14px">{escape(title)}</div>{body}</div>'
+
+
+def paragraph(text: str, quiet: bool = False) -> str:
+    return f'<p style="margin:.45em 0{";color:" + GREY if quiet else ""}">{escape(text)}</p>'
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    cell = "padding:.15em .8em .15em 0;text-align:left;vertical-align:top;background:#fff"
+    head = "".join(f'<th style="{cell};color:{GREY};font-weight:400">{escape(str(name))}</th>' for name in header)
+    body = "".join(
+        "<tr>" + "".join(f'<td style="{cell}">{escape(str(value))}</td>' for value in row) + "</tr>" for row in rows
+    )
+    style = "border-collapse:collapse;margin:.4em 0"
+    return f'<table style="{style}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def certificate_card(value: float, at_least: bool, text: str, assumptions: Sequence[tuple[str, str]] = ()) -> str:
+    """A guarantee: its number, what it says in plain words, and what it rests on."""
+    first, *rest = [line.strip() for line in text.split("\n") if line.strip()]
+    sign = "≥" if at_least else "≤"
+    body = f'<div style="font-size:22px;margin:.2em 0">{sign} {escape(f"{value:.4g}")}</div>' + paragraph(first)
+    body += "".join(paragraph(line, quiet=True) for line in rest[:2])
+    if assumptions:
+        body += table(["it rests on", ""], [[claim, status] for claim, status in assumptions])
+    return card("Certificate", body)

@@ -1,0 +1,459 @@
+"""What a person asks of a fitted model next: who is in which group, what to recommend, what is alike, and why."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gingham.arrays import AnyArray, Floats, Ints, TableLike
+from gingham.cards import card, paragraph
+from gingham.data.adapt import frame_of
+from gingham.errors import GinghamError, GinghamWarning
+from gingham.reading.card import reading_body
+from gingham.reading.explanation import Explanation, Place
+from gingham.reading.observed import Observed, Relation
+from gingham.reading.values import Mark, Reading, Side
+from gingham.reading.words import counted
+
+SHOWN = 3  # comparable rows on each side of an explanation
+SMALL = 300_000  # entries up to which a card in a notebook makes the reading that it shows
+SOME = 0.1  # membership from which a further cluster is named
+DIGITS = 10  # scores that agree so far are tied
+
+
+class Predicted(NamedTuple):
+    """What a model says of some pairs of items, and how unsure it is of each (NaN where it cannot tell)."""
+
+    score: Floats
+    uncertainty: Floats
+
+
+class Questions:
+    """Answers of every fitted model; a family says what was observed and, in `predict_codes`, what it predicts."""
+
+    reading_: Reading
+    _reading: Reading | None
+    _data: Any
+
+    def observed(self, *data: Any) -> Observed:
+        raise NotImplementedError  # pragma: no cover
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """What is predicted of rows of codes (one array a side of a relation; −1 stands for any item)."""
+        raise GinghamError(f"{type(self).__name__} predicts nothing about pairs of items, so it cannot recommend any.")
+
+    # tables
+
+    def describe(self, size: Sequence[int] | int | None = None, backend: str | None = None) -> Any:
+        """The clusters as a frame: side, cluster (from 1), name, items, share, distinctive, typical, facts.
+
+        Parameters
+        ----------
+        size : int or one int a side, optional
+            Clusters to describe; the readable number by default (see :func:`gingham.read`).
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The kind of frame; the first that is installed.
+        """
+        reading = self.reading_
+        rows = list(reading.clusters(_several(size)))
+        return frame_of(
+            {
+                "side": [side.name for side, _, _ in rows],
+                "cluster": [number for _, number, _ in rows],
+                "name": [cluster.name for _, _, cluster in rows],
+                "items": [cluster.size for _, _, cluster in rows],
+                "share": [cluster.mass / max(float(side.mass.sum()), 1e-300) for side, _, cluster in rows],
+                "distinctive": [", ".join(map(_signed, cluster.distinctive)) for _, _, cluster in rows],
+                "typical": [", ".join(mark.item for mark in cluster.typical) for _, _, cluster in rows],
+                "facts": ["; ".join(str(fact) for fact in cluster.facts) for _, _, cluster in rows],
+            },
+            backend,
+        )
+
+    def to_frame(self, size: Sequence[int] | int | None = None, backend: str | None = None) -> Any:
+        """Every item with its cluster: side, item, title, cluster (from 1), name, membership, strength.
+
+        ``membership`` says how surely the item belongs to the cluster, ``strength`` how much the item's data speak for
+        it (nats, or squares of numbers). ``size`` and ``backend`` as in `describe`.
+        """
+        reading = self.reading_
+        wanted = reading.sized(_several(size))
+        columns: dict[str, list[object]] = {
+            name: [] for name in ("side", "item", "title", "cluster", "name", "membership", "strength")
+        }
+        for at, (side, k) in enumerate(zip(reading.sides, wanted)):
+            labels = side.labels(k)
+            names = [cluster.name for cluster in side.cut(k)]
+            belongs = reading.memberships(at, wanted)[np.arange(side.n_items), labels]
+            columns["side"] += [side.name] * side.n_items
+            columns["item"] += [str(item) for item in side.items.tolist()]
+            columns["title"] += side.names
+            columns["cluster"] += (labels + 1).tolist()
+            columns["name"] += [names[label] for label in labels.tolist()]
+            columns["membership"] += belongs.tolist()
+            columns["strength"] += side.strength.tolist()
+        return frame_of(columns, backend)
+
+    # one item
+
+    def _place(self, item: object, side: str | int | None) -> tuple[int, int]:
+        """(side, position) of an item; where no side is named, the first that knows it."""
+        reading = self.reading_
+        chosen = range(len(reading.sides)) if side is None else [reading.sides.index(reading.side(side))]
+        for at in chosen:
+            found = _find(reading.sides[at], item)
+            if found is not None:
+                return at, found
+        known = " or ".join(repr(reading.sides[at].name) for at in chosen)
+        example = reading.sides[chosen[0]].items[0]
+        raise GinghamError(f"{item!r} is not among the items of {known}, such as {example!r}.")
+
+    def recommend(
+        self,
+        item: object,
+        n: int = 10,
+        *,
+        side: str | int | None = None,
+        label: object = None,
+        seen: TableLike | None = None,
+        exclude_seen: bool = True,
+        backend: str | None = None,
+    ) -> Any:
+        """The partners with the highest predictions for an item: place, item, title, score, uncertainty, group, tied.
+
+        Items with equal scores share a place, and ``tied`` says how many do, listed or not; among them those with more
+        data come first.
+
+        Parameters
+        ----------
+        item : id of an item of any side
+        n : int
+        side : str or int, optional
+            The item's side, where several know the id; the first that does by default.
+        label : optional
+            Of labels that are names: the one whose probability is the score.
+        seen : rows of ids, optional
+            What was observed already and is left out; a model that was just fitted remembers it.
+        exclude_seen : bool
+            False lists what was observed, too.
+        backend : {"pandas", "polars", "pyarrow"}, optional
+        """
+        _count(n)
+        at, code = self._place(item, side)
+        reading = self.reading_
+        relation, own, other = self._partners(at)
+        partner = reading.sides[relation[other]]
+        every = np.arange(partner.n_items, dtype=np.int32)
+        codes = [np.full(partner.n_items, -1, dtype=np.int32) for _ in relation]
+        codes[own], codes[other] = np.full(partner.n_items, code, dtype=np.int32), every
+        found = self.predict_codes(0, codes, label)
+        known = self._known_partners(at, code, own, other, seen) if exclude_seen else np.zeros(0, dtype=np.int64)
+        allowed = np.ones(partner.n_items, dtype=bool)
+        allowed[known] = False
+        if relation[own] == relation[other]:
+            allowed[code] = False
+        return self._ranked(
+            partner, relation[other], found.score, allowed, n, {"uncertainty": found.uncertainty}, backend
+        )
+
+    def similar(self, item: object, n: int = 10, *, side: str | int | None = None, backend: str | None = None) -> Any:
+        """Items that meet the other side as this one does: place, item, title, similarity, group, tied.
+
+        The similarity is the cosine between how the two differ from all items together, over the clusters of the other
+        side; 1 is alike, 0 unrelated. ``n``, ``side`` and ``backend`` as in `recommend`.
+        """
+        _count(n)
+        at, code = self._place(item, side)
+        own = self.reading_.sides[at]
+        allowed = np.arange(own.n_items) != code
+        return self._ranked(own, at, self.reading_.likeness(at, code), allowed, n, {}, backend, "similarity")
+
+    def _partners(self, side: int) -> tuple[tuple[int, ...], int, int]:
+        """(sides of the rows, position of the side, position of the one to recommend)."""
+        relation = self._row_sides()
+        if side not in relation:
+            raise GinghamError(
+                f"{self.reading_.sides[side].name!r} has no predictions: it is no side of the first table."
+            )
+        own = relation.index(side)
+        return relation, own, next(p for p in range(len(relation)) if p != own)
+
+    def _row_sides(self) -> tuple[int, ...]:
+        """The sides whose ids make a row of the data."""
+        first = self.reading_.tables[0]
+        return first.sides if len(self.reading_.sides) <= 2 else tuple(range(len(self.reading_.sides)))
+
+    def _known_partners(self, side: int, code: int, own: int, other: int, seen: TableLike | None) -> Ints:
+        relation = self._observed_rows(seen)
+        if relation is None:
+            warnings.warn(
+                "What was observed is not at hand (a model file does not hold it), so that the list may name it again: "
+                "hand it over as seen=X.",
+                GinghamWarning,
+                stacklevel=4,
+            )
+            return np.zeros(0, dtype=np.int64)
+        met = relation.codes[other][relation.codes[own] == code]
+        if relation.both_ways or (relation.sides[own] == relation.sides[other]):
+            met = np.concatenate([met, relation.codes[own][relation.codes[other] == code]])
+        return np.unique(met[met >= 0]).astype(np.int64)
+
+    def _observed_rows(self, seen: TableLike | None = None) -> Relation | None:
+        """The rows that were observed, in the numbering of the reading; None where they are not at hand."""
+        if seen is not None:
+            from gingham.data.adapt import id_columns
+
+            columns = id_columns(seen).columns
+            sides = self._row_sides()
+            if len(columns) < len(sides):
+                raise GinghamError(f"seen= needs {len(sides)} columns of ids; it has {len(columns)}.")
+            codes = tuple(_encode(self.reading_.sides[side], column) for side, column in zip(sides, columns))
+            return Relation(sides, codes, "lift")
+        return self.observed().relations[0] if self._has_data() else None
+
+    def _has_data(self) -> bool:
+        return self._data is not None
+
+    def _ranked(
+        self,
+        side: Side,
+        at: int,
+        score: Floats,
+        allowed: AnyArray,
+        n: int,
+        more: dict[str, Floats],
+        backend: str | None,
+        name: str = "score",
+    ) -> Any:
+        """The n best of the allowed items; equal scores share a place, those with more data come first."""
+        reading = self.reading_
+        rounded = np.array([float(f"{value:.{DIGITS}g}") for value in score.tolist()])
+        order = np.lexsort((np.arange(len(score)), -side.mass, -rounded))
+        order = order[allowed[order]]
+        ranked = rounded[order]
+        first = np.searchsorted(-ranked, -ranked, side="left")
+        last = np.searchsorted(-ranked, -ranked, side="right")
+        order, places, tied = order[:n], (first + 1)[:n], (last - first)[:n]
+        labels = side.labels(reading.size[at])
+        names = [cluster.name for cluster in side.cut(reading.size[at])]
+        titles = side.names
+        return frame_of(
+            {
+                "place": places.tolist(),
+                "item": side.items[order].tolist(),
+                "title": [titles[i] for i in order.tolist()],
+                name: score[order].astype(float).tolist(),
+                **{column: values[order].astype(float).tolist() for column, values in more.items()},
+                "group": [names[labels[i]] for i in order.tolist()],
+                "tied": tied.tolist(),
+            },
+            backend,
+        )
+
+    # why
+
+    def explain(self, row: object, *, label: object = None) -> Explanation:
+        """Why this prediction: where the items of a row belong, what was observed there, and comparable rows.
+
+        Parameters
+        ----------
+        row : tuple of ids, one for each side of a row, or the id of one item
+        label : optional
+            Of labels that are names: the one to explain; the most probable by default.
+        """
+        reading = self.reading_
+        sides = self._row_sides()
+        listed = row.tolist() if isinstance(row, np.ndarray) else row
+        if not isinstance(listed, (tuple, list)):
+            at, code = self._place(listed, None)
+            return self._explain_item(at, code)
+        ids = list(listed)
+        if len(ids) != len(sides):
+            names = ", ".join(reading.sides[side].name for side in sides)
+            raise GinghamError(f"A row has {len(sides)} ids ({names}); {len(ids)} were given.")
+        codes = [self._place(one, side)[1] for one, side in zip(ids, sides)]
+        places = tuple(self._standing(side, code) for side, code in zip(sides, codes))
+        found = self.predict_codes(0, [np.array([code], dtype=np.int32) for code in codes], label)
+        said: float | str = self._said(0, codes, label) if reading.tables[0].labels else float(found.score[0])
+        unsure = float(found.uncertainty[0])
+        return Explanation(
+            tuple(reading.sides[side].names[code] for side, code in zip(sides, codes)),
+            places,
+            said,
+            unsure if np.isfinite(unsure) else None,
+            self._block(sides, codes),
+            self._comparable(sides, codes),
+        )
+
+    def _said(self, relation: int, codes: Sequence[int], label: object) -> str:
+        """The label that is explained, where labels are names."""
+        names = self.reading_.tables[relation].labels
+        if label is not None:
+            return str(label)
+        rows = [np.array([code], dtype=np.int32) for code in codes]
+        scores = [float(self.predict_codes(relation, rows, name).score[0]) for name in names]
+        return names[int(np.argmax(scores))]
+
+    def _standing(self, at: int, code: int) -> Place:
+        reading = self.reading_
+        side, k = reading.sides[at], reading.size[at]
+        shares = reading.memberships(at)[code]
+        names = [cluster.name for cluster in side.cut(k)]
+        own = int(side.labels(k)[code])
+        others = [(c + 1, names[c], float(shares[c])) for c in np.argsort(-shares).tolist() if c != own]
+        return Place(
+            side.name, side.names[code], own + 1, names[own], float(shares[own]),
+            tuple(one for one in others if one[2] >= SOME),
+        )  # fmt: skip
+
+    def _block(self, sides: Sequence[int], codes: Sequence[int]) -> str:
+        """What was observed where the first two items' clusters meet."""
+        reading = self.reading_
+        board = reading.board()
+        at = [int(reading.sides[side].labels(reading.size[side])[code]) for side, code in zip(sides, codes)]
+        text, n = board.text(at[0], at[1]), board.counts[at[0], at[1]]
+        said = "as expected" if text == "·" else text
+        return f"Where the two groups meet, {n:,.0f} were observed; {MEANS[board.measure]}: {said}."
+
+    def _comparable(
+        self, sides: Sequence[int], codes: Sequence[int]
+    ) -> tuple[tuple[tuple[str, ...], float | str], ...]:
+        """Observed rows with one of the items, the other from the other item's own cluster, those most alike first."""
+        relation = self._observed_rows()
+        if relation is None or len(sides) != 2:
+            return ()
+        reading = self.reading_
+        found: list[tuple[tuple[str, ...], float | str]] = []
+        for fixed, free in ((0, 1), (1, 0)):
+            side = reading.sides[sides[free]]
+            rows = np.flatnonzero(relation.codes[fixed] == codes[fixed])
+            partners = relation.codes[free][rows]
+            labels = side.labels(reading.size[sides[free]])
+            same = (labels[partners] == labels[codes[free]]) & (partners != codes[free])
+            rows, partners = rows[same], partners[same]
+            alike = reading.likeness(sides[free], codes[free])[partners]
+            for r in rows[np.argsort(-alike, kind="stable")[:SHOWN]].tolist():
+                names = tuple(reading.sides[sides[p]].names[int(relation.codes[p][r])] for p in (0, 1))
+                found.append((names, _observed_value(relation, r)))
+        return tuple(found)
+
+    def _explain_item(self, at: int, code: int) -> Explanation:
+        """Where one item belongs, and which of its observations say so most."""
+        place = self._standing(at, code)
+        telling: tuple[tuple[str, float], ...] = ()
+        relation = self._observed_rows()
+        reading = self.reading_
+        if relation is not None and at in relation.sides:
+            own = relation.sides.index(at)
+            other = next(p for p in range(len(relation.sides)) if p != own)
+            rows = np.flatnonzero(relation.codes[own] == code)
+            partner = reading.sides[relation.sides[other]]
+            marks = {m.item: m.score for m in reading.sides[at].cut(reading.size[at])[place.cluster - 1].distinctive}
+            names = partner.names
+            listed = [(names[int(relation.codes[other][r])], r) for r in rows.tolist()]
+            ranked = sorted(listed, key=lambda one: -abs(marks.get(one[0], 0.0)))
+            values = [(name, _observed_value(relation, r)) for name, r in ranked[: 2 * SHOWN]]
+            telling = tuple((name, value) for name, value in values if not isinstance(value, str))
+        return Explanation((place.item,), (place,), telling=telling)
+
+    # pictures
+
+    def plot(self, size: Sequence[int] | int | None = None, ax: Any = None) -> Any:
+        """The named checkerboard as a picture (matplotlib Axes), at the readable size or another."""
+        return import_module("gingham.plots").named_board(self.reading_, size=_several(size), ax=ax)
+
+    def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
+        """Write one self-contained page about the model."""
+        import_module("gingham.report").write_model(self, path, title=title)
+
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
+        """What a notebook shows: a card of a fitted model, scikit-learn's diagram of one that is not."""
+        html = self._card()
+        if html is None:
+            return super()._repr_mimebundle_(**options)  # type: ignore[misc, no-any-return]
+        return {"text/plain": repr(self), "text/html": html}
+
+    def _repr_html_(self) -> str:
+        html = self._card()
+        return str(super()._html_repr()) if html is None else html  # type: ignore[misc]
+
+    def _card(self) -> str | None:
+        """What was fitted, what was found, and the error beside baselines; None of a model that is not fitted."""
+        if not hasattr(self, "__sklearn_is_fitted__") and not [v for v in vars(self) if v.endswith("_")]:
+            return None
+        title = f"{type(self).__name__}, fitted"
+        if self._reading is None:
+            try:
+                if sum(r.n_entries for r in self.observed().relations) > SMALL:
+                    return card(
+                        title, paragraph("model.reading_ names its clusters; on data of this size that takes a while.")
+                    )
+                reading = self.reading_
+            except GinghamError as refusal:
+                return card(title, paragraph(str(refusal), quiet=True))
+        else:
+            reading = self._reading
+        items = " × ".join(counted(side.n_items, side.name) for side in reading.sides)
+        return card(
+            title, paragraph(f"{items}; {reading.n_observed:,.0f} observed.", quiet=True) + reading_body(reading)
+        )
+
+
+MEANS = {
+    "lift": "compared with chance",
+    "difference": "compared with the averages",
+    "labels": "the commonest label there",
+}
+
+
+def _signed(mark: Mark) -> str:
+    """An item with its sign where it is rated lower than others do."""
+    return f"− {mark.item}" if mark.score < 0 else mark.item
+
+
+def _several(size: Sequence[int] | int | None) -> Sequence[int] | None:
+    return size  # type: ignore[return-value]
+
+
+def _count(n: object) -> None:
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
+        raise GinghamError(f"n={n!r} must be a whole number from 1.")
+
+
+def _find(side: Side, item: object) -> int | None:
+    """The position of an item by its id, or by its title."""
+    codes = _encode(side, np.array([item], dtype=object))
+    if codes[0] >= 0:
+        return int(codes[0])
+    if side.titles is not None:
+        named = np.flatnonzero(side.titles == item)
+        return int(named[0]) if len(named) else None
+    return None
+
+
+def _encode(side: Side, column: AnyArray) -> Ints:
+    """Positions of ids; −1 for those that the side does not know. "7" is 7 where ids are numbers."""
+    at = {value: code for code, value in enumerate(side.items.tolist())}
+    text = {str(value): code for value, code in at.items()}
+    return np.array([at.get(v, text.get(str(v), -1)) if _hashable(v) else -1 for v in column.tolist()], dtype=np.int64)
+
+
+def _hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _observed_value(relation: Relation, row: int) -> float | str:
+    if relation.values is None:
+        return float(relation.weight[row])
+    if relation.labels:
+        return relation.labels[int(relation.values[row])]
+    return float(relation.values[row])

@@ -1,0 +1,189 @@
+"""A reading as pictures: the named checkerboard with its trees, and the observed matrix in the order of the groups."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gingham.arrays import Floats
+from gingham.errors import GinghamError
+from gingham.plots.board import INK, UNSEEN, axes_or_new, colormap
+from gingham.reading.values import Board, Reading, Side
+from gingham.reading.words import counted
+
+if TYPE_CHECKING:  # pragma: no cover
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap, LinearSegmentedColormap
+
+GREY = "#7b8794"
+DIVERGING = ("#6f9fc2", "#a9c6dc", "#dbe7ef", "#f8f6f1", "#f5cdb8", "#dd7a5c", "#a33224")
+FEWER = math.log(8)  # blue goes to an eighth of what is expected: beyond that absences would drown everything
+ROOT = 0.5  # power of a cluster's mass that the side of its box grows with
+LEGENDS = {
+    "lift": "how often, compared with chance",
+    "difference": "compared with the averages",
+    "labels": "share of the commonest label",
+}
+NAME_WIDTH = 30  # letters of a line of a row's name
+
+
+def named_board(reading: Reading, *, size: Sequence[int] | None = None, table: int = 0, ax: Axes | None = None) -> Axes:
+    """The blocks of two sides with the names of their groups, sizes, and the trees that join them.
+
+    Parameters
+    ----------
+    reading : Reading
+        ``model.reading_``.
+    size : one int a side, optional
+        Groups to show; the readable number by default.
+    table : int
+        Which two sides, where there are more.
+    """
+    board = reading.board(size, table)
+    at = reading.sized(size)
+    left, right = (reading.sides[i] for i in reading.tables[table].sides)
+    k = [at[i] for i in reading.tables[table].sides]
+    if ax is None:
+        import_pyplot()
+        import matplotlib.pyplot as plt
+
+        wide, high = max(6.5, 4.2 + 1.35 * k[1]), max(4.0, 2.6 + 0.85 * k[0])
+        ax = plt.subplots(figsize=(wide, high), layout="constrained")[1]
+    colours = diverging()
+    heights, widths = (_lengths([c.mass for c in clusters]) for clusters in (board.rows, board.columns))
+    y, x = (np.concatenate([[0.0], np.cumsum(part)]) for part in (heights, widths))
+    for i in range(k[0]):
+        for j in range(k[1]):
+            strength = _strength(board, i, j)
+            face = colours(0.5 + 0.5 * strength)
+            ax.fill_between([x[j] + 0.004, x[j + 1] - 0.004], y[i] + 0.006, y[i + 1] - 0.006, color=face, linewidth=0)
+            text = board.text(i, j)
+            ax.text((x[j] + x[j + 1]) / 2, (y[i] + y[i + 1]) / 2, text.replace(" ", "\n", 1), ha="center", va="center",
+                    color="white" if strength > 0.6 else GREY if text == "·" else INK)  # fmt: skip
+    ax.set_xlim(0, 1)
+    ax.set_ylim(1, 0)
+    middle = [(edges[1:] + edges[:-1]) / 2 for edges in (y, x)]
+    ax.set_yticks(middle[0], [_label(c.name, c.size, left.name, NAME_WIDTH) for c in board.rows])
+    letters = [max(9, int(90 * width)) for width in widths]
+    names = [_label(c.name, c.size, right.name, n) for c, n in zip(board.columns, letters)]
+    ax.set_xticks(middle[1], names)
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0, labelsize="small", labelcolor=INK)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    _tree(ax, left, k[0], middle[0], upright=False)
+    if right is not left:
+        _tree(ax, right, k[1], middle[1], upright=True)
+    ax.set_title(f"{left.name} ↓   {right.name} →", loc="left", fontsize="small", color=GREY)
+    ax.set_xlabel(
+        f"{LEGENDS[board.measure]}; groups that join first are most alike", fontsize="small", color=GREY, labelpad=34
+    )
+    return ax
+
+
+def import_pyplot() -> None:
+    """Refuse in a sentence where matplotlib is not installed."""
+    try:
+        import matplotlib.pyplot as plt  # noqa: F401
+    except ImportError:
+        raise GinghamError("Pictures need matplotlib: install gingham[plot].") from None
+
+
+def diverging() -> LinearSegmentedColormap:
+    """Blue below, white as expected, red above."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("gingham-diverging", DIVERGING)
+
+
+def _strength(board: Board, i: int, j: int) -> float:
+    """From −1 (blue) over 0 (as expected) to 1 (red)."""
+    value = float(board.values[i, j])
+    if board.measure == "labels":
+        return value
+    values = board.values
+    if board.measure == "lift":
+        value, values = math.log(max(value, 1e-9)), np.log(np.maximum(values, 1e-9))
+        low, high = FEWER, max(float(values.max()), 0.2)
+    else:
+        low = high = max(float(np.abs(values).max()), 1e-12)
+    return float(np.clip(value / (high if value > 0 else low), -1, 1))
+
+
+def _lengths(masses: Sequence[float]) -> Floats:
+    """Sides of boxes that grow with the mass of a cluster, none too small to be written in."""
+    root = np.maximum(np.array(masses, dtype=np.float64), 1e-12) ** ROOT
+    root = np.maximum(root / root.sum(), 0.6 / len(root))
+    return np.asarray(root / root.sum())
+
+
+def _label(name: str, size: int, side: str, width: int) -> str:
+    return "\n".join([*textwrap.wrap(name, width, break_long_words=False)[:4], counted(size, side)])
+
+
+def _tree(ax: Axes, side: Side, k: int, middle: Floats, upright: bool) -> None:
+    """Brackets outside the board: to its right for rows, below it for columns."""
+    nodes = side.nodes(k)
+    place = {node: (float(middle[number]), 0.0) for number, node in enumerate(nodes)}
+    start = side.n_leaves - k
+    for step, (a, b) in enumerate(side.merges[start:].tolist(), start=1):
+        depth = step / max(k - 1, 1)
+        (p, low), (q, other) = place[a], place[b]
+        for at, begin in ((p, low), (q, other)):
+            _line(ax, (begin, depth), (at, at), upright)
+        _line(ax, (depth, depth), (p, q), upright)
+        place[side.n_leaves + start + step - 1] = ((p + q) / 2, depth)
+
+
+def _line(ax: Axes, depth: tuple[float, float], along: tuple[float, float], upright: bool) -> None:
+    outside = [1.02 + 0.06 * d for d in depth]
+    ends = (along, outside) if upright else (outside, along)
+    ax.plot(*ends, color=GREY, linewidth=1.2, clip_on=False, solid_capstyle="round")
+
+
+def ordered_matrix(
+    model: Any,
+    *,
+    reorder: bool = True,
+    lines: bool = True,
+    cmap: str | Colormap | None = None,
+    max_pixels: int = 1000,
+    ax: Axes | None = None,
+) -> Axes:
+    """The observed matrix of a fitted model, in the order of its reading's groups, with lines between them."""
+    from gingham.data import Sample
+    from gingham.plots.board import picture
+
+    reading: Reading = model.reading_
+    observed = model.observed()
+    relation = observed.relations[0]
+    pair = relation.pair(0, 1)
+    sides = [reading.sides[relation.sides[p]] for p in (0, 1)]
+    values = pair.weight if pair.values is None else np.asarray(pair.values, dtype=np.float64)
+    modes = tuple(observed.modes[relation.sides[p]] for p in (0, 1))
+    sample = Sample(modes, (pair.rows, pair.columns), values)
+    orders, ends = [], []
+    for p, side in enumerate(sides):
+        labels = side.labels(reading.size[relation.sides[p]])
+        orders.append(np.lexsort((-side.strength, labels)))
+        ends.append(np.cumsum(np.bincount(labels)))
+    ax = axes_or_new(ax)
+    image = picture(
+        sample, (orders[0], orders[1]) if reorder else None, (0, 1), max_pixels, zeros=relation.measure == "lift"
+    )
+    ax.set_facecolor(UNSEEN)
+    shape = (sides[0].n_items, sides[1].n_items)
+    ax.imshow(np.ma.masked_invalid(image), cmap=colormap() if cmap is None else cmap, aspect="auto",
+              interpolation="nearest", extent=(0, shape[1], shape[0], 0))  # fmt: skip
+    if reorder and lines:
+        for bounds, n, draw in zip(ends, shape, (ax.axhline, ax.axvline)):
+            for bound in bounds[:-1].tolist():
+                if bound < n:
+                    draw(bound, color=INK, linewidth=0.5, alpha=0.8)
+    ax.set_ylabel(sides[0].name)
+    ax.set_xlabel(sides[1].name)
+    return ax
