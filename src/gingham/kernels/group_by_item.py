@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 
 from gingham.arrays import AnyArray, Ints
+from gingham.kernels.compile import njit
 from gingham.kernels.threads import over_blocks
 
 SMALL = 2**19  # tuples up to which one pass is as good

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gingham.arrays import Floats
+from gingham.kernels.compile import njit
 
 
 def gibbs_rows(log_mass: Floats, cost: Floats, out: Floats, sums: Floats) -> float:

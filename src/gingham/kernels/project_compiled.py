@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
-from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from gingham.arrays import Floats, Ints
+from gingham.kernels.compile import njit
 from gingham.kernels.project import CACHE_LINE, Rows, aligned
 from gingham.kernels.threads import available_threads, in_blocks, over_blocks, spread
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from gingham.arrays import Floats, Ints
+from gingham.kernels.compile import njit
 from gingham.kernels.logarithm import ln, x_ln_x
 from gingham.kernels.sweep import TABLE, TIE, Board, Visit, effort_of, move_in_batches, n_features
 

@@ -13,10 +13,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
+from gingham.kernels.compile import njit
 from gingham.kernels.project import BACKENDS
 from gingham.kernels.threads import in_blocks
 

@@ -8,10 +8,10 @@ clusters run over neighbours in memory.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csr_array
 
 from gingham.arrays import Floats, Ints
+from gingham.kernels.compile import njit
 from gingham.kernels.logarithm import ln
 from gingham.kernels.threads import in_blocks
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from gingham.arrays import Floats, Ints
+from gingham.kernels.compile import njit
 from gingham.kernels.logarithm import ln
 
 QUADRATIC, BERNOULLI = 0, 1

@@ -19,11 +19,11 @@ import math
 
 import numpy as np
 from llvmlite import ir
-from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from scipy.special import ndtr
 
+from gingham.kernels.compile import njit
 from gingham.kernels.project_compiled import sum_rows
 
 FAST = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}

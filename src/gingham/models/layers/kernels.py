@@ -9,7 +9,8 @@ so a chain is the same on every machine; the functions release the interpreter, 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from gingham.kernels.compile import njit
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
