@@ -34,17 +34,13 @@ class Objective:
 class Problem:
     """What was observed, how it is divided, what cells cost, and how loss trades against information.
 
-    Attributes
-    ----------
-    structure : Structure
-    samples, cells, betas : tuples with one entry per relation
-        β is per unit of the loss as it stands (stars, say), not of the loss scaled to [0, 1].
+    Samples, cells and betas have one entry per relation.
     """
 
     structure: Structure
     samples: tuple[Sample, ...]
     cells: tuple[CellModel, ...]
-    betas: tuple[float, ...]
+    betas: tuple[float, ...]  # per unit of the loss as it stands (stars, say), not of the loss scaled to [0, 1]
 
     def __post_init__(self) -> None:
         for beta in self.betas:

@@ -16,21 +16,14 @@ from gingham.storage import savable
 @savable
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """Named modes, each clustered once, and the relations (factors) in which they meet.
-
-    Attributes
-    ----------
-    modes : tuple of Mode
-    factors : tuple of tuples of int
-        For each relation, which mode stands at each of its positions. A grid has one factor
-        (0, 1, …, d − 1); a graph has one factor (0, 0); shared matrices have several factors.
-    frozen : tuple of int
-        Modes whose assignments are given beforehand (every item its own cluster, say) and never move;
-        they carry no information about the data and cost nothing.
-    """
+    """Named modes, each clustered once, and the relations (factors) in which they meet."""
 
     modes: tuple[Mode, ...]
+    # For each relation, which mode stands at each of its positions. A grid has one factor (0, 1, …, d − 1); a graph
+    # has one factor (0, 0); shared matrices have several.
     factors: tuple[tuple[int, ...], ...]
+    # Modes whose assignments are given beforehand (every item its own cluster, say) and never move; they carry no
+    # information about the data and cost nothing.
     frozen: tuple[int, ...] = ()
 
     @classmethod
@@ -73,23 +66,13 @@ class Tree(Structure):
 
     Leaves are nodes 0, …, d − 1. Inner node d + i has children ``children[i]``; its items are the
     combinations of their clusters, which it clusters in turn. The nodes without a parent are the roots:
-    their clusters form the grid of cells (the single relation).
-
-    Attributes
-    ----------
-    modes, factors, frozen
-        As for any structure; the modes are what is clustered: items of leaves, then cells of inner nodes.
-    tables : tuple of int
-        Which mode stands at each node. Leaves (or inner nodes) that share a clustering name the same mode.
-    children : tuple of tuples of int
-        Nodes below each inner node.
-    price : float
-        −ln of the prior of this tree, nats, when it was chosen by looking at the data; 0 when it was given.
+    their clusters form the grid of cells (the single relation). Modes are what is clustered: items of leaves, then
+    cells of inner nodes.
     """
 
-    tables: tuple[int, ...] = ()
-    children: tuple[tuple[int, ...], ...] = ()
-    price: float = 0.0
+    tables: tuple[int, ...] = ()  # which mode stands at each node; nodes that share a clustering name the same mode
+    children: tuple[tuple[int, ...], ...] = ()  # nodes below each inner node
+    price: float = 0.0  # −ln of the prior of this tree, nats, when it was chosen by looking at the data; else 0
 
     @classmethod
     def build(
@@ -100,15 +83,11 @@ class Tree(Structure):
         tied: Sequence[Sequence[int]] = (),
         price: float = 0.0,
     ) -> tuple[Tree, tuple[int, ...]]:
-        """A tree and the number of clusters of each of its modes.
+        """A tree from the modes and sizes of its leaves, and the number of clusters of each of its modes.
 
-        Parameters
-        ----------
-        modes, n_clusters : one per leaf
-        merges : sequence of (child, …, child, D)
-            Merge i makes node d + i with D clusters; D = None keeps every combination by itself.
-        tied : groups of nodes that share one clustering
-            Leaves of a group must hold the same Mode; inner nodes of a group must merge equal sizes.
+        Merge i, (child, …, child, D), makes node d + i with D clusters; D = None keeps every combination by itself.
+        ``tied`` are groups of nodes that share one clustering: leaves that hold the same Mode, or inner nodes that
+        merge equal sizes.
         """
         d = len(modes)
         check_merges(d, merges)

@@ -19,14 +19,10 @@ from gingham.storage import savable
 
 
 class TreeLayout(NamedTuple):
-    """Which combinations of items occur below each node.
+    """Which combinations of items occur below each node."""
 
-    ``below[i]`` has shape (n_items of inner node i, number of children): the children's items in each
-    different combination. ``top[i]`` has shape (N,): the item of root i in each tuple.
-    """
-
-    below: tuple[Ints, ...]
-    top: tuple[Ints, ...]
+    below: tuple[Ints, ...]  # (items, children) of each inner node: the children's items in each combination
+    top: tuple[Ints, ...]  # (N,) of each root: its item in each tuple
 
 
 def lay_out(tree: Tree, codes: Sequence[Ints]) -> TreeLayout:
@@ -56,10 +52,7 @@ def unique_rows(columns: Ints) -> tuple[Ints, Ints]:
 def ascend(tree: Tree, layout: TreeLayout, leaves: Sequence[Floats], tables: Sequence[Floats]) -> list[Floats]:
     """Forward messages a[items of the node, clusters] of all nodes (P0 eq. 50, the inner sums).
 
-    Parameters
-    ----------
-    leaves : arrays (n_items, m), one per leaf
-    tables : arrays (combinations of child clusters, D), one per inner node
+    ``leaves`` are arrays (n_items, m), ``tables`` of inner nodes (combinations of child clusters, D).
     """
     messages = list(leaves)
     for children, below, table in zip(tree.children, layout.below, tables):

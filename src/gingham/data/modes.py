@@ -110,17 +110,10 @@ def exactly(numbers: AnyArray, dtype: np.dtype[Any]) -> tuple[AnyArray, Bools]:
 @savable
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """One side of the data (viewers, say) and its items.
-
-    Attributes
-    ----------
-    name : str
-    items : ndarray of shape (n_items,)
-        Distinct ids; the position of an id is its code.
-    """
+    """One side of the data (viewers, say) and its items."""
 
     name: str
-    items: AnyArray
+    items: AnyArray  # (n_items,) distinct ids; the position of an id is its code
 
     @classmethod
     def of(cls, values: npt.ArrayLike, name: str) -> Mode:
@@ -241,18 +234,10 @@ class Alphabet:
 
 
 class Features(ABC):
-    """t(y), K numbers of a label; statistics are their sums over tuples.
+    """t(y), K numbers of a label; statistics are their sums over tuples."""
 
-    Attributes
-    ----------
-    one_hot : bool
-        Whether t(y) is one-hot, so that kernels can use label codes instead of K numbers a tuple.
-    size : int
-        K.
-    """
-
-    one_hot: ClassVar[bool]
-    size: int
+    one_hot: ClassVar[bool]  # whether t(y) is, so that kernels can use label codes instead of K numbers a tuple
+    size: int  # K
 
     @abstractmethod
     def of_labels(self, numbers: Floats) -> Floats:

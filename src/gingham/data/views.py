@@ -22,14 +22,8 @@ Parameter = TypeVar("Parameter")
 def as_views(views: Sequence[MatrixLike | None], at_least: int = 1, missing: bool = False) -> list[Any]:
     """The views as float matrices with one number of rows, or a sentence about what is wrong.
 
-    Parameters
-    ----------
-    views : list of arrays, scipy sparse matrices or data frames
-        Row r of every view describes object r.
-    at_least : int
-        How many views are needed.
-    missing : bool
-        Whether an entry may be None (a view that was not observed).
+    Row r of every view describes object r. At least so many are needed; with ``missing`` one may be None, a view that
+    was not observed.
     """
     if not isinstance(views, (list, tuple)):
         raise GinghamError(f"Views come as a list, one matrix per view: [X1, X2]. A {type(views).__name__} was given.")

@@ -32,14 +32,9 @@ class Certified:
     partition part of KL; then it is linearised anew. For log-wealth at its best ν the table is exact, −ln(1 − ℓ/ν)
     (docs/theory/log_wealth). The best posterior on the way is kept.
 
-    Attributes
-    ----------
-    bound : str
-        Any bound for all posteriors: "log-wealth", "type-kl", "kl", "split-kl", "bernstein", "theorem-7", "theorem-1".
-    merge : bool
-        Whether to go on by merging clusters one pair at a time, down to a single cell, and to return
-        the size with the lowest certificate. The bound holds for all sizes at once (the number of
-        clusters is paid in the prior), so this choice costs nothing more.
+    ``merge`` goes on by merging clusters one pair at a time, down to a single cell, and returns the size with the
+    lowest certificate. The bound holds for all sizes at once (the number of clusters is paid in the prior), so this
+    choice costs nothing more.
     """
 
     needs: ClassVar[tuple[Need, ...]] = (TABLE,)
@@ -47,7 +42,7 @@ class Certified:
     inner: Projection = field(default_factory=lambda: Projection(Constant()))
     merge: bool = False
     n_rounds: int = 20
-    bound: str = "log-wealth"
+    bound: str = "log-wealth"  # any bound for all posteriors
 
     @property
     def max_iter(self) -> int:

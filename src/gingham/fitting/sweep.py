@@ -40,23 +40,16 @@ class Sweep:
     known from their statistics (mass, log, tables, moments). ``price`` = 0 leaves cluster sizes free: the
     cost alone counts, as in information-theoretic co-clustering. The log loss is taken without smoothing.
     A cluster is emptied only where that lowers the objective.
-
-    Attributes
-    ----------
-    tol : float
-        Stop when at most this share of the items moved in a sweep; 0 goes on until nothing moves.
-    seed : int
-        Of the orders in which items are visited.
     """
 
     one_core: ClassVar[bool] = True  # small boards are; starts go side by side
     needs: ClassVar[tuple[Need, ...]] = (HARD_MOVES,)
 
     price: float = 1.0
-    tol: float = 0.0
+    tol: float = 0.0  # stop when at most this share of the items moved in a sweep; 0 goes on until nothing moves
     max_iter: int = 100
     backend: str = "auto"
-    seed: int = 0
+    seed: int = 0  # of the orders in which items are visited
 
     def solve(
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT

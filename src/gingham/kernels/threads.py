@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from time import perf_counter, sleep
@@ -26,18 +27,13 @@ LEAST_PART = 32  # the smallest block is this part of what falls to a thread
 SOON = 5e-4  # seconds for which the end of the last block is looked for: falling asleep and waking take longer
 
 
+@dataclass(eq=False)
 class ThreadBudget:
-    """Cores shared by jobs that run side by side, each on a thread of its own. No result depends on it.
+    """Cores shared by jobs that run side by side, each on a thread of its own. No result depends on it."""
 
-    Attributes
-    ----------
-    n_threads : threads of all jobs together
-    busy : jobs at work; the last ones use the cores of those that have ended
-    stopped : whether jobs are to end
-    """
-
-    def __init__(self, n_threads: int, busy: int = 0) -> None:
-        self.n_threads, self.busy, self.stopped = n_threads, busy, False
+    n_threads: int  # of all jobs together
+    busy: int = 0  # jobs at work; the last ones use the cores of those that have ended
+    stopped: bool = False  # whether jobs are to end
 
     def share(self) -> int:
         """What falls to one job. One that is to end learns it here, as the main thread learns of Ctrl-C."""

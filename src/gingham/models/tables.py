@@ -59,18 +59,14 @@ MISSING = ("", "nan", "na", "n/a", "null", "none")  # words that stand for a mis
 
 @dataclass(frozen=True)
 class FitOptions:
-    """What was asked for; None where nothing was said.
-
-    ``holdout``: the share of rows (objects, features, tokens) set aside; each kind has its own default.
-    ``clusters``: numbers as they were written, "13,6", or by mode for several tables, "movie=20,genre=none".
-    """
+    """What was asked for; None where nothing was said."""
 
     axes: tuple[str, ...]
     label: str | None
     model: str = "coclustering"
     weight: str | None = None
     merges: str | None = None
-    clusters: str | None = None
+    clusters: str | None = None  # as written, "13,6", or by mode for several tables, "movie=20,genre=none"
     loss: str | None = None
     beta: float | None = None
     alphabet: str | None = None
@@ -79,7 +75,7 @@ class FitOptions:
     solver: str | None = None
     n_init: int | None = None
     max_iter: int | None = None
-    holdout: float | None = None
+    holdout: float | None = None  # share of rows (objects, features, tokens) set aside; each kind has its default
     seed: int = 0
     cold_start: bool = False
     drop_missing: bool = False
@@ -87,16 +83,12 @@ class FitOptions:
 
 @dataclass(frozen=True, eq=False)
 class FitTask:
-    """A table to fit, and what was said about it.
-
-    ``arguments`` are handed to the estimator's fit as far as it knows them (``callback``, say), ``further`` tables to
-    families that take several.
-    """
+    """A table to fit, and what was said about it."""
 
     table: pl.DataFrame
     options: FitOptions
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    further: Mapping[Relation, LabelledTable] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # to the estimator's fit, as far as it knows them
+    further: Mapping[Relation, LabelledTable] = field(default_factory=dict)  # for families that take several tables
 
     def rows(self) -> Rows:
         """The table as labelled tuples."""
@@ -215,32 +207,16 @@ class ModelWithData(Generic[Model]):
 
 
 class FamilyTables(Generic[Model]):
-    """How tables of rows become the data of one family of models, and back.
+    """How tables of rows become the data of one family of models, and back."""
 
-    Attributes
-    ----------
-    kind : str
-        What ``--model`` calls the family.
-    estimators : tuple of str
-        The classes of the models it opens.
-    unused : tuple of str
-        Options of ``gingham fit`` that mean nothing here.
-    needs_label, has_relations, cross_validates : bool
-        Whether a column of labels is needed, further tables are taken, paths of β are cross-validated.
-    no_path : str
-        Why there is no path of β; empty where there is one.
-    plain_axes : tuple of str
-        Names of the columns of ids of a model that was made in Python, which has no notes of them.
-    """
-
-    kind: ClassVar[str]
-    estimators: ClassVar[tuple[str, ...]]
-    unused: ClassVar[tuple[str, ...]] = ()
-    needs_label: ClassVar[bool] = False
-    has_relations: ClassVar[bool] = False
-    cross_validates: ClassVar[bool] = False
-    no_path: ClassVar[str] = ""
-    plain_axes: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar[str]  # what ``--model`` calls the family
+    estimators: ClassVar[tuple[str, ...]]  # the classes of the models it opens
+    unused: ClassVar[tuple[str, ...]] = ()  # options of ``gingham fit`` that mean nothing here
+    needs_label: ClassVar[bool] = False  # whether a column of labels is needed
+    has_relations: ClassVar[bool] = False  # whether further tables are taken
+    cross_validates: ClassVar[bool] = False  # whether paths of β are
+    no_path: ClassVar[str] = ""  # why there is no path of β; empty where there is one
+    plain_axes: ClassVar[tuple[str, ...]] = ()  # columns of ids of a model made in Python, which has no notes of them
 
     def check(self, options: FitOptions) -> None:
         """Refuse options that the family has no use for, rather than forget them."""

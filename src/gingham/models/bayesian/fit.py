@@ -59,26 +59,16 @@ class Expectation(NamedTuple):
 
 @dataclass(frozen=True)
 class Variational:
-    """Coordinate ascent on the evidence bound; without tempering the bound never falls.
-
-    Parameters
-    ----------
-    approximation : {"per_entry", "shared"}
-        "per_entry": a joint q(z_1, z_2) for every entry, the tighter bound and the better predictions.
-        "shared": one q(z) for all entries of an item, P2's equations (4)-(7), the fast variant.
-    learn_concentration : bool
-        Whether α is part of the M-step. On sparse data that drives memberships to the flat point.
-    learn_parameters : bool
-        False for inference on new entries with everything else given.
-    schedule : Schedule
-        Its factor is the temperature t of P2 §4.1.1; it must begin finite (t = ∞ is a saddle).
-    """
+    """Coordinate ascent on the evidence bound; without tempering the bound never falls."""
 
     needs: ClassVar[tuple[Need, ...]] = (FAMILIES,)
 
+    # "per_entry": a joint q(z_1, z_2) for every entry, the tighter bound and the better predictions.
+    # "shared": one q(z) for all entries of an item, P2's equations (4)-(7), the fast variant.
     approximation: str = "per_entry"
-    learn_concentration: bool = False
-    learn_parameters: bool = True
+    learn_concentration: bool = False  # in the M-step; on sparse data that drives memberships to the flat point
+    learn_parameters: bool = True  # False for inference on new entries with everything else given
+    # Its factor is the temperature t of P2 §4.1.1; it must begin finite (t = ∞ is a saddle).
     schedule: Schedule = field(default_factory=Constant)
     tol: float = 1e-5
     max_iter: int = 100
