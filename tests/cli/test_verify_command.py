@@ -34,4 +34,8 @@ def test_a_true_certificate_is_verified_and_a_false_one_is_not(gingham, tmp_path
     ran = gingham("verify", "false.json", "model.gingham", "ratings.csv")
     assert ran.code == 1
     assert "differs" in ran.out or "not verified" in ran.out
-    assert gingham("verify", "c.json", "model.gingham", "absent.csv").code == 1
+    for wrong in (("absent.json", "model.gingham", "ratings.csv"), ("c.json", "absent.gingham", "ratings.csv"),
+                  ("c.json", "model.gingham", "absent.csv")):  # fmt: skip
+        ran = gingham("verify", *wrong)
+        assert ran.code == 2
+        assert "There is no" in ran.err

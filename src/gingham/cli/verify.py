@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from gingham.cli.options import need_files
+
 
 def verify(
     certificate: Annotated[str, typer.Argument(help="Certificate file, as certificate.save writes it.")],
@@ -13,6 +15,7 @@ def verify(
     data: Annotated[str, typer.Argument(help="The rows that were certified, a CSV file.")],
 ) -> None:
     """Say "verified", or what differs: exit code 0, or 1."""
+    need_files(models=[] if model == "-" else [model], tables=[certificate, data])
     from gingham import verify as checker
 
     raise typer.Exit(checker.main(certificate, model, data))

@@ -1,0 +1,63 @@
+"""What commands cost before they do anything: CPU seconds of help, of wrong file names and of a fit of 1,000 rows."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from common import arguments, write
+
+FIGURES = {"help, CPU s": "gingham --help/least", "fit of 1,000 rows, CPU s": "gingham fit, 1,000 rows/least"}
+FIT = ["fit", "ratings.csv", "--axes", "user,movie", "--label", "rating"]
+COMMANDS = {
+    "python alone": None,
+    "gingham --help": ["--help"],
+    "gingham fit --help": ["fit", "--help"],
+    "gingham fit, no such table": ["fit", "absent.csv", "--axes", "user,movie", "--label", "rating"],
+    "gingham predict, no such model": ["predict", "absent.gingham", "ratings.csv"],
+    "gingham fit, 1,000 rows": FIT,
+    "gingham predict, 1,000 rows": ["predict", "model.gingham", "ratings.csv", "--out", "predicted.csv"],
+}
+
+
+def cpu_seconds(command: list[str], folder: Path) -> float:
+    """User and system time of a process and of its children."""
+    before = os.times()
+    subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def more(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--runs", type=int, default=7, help="of each command")
+
+
+def main() -> None:
+    args = arguments(__doc__.split("\n")[0], "speed_startup", more)
+    runs = 1 if args.quick else args.runs
+    rng = np.random.default_rng(args.seed)
+    results = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        user, movie = rng.integers(0, 80, 1000), rng.integers(0, 60, 1000)
+        rating = np.array([[5, 2], [1, 4]])[user % 2, movie % 2]
+        pl.DataFrame({"user": user, "movie": movie, "rating": rating}).write_csv(folder / "ratings.csv")
+        subprocess.run([sys.executable, "-m", "gingham", *FIT], cwd=folder, check=True, capture_output=True)  # caches
+        for title, words in COMMANDS.items():
+            command = [sys.executable, "-c", "pass"] if words is None else [sys.executable, "-m", "gingham", *words]
+            spent = sorted(cpu_seconds(command, folder) for _ in range(runs))
+            results[title] = {"least": round(spent[0], 3), "median": round(spent[len(spent) // 2], 3)}
+            print(f"{title}: {results[title]}", flush=True)
+    write(args, settings={"runs": runs, "unit": "CPU seconds"}, results=results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""What a command imports before it has looked at what it was given; times are in benchmarks/speed/startup.py."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "polars", "sklearn", "scipy", "numba", "narwhals", "pandas")
+CALL = """
+import sys
+from gingham.cli.app import run
+code = run({arguments!r})
+found = [name for name in {heavy!r} if name in sys.modules]
+assert not found, found
+sys.exit(code)
+"""
+
+
+def imported(arguments: list[str], heavy=HEAVY) -> int:
+    call = CALL.format(arguments=arguments, heavy=heavy)
+    done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=False)
+    assert "AssertionError" not in done.stderr, done.stderr
+    return done.returncode
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["fit", "--help"], 0),
+        (["fit", "absent.csv", "--axes", "a,b", "--label", "c"], 2),
+        (["predict", "absent.gingham", "absent.csv"], 2),
+        (["certify", "absent.gingham", "absent.csv"], 2),
+        (["report", "absent.gingham", "absent.csv"], 2),
+        (["path", "absent.csv", "--axes", "a,b", "--label", "c"], 2),
+        (["verify", "absent.json", "absent.gingham", "absent.csv"], 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_help_and_wrong_names_import_nothing_heavy(arguments, code):
+    assert imported(arguments) == code
+
+
+def test_a_fit_does_without_what_it_never_uses(ratings, tmp_path):
+    fit = ["fit", str(ratings), "--axes", "user,movie", "--label", "rating", "--clusters", "2", "-q"]
+    unused = (
+        "pandas",
+        "matplotlib",
+        "jinja2",
+        "torch",
+        "dask",
+        "sklearn.model_selection",
+        "gingham.models.graph.estimator",
+    )
+    assert imported([*fit, "--out", str(tmp_path / "m.gingham")], unused) == 0
+
+
+def test_scikit_learn_comes_whole_to_whoever_asks_for_more():
+    """What was hidden while it was imported is there for others."""
+    call = """
+from gingham.cli import light_imports
+import pandas, scipy.stats, sys
+from sklearn.model_selection import KFold
+from sklearn.utils.fixes import _mode
+import numpy as np
+assert _mode(np.array([1, 1, 2])).mode[0] == 1
+assert pandas.DataFrame({"a": [1]}).shape == (1, 1)
+assert scipy.stats.norm.ppf(0.5) == 0
+import gingham as gg
+X = pandas.DataFrame({"a": [1, 2, 1, 2], "b": [1, 1, 2, 2]})
+assert list(gg.CoClusteringRegressor(2, random_state=0).fit(X, [1, 2, 1, 2]).feature_names_in_) == ["a", "b"]
+"""
+    done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
