@@ -971,8 +971,9 @@ class TuplesWithModel(ModelWithData[Any]):
                 found = made(n - 1)
         if not found:
             raise GinghamError(
-                "No theorem here covers a sum of layers on the rows it was fitted to: it has a certificate from rows "
-                "set aside. Fit with --holdout .1 (the default), and give the file of the fit."
+                "No theorem here covers a sum of layers on the rows it was fitted to: it has certificates from "
+                "progressive tests (--progressive) and from rows set aside. Fit with --holdout .1 (the default), and "
+                "give the file of the fit."
             )
         return found
 
