@@ -15,7 +15,7 @@ from scipy import sparse
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Moments, OneHot
-from gingham.data.graphs import all_pairs, from_graph, label_values, with_alphabet
+from gingham.data.graphs import all_pairs, all_pairs_hard, from_graph, hard_labels, label_values, with_alphabet
 from gingham.errors import GinghamError, GinghamWarning
 
 EDGES = [(0, 1, 2.0), (0, 2, 0.5), (1, 3, 1.5), (2, 3, 3.0), (3, 4, 1.0)]
@@ -156,3 +156,25 @@ def test_sets_of_different_nodes_equal_brute_force(d):
 def test_labels_of_absent_pairs_count():
     assert label_values(from_graph(EDGES)).tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 3.0]
     assert 0.0 not in label_values(from_graph(EDGES, pairs="listed"))
+
+
+@pytest.mark.parametrize("pairs", ["all", "listed"])
+@pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("d", [2, 3])
+def test_statistics_of_labels_are_those_of_their_memberships(d, directed, pairs):
+    rng = np.random.default_rng(d)
+    tuples = np.unique([rng.choice(9, d, replace=False) for _ in range(25)], axis=0).tolist()
+    sample = from_graph([tuple(row) for row in tuples], nodes=range(9), directed=directed, pairs=pairs)
+    sample = with_alphabet(sample, Alphabet.of([0.0, 1.0], given=True))
+    labels = rng.integers(0, 3, 9)
+    hard = np.eye(3)[labels]
+    almost = np.clip(hard, 1e-12, 1 - 2e-12)  # soft to the last digit, so that it is summed as soft memberships are
+    assert np.array_equal(hard_labels(hard), labels)
+    assert hard_labels(almost) is None
+    np.testing.assert_allclose(
+        all_pairs_hard(np.bincount(labels, minlength=3), d, directed), all_pairs(hard, d, directed)
+    )
+    for features in (Moments(2), OneHot(2)):
+        expected = sample.statistics([almost] * d, features)
+        np.testing.assert_allclose(sample.block_statistics(labels, 3, features), expected, atol=1e-8)
+        np.testing.assert_allclose(sample.statistics([hard] * d, features), expected, atol=1e-8)

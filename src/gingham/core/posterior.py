@@ -15,7 +15,6 @@ from gingham.cells import CellModel
 from gingham.cells.losses import cell_from_state, cell_state
 from gingham.core.structure import Structure
 from gingham.data import Features, OneHot, Sample
-from gingham.data.sample import SumsOfSample
 from gingham.errors import GinghamError
 from gingham.kernels.project import BLOCK_BYTES, row_blocks
 from gingham.storage import State, fields_of, savable
@@ -156,7 +155,7 @@ class Posterior:
         features = self.cells[relation].features if features is None else features
         assigns = self.factor(relation)
         check_table(tuple(q.shape[1] for q in assigns), features.size)
-        return SumsOfSample(sample, features).table(assigns, "compiled" if backend == "auto" else backend)
+        return sample.statistics(assigns, features, "compiled" if backend == "auto" else backend)
 
     def gibbs_loss(self, sample: Sample, relation: int = 0) -> float:
         """L̂(Q): expected loss on a tuple of the sample when the partition is drawn from Q."""

@@ -6,7 +6,7 @@ Sparse and dense matrices, networkx, edge lists, frames and hyperedges are read;
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from math import comb, factorial
@@ -81,15 +81,63 @@ class PairSample(Sample):
 
         S_0 = (s sᵀ − QᵀQ)/2 pairs meet in each block, s = Σ_x q(·|x); what is not listed has t(0).
         """
-        d = self.n_modes
-        if not self.directed:
-            orders = [(*order, d) for order in permutations(range(d))]
-            table = np.mean([table.transpose(order) for order in orders], axis=0)
+        table = self._symmetric(table)
         if not self.complete:
             return table
-        seen = features.count(table)
-        absent = np.maximum(all_pairs(assigns[0], d, self.directed) - seen, 0.0)
+        return self._with_absent(table, all_pairs(assigns[0], self.n_modes, self.directed), features)
+
+    def statistics(self, assigns: Sequence[Floats], features: Features, backend: str = "compiled") -> Floats:
+        """What each cell sees of the sample; of hard memberships by counting, whatever the number of clusters."""
+        labels = hard_labels(assigns[0])
+        if labels is None:
+            return super().statistics(assigns, features, backend)
+        return self.block_statistics(labels, assigns[0].shape[1], features)
+
+    def block_statistics(self, labels: Ints, k: int, features: Features) -> Floats:
+        """Cell statistics (k, …, k, K) of a hard partition: one pass over the listed pairs, and the sizes of clusters.
+
+        Equivalent to ``statistics([np.eye(k)[labels]] * n_modes, features)``.
+        """
+        d, shape = self.n_modes, (k,) * self.n_modes
+        cell = labels[self.codes[0]].astype(np.int64)
+        for code in self.codes[1:]:
+            cell *= k
+            cell += labels[code]
+        if features.one_hot:
+            if self.label_codes is None:
+                raise GinghamError("This cell model needs labels on an alphabet.")
+            cell = cell * features.size + self.label_codes
+            table = np.bincount(cell, self.weights, minlength=k**d * features.size).astype(np.float64)
+        else:
+            columns = features.evaluate(np.ones(self.n_rows) if self.labels is None else self.labels).T
+            weighted = columns if self.weights is None else columns * self.weights
+            table = np.stack([np.bincount(cell, column, minlength=k**d) for column in weighted], axis=-1)
+        table = self._symmetric(table.reshape(*shape, features.size))
+        if not self.complete:
+            return table
+        return self._with_absent(table, all_pairs_hard(np.bincount(labels, minlength=k), d, self.directed), features)
+
+    def _symmetric(self, table: Floats) -> Floats:
+        """Blocks (a, b) and (b, a) of an undirected graph are one: its pairs are spread evenly over both."""
+        if self.directed:
+            return table
+        d = self.n_modes
+        orders = [(*order, d) for order in permutations(range(d))]
+        mean: Floats = np.mean([table.transpose(order) for order in orders], axis=0)
+        return mean
+
+    def _with_absent(self, table: Floats, pairs: Floats, features: Features) -> Floats:
+        """Statistics with those of the pairs that are not listed, where ``pairs`` meet in each block."""
+        absent = np.maximum(pairs - features.count(table), 0.0)
         return table + absent[..., None] * self.absent_features(features)
+
+
+def hard_labels(assign: Floats) -> Ints | None:
+    """The cluster of each item where every one is entirely in one, else None."""
+    labels: Ints = assign.argmax(axis=1)
+    rows = np.arange(len(assign))
+    # Rows sum to one, so that nothing is left beside a one.
+    return labels if bool((assign[rows, labels] == 1.0).all()) else None
 
 
 def all_pairs(assign: Floats, d: int = 2, directed: bool = False) -> Floats:
@@ -98,10 +146,27 @@ def all_pairs(assign: Floats, d: int = 2, directed: bool = False) -> Floats:
     Ordered tuples when directed; otherwise each set once, spread evenly over the d! orders of its blocks.
     """
     q = np.asarray(assign, dtype=np.float64)
+    return _over_coincidences(d, directed, q.shape[1], lambda group: same_node(q, group))
+
+
+def all_pairs_hard(sizes: Ints, d: int = 2, directed: bool = False) -> Floats:
+    """`all_pairs` of a hard partition, from the sizes of its clusters."""
+    k = len(sizes)
+
+    def together(group: str) -> Floats:
+        """Nodes at several positions at once are in one cluster."""
+        table = np.zeros((k,) * len(group))
+        table[(np.arange(k),) * len(group)] = sizes
+        return table
+
+    return _over_coincidences(d, directed, k, together)
+
+
+def _over_coincidences(d: int, directed: bool, k: int, same: Callable[[str], Floats]) -> Floats:
     axes = LETTERS[:d]
-    tuples = np.zeros((q.shape[1],) * d)
+    tuples = np.zeros((k,) * d)
     for weight, groups in coincidences(axes):
-        tuples += weight * np.einsum(",".join(groups) + "->" + axes, *[same_node(q, group) for group in groups])
+        tuples += weight * np.einsum(",".join(groups) + "->" + axes, *[same(group) for group in groups])
     return tuples if directed else tuples / factorial(d)
 
 

@@ -160,6 +160,10 @@ class Sample:
         """Cell statistics of all observed tuples from those of the listed ones (here the same)."""
         return table
 
+    def statistics(self, assigns: Sequence[Floats], features: Features, backend: str = "compiled") -> Floats:
+        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j] over all observed tuples, shape (m_1, …, m_d, K)."""
+        return SumsOfSample(self, features).table(assigns, backend)
+
     def rows(self, axis: int, features: Features) -> Rows:
         """The tuples grouped by the items of one position, in the kernels' layout (kept once made)."""
         key = (axis, features)

@@ -6,11 +6,11 @@ import pytest
 from gingham.datasets import planted_graph
 from gingham.models.graph import kernels as graph
 from gingham.models.graph import kernels_reference as graph_reference
-from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, block_sums
+from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, RENEWED, block_sums
 
 
 def example(seed=0, n=40, k=3):
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(100 + seed)  # with the seed of the graph, the labels would be the planted ones
     adjacency = planted_graph(n, k, inside=6, outside=3, seed=seed).adjacency
     arrays = adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int32), adjacency.data.astype(float)
     return rng, arrays, rng.integers(0, k, n)
@@ -52,54 +52,106 @@ def test_soft_nodes(complete):
     np.testing.assert_allclose(results[0][1], results[1][1], atol=1e-9)
 
 
+ANYWHERE = np.empty(0, np.int64)
+PARTNERS = {"anywhere": ANYWHERE, "in pairs": np.array([1, 0, 3, 2, 5, 4, 6])}  # the last of seven has none
+
+
+@pytest.mark.parametrize("partner", PARTNERS.values(), ids=PARTNERS)
 @pytest.mark.parametrize("complete", [True, False])
-def test_hard_nodes(complete):
-    rng, (indptr, others, values), start = example(1)
+def test_hard_nodes(complete, partner):
+    rng, (indptr, others, values), start = example(1, k=7)
     slots = rng.integers(0, 2, len(others)).astype(np.int32)
-    present, absent = rng.normal(size=(2, 3, 3)), rng.normal(size=(3, 3)) / 40
+    present, absent = rng.normal(size=(2, 7, 7)), rng.normal(size=(7, 7)) / 40
     order = rng.permutation(len(start))
     results = []
     for kernel in (graph, graph_reference):
-        labels, sizes = start.copy(), np.bincount(start, minlength=3).astype(float)
-        arguments = (indptr, others, slots, values, present, absent, complete, 0.7, 1.0, labels, sizes)
+        labels, sizes = start.copy(), np.bincount(start, minlength=7).astype(float)
+        arguments = (indptr, others, slots, values, present, absent, complete, 0.7, 1.0, labels, sizes, partner)
         looked = looks(kernel.hard_nodes, order, arguments)
         chosen = visits(kernel.hard_nodes, order, arguments)
         assert labels[order].tolist() == chosen
         results.append((looked, chosen, sizes.tolist()))
     assert results[0] == results[1]
     assert results[0][1] != start[order].tolist()
+    if len(partner):
+        assert all(new in (old, partner[old]) for old, new in zip(start[order], results[0][1]))
+
+
+def some_zeros(rng, indptr, others):
+    """Weights 0 and 1 of listed pairs, the same from both ends."""
+    n = len(indptr) - 1
+    ones = np.triu(rng.random((n, n)) < 0.6)
+    return (ones | ones.T)[np.repeat(np.arange(n), np.diff(indptr)), others].astype(float)
+
+
+def block_tables(kernel, arrays, labels, k, complete, kind):
+    indptr, others, values = arrays
+    sizes = np.bincount(labels, minlength=k).astype(float)
+    weight = block_sums(indptr, others, values, labels, k)
+    listed = block_sums(indptr, others, np.ones_like(values), labels, k)
+    tables = weight, np.outer(sizes, sizes) - np.diag(sizes) if complete else listed, sizes
+    guess = np.zeros((k, k), np.float32), np.zeros((k, k), np.float32), np.zeros(k), np.zeros(k)
+    kernel.estimates(*tables, complete, kind, *guess)
+    return tables, guess
+
+
+@pytest.mark.parametrize("partner", PARTNERS.values(), ids=PARTNERS)
+@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize("kind", [QUADRATIC, BERNOULLI])
+def test_hard_sweep(kind, complete, partner):
+    """More clusters than are tried exactly; estimates are renewed on the way."""
+    rng, (indptr, others, values), start = example(2, n=100, k=7)
+    if not complete:
+        values = some_zeros(rng, indptr, others)
+    orders = [rng.permutation(len(start)) for _ in range(3)]
+    results = []
+    for kernel in (graph, graph_reference):
+        labels = start.copy()
+        tables, guess = block_tables(kernel, (indptr, others, values), labels, 7, complete, kind)
+        arguments = (indptr, others, values, complete, kind, 30.0, 0.1, labels, *tables, *guess, partner)
+        looked = looks(kernel.hard_sweep, orders[0], arguments)
+        chosen = [visits(kernel.hard_sweep, order, arguments) for order in orders]
+        results.append((looked, chosen, labels, *tables, *guess))
+    assert results[0][:2] == results[1][:2]
+    moves = np.count_nonzero(np.array(chosen[0]) != start[orders[0]])
+    assert moves > (RENEWED * 7 if partner is ANYWHERE else 7)
+    for compiled, plain in zip(results[0][2:], results[1][2:]):
+        np.testing.assert_allclose(compiled, plain, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("kind", [QUADRATIC, BERNOULLI])
-def test_hard_sweep(kind, complete):
-    rng, (indptr, others, values), start = example(2)
-    if not complete:  # some of the listed pairs are zeros
-        upper = {(min(i, j), max(i, j)) for i in range(40) for j in others[indptr[i] : indptr[i + 1]]}
-        zero = {pair for pair in sorted(upper) if rng.random() < 0.4}
-        owner = np.repeat(np.arange(40), np.diff(indptr))
-        values = np.array([0.0 if (min(i, j), max(i, j)) in zero else 1.0 for i, j in zip(owner, others)])
-    orders = [rng.permutation(len(start)) for _ in range(3)]
-    results = []
-    for kernel in (graph, graph_reference):
-        labels, sizes = start.copy(), np.bincount(start, minlength=3).astype(float)
-        weight = block_sums(indptr, others, values, labels, 3)
-        listed = block_sums(indptr, others, np.ones_like(values), labels, 3)
-        pairs = np.outer(sizes, sizes) - np.diag(sizes) if complete else listed
-        arguments = (indptr, others, values, complete, kind, 3.0, 1.0, labels, weight, pairs, sizes)
-        looked = looks(kernel.hard_sweep, orders[0], arguments)
-        chosen = [visits(kernel.hard_sweep, order, arguments) for order in orders]
-        results.append((looked, chosen, labels, weight, pairs, sizes))
-    assert results[0][:2] == results[1][:2]
-    assert results[0][1][0] != start[orders[0]].tolist()
-    for compiled, plain in zip(results[0][2:], results[1][2:]):
-        np.testing.assert_allclose(compiled, plain, atol=1e-9)
+def test_sweeps_end_where_no_single_move_helps(kind, complete):
+    """With so few clusters all are tried: the end is a local optimum of the objective, by brute force."""
+    rng, (indptr, others, values), start = example(4, k=4)
+    if not complete:
+        values = some_zeros(rng, indptr, others)
+    labels = start.copy()
+
+    def objective(labels):
+        (weight, pairs, sizes), _ = block_tables(graph, (indptr, others, values), labels, 4, complete, kind)
+        fits = graph_reference.block_fit(weight, pairs, kind).sum() / 2
+        return 3.0 * fits + (sizes * np.log(np.maximum(sizes, 1))).sum()
+
+    tables, guess = block_tables(graph, (indptr, others, values), labels, 4, complete, kind)
+    arguments = (indptr, others, values, complete, kind, 3.0, 1.0, labels, *tables, *guess, ANYWHERE)
+    heights = [objective(labels)]
+    for _ in range(20):
+        visits(graph.hard_sweep, rng.permutation(len(labels)), arguments)
+        heights.append(objective(labels))
+    assert np.all(np.diff(heights) >= -1e-9)
+    for x in range(len(labels)):
+        for c in range(4):
+            moved = labels.copy()
+            moved[x] = c
+            assert objective(moved) <= heights[-1] + 1e-6
 
 
+@pytest.mark.parametrize("partner", PARTNERS.values(), ids=PARTNERS)
 @pytest.mark.parametrize("share_of_zeros", [0.0, 0.9])
-def test_degree_sweep(share_of_zeros):
+def test_degree_sweep(share_of_zeros, partner):
     """Listed pairs may have weight 0, more of them at a node than there are clusters."""
-    rng, (indptr, others, values), start = example(3)
+    rng, (indptr, others, values), start = example(3, k=7)
     owner = np.repeat(np.arange(40), np.diff(indptr))
     kept = np.triu(rng.random((40, 40)) >= share_of_zeros)
     values = values * (kept | kept.T)[owner, others]
@@ -107,14 +159,32 @@ def test_degree_sweep(share_of_zeros):
     orders = [rng.permutation(len(start)) for _ in range(3)]
     results = []
     for kernel in (graph, graph_reference):
-        labels, sizes = start.copy(), np.bincount(start, minlength=3).astype(float)
-        weight = block_sums(indptr, others, values, labels, 3)
-        shares = np.bincount(labels, degree, minlength=3).astype(float)
-        arguments = (indptr, others, values, degree, 1.0, labels, weight, sizes, shares)
+        labels, sizes = start.copy(), np.bincount(start, minlength=7).astype(float)
+        weight = block_sums(indptr, others, values, labels, 7)
+        shares = np.bincount(labels, degree, minlength=7).astype(float)
+        slope = np.zeros((7, 7), np.float32)
+        kernel.log_slopes(weight, 1.0, slope)
+        arguments = (indptr, others, values, degree, 1.0, 1.0, labels, weight, sizes, shares, slope, partner)
         looked = looks(kernel.degree_sweep, orders[0], arguments)
         chosen = [visits(kernel.degree_sweep, order, arguments) for order in orders]
-        results.append((looked, chosen, labels, weight, sizes, shares))
+        results.append((looked, chosen, labels, weight, sizes, shares, slope))
     assert results[0][:2] == results[1][:2]
     assert results[0][1][0] != start[orders[0]].tolist()
     for compiled, plain in zip(results[0][2:], results[1][2:]):
-        np.testing.assert_allclose(compiled, plain, atol=1e-9)
+        np.testing.assert_allclose(compiled, plain, rtol=1e-6, atol=1e-9)
+
+
+def test_block_sums():
+    _, (indptr, others, values), labels = example(5, k=4)
+    expected = np.zeros((4, 4))
+    np.add.at(expected, (labels[np.repeat(np.arange(40), np.diff(indptr))], labels[others]), values)
+    np.testing.assert_array_equal(block_sums(indptr, others, values, labels, 4), expected)
+
+
+def test_uneven_halves():
+    rng, (indptr, others, values), labels = example(6, n=60, k=4)
+    values = values * rng.random((60, 60))[np.minimum(others, 59), 0]
+    chance = rng.random((5, 5))  # the fifth cluster is empty
+    compiled = graph.uneven_halves(indptr, others, values, labels, chance)
+    np.testing.assert_array_equal(compiled, graph_reference.uneven_halves(indptr, others, values, labels, chance))
+    assert 0 < compiled.sum() < 60

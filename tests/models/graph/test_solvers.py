@@ -18,7 +18,6 @@ from gingham.fitting.loop import Constant
 from gingham.fitting.starts import from_labels, random
 from gingham.kernels import sweep as hard_moves
 from gingham.kernels import threads
-from gingham.models.graph.adjacency import hard_statistics
 from gingham.models.graph.fit import GraphFit, graph_problem
 from gingham.models.graph.partition import (
     BlockSums,
@@ -26,7 +25,7 @@ from gingham.models.graph.partition import (
     ExactBernoulli,
     PartitionSearch,
     TradeOff,
-    merge_greedily,
+    merge_path,
 )
 from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, gradient
 
@@ -214,7 +213,7 @@ def test_merging_changes_the_cost_by_what_was_announced(directed):
     cell = Logarithmic(sample.alphabet)
     double = 1 if directed else 2
     blocks = BlockSums(
-        double * hard_statistics(sample, cell.features, labels, 4),
+        double * sample.block_statistics(labels, 4, cell.features),
         np.bincount(labels, minlength=4).astype(float),
         rng.random(4),
         directed,
@@ -228,7 +227,7 @@ def test_merging_changes_the_cost_by_what_was_announced(directed):
             assert merged.cost(code) - blocks.cost(code) == pytest.approx(change[i, j] + fewer)
             assert merged.sizes.sum() == len(joined)
         assert np.isinf(change[2, 1])
-    assert len(np.unique(merge_greedily(blocks, ExactBernoulli(), target=2))) == 2
+    assert len(np.unique(merge_path(blocks, ExactBernoulli(), target=2)[-1])) == 2
 
 
 def test_exact_code_lengths_by_hand():

@@ -118,21 +118,3 @@ def weighted_pairs(sample: PairSample) -> WeightedPairs:
     indptr = np.zeros(sample.n_nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=sample.n_nodes), out=indptr[1:])
     return WeightedPairs(indptr, other[order].astype(np.int32), values[order].astype(np.float64))
-
-
-def hard_statistics(sample: PairSample, features: Features, labels: Ints, k: int) -> Floats:
-    """Cell statistics (k, …, k, K) of a hard partition, in one pass over the listed pairs."""
-    shape = (k,) * sample.n_modes
-    cell = np.ravel_multi_index(tuple(labels[code] for code in sample.codes), shape).astype(np.int64)
-    weights = sample.weights
-    if features.one_hot:
-        flat = np.bincount(
-            cell * features.size + alphabet_codes(sample), weights, minlength=k**sample.n_modes * features.size
-        )
-        table = flat.reshape(*shape, features.size).astype(np.float64)
-    else:
-        powers = features.evaluate(np.ones(sample.n_rows) if sample.labels is None else sample.labels)
-        weighted = powers if weights is None else powers * weights[:, None]
-        table = np.stack([np.bincount(cell, column, minlength=k**sample.n_modes) for column in weighted.T], axis=-1)
-        table = table.reshape(*shape, features.size)
-    return sample.completed(table, (np.eye(k)[labels],), features)

@@ -9,14 +9,13 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel, Logarithmic, Quadratic
 from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
+from gingham.core.problem import Objective, Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet
 from gingham.data.graphs import PairSample, label_values, with_alphabet
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Restart, Solution, Trace, best_of
 from gingham.fitting.starts import FIRMNESS, from_labels, from_posterior
-from gingham.models.graph.adjacency import hard_statistics
 from gingham.models.graph.partition import (
     MOST_CLUSTERS,
     Partition,
@@ -40,7 +39,7 @@ def default_beta(sample: PairSample, cell: CellModel) -> float:
     """1 for log loss; 1/(2 variance) of the constant prediction for quadratic; 1/mean loss of it otherwise."""
     if cell.code_length:
         return 1.0
-    one = hard_statistics(sample, cell.features, np.zeros(sample.n_nodes, dtype=np.int64), 1)
+    one = sample.block_statistics(np.zeros(sample.n_nodes, dtype=np.int64), 1, cell.features)
     loss = float(cell.envelope(one).sum() / sample.n_tuples)
     if loss <= 0:
         raise GinghamError("All observed pairs have the same weight: there is nothing to cluster.")
@@ -75,12 +74,21 @@ class GraphFit:
                 f"start={self.start!r} is unknown; choose one of {', '.join(STARTS)}, labels or a posterior."
             )
         if self.degree_correction:
-            return self._degree_corrected(problem, rng, checkpoint)
+            return self._degree_corrected(problem, rng, callback, checkpoint)
         soft = isinstance(self.solver, NodeWise | Damped)
 
         def solve(restart: Restart) -> Solution:
-            start = self._start(problem, restart.number, restart.rng, restart.checkpoint)
-            return self.solver.solve(problem, start, restart.report, restart.checkpoint.stage("sweeps"))
+            found = self._partition(problem, restart) if isinstance(self.start, str) else None
+            stage = restart.checkpoint.stage("sweeps")
+            if isinstance(self.solver, NodeSweep):
+                labels, k = self._hard_start(problem, found)
+                if found is not None and found.interrupted:
+                    return stopped(*hard_posterior(problem, labels, k))
+                return self.solver.solve_labels(problem, labels, k, restart.report, stage)
+            start = self._start(problem, found)
+            if found is not None and found.interrupted:
+                return stopped(start, problem.objective(start))
+            return self.solver.solve(problem, start, restart.report, stage)
 
         most = self.solver.max_iter
         solution = best_of(solve, self.n_init, rng, max_iter=most, callback=callback, checkpoint=checkpoint)
@@ -89,48 +97,70 @@ class GraphFit:
             solution = replace(solution, posterior=posterior, objective=problem.objective(posterior))
         return solution
 
-    def _start(self, problem: Problem, restart: int, rng: np.random.Generator, checkpoint: Checkpoint) -> Posterior:
-        """The posterior that the solver begins with."""
+    def _hard_start(self, problem: Problem, found: Partition | None) -> tuple[Ints, int]:
+        """The cluster of each node that hard moves begin with, and the number of clusters."""
+        if found is not None:
+            return found.labels, self.n_clusters or found.n_clusters
+        given = self.start if isinstance(self.start, Posterior) else from_labels(problem, [np.asarray(self.start)])
+        posterior = from_posterior(problem, given)
+        return posterior.labels[0], posterior.n_clusters[0]
+
+    def _start(self, problem: Problem, found: Partition | None) -> Posterior:
+        """The posterior that a soft solver begins with."""
+        if found is not None:
+            # A partition that lost clusters gets them back, empty but for what firmness leaves ajar.
+            return from_labels(problem, [found.labels], [self.n_clusters or found.n_clusters], FIRMNESS)
         if isinstance(self.start, Posterior):
             return from_posterior(problem, self.start)
-        hard = isinstance(self.solver, NodeSweep)
-        if not isinstance(self.start, str):
-            return from_labels(problem, [np.asarray(self.start)], firmness=1.0 if hard else FIRMNESS)
-        found = self._partition(problem, restart, rng, checkpoint.stage("partition"))
-        # A partition that lost clusters gets them back, empty but for what firmness leaves ajar.
-        k = self.n_clusters or found.n_clusters
-        if hard:
-            return hard_posterior(problem, found.labels, k)[0]
-        return from_labels(problem, [found.labels], [k], FIRMNESS)
+        return from_labels(problem, [np.asarray(self.start)], firmness=FIRMNESS)
 
-    def _partition(self, problem: Problem, restart: int, rng: np.random.Generator, checkpoint: Checkpoint) -> Partition:
+    def _partition(self, problem: Problem, restart: Restart) -> Partition:
         """The partition of a named start."""
-        at_random = self.start == "random" or (self.start == "mixed" and restart % 2 == 1)
-        found = checkpoint.result(
-            lambda: vars(
-                find_partition(
-                    search_problem(problem), self.n_clusters, rng, at_random=at_random, most=self.max_clusters,
-                    degree_correction=self.degree_correction, backend=self.backend,
-                )
-            )
+        at_random = self.start == "random" or (self.start == "mixed" and restart.number % 2 == 1)
+        return find_partition(
+            search_problem(problem), self.n_clusters, restart.rng, at_random=at_random, most=self.max_clusters,
+            degree_correction=self.degree_correction, backend=self.backend,
+            checkpoint=restart.checkpoint.stage("partition"),
         )  # fmt: skip
-        return Partition(**found)
 
-    def _degree_corrected(self, problem: Problem, rng: np.random.Generator, checkpoint: Checkpoint) -> Solution:
+    def _degree_corrected(
+        self, problem: Problem, rng: np.random.Generator, callback: Callback | None, checkpoint: Checkpoint
+    ) -> Solution:
         """The partition of the degree-corrected model with the shortest description."""
-        if isinstance(self.start, str):
-            found = [
-                self._partition(problem, number, own, checkpoint.stage(f"start {number + 1}"))
-                for number, own in enumerate(rng.spawn(self.n_init))
-            ]
-            labels = min(found, key=lambda partition: partition.cost).labels
-        else:
-            search = PartitionSearch.of(search_problem(problem), self.backend, degree_correction=True)
-            given = self.start if isinstance(self.start, Posterior) else from_labels(problem, [np.asarray(self.start)])
-            labels, k = compact(given.labels[0])
-            labels = search.moves.improve(labels, k, rng, self.solver.max_iter)
-        posterior, objective = hard_posterior(problem, *compact(labels))
-        return Solution(posterior, objective, Trace((1.0,), (objective,)), converged=True)
+        search = PartitionSearch.of(search_problem(problem), self.backend, degree_correction=True)
+
+        def solve(restart: Restart) -> DegreeSolution:
+            if isinstance(self.start, str):
+                found = self._partition(problem, restart)
+            else:
+                labels, k = compact(self._hard_start(problem, None)[0])
+                found = search.partition(search.moves.improve(labels, k, restart.rng, self.solver.max_iter))
+            return DegreeSolution.of(problem, found)
+
+        n_starts = self.n_init if isinstance(self.start, str) else 1
+        best = best_of(
+            solve, n_starts, rng, max_iter=self.solver.max_iter, callback=callback, checkpoint=checkpoint,
+            cost=lambda found: found.description_length,
+        )  # fmt: skip
+        return Solution(best.posterior, best.objective, best.trace, best.converged, best.interrupted)
+
+
+@dataclass(frozen=True, eq=False)
+class DegreeSolution(Solution):
+    """A partition of the degree-corrected model, with what it is chosen by."""
+
+    description_length: float = np.nan  # nats, degrees given
+
+    @classmethod
+    def of(cls, problem: Problem, found: Partition) -> DegreeSolution:
+        posterior, objective = hard_posterior(problem, *compact(found.labels))
+        trace, done = Trace((1.0,), (objective,)), not found.interrupted
+        return cls(posterior, objective, trace, done, found.interrupted, found.cost)
+
+
+def stopped(posterior: Posterior, objective: Objective) -> Solution:
+    """What Ctrl-C has left of the search for a partition."""
+    return Solution(posterior, objective, Trace((), ()), converged=False, interrupted=True)
 
 
 def search_problem(problem: Problem) -> Problem:

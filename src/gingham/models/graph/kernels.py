@@ -4,7 +4,10 @@
 
 Entries are grouped by node (compressed rows): entry e of node x says that x and ``others[e]`` form a pair
 of kind ``slots[e]`` with value ``values[e]``. An undirected pair is an entry of both its nodes. In hard moves
-``chosen`` gets the cluster of each visited node; nothing else changes where nodes ``evaluate_only``.
+``chosen`` gets the cluster of each visited node; nothing else changes where nodes ``evaluate_only``, so that threads
+may share all tables then. Where ``partner`` (k,) is not empty, a node of cluster a may only go to ``partner[a]``.
+
+A visit costs the node's edges and, for each cluster it has edges to, one multiply-add per cluster: never clusters².
 """
 
 # mypy: allow-untyped-defs
@@ -14,17 +17,27 @@ import math
 
 import numpy as np
 
-from gingham.arrays import Floats, Ints
 from gingham.kernels.compile import njit
 from gingham.kernels.logarithm import ln
 
 QUADRATIC, BERNOULLI = 0, 1
+TRIED = 3  # clusters, the best by a linear estimate, that a node looks at exactly
+RENEWED = 4  # times the number of clusters: moves after which that estimate is renewed
+TIE = 1e-9  # a move must gain more than this: rounding must not move nodes to and fro
 
 
-def block_sums(indptr: Ints, others: Ints, values: Floats, labels: Ints, k: int) -> Floats:
-    """Sums of values over ordered pairs of nodes in each pair of clusters, shape (k, k)."""
-    at = np.repeat(labels, np.diff(indptr)).astype(np.int64) * k + labels[others]
-    return np.bincount(at, values, minlength=k * k).reshape(k, k).astype(np.float64)
+@njit(cache=True, boundscheck=False)
+def block_sums(indptr, others, values, labels, k):
+    """Sums of values over ordered pairs of nodes in each pair of clusters, shape (k, k).
+
+    Equivalent to ``np.add.at(sums, (labels[np.repeat(np.arange(n), np.diff(indptr))], labels[others]), values)``.
+    """
+    sums = np.zeros((k, k))
+    for x in range(len(indptr) - 1):
+        row = sums[labels[x]]
+        for e in range(indptr[x], indptr[x + 1]):
+            row[labels[others[e]]] += values[e]
+    return sums
 
 
 @njit(cache=True, boundscheck=False)
@@ -63,42 +76,6 @@ def soft_nodes(order, indptr, others, slots, values, present, absent, complete, 
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def hard_nodes(
-    order, indptr, others, slots, values, present, absent, complete, beta, price, labels, sizes, evaluate_only, chosen
-):
-    """Each node in turn to the cluster of least β cost + price · Δ(n H(sizes)), answers fixed.
-
-    Equivalent to ``kernels_reference.hard_nodes``.
-    """
-    n_slots, k = present.shape[0], present.shape[1]
-    if evaluate_only:
-        sizes = sizes.copy()
-    seen = np.zeros((n_slots, k))
-    for step in range(len(order)):
-        x = order[step]
-        current = labels[x]
-        seen[:] = 0.0
-        for e in range(indptr[x], indptr[x + 1]):
-            seen[slots[e], labels[others[e]]] += values[e]
-        sizes[current] -= 1.0
-        best, least, stay = current, np.inf, 0.0
-        for c in range(k):
-            cost = beta * cost_in(c, seen, present, sizes, absent, complete) - price * (
-                _xlogx(sizes[c] + 1.0) - _xlogx(sizes[c])
-            )
-            if c == current:
-                stay = cost
-            if cost < least:
-                least, best = cost, c
-        if least >= stay - 1e-9:
-            best = current
-        chosen[step] = best
-        sizes[current if evaluate_only else best] += 1.0
-        if not evaluate_only:
-            labels[x] = best
-
-
-@njit(cache=True, nogil=True, boundscheck=False)
 def cost_in(c, seen, present, rest, absent, complete):
     """What a node costs in cluster c: its pairs, by slot and cluster of the other node, and those it does not have."""
     cost = 0.0
@@ -111,14 +88,65 @@ def cost_in(c, seen, present, rest, absent, complete):
     return cost
 
 
-@njit(inline="always")
-def _highest(gain, current):
-    """The cluster of the highest gain, the lowest of equals; the current one unless that is lower by more than 1e-9."""
-    best = current
-    for c in range(len(gain)):
-        if gain[c] > gain[best]:
-            best = c
-    return best if gain[best] > gain[current] + 1e-9 else current
+@njit(cache=True, nogil=True, boundscheck=False)
+def hard_nodes(
+    order, indptr, others, slots, values, present, absent, complete, beta, price, labels, sizes, partner,
+    evaluate_only, chosen,
+):  # fmt: skip
+    """Each node in turn to the cluster of least β cost + price · Δ(n H(sizes)), answers fixed.
+
+    ``present[s, b, c]`` and ``absent[b, c]`` are what a pair costs a node in c with one in b. Equivalent to
+    ``kernels_reference.hard_nodes``.
+    """
+    n_slots, k = present.shape[0], present.shape[1]
+    seen = np.zeros(n_slots * k)
+    touched, n_touched = np.empty(n_slots * k, np.int64), 0
+    is_touched = np.zeros(n_slots * k, np.bool_)
+    cost, rest = np.zeros(k), np.zeros(k)  # rest: what pairs with all nodes would cost, were none listed
+    if complete:
+        for b in range(k):
+            for c in range(k):
+                rest[c] += sizes[b] * absent[b, c]
+    for step in range(len(order)):
+        x = order[step]
+        current = labels[x]
+        n_touched = 0
+        for e in range(indptr[x], indptr[x + 1]):
+            at = slots[e] * k + labels[others[e]]
+            if not is_touched[at]:
+                is_touched[at] = True
+                touched[n_touched] = at
+                n_touched += 1
+            seen[at] += values[e]
+        for c in range(k):
+            cost[c] = rest[c] - absent[current, c] if complete else 0.0
+        for t in range(n_touched):
+            at = touched[t]
+            row, own = present[at // k, at % k], seen[at]
+            for c in range(k):
+                cost[c] += own * row[c]
+            seen[at] = 0.0
+            is_touched[at] = False
+        best, least, stay = current, np.inf, 0.0
+        for c in range(k):
+            if len(partner) > 0 and c != current and c != partner[current]:
+                continue
+            size = sizes[c] - 1.0 if c == current else sizes[c]
+            total = beta * cost[c] - price * (_xlogx(size + 1.0) - _xlogx(size))
+            if c == current:
+                stay = total
+            if total < least:
+                least, best = total, c
+        if least >= stay - TIE:
+            best = current
+        chosen[step] = best
+        if not evaluate_only and best != current:
+            labels[x] = best
+            sizes[current] -= 1.0
+            sizes[best] += 1.0
+            if complete:
+                for c in range(k):
+                    rest[c] += absent[best, c] - absent[current, c]
 
 
 @njit(inline="always", error_model="numpy")
@@ -134,85 +162,210 @@ def _fit(m, s, kind):
     return _xlogx(m) + _xlogx(s - m) - _xlogx(s) if s >= 1e-9 else 0.0
 
 
+@njit(inline="always", error_model="numpy")
+def _slope(m, s, step, kind):
+    """What a unit of weight adds to the fit: by a whole ``step`` where edges are counted, for ln is steep at 0."""
+    if kind == QUADRATIC:
+        return 2.0 * m / s if s >= 1e-9 else 0.0
+    rest = max(s - m, 0.0)
+    return (_xlogx(m + step) - _xlogx(m) - _xlogx(rest + step) + _xlogx(rest)) / step
+
+
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def hard_sweep(
-    order, indptr, others, values, complete, kind, beta, price, labels, weight, pairs, sizes, evaluate_only, chosen
-):
-    """Each node in turn to the cluster where β Σ_blocks fit + price · Σ_c size ln size is highest.
+def estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave):
+    """Renew what `hard_sweep` estimates gains from. Equivalent to ``kernels_reference.estimates``.
 
-    Undirected. Answers follow every move, because the fit of a block is that of its best answer.
-    ``weight[a, b]`` and ``pairs[a, b]`` are block sums over ordered pairs (so twice the sums within a
-    block), ``sizes`` the nodes of each cluster; all are updated in place. When ``complete``, every two
-    nodes form a pair, listed or not. Equivalent to ``kernels_reference.hard_sweep``.
-
-    ``bare[b, c]`` is what a node without edges would change in block (c, b) by joining c, and ``gain`` begins
-    with its sums over b: a node differs from that only in the clusters it has edges to. Loops over c are the
-    inner ones, along rows, so that they run in vector registers.
+    ``slope[b, c]``: what a unit of weight between a node of c and one of b adds to the fit. Where all pairs were
+    observed, ``join[c]`` and ``leave[c]``: what a node without edges adds by joining c, and what one in c does
+    there. Otherwise ``dilution[b, c]``: what a listed pair of weight 0 between c and b adds.
     """
     k = len(sizes)
-    if evaluate_only:  # other threads look as well
-        weight, pairs, sizes = weight.copy(), pairs.copy(), sizes.copy()
-    fits, bare = np.zeros((k, k)), np.zeros((k, k))
-    for a in range(k):
-        for b in range(k):
-            fits[a, b] = _fit(weight[a, b], pairs[a, b], kind)
+    joins, leaves = np.empty(k), np.empty(k)
     for c in range(k):
+        w, p, size = weight[c], pairs[c], sizes[c]
         for b in range(k):
-            bare[b, c] = _bare(weight, pairs, sizes, fits, c, b, complete, kind)
-    gain, to_weight, to_pairs = np.zeros(k), np.zeros(k), np.zeros(k)
+            slope[c, b] = _slope(w[b], p[b], 1.0, kind)
+        slope[c, c] = _slope(w[c], p[c], 2.0, kind)
+        if not complete:
+            for b in range(k):
+                dilution[c, b] = _fit(w[b], p[b] + 1.0, kind) - _fit(w[b], p[b], kind)
+            dilution[c, c] = 0.5 * (_fit(w[c], p[c] + 2.0, kind) - _fit(w[c], p[c], kind))
+            join[c] = leave[c] = 0.0
+            continue
+        for b in range(k):
+            now = _fit(w[b], p[b], kind)
+            joins[b] = _fit(w[b], p[b] + sizes[b], kind) - now
+            leaves[b] = now - _fit(w[b], p[b] - sizes[b], kind)
+        now = _fit(w[c], p[c], kind)
+        joins[c] = 0.5 * (_fit(w[c], p[c] + 2.0 * size, kind) - now)
+        leaves[c] = 0.5 * (now - _fit(w[c], p[c] - 2.0 * (size - 1.0), kind))
+        total_join, total_leave = 0.0, 0.0
+        for b in range(k):
+            total_join += joins[b]
+            total_leave += leaves[b]
+        join[c], leave[c] = total_join, total_leave
+
+
+@njit(cache=True, nogil=True, boundscheck=False, fastmath={"nnan", "nsz", "reassoc"})
+def _top(score):
+    """The first place of the largest; whatever the order of comparisons, the result is the same."""
+    most = score[0]
+    for c in range(1, len(score)):
+        most = max(most, score[c])
+    for c in range(len(score)):
+        if score[c] == most:
+            return c
+    return 0
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def hard_sweep(
+    order, indptr, others, values, complete, kind, beta, price, labels, weight, pairs, sizes,
+    slope, dilution, join, leave, partner, evaluate_only, chosen,
+):  # fmt: skip
+    """Each node in turn to a cluster where β Σ_blocks fit + price · Σ_c size ln size is higher, if there is one.
+
+    Undirected. Answers follow every move, because the fit of a block is that of its best answer. ``weight[a, b]`` and
+    ``pairs[a, b]`` are block sums over ordered pairs (so twice the sums within a block), ``sizes`` the nodes of each
+    cluster; all are updated in place. When ``complete``, every two nodes form a pair, listed or not.
+
+    Which clusters are worth a look is estimated from `estimates`, linear in the node's edges; the TRIED best are
+    looked at edge by edge, and a move is made only where the objective itself rises. Equivalent to
+    ``kernels_reference.hard_sweep``.
+    """
+    k = len(sizes)
+    own, count, part = np.zeros(k), np.zeros(k), np.empty(k)
+    score, alone = np.empty(k, np.float32), np.empty(k, np.float32)
+    for c in range(k):
+        alone[c] = _gain_alone(c, beta, price, join, sizes)
     touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
-    kept = np.empty((5, k))  # what taking a node out changes, as it was
+    n_moved = 0
     for step in range(len(order)):
         x = order[step]
         current = labels[x]
         n_touched = 0
         for e in range(indptr[x], indptr[x + 1]):
             b = labels[others[e]]
-            if not is_touched[b]:
+            if not is_touched[b]:  # a pair of weight 0 is a pair
                 is_touched[b] = True
                 touched[n_touched] = b
                 n_touched += 1
-            to_weight[b] += values[e]
-            to_pairs[b] += 1.0
-        for b in range(k):
-            kept[0, b], kept[1, b], kept[2, b] = weight[current, b], pairs[current, b], fits[current, b]
-            kept[3, b], kept[4, b] = bare[current, b], bare[b, current]
-        _transfer(current, -1.0, touched, n_touched, to_weight, to_pairs, complete, weight, pairs, sizes)
-        _refresh(weight, pairs, sizes, fits, bare, current, complete, kind)
-        gain[:] = 0.0
-        for b in range(k):  # from scratch: running sums would drift
-            for c in range(k):
-                gain[c] += bare[b, c]
-        for t in range(n_touched):
-            b = touched[t]
-            own = to_weight[b]
-            more = sizes[b] if complete else to_pairs[b]
-            within = _fit(weight[b, b] + 2.0 * own, pairs[b, b] + 2.0 * more, kind)
-            within = gain[b] + (0.5 * (within - fits[b, b]) - bare[b, b])
-            for c in range(k):
-                gain[c] += _fit(weight[b, c] + own, pairs[b, c] + more, kind) - fits[b, c] - bare[b, c]
-            gain[b] = within
-        for c in range(k):
-            gain[c] = beta * gain[c] + price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
-        best = chosen[step] = _highest(gain, current)
-        if evaluate_only or best == current:
-            for b in range(k):
-                weight[current, b] = weight[b, current] = kept[0, b]
-                pairs[current, b] = pairs[b, current] = kept[1, b]
-                fits[current, b] = fits[b, current] = kept[2, b]
-                bare[current, b] = kept[3, b]
-            for b in range(k):
-                bare[b, current] = kept[4, b]
-            sizes[current] += 1.0
+            own[b] += values[e]
+            count[b] += 1.0
+        size = sizes[current]
+        most = _edges_out(current, touched[:n_touched], own, count, weight, pairs, sizes, complete, kind, part)
+        most = beta * (leave[current] + most) + price * (_xlogx(size) - _xlogx(size - 1.0))
+        best = current
+        if len(partner) > 0:
+            n_tried = 1 if partner[current] != current else 0
         else:
-            _transfer(best, 1.0, touched, n_touched, to_weight, to_pairs, complete, weight, pairs, sizes)
-            _refresh(weight, pairs, sizes, fits, bare, best, complete, kind)
-            labels[x] = best
+            n_tried = min(TRIED, k - 1)
+            for c in range(k):
+                score[c] = alone[c]
+            for t in range(n_touched):
+                b = touched[t]
+                row, units = slope[b], np.float32(beta * own[b])
+                for c in range(k):
+                    score[c] += units * row[c]
+                if not complete:
+                    row, units = dilution[b], np.float32(beta * count[b])
+                    for c in range(k):
+                        score[c] += units * row[c]
+            score[current] = -np.inf
+        for _ in range(n_tried):
+            if len(partner) > 0:
+                c = partner[current]
+            else:
+                c = _top(score)
+                score[c] = -np.inf
+            gain = _edges_in(c, touched[:n_touched], own, count, weight, pairs, sizes, complete, kind, part)
+            gain = beta * gain + _gain_alone(c, beta, price, join, sizes)
+            if gain > most + TIE:
+                best, most = c, gain
+        chosen[step] = best
+        if best != current and not evaluate_only:
+            gain = beta * _gain_of_move(current, best, own, count, weight, pairs, sizes, complete, kind, part)
+            gain += price * (_xlogx(sizes[best] + 1.0) - _xlogx(sizes[best]) + _xlogx(size - 1.0) - _xlogx(size))
+            if gain > TIE:
+                _transfer(current, -1.0, touched, n_touched, own, count, complete, weight, pairs, sizes)
+                _transfer(best, 1.0, touched, n_touched, own, count, complete, weight, pairs, sizes)
+                labels[x] = best
+                n_moved += 1
+                alone[current] = _gain_alone(current, beta, price, join, sizes)
+                alone[best] = _gain_alone(best, beta, price, join, sizes)
+                if n_moved % (RENEWED * k) == 0:
+                    estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave)
+                    for c in range(k):
+                        alone[c] = _gain_alone(c, beta, price, join, sizes)
+            else:
+                chosen[step] = current
         for t in range(n_touched):
             b = touched[t]
             is_touched[b] = False
-            to_weight[b] = 0.0
-            to_pairs[b] = 0.0
+            own[b] = 0.0
+            count[b] = 0.0
+    if n_moved % (RENEWED * k) != 0:
+        estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave)
+
+
+@njit(inline="always", error_model="numpy")
+def _gain_alone(c, beta, price, join, sizes):
+    """What a node without edges adds to the objective by joining c."""
+    return beta * join[c] + price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _edges_in(c, touched, own, count, weight, pairs, sizes, complete, kind, part):
+    """What the edges of a node add to the fit of c when it joins, beside what a node without edges would."""
+    w, p = weight[c], pairs[c]
+    for t in range(len(touched)):
+        b = touched[t]
+        times = 2.0 if b == c else 1.0  # pairs within a cluster are counted in both orders
+        before = p[b] + times * sizes[b] if complete else p[b]
+        after = before if complete else p[b] + times * count[b]
+        part[t] = (_fit(w[b] + times * own[b], after, kind) - _fit(w[b], before, kind)) / times
+    total = 0.0
+    for t in range(len(touched)):
+        total += part[t]
+    return total
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _edges_out(a, touched, own, count, weight, pairs, sizes, complete, kind, part):
+    """What the edges of a node add to the fit of its cluster a, beside what it would without edges."""
+    w, p = weight[a], pairs[a]
+    for t in range(len(touched)):
+        b = touched[t]
+        times = 2.0 if b == a else 1.0
+        before = p[b] - times * (sizes[b] - times + 1.0) if complete else p[b]
+        after = before if complete else p[b] - times * count[b]
+        part[t] = (_fit(w[b], before, kind) - _fit(w[b] - times * own[b], after, kind)) / times
+    total = 0.0
+    for t in range(len(touched)):
+        total += part[t]
+    return total
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _gain_of_move(a, c, own, count, weight, pairs, sizes, complete, kind, part):
+    """What the fits of all blocks gain when a node goes from cluster a to c."""
+    k = len(sizes)
+    from_weight, from_pairs, to_weight, to_pairs = weight[a], pairs[a], weight[c], pairs[c]
+    for b in range(k):
+        more = sizes[b] if complete else count[b]
+        part[b] = _fit(from_weight[b] - own[b], from_pairs[b] - more, kind) - _fit(from_weight[b], from_pairs[b], kind)
+        part[b] += _fit(to_weight[b] + own[b], to_pairs[b] + more, kind) - _fit(to_weight[b], to_pairs[b], kind)
+    out = sizes[a] - 1.0 if complete else count[a]
+    into = sizes[c] if complete else count[c]
+    part[a] = _fit(from_weight[a] - 2.0 * own[a], from_pairs[a] - 2.0 * out, kind)
+    part[a] = 0.5 * (part[a] - _fit(from_weight[a], from_pairs[a], kind))
+    part[c] = _fit(to_weight[c] + 2.0 * own[c], to_pairs[c] + 2.0 * into, kind)
+    part[c] = 0.5 * (part[c] - _fit(to_weight[c], to_pairs[c], kind))
+    total = _fit(from_weight[c] - own[c] + own[a], from_pairs[c] - into + out, kind)
+    total -= _fit(from_weight[c], from_pairs[c], kind)
+    for b in range(k):
+        total += part[b]
+    return total
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
@@ -236,44 +389,30 @@ def _transfer(cluster, sign, touched, n_touched, to_weight, to_pairs, complete, 
 
 
 @njit(inline="always", error_model="numpy")
-def _bare(weight, pairs, sizes, fits, c, b, complete, kind):
-    if not complete or sizes[b] == 0.0:
-        return 0.0
-    if b == c:
-        return 0.5 * (_fit(weight[c, c], pairs[c, c] + 2.0 * sizes[c], kind) - fits[c, c])
-    return _fit(weight[c, b], pairs[c, b] + sizes[b], kind) - fits[c, b]
+def _log_slope(w, step):
+    """What a unit adds to w ln w, by a whole ``step``."""
+    return (_xlogx(w + step) - _xlogx(w)) / step
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def _refresh(weight, pairs, sizes, fits, bare, cluster, complete, kind):
-    """Renew what depends on one cluster."""
-    for b in range(len(sizes)):
-        fits[cluster, b] = _fit(weight[cluster, b], pairs[cluster, b], kind)
-    for b in range(len(sizes)):
-        fits[b, cluster] = fits[cluster, b]
-    if not complete:
-        return
-    size = sizes[cluster]
-    for b in range(len(sizes)):
-        # Tables are symmetric: both are read along the row.
-        joined = _fit(weight[cluster, b], pairs[cluster, b] + size, kind) - fits[cluster, b]
-        bare[cluster, b] = joined if size != 0.0 else 0.0
-    for b in range(len(sizes)):
-        bare[b, cluster] = _bare(weight, pairs, sizes, fits, cluster, b, complete, kind)
-
-
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def degree_sweep(order, indptr, others, values, degree, price, labels, weight, sizes, shares, evaluate_only, chosen):
+def degree_sweep(
+    order, indptr, others, values, degree, unit, price, labels, weight, sizes, shares, slope, partner,
+    evaluate_only, chosen,
+):  # fmt: skip
     """Hard moves that raise ½ Σ_ab W_ab ln W_ab − Σ_a κ_a ln κ_a + price · Σ_c size ln size.
 
     The likelihood of a block model in which i and j are joined in proportion to degree_i · degree_j
     (Karrer and Newman 2011), W the block sums over ordered pairs, κ (``shares``) the sums of degrees. Only
-    clusters that a node has edges to change with it. Equivalent to ``kernels_reference.degree_sweep``.
+    clusters that a node has edges to change with it. As in `hard_sweep`, an estimate that is linear in the node's
+    edges says which TRIED clusters are looked at; ``slope[b, c]`` is what a unit (the mean weight) between b and c
+    adds, see `log_slopes`. Equivalent to ``kernels_reference.degree_sweep``.
     """
     k = len(sizes)
-    if evaluate_only:  # other threads look as well
-        weight, sizes, shares = weight.copy(), sizes.copy(), shares.copy()
-    gain, to_weight, kept = np.zeros(k), np.zeros(k), np.empty(k)
+    own, score = np.zeros(k), np.empty(k, np.float32)
+    log_share, growth = np.empty(k, np.float32), np.empty(k, np.float32)
+    for c in range(k):
+        log_share[c] = math.log(shares[c] + unit)
+        growth[c] = price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
     touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
     for step in range(len(order)):
         x = order[step]
@@ -285,41 +424,128 @@ def degree_sweep(order, indptr, others, values, degree, price, labels, weight, s
                 is_touched[b] = True
                 touched[n_touched] = b
                 n_touched += 1
-            to_weight[b] += values[e]
-        share = shares[current]
-        for t in range(n_touched):
-            kept[t] = weight[current, touched[t]]
-        for t in range(n_touched):
-            b = touched[t]
-            weight[current, b] -= to_weight[b]
-            weight[b, current] -= to_weight[b]
-        sizes[current] -= 1.0
-        shares[current] -= degree[x]
-        for c in range(k):
-            gain[c] = _xlogx(shares[c]) - _xlogx(shares[c] + degree[x])
-            gain[c] += price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
+            own[b] += values[e]
+        d, share, size = degree[x], shares[current], sizes[current]
+        most = _xlogx(share - d) - _xlogx(share) + price * (_xlogx(size) - _xlogx(size - 1.0))
         for t in range(n_touched):
             b = touched[t]
-            own = to_weight[b]
-            within = gain[b] + 0.5 * (_xlogx(weight[b, b] + 2.0 * own) - _xlogx(weight[b, b]))
-            for c in range(k):
-                gain[c] += _xlogx(weight[b, c] + own) - _xlogx(weight[b, c])
-            gain[b] = within
-        best = chosen[step] = _highest(gain, current)
-        stays = evaluate_only or best == current
-        for t in range(n_touched):
-            b = touched[t]
-            if stays:
-                weight[current, b] = weight[b, current] = kept[t]
-            else:
-                weight[best, b] += to_weight[b]
-                weight[b, best] += to_weight[b]
-            is_touched[b] = False
-            to_weight[b] = 0.0
-        if stays:
-            sizes[current] += 1.0
-            shares[current] = share
+            w, times = weight[current, b], 2.0 if b == current else 1.0
+            most += (_xlogx(w) - _xlogx(w - times * own[b])) / times
+        best = current
+        if len(partner) > 0:
+            n_tried = 1 if partner[current] != current else 0
         else:
-            sizes[best] += 1.0
-            shares[best] += degree[x]
+            n_tried = min(TRIED, k - 1)
+            per_share = np.float32(d)
+            for c in range(k):
+                score[c] = growth[c] - per_share * log_share[c]
+            for t in range(n_touched):
+                b = touched[t]
+                row, units = slope[b], np.float32(own[b])
+                for c in range(k):
+                    score[c] += units * row[c]
+            score[current] = -np.inf
+        for _ in range(n_tried):
+            if len(partner) > 0:
+                c = partner[current]
+            else:
+                c = _top(score)
+                score[c] = -np.inf
+            gain = _xlogx(shares[c]) - _xlogx(shares[c] + d)
+            gain += price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
+            for t in range(n_touched):
+                b = touched[t]
+                w, times = weight[c, b], 2.0 if b == c else 1.0
+                if b == current:
+                    w -= own[c]  # what c has with it through this node goes with the node
+                gain += (_xlogx(w + times * own[b]) - _xlogx(w)) / times
+            if gain > most + TIE:
+                best, most = c, gain
+        chosen[step] = best
+        moves = best != current and not evaluate_only
+        if moves:
             labels[x] = best
+            sizes[current] -= 1.0
+            sizes[best] += 1.0
+            shares[current] -= d
+            shares[best] += d
+            for c in (current, best):
+                log_share[c] = math.log(max(shares[c], 0.0) + unit)
+                growth[c] = price * (_xlogx(sizes[c] + 1.0) - _xlogx(sizes[c]))
+        for t in range(n_touched):
+            b = touched[t]
+            if moves:
+                weight[current, b] -= own[b]
+                weight[b, current] -= own[b]
+        for t in range(n_touched):
+            b = touched[t]
+            if moves:
+                weight[best, b] += own[b]
+                weight[b, best] += own[b]
+        for t in range(n_touched):
+            b = touched[t]
+            if moves:
+                for c in (current, best):
+                    slope[b, c] = slope[c, b] = _log_slope(max(weight[b, c], 0.0), 2.0 * unit if b == c else unit)
+            is_touched[b] = False
+            own[b] = 0.0
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def log_slopes(weight, unit, slope):
+    """The estimates of `degree_sweep` from scratch. Equivalent to ``kernels_reference.log_slopes``."""
+    k = len(weight)
+    for b in range(k):
+        for c in range(k):
+            slope[b, c] = _log_slope(weight[b, c], 2.0 * unit if b == c else unit)
+
+
+@njit(cache=True, boundscheck=False)
+def uneven_halves(indptr, others, values, labels, chance):
+    """Whether each node has more than its cluster's mean of the edges that are least evenly spread there, shape (n,).
+
+    For each cluster a and each b that its nodes have edges to, the spread of these sums over the nodes of a is
+    compared with what it would be, were every edge dealt out by itself: D = Σ_x own² − (Σ_x own)²/size − Σ_e value².
+    The b of highest D/√(Σ_e value²), times ``chance[a, b]``, is where a is cut. Equivalent to
+    ``kernels_reference.uneven_halves``.
+    """
+    k = len(chance)
+    total, squares, entries = np.zeros((k, k)), np.zeros((k, k)), np.zeros((k, k))
+    sizes, own = np.zeros(k), np.zeros(k)
+    touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
+    for x in range(len(labels)):
+        a = labels[x]
+        sizes[a] += 1.0
+        n_touched = 0
+        for e in range(indptr[x], indptr[x + 1]):
+            b = labels[others[e]]
+            if not is_touched[b]:
+                is_touched[b] = True
+                touched[n_touched] = b
+                n_touched += 1
+            own[b] += values[e]
+            entries[a, b] += values[e] * values[e]
+        for t in range(n_touched):
+            b = touched[t]
+            total[a, b] += own[b]
+            squares[a, b] += own[b] * own[b]
+            own[b] = 0.0
+            is_touched[b] = False
+    every = entries.sum() / max(len(values), 1)
+    cut = np.zeros(k, np.int64)
+    for a in range(k):
+        most = -np.inf
+        for b in range(k):
+            spread = squares[a, b] - total[a, b] * total[a, b] / max(sizes[a], 1.0) - entries[a, b]
+            spread *= chance[a, b] / math.sqrt(entries[a, b] + every)
+            if spread > most:
+                most, cut[a] = spread, b
+    upper = np.zeros(len(labels), np.int64)
+    for x in range(len(labels)):
+        a = labels[x]
+        mine = 0.0
+        for e in range(indptr[x], indptr[x + 1]):
+            if labels[others[e]] == cut[a]:
+                mine += values[e]
+        upper[x] = 1 if mine * sizes[a] > total[a, cut[a]] else 0
+    return upper

@@ -1,4 +1,5 @@
-"""Finding a hard partition of a graph: too many clusters from a spectrum, sweeps, merging, sweeps.
+"""Finding a hard partition of a graph: too many clusters from a spectrum, sweeps, merging, sweeps; then splitting
+and merging again, as long as it pays.
 
 What a partition is worth is its description length: the cost of its blocks, of who belongs where, and of there being
 so many clusters. `BlockSums` says by how much it changes when two clusters become one.
@@ -6,10 +7,10 @@ so many clusters. `BlockSums` says by how much it changes when two clusters beco
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import lgamma, log
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -20,11 +21,13 @@ from sklearn.cluster import KMeans
 from gingham.arrays import Bools, Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
-from gingham.data import Moments
+from gingham.core.problem import Objective, Problem
 from gingham.data.graphs import PairSample
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, iterate, rng_state
 from gingham.kernels.threads import one_library_thread
-from gingham.models.graph.adjacency import hard_statistics, weighted_pairs
+from gingham.models.graph import kernels
+from gingham.models.graph.adjacency import WeightedPairs, weighted_pairs
+from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.solvers import (
     DegreeMoves,
     HardMoves,
@@ -35,10 +38,17 @@ from gingham.models.graph.solvers import (
     node_kernels,
     pair_sample,
 )
+from gingham.storage import State
 
 FIRST_SWEEPS, LATER_SWEEPS = 3, 30
 FIRST_CLUSTERS, MOST_CLUSTERS = 20, 320  # when the number of clusters is not known: tried first, and at most
-DIMENSIONS = 20  # of the spectral embedding when the number of clusters is not known
+FINER_CLUSTERS = 160  # tried where the first number was not enough
+BINDS = 0.6  # share of the clusters tried: where more are left after merging, they were not enough
+DIMENSIONS, MOST_DIMENSIONS = 20, 60  # of the spectral embedding when the number of clusters is not known
+SAMPLED = 8000  # nodes from which k-means learns its centres
+FINE_SWEEPS, SETTLING_SWEEPS = 2, 3  # of clusters that were split, and after they were merged
+HALVING_SWEEPS = {False: 2, True: 4}  # between the halves of clusters; more where they were cut at random
+MOST_ROUNDS, LEAST_GAIN = 30, 3e-4  # rounds of splitting and merging; share of the cost that two of them must save
 FEW, NEAREST = 48, 12  # up to FEW clusters all pairs are tried, beyond that the NEAREST of each
 GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a grid of 1/64
 
@@ -191,24 +201,24 @@ class BlockSums:
         return code.blocks(table if self.directed else table / 2.0, within=True)
 
 
-def merge_greedily(blocks: BlockSums, code: DescriptionLength, target: int | None = None) -> Ints:
+def merge_path(blocks: BlockSums, code: DescriptionLength, target: int | None = None) -> list[Ints]:
     """Merge the best pairs until ``target`` clusters are left or, without a target, while the cost falls.
 
-    Among many clusters several disjoint pairs are merged at a time. Returns the new cluster of each old
-    one, shape (k,).
+    Among many clusters several disjoint pairs are merged at a time. Returns, for each such step from none on, the new
+    cluster of each old one, shape (k,).
     """
-    into = np.arange(blocks.k)
+    path = [np.arange(blocks.k)]
     n = round(float(blocks.sizes.sum()))
     while blocks.k > (target or 1):
         change = blocks.gains(code)
-        flat = np.argsort(change, axis=None)
         at_once = max(1, blocks.k // 12)
         if target is not None:
             at_once = min(at_once, blocks.k - target)
+        flat = np.argsort(change, axis=None, kind="stable")[: 4 * at_once * blocks.k]
         taken = np.zeros(blocks.k, dtype=bool)
         now, done = np.arange(blocks.k), 0
         fewer = code.count(n, blocks.k - 1) - code.count(n, blocks.k)
-        for i, j in zip(*np.unravel_index(flat[: 4 * at_once * blocks.k], change.shape)):
+        for i, j in zip(*np.unravel_index(flat, change.shape)):
             worse = change[i, j] + fewer >= 0
             if done == at_once or not np.isfinite(change[i, j]) or (worse and (target is None or done)):
                 break
@@ -220,8 +230,15 @@ def merge_greedily(blocks: BlockSums, code: DescriptionLength, target: int | Non
         if done == 0:
             break
         _, now = np.unique(now, return_inverse=True)
-        into, blocks = now[into], blocks.merged(now)
-    return into
+        path.append(now[path[-1]])
+        blocks = blocks.merged(now)
+    return path
+
+
+def halfway(path: list[Ints]) -> Ints:
+    """The first step of a `merge_path` at which half of its merges are done."""
+    left = [int(into.max()) + 1 for into in path]
+    return next(into for into, k in zip(path, left) if 2 * k <= left[0] + left[-1])
 
 
 # the search
@@ -234,6 +251,7 @@ class Partition:
     labels: Ints
     n_clusters: int
     cost: float
+    interrupted: bool = False  # by Ctrl-C, on the way to a better one
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,74 +263,149 @@ class PartitionSearch:
     code: DescriptionLength
     # of labels and k: statistics of the blocks, shape (k, k, K), as in `BlockSums`
     statistics: Callable[[Ints, int], Floats]
+    pairs: WeightedPairs
     degree: Floats  # (n,): what clusters have shares of where degrees are corrected for; zeros otherwise
 
     @classmethod
     def of(cls, problem: Problem, backend: str = "auto", degree_correction: bool = False) -> PartitionSearch:
         """The search that fits a loss: exact code lengths for 0/1 graphs, objective plus answers otherwise."""
         sample, cell = pair_sample(problem, "The search for a partition", 2), problem.cells[0]
-        kernels = node_kernels(backend)
-        double = 1.0 if sample.directed else 2.0
+        loops, pairs = node_kernels(backend), weighted_pairs(sample)
         if degree_correction:
-            pairs, listed = weighted_pairs(sample), sample.listed()
             degree = pairs.strengths
             code = DegreeCorrected(float(pairs.values.sum() / 2.0))
 
             def edges(labels: Ints, k: int) -> Floats:
-                return double * hard_statistics(listed, Moments(1), labels, k)[..., 1:]
+                return block_sums(*pairs, labels, k)[..., None]
 
-            return cls(sample, DegreeMoves(kernels, pairs, degree), code, edges, degree)
+            return cls(sample, DegreeMoves(loops, pairs, degree), code, edges, pairs, degree)
+        moves = hard_moves(problem, sample, loops)
+        double = 1.0 if sample.directed else 2.0
 
         def statistics(labels: Ints, k: int) -> Floats:
-            return double * hard_statistics(sample, cell.features, labels, k)
+            return double * sample.block_statistics(labels, k, cell.features)
 
         exact = ExactBernoulli() if codes_edges(problem) else TradeOff(cell, problem.betas[0])
-        return cls(sample, hard_moves(problem, sample, kernels), exact, statistics, np.zeros(sample.n_nodes))
+        return cls(sample, moves, exact, statistics, pairs, np.zeros(sample.n_nodes))
 
     def blocks(self, labels: Ints, k: int) -> BlockSums:
         sizes, shares = cluster_sizes(labels, k), cluster_sizes(labels, k, self.degree)
         return BlockSums(self.statistics(labels, k), sizes, shares, self.sample.directed)
 
-    def choose_size(self, start: Callable[[int], Ints], rng: np.random.Generator, most: int) -> Partition:
-        """The number of clusters by description length; ``start(k)`` gives a partition into about k clusters.
+    def partition(self, labels: Ints) -> Partition:
+        """Labels with what they cost."""
+        labels, k = compact(labels)
+        return Partition(labels, k, self.blocks(labels, k).cost(self.code))
 
-        FIRST_CLUSTERS are a cap at first. A cap that binds is doubled, up to ``most``.
-        """
-        cap = FIRST_CLUSTERS
-        best = self.descend(start(min(cap, most)), rng)
-        while best.n_clusters > 0.6 * cap and cap < most:
-            cap *= 2
-            finer = self.descend(start(min(cap, most)), rng)
-            if finer.cost >= best.cost:
-                break
-            best = finer
-        return best
+    def sweep(self, labels: Ints, rng: np.random.Generator, n_sweeps: int) -> tuple[Ints, int]:
+        """At most so many sweeps of single-node moves; new labels and their number."""
+        labels, k = compact(labels)
+        return compact(self.moves.improve(labels, k, rng, n_sweeps))
 
     def merge(self, labels: Ints, n_clusters: int | None = None) -> tuple[Ints, int]:
         """Merge clusters down to ``n_clusters``, or while the cost falls; new labels and their number."""
         labels, k = compact(labels)
-        return compact(merge_greedily(self.blocks(labels, k), self.code, n_clusters)[labels])
+        return compact(merge_path(self.blocks(labels, k), self.code, n_clusters)[-1][labels])
 
-    def descend(self, start: Ints, rng: np.random.Generator, n_clusters: int | None = None) -> Partition:
-        """Sweep a fine partition, merge down to ``n_clusters`` (or while the cost falls), sweep again.
+    def descend(self, start: Ints, rng: np.random.Generator, n_clusters: int) -> Partition:
+        """Sweep a fine partition, merge down to ``n_clusters``, sweep again.
 
         Over-clustering and merging is what makes the result reliable: a start with the right number of
         clusters often has two planted clusters in one, and no single-node move leads out of that.
         """
-        labels, k = compact(start)
-        labels, k = self.merge(self.moves.improve(labels, k, rng, FIRST_SWEEPS), n_clusters)
-        labels, k = compact(self.moves.improve(labels, k, rng, LATER_SWEEPS))
-        best = Partition(labels, k, self.blocks(labels, k).cost(self.code))
-        while n_clusters is None and best.n_clusters > 1:
-            blocks = self.blocks(best.labels, best.n_clusters)
-            i, j = np.unravel_index(int(blocks.gains(self.code).argmin()), (best.n_clusters, best.n_clusters))
-            labels, k = compact(np.where(best.labels == j, i, best.labels))
-            labels, k = compact(self.moves.improve(labels, k, rng, 5))
-            cost = self.blocks(labels, k).cost(self.code)
-            if cost >= best.cost:
+        labels = start
+        try:
+            labels, _ = self.sweep(labels, rng, FIRST_SWEEPS)
+            labels, _ = self.merge(labels, n_clusters)
+            return self.partition(self.sweep(labels, rng, LATER_SWEEPS)[0])
+        except KeyboardInterrupt:
+            return replace(self.partition(self.merge(labels, n_clusters)[0]), interrupted=True)
+
+    def settle(self, labels: Ints, rng: np.random.Generator, most: int) -> Partition:
+        """Merge while the cost falls, to at most so many clusters, and let nodes find their places in between.
+
+        Half of the merges that pay are made at first, and half of those that still do after a sweep. Made all at
+        once they go too far: clusters that were about to take other nodes over are merged away.
+        """
+        labels, k = compact(labels)
+        for _ in range(2):
+            path = merge_path(self.blocks(labels, k), self.code)
+            if len(path) == 1:
                 break
-            best = Partition(labels, k, cost)
-        return best
+            labels, k = self.sweep(halfway(path)[labels], rng, 1)
+        labels, k = self.merge(labels)
+        if k > most:
+            labels, k = self.merge(labels, most)
+        return self.partition(self.sweep(labels, rng, SETTLING_SWEEPS)[0])
+
+    def split(self, labels: Ints, k: int, rng: np.random.Generator, at_random: bool) -> Ints:
+        """Every cluster in two halves, cut at random or where its nodes differ most, which nodes then choose between.
+
+        Nodes of a cluster differ most in their edges to the cluster for which these edges are least evenly spread.
+        """
+        if at_random:
+            upper: Ints = rng.integers(0, 2, len(labels))
+        else:
+            upper = kernels.uneven_halves(*self.pairs, labels, rng.random((k, k)))
+        return self.moves.improve(2 * labels + upper, 2 * k, rng, HALVING_SWEEPS[at_random], np.arange(2 * k) ^ 1)
+
+    def split_and_merge(self, found: Partition, rng: np.random.Generator, most: int, at_random: bool) -> Partition:
+        """Clusters split in two, merged again as far as that pays; the same partition where nothing was gained."""
+        labels = self.split(found.labels, found.n_clusters, rng, at_random)
+        labels, _ = self.sweep(labels, rng, FINE_SWEEPS)
+        other = self.settle(labels, rng, most)
+        return other if other.cost < found.cost else found
+
+    def choose_size(
+        self,
+        start: Callable[[int], Ints],
+        rng: np.random.Generator,
+        most: int,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Partition:
+        """The number of clusters by description length; ``start(k)`` gives a partition into about k clusters.
+
+        FIRST_CLUSTERS are merged; where most of them survive, FINER_CLUSTERS are tried as well. What is found is then
+        split and merged, by turns as its nodes differ and at random, until two rounds gain next to nothing.
+        """
+
+        def begin(k: int) -> Partition:
+            return self.settle(self.sweep(start(min(k, most)), rng, FIRST_SWEEPS)[0], rng, most)
+
+        def step(place: Search, factor: float) -> tuple[Search, Objective]:
+            best, number = place
+            if number == 0:
+                best = begin(FIRST_CLUSTERS)
+            elif number == 1 and best.n_clusters > BINDS * FIRST_CLUSTERS and most > FIRST_CLUSTERS:
+                best = min(best, begin(FINER_CLUSTERS), key=lambda partition: partition.cost)
+            else:
+                best = self.split_and_merge(best, rng, most, at_random=number % 2 == 1)
+            return Search(best, number + 1), Objective((best.cost,), (0.0,), (1.0,))
+
+        def converges(costs: Sequence[Objective]) -> bool:
+            return len(costs) > 3 and costs[-3].total - costs[-1].total <= LEAST_GAIN * abs(costs[-1].total)
+
+        nothing = Search(self.partition(np.zeros(self.sample.n_nodes, dtype=np.int64)), 0)
+        course = iterate(
+            step, nothing, Constant(), to_state=Search.state, from_state=Search.of_state, converges=converges,
+            max_iter=MOST_ROUNDS, checkpoint=checkpoint, memory=rng_state(rng),
+        )  # fmt: skip
+        return replace(course.place.best, interrupted=course.interrupted)
+
+
+class Search(NamedTuple):
+    """The best partition so far, and how many steps have been made."""
+
+    best: Partition
+    steps: int
+
+    def state(self) -> State:
+        return {"labels": self.best.labels, "cost": self.best.cost, "steps": self.steps}
+
+    @classmethod
+    def of_state(cls, state: State) -> Search:
+        labels, k = compact(state["labels"])
+        return cls(Partition(labels, k, state["cost"]), state["steps"])
 
 
 def find_partition(
@@ -324,6 +417,7 @@ def find_partition(
     most: int = MOST_CLUSTERS,
     degree_correction: bool = False,
     backend: str = "auto",
+    checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> Partition:
     """A partition into ``n_clusters``, or into as many as the description length says, at most ``most``.
 
@@ -336,11 +430,11 @@ def find_partition(
         k = min(k, n)
         if at_random or n < 4:
             return rng.integers(0, k, n)
-        dimensions = n_clusters or max(DIMENSIONS, min(60, k // 2))
+        dimensions = n_clusters or max(DIMENSIONS, min(MOST_DIMENSIONS, k // 2))
         return spectral_partition(search.sample, k, rng, dimensions, degree_correction)
 
     if n_clusters is None:
-        return search.choose_size(start, rng, min(most, n))
+        return search.choose_size(start, rng, min(most, n), checkpoint)
     if n_clusters == 1:
         return Partition(np.zeros(n, dtype=np.int64), 1, 0.0)
     return search.descend(start(2 * n_clusters), rng, n_clusters)
@@ -359,9 +453,11 @@ def spectral_partition(
     with one_library_thread():
         points = embedding(sample, min(dimensions or k, sample.n_nodes - 2), rng, by_degree)
         seed = int(rng.integers(2**31 - 1))
-        distinct = len(np.unique(points.round(12), axis=0))
-        fitted = KMeans(min(k, distinct), n_init=1, max_iter=50, random_state=seed).fit(points)
-    return fitted.labels_.astype(np.int64)
+        some = points if len(points) <= SAMPLED else points[rng.choice(len(points), SAMPLED, replace=False)]
+        distinct = len(np.unique(some.round(12), axis=0))
+        fitted = KMeans(min(k, distinct), n_init=1, max_iter=50, random_state=seed).fit(some)
+        labels = fitted.labels_ if some is points else fitted.predict(points)
+    return labels.astype(np.int64)
 
 
 def embedding(sample: PairSample, dimensions: int, rng: np.random.Generator, by_degree: bool = False) -> Floats:

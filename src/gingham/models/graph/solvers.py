@@ -5,14 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import factorial, prod
 from typing import NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax
+from scipy.special import softmax, xlogy
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem, information_terms
@@ -28,15 +29,18 @@ from gingham.fitting.loop import (
     Schedule,
     Solution,
     fixed_point,
+    iterate,
     rng_state,
+    settled,
 )
 from gingham.kernels.project import BACKENDS, on_device, project_cost, row_blocks
 from gingham.kernels.sweep import Visit, batch_size, move_in_batches
 from gingham.models.graph import kernels, kernels_reference
-from gingham.models.graph.adjacency import Neighbours, WeightedPairs, hard_statistics, neighbours, weighted_pairs
+from gingham.models.graph.adjacency import Neighbours, WeightedPairs, neighbours, weighted_pairs
 from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, block_sums
 
 PRICE = 1.0  # of a nat of n Ī in hard moves, beside β of the loss
+LANES = 16  # clusters that the estimate of a visit takes at a time
 LEAST = -1e5  # of a log-membership: a dead cluster stays dead, and no step has an infinity
 
 
@@ -169,15 +173,33 @@ class NodeSweep:
     def solve(
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Solution:
+        return self.solve_labels(problem, start.labels[0], start.n_clusters[0], report, checkpoint)
+
+    def solve_labels(
+        self,
+        problem: Problem,
+        labels: Ints,
+        k: int,
+        report: Report | None = None,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Solution:
+        """The same from the cluster of each node; memberships are made at the end, of the labels that were found."""
         sample = pair_sample(problem, "NodeSweep", positions=2)
         rng = np.random.default_rng(self.seed)
         moves = hard_moves(problem, sample, node_kernels(self.backend))
-        k = start.n_clusters[0]
 
-        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-            return hard_posterior(problem, moves.improve(posterior.labels[0], k, rng, n_sweeps=1), k)
+        def sweep(labels: Ints, factor: float) -> tuple[Ints, Objective]:
+            labels = moves.improve(labels, k, rng, n_sweeps=1)
+            return labels, hard_answers(problem, labels, k)[1]
 
-        return fixed_point(sweep, start, Constant(), self.tol, self.max_iter, report, checkpoint, rng_state(rng))
+        schedule = Constant()
+        course = iterate(
+            sweep, labels, schedule, to_state=lambda labels: {"labels": labels},
+            from_state=lambda state: state["labels"], converges=partial(settled, schedule=schedule, tol=self.tol),
+            max_iter=self.max_iter, report=report, checkpoint=checkpoint, memory=rng_state(rng),
+        )  # fmt: skip
+        posterior, objective = hard_posterior(problem, course.place, k)
+        return Solution(posterior, objective, course.trace, course.converged, course.interrupted)
 
 
 class NodeKernels(NamedTuple):
@@ -186,14 +208,16 @@ class NodeKernels(NamedTuple):
     soft_nodes: Callable[..., None]
     hard_nodes: Callable[..., None]
     hard_sweep: Callable[..., None]
+    estimates: Callable[..., None]
     degree_sweep: Callable[..., None]
+    log_slopes: Callable[..., None]
 
 
 def node_kernels(backend: str) -> NodeKernels:
     if backend not in BACKENDS:
         raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
     chosen = kernels_reference if backend == "reference" else kernels
-    return NodeKernels(chosen.soft_nodes, chosen.hard_nodes, chosen.hard_sweep, chosen.degree_sweep)
+    return NodeKernels(*(getattr(chosen, name) for name in NodeKernels._fields))
 
 
 class HardMoves(ABC):
@@ -203,18 +227,27 @@ class HardMoves(ABC):
     entries: WeightedPairs | Neighbours
 
     @abstractmethod
-    def visits(self, labels: Ints, k: int) -> Visit:
+    def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
         """How nodes are visited; labels, and tables that belong to them, move in place."""
 
-    def improve(self, labels: Ints, k: int, rng: np.random.Generator, n_sweeps: int) -> Ints:
-        """Sweep until nothing moves, at most ``n_sweeps`` times; returns new labels."""
+    def improve(
+        self, labels: Ints, k: int, rng: np.random.Generator, n_sweeps: int, partner: Ints | None = None
+    ) -> Ints:
+        """Sweep until nothing moves, at most ``n_sweeps`` times; returns new labels.
+
+        With ``partner``, of shape (k,), nodes of cluster a stay or go to ``partner[a]``.
+        """
         labels = np.array(labels, dtype=np.int64)
-        effort = (np.diff(self.entries.indptr) + k) * k
+        anywhere = partner is None
+        partner = np.empty(0, dtype=np.int64) if partner is None else partner
+        effort = np.diff(self.entries.indptr) + 1
+        if anywhere:
+            effort = effort * (1 + k // LANES)
         at_once = batch_size(effort)
-        visit = self.visits(labels, k)
+        visit = self.visits(labels, k, partner)
         for sweep in range(n_sweeps):
             if sweep and not self.answers_follow:
-                visit = self.visits(labels, k)
+                visit = self.visits(labels, k, partner)
             before, order = labels.copy(), rng.permutation(len(labels))
             move_in_batches(visit, order, at_once, labels, effort[order])
             if np.array_equal(labels, before):
@@ -232,15 +265,17 @@ class BlockMoves(HardMoves):
     kind: int
     beta: float
 
-    def visits(self, labels: Ints, k: int) -> Visit:
+    def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
         weight, sizes = block_sums(*self.entries, labels, k), cluster_sizes(labels, k)
         if self.complete:
             count: Floats = np.outer(sizes, sizes) - np.diag(sizes)
         else:
             count = block_sums(self.entries.indptr, self.entries.others, np.ones(len(self.entries.others)), labels, k)
         rule, tables = (self.complete, self.kind, self.beta, PRICE), (weight, count, sizes)
+        guess = (np.zeros((k, k), np.float32), np.zeros((k, k), np.float32), np.zeros(k), np.zeros(k))
+        self.kernels.estimates(*tables, self.complete, self.kind, *guess)
         return lambda items, evaluate_only, chosen: self.kernels.hard_sweep(
-            items, *self.entries, *rule, labels, *tables, evaluate_only, chosen
+            items, *self.entries, *rule, labels, *tables, *guess, partner, evaluate_only, chosen
         )
 
 
@@ -252,11 +287,15 @@ class DegreeMoves(HardMoves):
     entries: WeightedPairs
     degree: Floats  # (n,)
 
-    def visits(self, labels: Ints, k: int) -> Visit:
-        shares = cluster_sizes(labels, k, self.degree)
-        tables = (block_sums(*self.entries, labels, k), cluster_sizes(labels, k), shares)
+    def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
+        weight, shares = block_sums(*self.entries, labels, k), cluster_sizes(labels, k, self.degree)
+        positive = self.entries.values[self.entries.values > 0]
+        unit = float(positive.mean()) if len(positive) else 1.0
+        slope = np.empty((k, k), np.float32)
+        self.kernels.log_slopes(weight, unit, slope)
+        tables = (weight, cluster_sizes(labels, k), shares, slope)
         return lambda items, evaluate_only, chosen: self.kernels.degree_sweep(
-            items, *self.entries, self.degree, PRICE, labels, *tables, evaluate_only, chosen
+            items, *self.entries, self.degree, unit, PRICE, labels, *tables, partner, evaluate_only, chosen
         )
 
 
@@ -272,13 +311,15 @@ class FixedAnswerMoves(HardMoves):
 
     answers_follow = False
 
-    def visits(self, labels: Ints, k: int) -> Visit:
-        answers = self.cell.answer(hard_statistics(self.sample, self.cell.features, labels, k))
+    def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
+        answers = self.cell.answer(self.sample.block_statistics(labels, k, self.cell.features))
         graph = (self.entries.indptr, self.entries.others, self.entries.slots, self.entries.values)
-        costs = (*self.entries.costs(self.cell.coef(answers)), self.sample.complete, self.beta, PRICE)
-        sizes = cluster_sizes(labels, k)
+        present, absent = self.entries.costs(self.cell.coef(answers))
+        # Clusters that a node may join are the inner loop.
+        costs = (np.ascontiguousarray(present.transpose(0, 2, 1)), np.ascontiguousarray(absent.T))
+        rule, sizes = (self.sample.complete, self.beta, PRICE), cluster_sizes(labels, k)
         return lambda items, evaluate_only, chosen: self.kernels.hard_nodes(
-            items, *graph, *costs, labels, sizes, evaluate_only, chosen
+            items, *graph, *costs, *rule, labels, sizes, partner, evaluate_only, chosen
         )
 
 
@@ -314,21 +355,29 @@ def pair_sample(problem: Problem, solver: str, positions: int | None = None) -> 
 
 def answered(problem: Problem, posterior: Posterior, backend: str = "auto") -> tuple[Posterior, Objective]:
     """The posterior with its best answers, and its objective."""
-    return _answered(problem, posterior, posterior.statistics(problem.samples[0], backend=backend))
-
-
-def hard_posterior(problem: Problem, labels: Ints, k: int) -> tuple[Posterior, Objective]:
-    """The posterior of a partition, with its best answers, and its objective."""
-    statistics = hard_statistics(pair_sample(problem, "A partition"), problem.cells[0].features, labels, k)
-    return _answered(problem, Posterior(problem.structure, problem.cells, (np.eye(k)[labels],), ()), statistics)
-
-
-def _answered(problem: Problem, posterior: Posterior, statistics: Floats) -> tuple[Posterior, Objective]:
-    cell = problem.cells[0]
+    cell, statistics = problem.cells[0], posterior.statistics(problem.samples[0], backend=backend)
     answers = cell.answer(statistics)
     posterior = replace(posterior, answers=(answers,))
     loss = float(cell.loss(answers, statistics).sum())
     return posterior, Objective((loss,), information_terms(posterior), problem.betas)
+
+
+def hard_posterior(problem: Problem, labels: Ints, k: int) -> tuple[Posterior, Objective]:
+    """The posterior of a partition, with its best answers, and its objective."""
+    answers, objective = hard_answers(problem, labels, k)
+    assign = np.zeros((len(labels), k))
+    assign[np.arange(len(labels)), labels] = 1.0
+    return Posterior(problem.structure, problem.cells, (assign,), (answers,)), objective
+
+
+def hard_answers(problem: Problem, labels: Ints, k: int) -> tuple[AnyArray, Objective]:
+    """The best answers of a partition and its objective, from its pairs and the sizes of its clusters."""
+    cell, sizes = problem.cells[0], cluster_sizes(labels, k)
+    statistics = pair_sample(problem, "A partition").block_statistics(labels, k, cell.features)
+    answers = cell.answer(statistics)
+    n = float(len(labels))
+    information = max(0.0, float(xlogy(n, n) - xlogy(sizes, sizes).sum()))
+    return answers, Objective((float(cell.loss(answers, statistics).sum()),), (information,), problem.betas)
 
 
 def gradient(posterior: Posterior, sample: PairSample, backend: str = "auto") -> Floats:
