@@ -173,6 +173,57 @@ def frame_of(columns: Mapping[str, Sequence[object]], backend: str | None = None
     return nw.from_dict(dict(columns), backend=kind).to_native()  # type: ignore[arg-type]
 
 
+def frame_values(frame: IntoDataFrame) -> dict[str, list[object]]:
+    """The columns of a frame as plain values, None where one is missing; dates become seconds."""
+    table = nw.from_native(frame, eager_only=True)
+    found = {}
+    for name in table.columns:
+        series = table[name]
+        if series.dtype.is_temporal():
+            dated = seconds(series.to_numpy(), str(name))
+            found[str(name)] = [None if np.isnan(value) else float(value) for value in dated]
+        else:
+            missing = series.is_null().to_list()
+            values = series.to_list()
+            found[str(name)] = [
+                None if gone or (isinstance(value, float) and value != value) else value
+                for value, gone in zip(values, missing)
+            ]
+    return found
+
+
+def without_column(X: TableLike, column: str | int) -> tuple[TableLike, AnyArray | None]:
+    """A table without one of its columns (by name in a frame, or by position), and that column; None if absent."""
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        name = column if isinstance(column, str) else dict(enumerate(frame.columns)).get(column)
+        if name not in frame.columns:
+            return X, None
+        return frame.drop(name).to_native(), frame[name].to_numpy()
+    array = X if isinstance(X, np.ndarray) else _object_array(X)
+    if isinstance(column, str) or array.ndim != 2 or not -array.shape[1] <= column < array.shape[1]:
+        return X, None
+    return np.delete(array, column, axis=1), array[:, column]
+
+
+def seconds(times: npt.ArrayLike, name: str = "time") -> Floats:
+    """Points in time as float64: numbers as they are, dates in seconds; not a number where one is missing."""
+    column = np.asarray(times)
+    if column.ndim != 1:
+        raise GinghamError(f"{name!r} needs one point in time per row; got an array of shape {column.shape}.")
+    if column.dtype.kind == "O" and any(hasattr(value, "year") for value in column):
+        column = np.array(
+            [np.datetime64("NaT") if value is None else value for value in column], dtype="datetime64[us]"
+        )
+    if column.dtype.kind == "M":
+        found = column.astype("datetime64[us]").astype(np.int64) / 1e6
+        return np.where(np.isnat(column), np.nan, found)
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError):
+        raise GinghamError(f"{name!r} holds {column[0]!r}: points in time are numbers or dates.") from None
+
+
 def from_frame(
     frame: IntoDataFrame, axes: Sequence[str], label: str, weight: str | None = None
 ) -> tuple[IntoDataFrame, AnyArray, AnyArray | None]:

@@ -61,11 +61,11 @@ def tiny(n=(5, 4), rows=12, ordinal=True, time=True, weights=False, m=(2, 3), mo
         phases=(3.0, 7.0) if time else (),
         scale=1.5,
         center=3.0,
-        priors=Priors(0.3, 4.0, 0.5, 0.3, 6.0, 1.0),
+        priors=Priors(0.6, 4.0, 0.5, 0.3, 6.0, 1.0),
     )
 
 
-def drawn_state(problem, seed=1, sweeps=6):
+def drawn_state(problem, seed=1, sweeps=12):
     state = first_state(problem, 0.7, np.random.default_rng(seed))
     rng = np.random.default_rng(seed + 1)
     for _ in range(sweeps):
@@ -200,7 +200,7 @@ def test_variances_are_drawn_from_the_density():
         draw(copy)
         values = copy.offsets[1] if variances == "offset_variances" else copy.cells[1]
         weight = 6.0 if variances == "offset_variances" else 4.0
-        prior = problem.offset_variance(1) if variances == "offset_variances" else 0.3 * 1.5
+        prior = problem.offset_variance(1) if variances == "offset_variances" else 0.6 * state.noise
         top = weight * prior + float(np.sum(values.astype(float) ** 2))
         exact = []
         for v in grid:
@@ -250,7 +250,7 @@ def test_labels_of_a_whole_layer_have_the_law_that_enumeration_gives():
 
 def small():
     """Priors with light tails, so that means over a few thousand draws can be trusted."""
-    return replace(tiny(n=(4, 3), rows=12, m=(2, 2)), priors=Priors(0.3, 12.0, 0.5, 0.3, 12.0, 1.0))
+    return replace(tiny(n=(4, 3), rows=12, m=(2, 2)), priors=Priors(1.5, 12.0, 0.5, 0.3, 12.0, 1.0))
 
 
 def facts(problem, state):
@@ -301,7 +301,7 @@ def stale(chain):
 
 def wide(chain):
     """Cells under another prior than the one they came from."""
-    chain.problem = replace(chain.problem, priors=replace(chain.problem.priors, cell_variance=0.9))
+    chain.problem = replace(chain.problem, priors=replace(chain.problem.priors, cell_variance=4.5))
 
 
 def test_joint_law_of_parameters_and_answers():
@@ -321,7 +321,7 @@ def test_compiled_draws_move_in_lockstep_with_the_reference(case):
     copy = deepcopy(state)
     generators = np.random.default_rng(2), np.random.default_rng(2)
     chain = BasketChain(problem, copy, generators[1], Layout.of(problem))
-    for _ in range(8):
+    for _ in range(14):
         reference.sweep(problem, state, generators[0])
         chain.sweep()
         for one, two in zip((*state.targets, *state.tokens), (*copy.targets, *copy.tokens)):

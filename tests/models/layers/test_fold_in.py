@@ -72,7 +72,7 @@ def grown():
     X = np.column_stack([rng.integers(30, size=1200), rng.integers(20, size=1200)])
     y = np.where((X[:, 0] + X[:, 1]) % 2, 4.0, 2.0) + rng.choice([-1, 0, 1], 1200)
     old = X[:, 0] < 27
-    model = gg.LayeredCoClusteringRegressor(2, 3, n_chains=1, n_sweeps=30, n_pilots=0, random_state=0)
+    model = gg.LayeredCoClusteringRegressor(2, 3, n_chains=1, n_sweeps=30, n_pilots=0, baskets=None, random_state=0)
     model.fit(X[old], y[old])
     for later in ((X[:, 0] == 27) | (X[:, 0] == 28), X[:, 0] == 29):
         before = model.model_

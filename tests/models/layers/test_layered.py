@@ -157,7 +157,7 @@ def test_labels_need_a_finite_set(fitted) -> None:
 def test_size_is_chosen_from_the_training_data_alone() -> None:
     """One layer of 3 × 3 is the truth: the search leaves the middle of the ladder and says what it tried."""
     X, y = ratings()
-    settings = {"n_chains": 1, "n_sweeps": 30, "n_pilots": 1, "random_state": 0}
+    settings = {"n_chains": 1, "n_sweeps": 30, "n_pilots": 1, "baskets": None, "random_state": 0}
     model = gg.LayeredCoClusteringRegressor(**settings).fit(X, y)
     choice = model.selection_
     tried = {row[:2]: row[3] for row in choice.tried}

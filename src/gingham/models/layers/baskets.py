@@ -22,6 +22,9 @@ from gingham.storage import savable
 
 TASTE, HABIT, SIDE = "taste", "habit", "side information"
 SETTLE = 2  # sweeps with offsets only
+# Tastes find their clusters better while they are alone. Baskets wait as long as each sweep lowers the mean square of
+# the residuals by so much, and no longer than so many sweeps.
+STRIDE, LONGEST_WAIT = 0.05, 12
 
 
 @savable
@@ -112,9 +115,13 @@ class LayerPlan:
 
 @dataclass(frozen=True)
 class Priors:
-    """Scales of the priors, in units of the labels' variance, and with how many observations each counts."""
+    """Scales of the priors, and with how many observations each counts.
 
-    cell_variance: float = 0.004
+    Those of offsets are in units of the labels' variance. Those of cells are in units of the noise: where labels are
+    nearly certain, small effects must not be believed to be large.
+    """
+
+    cell_variance: float = 0.006
     cell_weight: float = 4.0
     offset_variance: float = 0.2
     window_variance: float = 0.016
@@ -150,6 +157,7 @@ class BasketProblem:
     windows: tuple[float, ...] = ()
     phases: tuple[float, ...] = ()
     origin: float = 0.0
+    has_offsets: bool = True  # of items; windows have theirs in any case
     scale: float = 1.0  # the labels' variance, which is the unit of the priors
     center: float = 0.0  # where the prior of μ lies
     priors: Priors = field(default_factory=Priors)
@@ -186,6 +194,11 @@ class BasketProblem:
         """How many offsets there are of each kind: a mode's items, one mode after the other, then windows."""
         return (*self.n_items, *(len(ends) - 1 for ends in self.window_ends))
 
+    def described(self) -> str:
+        """How many layers there are of each kind."""
+        kinds = [layer.kind for layer in self.layers]
+        return ", ".join(f"{kinds.count(kind)} layers of {kind}" for kind in (TASTE, HABIT, SIDE) if kind in kinds)
+
     def offset_variance(self, kind: int) -> float:
         priors = self.priors
         return self.scale * (priors.offset_variance if kind < self.n_modes else priors.window_variance)
@@ -220,6 +233,16 @@ class BasketState:
     steps: Floats  # of the proposals for the inner cuts, (K − 1,)
     latent: Floats  # z, (N,) float32
     n_sweeps: int = 0
+    square: float = float("inf")  # mean square of the residuals after the last sweep
+    awake: bool = False  # whether baskets count
+
+    def end_sweep(self, square: float) -> None:
+        """A sweep has ended with this mean square of the residuals."""
+        settled = self.n_sweeps >= SETTLE
+        if settled and (square > (1.0 - STRIDE) * self.square or self.n_sweeps >= LONGEST_WAIT):
+            self.awake = True
+        self.square = square
+        self.n_sweeps += 1
 
 
 def first_state(problem: BasketProblem, noise: float, rng: np.random.Generator) -> BasketState:
@@ -242,7 +265,7 @@ def first_state(problem: BasketProblem, noise: float, rng: np.random.Generator) 
         cells=[
             np.zeros((layer.n_token_clusters, layer.n_target_clusters), dtype=np.float32) for layer in problem.layers
         ],
-        cell_variances=[problem.scale * problem.priors.cell_variance] * len(problem.layers),
+        cell_variances=[noise * problem.priors.cell_variance] * len(problem.layers),
         cuts=cuts,
         steps=np.full(len(cuts), 0.03 * float(np.sqrt(problem.scale))),
         latent=problem.labels.astype(np.float32),

@@ -201,6 +201,11 @@ class BasketDraws:
     def offsets_of(self, s: int, mode: int) -> Floats:
         return self.offsets[s, self._item_starts[mode] : self._item_starts[mode + 1]]
 
+    def mean_offsets(self) -> tuple[Floats, ...]:
+        """b_j averaged over the draws, one array per mode."""
+        mean = self.offsets.mean(axis=0, dtype=np.float64)
+        return tuple(np.split(mean, self._item_starts[1:-1]))
+
     # asking
 
     def effects(self, codes: Sequence[Ints], times: Floats | None = None) -> tuple[Floats, Floats]:
@@ -299,7 +304,7 @@ class Question:
             key = (layer.basket, layer.target)
             if layer.joins and key not in held:
                 known = (x >= 0) & (q >= 0)
-                held[key] = q < 0
+                held[key] = np.zeros(len(q), dtype=bool)
                 held[key][known] = draws.baskets[layer.basket].holds(x[known], q[known])
             joins = ~held[key] if layer.joins else np.zeros(len(q), dtype=bool)
             asked.append(Asked(*distinct[layer.source], np.where(q < 0, n, q).astype(np.int32), joins))
@@ -318,11 +323,13 @@ class Question:
             self.add_layer(draws, s, t, f)
         return f
 
-    def add_layer(self, draws: BasketDraws, s: int, t: int, f: Floats) -> None:
-        """Add what one layer pulls in one draw."""
+    def add_layer(self, draws: BasketDraws, s: int, t: int, f: Floats, cluster: int | None = None) -> None:
+        """Add what one layer pulls in one draw, at the targets' clusters or as if all targets were in one cluster."""
         layer, asked, basket = draws.layers[t], self.layers[t], draws.baskets[draws.layers[t].basket]
         tokens = draws.tokens(s, t)
         cells, targets = with_unknown(draws.cells_of(s, t), draws.targets(s, t), tokens)
+        if cluster is not None:
+            targets = np.full_like(targets, cluster)
         kernel.add_pulls(
             asked.sources, asked.source_of, asked.targets, asked.joins, basket.indptr, basket.tokens,
             layer.kind == TASTE, tokens, targets, cells, f,
@@ -337,12 +344,17 @@ class Question:
 
 
 def with_unknown(cells: Floats, targets: Ints, tokens: Ints) -> tuple[Floats, Ints]:
-    """Cells with a last row and column, their average over tokens and targets, and targets with an unknown one."""
+    """Cells with a last row and column, their average over tokens and targets, and targets with an unknown one.
+
+    Items that were added later without labels have the last cluster, too.
+    """
     m_token, m_target = cells.shape
     table = np.zeros((m_token + 1, m_target + 1), dtype=np.float32)
     table[:-1, :-1] = cells
-    table[:-1, -1] = cells @ (np.bincount(targets, minlength=m_target) / max(len(targets), 1))
-    table[-1] = (np.bincount(tokens, minlength=m_token) / max(len(tokens), 1)) @ table[:-1]
+    members = [np.bincount(labels, minlength=m)[:m] for labels, m in ((tokens, m_token), (targets, m_target))]
+    by_token, by_target = (counts / max(counts.sum(), 1) for counts in members)
+    table[:-1, -1] = cells @ by_target
+    table[-1] = by_token @ table[:-1]
     return table, np.append(targets, np.uint8(m_target))
 
 
@@ -370,12 +382,24 @@ class Keeper:
             {
                 "means": state.mean,
                 "offsets": np.concatenate(state.offsets[:d]).astype(np.float32),
-                "variances": np.array(state.offset_variances[:d]),
+                "variances": np.array(state.offset_variances[:d]) * self.problem.has_offsets,
                 "labels": np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint8),
                 "cells": np.concatenate([g.ravel() for g in state.cells]) if parts else np.zeros(0, dtype=np.float32),
                 "cuts": state.cuts.copy(),
             }
         )
+
+    def to_file(self) -> State:
+        """What was taken down so far, for a checkpoint."""
+        stacked = {name: np.array([one[name] for one in self.kept]) for name in self.kept[0]} if self.kept else {}
+        return {"kept": stacked, "sums": self.window_sums, "variances": self.window_variances, "n": self.n_windows}
+
+    def restore(self, state: State) -> None:
+        stacked = state["kept"]
+        n = len(stacked["means"]) if stacked else 0
+        self.kept = [{name: values[at] for name, values in stacked.items()} for at in range(n)]
+        self.window_sums = [total.copy() for total in state["sums"]]
+        self.window_variances, self.n_windows = state["variances"].copy(), state["n"]
 
     def draws(self, noise: float) -> BasketDraws:
         problem = self.problem

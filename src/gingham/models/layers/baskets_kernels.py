@@ -485,6 +485,8 @@ def draw_latent(letters, latent, residual, weights, sd, cuts, uniforms, phi):
     """
     last = len(cuts)
     for e in range(len(latent)):
+        if weights is not None and weights[e] == 0:
+            continue  # does not count: it keeps what it has
         k = letters[e]
         f = np.float64(latent[e]) - np.float64(residual[e])
         low = (cuts[k - 1] - f) / sd if k > 0 else -9.0
@@ -549,8 +551,8 @@ def add_pulls(sources, source_of, asked, joins, indptr, tokens, itself, clusters
     """Add what a layer pulls at every row that is asked.
 
     Equivalent to ``(Σ_j cells[clusters[j], c] + joining) / √(basket size)`` with c = targets[asked]; where a target
-    joins, it counts as one more token of the basket. Where a source is its own only token (``itself``) and unknown
-    (−1), the last row of the cells stands for it.
+    joins, it counts as one more token of the basket (an average one where it is unknown). Where a source is its own
+    only token (``itself``) and unknown (−1), the last row of the cells stands for it.
     """
     last, width = cells.shape[0] - 1, cells.shape[1]
     pulls = np.zeros((len(sources), width), f4)
@@ -572,7 +574,7 @@ def add_pulls(sources, source_of, asked, joins, indptr, tokens, itself, clusters
         i, c = source_of[e], targets[asked[e]]
         pull, size = pulls[i, c], sizes[i]
         if joins[e]:
-            pull += cells[clusters[asked[e]], c]
+            pull += cells[last if asked[e] == len(clusters) else np.int64(clusters[asked[e]]), c]
             size += f4(1)
         if size > 0:
             out[e] += pull / math.sqrt(size)

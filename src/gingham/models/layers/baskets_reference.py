@@ -12,7 +12,7 @@ from scipy.special import gammaln, ndtr, ndtri
 from scipy.stats import norm
 
 from gingham.arrays import Floats, Ints
-from gingham.models.layers.baskets import SETTLE, BasketProblem, BasketState, inner_cuts
+from gingham.models.layers.baskets import SETTLE, TASTE, BasketProblem, BasketState, inner_cuts
 
 EDGE = 1e-10  # probabilities are kept this far from 0 and 1 before they are turned into latent answers
 
@@ -77,7 +77,7 @@ def log_joint(problem: BasketProblem, state: BasketState) -> float:
     for t, layer in enumerate(problem.layers):
         tau = state.cell_variances[t]
         total += float(norm.logpdf(state.cells[t], 0.0, np.sqrt(tau)).sum())
-        total += scaled_inverse_chi2(tau, priors.cell_weight, priors.cell_variance * scale)
+        total += scaled_inverse_chi2(tau, priors.cell_weight, priors.cell_variance * state.noise)
         for labels, m in ((state.targets[t], layer.n_target_clusters), (state.tokens[t], layer.n_token_clusters)):
             counts = np.bincount(labels, minlength=m)
             total += float(gammaln(counts + 1.0).sum() + gammaln(m) - gammaln(len(labels) + m))
@@ -193,9 +193,7 @@ def draw_layer(problem: BasketProblem, state: BasketState, t: int, rng: np.rando
     draw_tokens(problem, state, t, rng)
     draw_cells(problem, state, t, rng)
     priors = problem.priors
-    state.cell_variances[t] = draw_variance(
-        state.cells[t], priors.cell_weight, priors.cell_variance * problem.scale, rng
-    )
+    state.cell_variances[t] = draw_variance(state.cells[t], priors.cell_weight, priors.cell_variance * state.noise, rng)
 
 
 def log_interval(problem: BasketProblem, state: BasketState, f: Floats, cuts: Floats) -> Floats:
@@ -239,8 +237,9 @@ def draw_latent(problem: BasketProblem, state: BasketState, rng: np.random.Gener
     z = ndtri(np.clip(below + (above - below) * uniforms, EDGE, 1.0 - EDGE))
     if problem.weights is not None:
         middle = (norm.pdf(low) - norm.pdf(high)) / np.maximum(above - below, 1e-12)
-        z = middle + (z - middle) / np.sqrt(problem.weights)
-    state.latent = (f + sd * z).astype(np.float32)
+        z = middle + (z - middle) / np.sqrt(np.maximum(problem.weights, 1e-12))
+    new = (f + sd * z).astype(np.float32)
+    state.latent = np.where(weights_of(problem) > 0, new, state.latent)  # a row that does not count keeps what it has
 
 
 def sweep(problem: BasketProblem, state: BasketState, rng: np.random.Generator) -> None:
@@ -250,16 +249,17 @@ def sweep(problem: BasketProblem, state: BasketState, rng: np.random.Generator) 
         draw_cuts(problem, state, rng)
         draw_latent(problem, state, rng)
     for mode in range(problem.n_modes):
-        draw_offsets(problem, state, mode, rng)
+        if problem.has_offsets:
+            draw_offsets(problem, state, mode, rng)
         if mode == 0:
             for window in range(len(problem.windows)):
                 draw_offsets(problem, state, problem.n_modes + window, rng)
             draw_mean(problem, state, rng)
         if settled:
             for t, layer in enumerate(problem.layers):
-                if layer.target == mode:
+                if layer.target == mode and (layer.kind == TASTE or state.awake):
                     draw_layer(problem, state, t, rng)
-    state.n_sweeps += 1
+    state.end_sweep(float(np.mean((state.latent - effect(problem, state)) ** 2)))
 
 
 # the other direction: parameters from their priors, answers from parameters
@@ -273,7 +273,7 @@ def draw_prior(problem: BasketProblem, noise: float, rng: np.random.Generator) -
         for kind in range(len(problem.n_offsets))
     ]
     taus = [
-        priors.cell_weight * priors.cell_variance * scale / float(rng.chisquare(priors.cell_weight))
+        priors.cell_weight * priors.cell_variance * noise / float(rng.chisquare(priors.cell_weight))
         for _ in problem.layers
     ]
     letters = np.zeros(1) if problem.letters is None else problem.letters
@@ -301,6 +301,7 @@ def draw_prior(problem: BasketProblem, noise: float, rng: np.random.Generator) -
         steps=np.full(len(cuts), float(np.sqrt(scale))),
         latent=np.zeros(problem.n_rows, dtype=np.float32),
         n_sweeps=SETTLE,
+        awake=True,
     )
 
 

@@ -6,14 +6,16 @@ once a layer. All numbers that a layer needs lie in arrays of fixed width, so la
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.models.layers import baskets_kernels as kernel
-from gingham.models.layers.baskets import SETTLE, BasketProblem, BasketState, inner_cuts
+from gingham.models.layers.baskets import SETTLE, TASTE, BasketProblem, BasketState, inner_cuts
+from gingham.storage import State
 
 ADAPT = 5  # sweeps of the burn-in after which the steps of the cut points are looked at
 
@@ -60,6 +62,14 @@ class Layout:
         letters = np.zeros(0) if problem.letters is None else problem.letter_codes
         return cls(tuple(orders), padded(m), letters.astype(np.uint8))
 
+    def with_weights(self, problem: BasketProblem, weights: Floats) -> Layout:
+        """The same rows with other weights, (N,) in the order of the problem; 0 for rows that do not count."""
+        orders, rows = [], np.arange(problem.n_rows)
+        for mode, order in enumerate(self.orders):
+            rows = rows[order.from_last] if mode else rows
+            orders.append(replace(order, weights=weights[rows].astype(np.float32)))
+        return replace(self, orders=tuple(orders))
+
 
 def padded(m: int) -> int:
     """Clusters that fill vector registers."""
@@ -72,8 +82,13 @@ class BasketChain:
     def __init__(
         self, problem: BasketProblem, state: BasketState, rng: np.random.Generator, layout: Layout | None = None
     ) -> None:
-        self.problem, self.state, self.rng = problem, state, rng
+        self.problem, self.rng = problem, rng
         self.layout = Layout.of(problem) if layout is None else layout
+        self._take(state)
+
+    def _take(self, state: BasketState) -> None:
+        """Begin with a state: what follows from it is worked out."""
+        problem, self.state = self.problem, state
         self.accepted: Ints = np.zeros(len(state.cuts), dtype=np.int64)
         self.none: Floats = np.zeros((0, 0), dtype=np.float32)
         baskets = [problem.baskets[layer.basket] for layer in problem.layers]
@@ -89,7 +104,24 @@ class BasketChain:
         self.table, self.stats, self.work = np.zeros((3, n * 2 * self.layout.width), dtype=np.float32)
         self.residual: Floats = (state.latent - self.effect()).astype(np.float32)
         self.spare: Floats = np.empty_like(self.residual)
-        self.begins, self.counts = self._windows()
+        self.counts = self.window_counts(problem.weights)
+
+    # checkpoints
+
+    def to_file(self) -> State:
+        """All that sweeps change."""
+        state = {part.name: deepcopy(getattr(self.state, part.name)) for part in fields(self.state)}
+        state["cells"] = [np.ascontiguousarray(cells) for cells in state["cells"]]
+        return {
+            "state": state, "residual": self.residual.copy(), "accepted": self.accepted.copy(),
+            "random": self.rng.bit_generator.state,
+        }  # fmt: skip
+
+    def restore(self, kept: State) -> None:
+        """Go on from what `to_file` has said of a chain of the same problem."""
+        self.rng.bit_generator.state = kept["random"]
+        self._take(BasketState(**kept["state"]))
+        self.residual, self.accepted = kept["residual"].copy(), kept["accepted"].copy()
 
     # what follows from the state
 
@@ -110,15 +142,19 @@ class BasketChain:
             f += pull[problem.codes[layer.source], state.targets[t][problem.codes[layer.target]]]
         return f
 
-    def _windows(self) -> tuple[Ints, list[Floats]]:
-        """A bit for each width in the rows that begin a window, (N,), and the weight of the rows of every window."""
+    @cached_property
+    def _begins(self) -> Ints:
+        """A bit for each width in the rows that begin a window, (N,)."""
         begins = np.zeros(self.problem.n_rows, dtype=np.uint8)
-        counts, weights = [], self.problem.weights
         for bit, ends in enumerate(self.problem.window_ends):
             begins[ends[:-1]] |= np.uint8(1 << bit)
-            total = np.diff(ends) if weights is None else np.add.reduceat(weights, ends[:-1])
-            counts.append(total.astype(np.float32))
-        return begins, counts
+        return begins
+
+    def window_counts(self, weights: Floats | None) -> list[Floats]:
+        """The weight of the rows of every window, for each width."""
+        every = self.problem.window_ends
+        totals = [np.diff(ends) if weights is None else np.add.reduceat(weights, ends[:-1]) for ends in every]
+        return [total.astype(np.float32) for total in totals]
 
     @cached_property
     def _inner(self) -> Ints:
@@ -137,7 +173,8 @@ class BasketChain:
             order = self.layout.orders[mode]
             if mode:
                 self._move(order)
-            self._draw_offsets(mode)
+            if problem.has_offsets:
+                self._draw_offsets(mode)
             if mode == 0:
                 for window in range(len(problem.windows)):
                     self._draw_offsets(problem.n_modes + window)
@@ -146,7 +183,7 @@ class BasketChain:
                 self._draw_layers(mode)
         if problem.n_modes > 1:
             self._move(self.layout.orders[0])
-        state.n_sweeps += 1
+        state.end_sweep(float(np.square(self.residual, dtype=np.float64).mean()))
 
     def _move(self, order: Order) -> None:
         """Residuals into the next order."""
@@ -163,7 +200,7 @@ class BasketChain:
             kernel.draw_offsets(order.indptr, self.residual, order.weights, *precisions, normals, offsets)
         else:
             kernel.draw_windows(
-                self.begins, window, self.residual, order.weights, self.counts[window], *precisions, normals, offsets,
+                self._begins, window, self.residual, order.weights, self.counts[window], *precisions, normals, offsets,
                 np.empty_like(offsets),
             )  # fmt: skip
         state.offset_variances[kind] = self._variance(
@@ -191,7 +228,8 @@ class BasketChain:
 
     def _draw_layers(self, mode: int) -> None:
         problem, state, order, width = self.problem, self.state, self.layout.orders[mode], self.layout.width
-        mine = [t for t, layer in enumerate(problem.layers) if layer.target == mode]
+        awake = [state.awake or layer.kind == TASTE for layer in problem.layers]
+        mine = [t for t, layer in enumerate(problem.layers) if layer.target == mode and awake[t]]
         nothing = np.zeros(problem.n_items[mode], dtype=np.uint8)
         before, source = nothing, -1
         for t in mine:
@@ -221,7 +259,7 @@ class BasketChain:
             before = labels
             state.cells[t] = self.cells[t][: layer.n_token_clusters, : layer.n_target_clusters]
             state.cell_variances[t] = self._variance(
-                state.cells[t], priors.cell_weight, priors.cell_variance * problem.scale
+                state.cells[t], priors.cell_weight, priors.cell_variance * state.noise
             )
         if source >= 0:
             kernel.finish_layers(order.indptr, order.sources[source], self.residual, self.table, width, before)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints
+from gingham.arrays import Bools, Floats, Ints
 from gingham.data import Mode, Sample
 from gingham.data.adapt import Columns
-from gingham.errors import GinghamError
+from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides
 
 EMPTY = np.zeros((0, 0))
-# A mode (its position or name) → ids of its items and their properties.
-Sides = Mapping[int | str, tuple[Sequence[str] | Sequence[int] | AnyArray, ArrayLike]]
 
 
 class SideTable(NamedTuple):
@@ -52,28 +50,30 @@ class SideTable(NamedTuple):
 
 def side_tables(columns: Columns, given: Sides) -> tuple[tuple[Mode, ...], tuple[SideTable | None, ...]]:
     """Modes that hold the items of the data and of the side tables, and the tables in their order (weight 1)."""
-    modes = [Mode.of(column, name) for column, name in zip(columns.columns, columns.names)]
+    modes, tables = modes_with_sides(columns, given)
     sides: list[SideTable | None] = [None] * len(modes)
-    for key, (ids, properties) in given.items():
-        at = columns.names.index(key) if key in columns.names else key
-        if not isinstance(at, (int, np.integer)) or not 0 <= at < len(modes):
-            raise GinghamError(f"side= names the mode {key!r}; the modes are {', '.join(columns.names)}.")
-        table, named = np.asarray(properties, dtype=np.float64), Mode.of(ids, modes[at].name)
-        if table.ndim != 2 or len(table) != len(ids) or named.n_items != len(ids):
-            raise GinghamError(
-                f"side[{key!r}] needs distinct ids and a table with a row for each; got {len(ids)} ids "
-                f"({named.n_items} distinct) and a table of shape {table.shape}."
-            )
-        if not ((table >= 0) & (table <= 1)).all():
-            raise GinghamError(f"side[{key!r}]: properties are yes or no, numbers from 0 to 1.")
-        if named.items.dtype.kind != modes[at].items.dtype.kind:
-            raise GinghamError(f"side[{key!r}]: ids have another type than the ids in X.")
-        modes[at] = Mode.of(np.concatenate([modes[at].items, named.items]), modes[at].name)
-        known = modes[at].encode(ids)
-        aligned = np.zeros((modes[at].n_items, table.shape[1]))
-        aligned[known] = table
-        sides[at] = SideTable(aligned, np.isin(np.arange(len(aligned)), known), 1.0)
-    return tuple(modes), tuple(sides)
+    for table in tables:
+        known = modes[table.at].encode(table.ids)
+        numbers = table.numbers
+        if numbers is None:
+            code = SideCode.of(modes[table.at].name, table.values)
+            held = code.read(table.values)
+            numbers = np.zeros((len(table.ids), len(code.tokens)))
+            numbers[held.items, held.tokens] = 1.0
+        aligned = np.zeros((modes[table.at].n_items, numbers.shape[1]))
+        aligned[known] = numbers
+        sides[table.at] = SideTable(aligned, np.isin(np.arange(len(aligned)), known), 1.0)
+    return modes, tuple(sides)
+
+
+def modes_with_sides(columns: Columns, given: Sides) -> tuple[tuple[Mode, ...], list[GivenSide]]:
+    """Modes that hold the items of the data and of the side tables, and these tables."""
+    modes = [Mode.of(column, name) for column, name in zip(columns.columns, columns.names)]
+    tables = read_sides(columns.names, modes, given)
+    for table in tables:
+        mode = modes[table.at]
+        modes[table.at] = Mode.of(np.concatenate([mode.items, Mode.of(table.ids, mode.name).items]), mode.name)
+    return tuple(modes), tables
 
 
 class Grouped(NamedTuple):

@@ -1,15 +1,16 @@
-"""LayeredCoClusteringRegressor: offsets and several small checkerboards that add up."""
+"""LayeredCoClusteringRegressor: offsets and several small checkerboards that add up, over items and over baskets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.special import ndtr
 from scipy.stats import norm
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
@@ -18,25 +19,45 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
-from gingham.data.adapt import Columns
+from gingham.data.adapt import Columns, seconds, without_column
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
 from gingham.models.base import TupleModel, named_auto, numeric_labels, observed_of
-from gingham.models.layers.data import LayerData, Sides, side_tables
+from gingham.models.layers.baskets_draws import BasketDraws, Law
+from gingham.models.layers.baskets_fit import (
+    CLUSTERS,
+    BasketFit,
+    ChainPlan,
+    Effort,
+    Held,
+    Intervals,
+    as_they_are,
+    check_effort,
+    fit_chains,
+    make_problem,
+    n_chains_for,
+    shortest,
+)
+from gingham.models.layers.baskets_grow import extended_baskets, fold_in_baskets, last_states
+from gingham.models.layers.baskets_reading import readable_baskets
+from gingham.models.layers.data import LayerData, modes_with_sides, side_tables
 from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Layer, Prediction, SoftLayers, readable
-from gingham.models.layers.pilot import Pilot, Size, choose_layers, pool_pilots, run_pilot, weighted
+from gingham.models.layers.pilot import Pilot, Size, SizeChoice, choose_layers, pool_pilots, run_pilot, weighted
 from gingham.models.layers.sampled import Chain, Shape, run_chain, run_chains, sample_draws, use_torch
+from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides
 from gingham.models.layers.soft import Soft, solve
 from gingham.models.questions import Predicted
 from gingham.reading.observed import Observed
 from gingham.selection.auto import Sizes, expand_clusters
+from gingham.storage import State
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
 
 SOLVERS = ("sampled", "projection")
 RULES = ("mean", "label")
+LIKELIHOODS = ("auto", "ordinal", "gaussian")
 MAX_CELLS = 2**17
 SETTLE_SWEEPS = 10  # of a partial fit, not kept
 MAX_LABELS = 20  # labels read off the data; more count as a continuum
@@ -45,55 +66,78 @@ SINGLE = 1e15  # labels whose squares, added up, are numbers of single precision
 
 @dataclass(eq=False, repr=False)
 class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
-    """Numeric labels as ``μ + Σ_j b_j(x_j) + Σ_t F_t[c_1t(x_1), …, c_dt(x_d)]``: offsets and added checkerboards.
+    """Numeric labels as offsets and added checkerboards, over users and movies and over their *baskets*.
 
-    The best predictor of ratings in this library. Every layer has its own clusters of each mode. With
-    ``solver="sampled"`` clusters, cells and offsets are drawn in turn, and the draws of a few chains are
-    averaged; with ``solver="projection"`` each member is a soft, monotone fit. The noise level (and so
-    β = 1/(2σ²)) and the cut points between labels come from pilots that hold out a tenth of the data.
+    ``f = μ + Σ_j b_j(x_j) + Σ_t |N_t(x)|^(−½) Σ_{i ∈ N_t(x)} G_t[d_t(i), c_t(q)]``: a layer looks from the basket of a
+    source x (the movies that a user has rated, the users who rated a movie, genres, age, or just x itself) at a target
+    q, and its checkerboard says how a token of one cluster pulls at a target of another. The best predictor of ratings
+    in this library. Clusters, cells, offsets and the cut points between labels are drawn in turn, and the draws of a
+    few chains are averaged. With ``baskets=None`` only the items themselves count,
+    ``μ + Σ_j b_j(x_j) + Σ_t F_t[c_1t(x_1), …, c_dt(x_d)]``; then ``solver="projection"`` gives soft, monotone fits.
+
+    The noise level comes from a tenth of the data that is held out at first.
 
     Parameters
     ----------
     n_layers : int or "auto"
-        Checkerboards that are added up. "auto" compares pilots with 6, 10 and 15 layers on the same held-out
-        tenth of the data, and more or fewer while the end of the range is best; 10 with less than a thousand
-        rows, more than five million, or ``n_pilots=0``.
+        Checkerboards over the items themselves. "auto": as ``effort`` says; without baskets, pilots with 6, 10 and 15
+        layers are compared on the same held-out tenth of the data (of a sample of it, where there is much), and more
+        or fewer while the end of the range is best; 10 with less than a thousand rows or ``n_pilots=0``.
     n_clusters : int, sequence of int or "auto"
-        Clusters of each mode in every layer, at most 254; "auto" goes on to compare 5, 8 and 12 in the same way
-        (8 where nothing is compared, and fewer where there are many modes).
+        Clusters of each mode in these layers, at most 254. "auto": 4; without baskets 5, 8 and 12 are compared in the
+        same way (8 where nothing is compared, and fewer where there are many modes).
     offsets : bool
         Whether items have offsets of their own.
     solver : {"sampled", "projection"}
     n_chains : int, optional
-        Chains or soft members that are averaged: 3 chains, or 20 members.
+        Chains that are averaged: as ``effort`` says, fewer where there is much data; without baskets 3 chains, or 20
+        soft members.
     n_sweeps : int, optional
-        Sweeps of a chain (120, of which the first 20 are not kept) or of a soft member (25).
+        Sweeps of a chain; as ``effort`` says, 120 without baskets, 25 of a soft member.
+    burn_in : int, optional
+        The first sweeps, which are not kept; 15, or 20 without baskets.
     noise : float, optional
-        σ², the square of the error to expect; found by the pilots when it is not given.
+        σ², the square of the error to expect; found from held-out tuples when it is not given.
     n_pilots : int
+        Without baskets: pilots that hold a tenth of the data out.
     alphabet : sequence of numbers, optional
         The possible labels; read off the data when they are at most 20.
     side : dict, optional
-        Yes-or-no properties of items as shared relations: {mode (its position or name): (ids, table)}
-        with a row of zeros and ones per id. Items without ratings are placed by their properties.
+        What is known of items: {mode (its position or name): frame} with a column of ids (named like the mode, or the
+        first) and any others. Categories, numbers (in ten bins), yes-or-no columns and columns of several values
+        (lists, or text with "|" between them) become tokens. Or {mode: (ids, table of zeros and ones)}. Items without
+        ratings are predicted by what is known of them.
     side_weight : float or "auto"
-        How much the properties count against the labels; "auto" compares .25, .5 and 1.
+        Without baskets: how much the properties count against the labels; "auto" compares .25, .5 and 1.
+    baskets : "auto", int or None
+        Layers over who met what, for every ordered pair of modes in which not nearly everybody met everything: from
+        the movies a user has rated to movies, from the users who rated a movie to users. "auto": as many as ``effort``
+        says, where the solver is "sampled" and there are two modes or more; a number: so many in each direction.
+    time : str or int, optional
+        The column of X with points in time (numbers or dates); `fit` and `predict` also take them as ``time=``. Items
+        of the first mode then have offsets for windows of time, from seconds to months. A prediction without a time
+        takes the average over an item's windows.
+    likelihood : {"auto", "ordinal", "gaussian"}
+        "ordinal": labels are intervals of a latent answer, with the outer cut points fixed and the others drawn;
+        "auto" takes it where the alphabet is known.
+    effort : {"fast", "default", "best"}
+        Layers, chains and sweeps with baskets.
     backend : {"auto", "compiled", "torch"}
-        Where chains are sampled. "auto" takes a GPU when torch finds one, the data is large enough to pay, has
-        two modes and no side information; chains then run side by side on it, with random numbers of its own.
+        Where chains without baskets are sampled. "auto" takes a GPU when torch finds one, the data is large enough to
+        pay, has two modes and no side information. "torch" turns ``baskets="auto"`` off.
     n_jobs : int, optional
-        Chains side by side; the result does not depend on it.
+        Chains side by side; the result does not depend on it. By default all cores with baskets, one without.
     random_state : int, RandomState or None
 
     Attributes
     ----------
     noise_ : float
-        σ², held-out mean square error of the pilots' predictions.
+        σ², held-out mean square error.
     cuts_ : ndarray of shape (|Y| − 1,) or None
-        Where one label gives way to the next in ``predict(rule="label")``.
+        Where one label gives way to the next: in ``predict(rule="label")``, or (ordinal) the mean of those drawn.
     scatter_ : float
-        σ² without the part that the draws' own variance explains: what the predictive intervals add.
-    model_ : Draws, or tuple of SoftLayers
+        σ² without the part that the draws' own variance explains; with baskets σ².
+    model_ : BasketDraws, Draws, or tuple of SoftLayers
     selection_ : SizeChoice
         The size that was chosen, the sizes that were tried with their held-out errors, and why.
     traces_ : tuple of arrays
@@ -109,7 +153,16 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     array([5., 1.])
     """
 
-    saved_attributes = ("model_", "modes_", "alphabet_", "cuts_", "noise_", "scatter_", "range_", "traces_")
+    saved_attributes = (
+        "model_", "modes_", "alphabet_", "cuts_", "noise_", "scatter_", "range_", "traces_", "sides_", "intervals_",
+    )  # fmt: skip
+    model_: BasketDraws | Draws | tuple[SoftLayers, ...] = field(init=False)
+    modes_: tuple[Mode, ...] = field(init=False)
+    alphabet_: Alphabet | None = field(init=False)
+    selection_: SizeChoice = field(init=False)
+    noise_: float = field(init=False)
+    sides_: tuple[tuple[int, SideCode], ...] = field(init=False)  # how side information is read, for baskets
+    intervals_: Intervals = field(init=False)
     _seen = cast("Sequence[tuple[AnyArray, ...]]", ())  # tuples of partial_fit
 
     n_layers: int | str = "auto"
@@ -118,15 +171,25 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     solver: str = "sampled"
     n_chains: int | None = None
     n_sweeps: int | None = None
-    burn_in: int = 20
+    burn_in: int | None = None
     noise: float | None = None
     n_pilots: int = 2
     alphabet: Iterable[object] | None = None
     side: Sides | None = None
     side_weight: float | str = "auto"
+    baskets: str | int | None = "auto"
+    time: str | int | None = None
+    likelihood: str = "auto"
+    effort: str = "default"
     backend: str = "auto"
     n_jobs: int | None = None
     random_state: Seed = None
+
+    @classmethod
+    def from_file(cls, state: State) -> Self:
+        # Files from before there were baskets.
+        before = {"sides_": (), "intervals_": as_they_are()}
+        return super().from_file({**state, "fitted": {**before, **state["fitted"]}})
 
     def item_modes(self) -> tuple[Mode, ...]:
         return self.modes_
@@ -143,20 +206,135 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         sample_weight: ArrayLike | None = None,
         *,
         item_info: ItemInfo | None = None,
+        time: ArrayLike | None = None,
+        callback: Callback | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Self:
         """Fit offsets and layers to observed tuples; rows of X are ids, one per mode, y their labels.
 
-        ``item_info`` are tables about the items of modes, for readings (see :func:`gingham.read`); what the model is to
-        learn from is its parameter ``side``.
+        Parameters
+        ----------
+        item_info : mapping from the name of a mode to a frame, optional
+            What is known of its items, for readings (see :func:`gingham.read`); what the model is to learn from is its
+            parameter ``side``.
+        time : points in time, one per row, optional
+            Instead of a column of X that the parameter ``time`` names.
+        callback : callable, optional
+            Called with a ``Progress`` after every sweep of a chain with baskets.
+        checkpoint : Checkpoint
+            Keeps where the fit stands.
         """
+        checkpoint.bound_to(self, X, y, sample_weight, self.side, time)
+        X, times = self._dated(X, time)
         columns, labels, weights = self._observed(X, y, sample_weight)
-        checkpoint.bound_to(self, X, y, sample_weight, self.side)
+        if times is not None and sample_weight is not None:
+            times = times[np.asarray(sample_weight, dtype=np.float64) > 0]
         self._check()
-        modes, sides = side_tables(columns, self.side or {})
+        self._seen, self.interrupted_ = (), False
         alphabet = self._alphabet(labels)
-        sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet).merged()
         seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
+        if self._uses_baskets(len(columns.columns)):
+            self._fit_baskets(columns, labels, weights, times, alphabet, seeds, callback, checkpoint)
+        else:
+            self._fit_plain(columns, labels, weights, alphabet, seeds, checkpoint)
+        sample = Sample.of(columns.columns, labels, weights, modes=self.modes_, alphabet=alphabet)
+        self._remember(sample, sample.n_rows, item_info)
+        return self
+
+    def _uses_baskets(self, n_modes: int) -> bool:
+        """Whether layers look at baskets: the one place that decides it."""
+        if self.baskets is None:
+            return False
+        possible = self.solver == "sampled" and n_modes >= 2
+        if self.baskets == "auto":
+            return possible and self.backend != "torch"
+        if not possible:
+            raise GinghamError(
+                f"baskets={self.baskets!r} needs solver='sampled' and at least two modes; leave it at 'auto' or None."
+            )
+        return True
+
+    def _dated(self, X: TableLike, time: ArrayLike | None) -> tuple[TableLike, Floats | None]:
+        """X without its column of points in time, and these, from there or as given; None where there are none."""
+        found: AnyArray | None = None
+        if self.time is not None:
+            X, found = without_column(X, self.time)
+        if time is not None:
+            found = np.asarray(time)
+        return X, None if found is None else seconds(found, "time" if self.time is None else str(self.time))
+
+    def _fit_baskets(
+        self, columns: Columns, labels: AnyArray, weights: Floats | None, times: Floats | None,
+        alphabet: Alphabet | None, seeds: np.random.SeedSequence, callback: Callback | None, checkpoint: Checkpoint,
+    ) -> Self:  # fmt: skip
+        if times is not None and not np.isfinite(times).all():
+            row = int(np.flatnonzero(~np.isfinite(times))[0])
+            raise GinghamError(f"time: row {row} has no point in time; drop the row, or fit without time.")
+        if times is not None and len(times) != len(labels):
+            raise GinghamError(f"time has {len(times)} points for {len(labels)} rows.")
+        modes, tables = modes_with_sides(columns, self.side or {})
+        self.sides_ = tuple((table.at, SideCode.of(modes[table.at].name, table.values)) for table in tables)
+        sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet)
+        sample = sample.merged() if times is None else sample
+        effort, letters = self._effort(), self._letters(alphabet)
+        taste = self._clusters(sample, CLUSTERS if named_auto(self.n_clusters) else self.n_clusters)
+        held = self._held(tables, modes)
+        problem = make_problem(sample, times, letters, held, effort, taste, self.offsets)
+        n_chains = self.n_chains or n_chains_for(problem, effort)
+        plan = ChainPlan(n_chains, self._n_sweeps, self._burn_in, self.noise, self.n_jobs)
+        self._set_baskets(fit_chains(problem, plan, seeds, callback, checkpoint), modes, alphabet)
+        numbers = labels if alphabet is None else alphabet.numbers
+        self.range_ = (float(numbers.min()), float(numbers.max()))
+        reason = f"{problem.described()}, {n_chains} chains of {self._n_sweeps} sweeps: effort={self.effort!r}."
+        self.selection_ = SizeChoice(effort.taste, tuple(taste), 1.0, (), reason)
+        return self
+
+    def _effort(self) -> Effort:
+        """What ``effort`` says, with what was given instead."""
+        effort = check_effort(self.effort)
+        if not isinstance(self.n_layers, str):
+            effort = effort._replace(taste=int(self.n_layers))
+        if not isinstance(self.baskets, str) and self.baskets is not None:
+            effort = effort._replace(habit=int(self.baskets))
+        return effort
+
+    def _letters(self, alphabet: Alphabet | None) -> Floats | None:
+        """The labels of the ordinal likelihood, None for the gaussian one."""
+        known = alphabet is not None and len(alphabet.numbers) > 1
+        if self.likelihood == "ordinal" and not known:
+            raise GinghamError(
+                "likelihood='ordinal' needs a finite set of at least two labels: give alphabet=, or take 'gaussian'."
+            )
+        return None if alphabet is None or not known or self.likelihood == "gaussian" else alphabet.numbers
+
+    def _held(self, tables: Sequence[GivenSide], modes: Sequence[Mode]) -> list[Held]:
+        """Side tables as tokens of the modes' items."""
+        found = []
+        for table in tables:
+            code = next(code for at, code in self.sides_ if at == table.at)
+            rows = code.read(table.values)
+            items = modes[table.at].encode(table.ids)[rows.items]
+            found.append(Held(table.at, items, rows.tokens, len(code.tokens)))
+        return [table for table in found if table.n_tokens]
+
+    def _set_baskets(self, fit: BasketFit, modes: tuple[Mode, ...], alphabet: Alphabet | None) -> None:
+        draws = fit.draws
+        self.model_, self.modes_, self.alphabet_, self.intervals_ = draws, modes, alphabet, fit.intervals
+        self.noise_ = self.scatter_ = fit.noise
+        self.interrupted_ = fit.interrupted
+        self.traces_: tuple[Floats, ...] = ()
+        if draws.letters is not None:
+            self.cuts_ = draws.cuts.mean(axis=0)
+        else:
+            self.cuts_ = None if alphabet is None else (alphabet.numbers[1:] + alphabet.numbers[:-1]) / 2.0
+
+    def _fit_plain(
+        self, columns: Columns, labels: AnyArray, weights: Floats | None, alphabet: Alphabet | None,
+        seeds: np.random.SeedSequence, checkpoint: Checkpoint,
+    ) -> Self:  # fmt: skip
+        modes, sides = side_tables(columns, self.side or {})
+        self.sides_, self.intervals_ = (), as_they_are()
+        sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet).merged()
         pilot_seeds, chain_seeds = (s.spawn(n) for s, n in zip(seeds.spawn(2), (self.n_pilots, self._n_members)))
         self.selection_, run = choose_layers(
             sample,
@@ -184,16 +362,15 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self.noise_, self.scatter_ = pilot.error, pilot.scatter
         values = data.labels if alphabet is None else alphabet.numbers
         self.range_ = (float(values.min()), float(values.max()))
-        self.traces_: tuple[Floats, ...] = ()
-        self._seen = ()
+        self.traces_ = ()
         if self.solver == "sampled":
             plan = (data, shape, self.noise_)
             if use_torch(self.backend, data, shape):
-                chains = run_chains(*plan, chain_seeds, self._n_sweeps, self.burn_in)
+                chains = run_chains(*plan, chain_seeds, self._n_sweeps, self._burn_in)
             else:
                 chains = self._parallel(
                     delayed(run_chain)(
-                        *plan, seed, self._n_sweeps, self.burn_in, checkpoint.stage(f"chain {number + 1}")
+                        *plan, seed, self._n_sweeps, self._burn_in, checkpoint.stage(f"chain {number + 1}")
                     )
                     for number, seed in enumerate(chain_seeds)
                 )
@@ -203,7 +380,6 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             beta = (1.15 if self._n_members >= 12 else 1.0) / (2.0 * self.noise_)
             fits = self._parallel(delayed(solve)(data, shape, beta, seed, Soft(self._n_sweeps)) for seed in chain_seeds)
             self.model_, self.traces_ = tuple(m for m, _ in fits), tuple(trace for _, trace in fits)
-        self._remember(replace(sample), sample.n_rows, item_info)
         return self
 
     def observed(self, *data: Any) -> Observed:
@@ -230,20 +406,37 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         return self.n_chains or (3 if self.solver == "sampled" else 20)
 
     @property
+    def _with_baskets(self) -> bool:
+        """Whether baskets are wanted, as far as parameters tell; with a single mode there are none."""
+        return self.baskets is not None and self.solver == "sampled" and self.backend != "torch"
+
+    @property
     def _n_sweeps(self) -> int:
+        if self._with_baskets:
+            return self.n_sweeps or check_effort(self.effort).n_sweeps
         return self.n_sweeps or (120 if self.solver == "sampled" else 25)
+
+    @property
+    def _burn_in(self) -> int:
+        if self.burn_in is not None:
+            return self.burn_in
+        return check_effort(self.effort).burn_in if self._with_baskets else 20
 
     def _check(self) -> None:
         if self.solver not in SOLVERS:
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
-        for name in ("n_layers", "n_pilots", "burn_in"):
+        if self.likelihood not in LIKELIHOODS:
+            raise GinghamError(f"likelihood={self.likelihood!r} is unknown; choose one of {', '.join(LIKELIHOODS)}.")
+        check_effort(self.effort)
+        for name in ("n_layers", "n_pilots", "burn_in", "baskets"):
             value = getattr(self, name)
-            auto = name == "n_layers" and named_auto(value)
-            if not auto and (not isinstance(value, (int, np.integer)) or value < 0):
+            left_open = {"n_layers": named_auto(value), "burn_in": value is None}
+            left_open["baskets"] = value is None or named_auto(value)
+            if not left_open.get(name, False) and (not isinstance(value, (int, np.integer)) or value < 0):
                 raise GinghamError(f"{name}={value!r} must be a whole number from 0.")
-        if self.solver == "sampled" and self._n_sweeps <= self.burn_in:
+        if self.solver == "sampled" and self._n_sweeps <= self._burn_in:
             raise GinghamError(
-                f"n_sweeps={self._n_sweeps} leaves nothing after burn_in={self.burn_in} sweeps; raise n_sweeps."
+                f"n_sweeps={self._n_sweeps} leaves nothing after burn_in={self._burn_in} sweeps; raise n_sweeps."
             )
         if isinstance(self.n_clusters, str) and self.n_clusters != "auto":
             raise GinghamError(f"n_clusters={self.n_clusters!r} is unknown; give an int, one int per mode, or 'auto'.")
@@ -273,27 +466,82 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
 
     # tables that grow
 
-    def fold_in(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add items that were not in the training data, from some labelled tuples with them.
+    def fold_in(
+        self,
+        X: TableLike | None = None,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        side: Sides | None = None,
+    ) -> Self:
+        """Add items that were not in the training data, from what is known of them; all that was learned stays.
 
-        For every kept draw, the new items' offsets and clusters are drawn given all that was learned, which
-        stays as it is. Draws that suit the new item's tuples better count more for it. Afterwards new items are
-        predicted like all others.
+        For every kept draw, the new items' offsets and clusters are drawn given everything else, from labelled tuples
+        with them. With baskets, tuples without labels (``y=None``) say whom new items have met, and ``side`` tells
+        their properties: enough for a prediction. Without baskets labels are needed, and draws that suit the new
+        item's tuples better count more for it. Afterwards new items are predicted like all others.
         """
         check_is_fitted(self)
+        if isinstance(self.model_, BasketDraws):
+            return self._fold_in_baskets(self.model_, X, y, sample_weight, side)
         if not isinstance(self.model_, Draws):
             raise GinghamError("fold_in works with solver='sampled'; fit the soft layers again with the new items.")
+        if X is None or y is None or side is not None:
+            raise GinghamError(
+                "Without baskets, fold_in needs labelled tuples (X and y) and takes no side information."
+            )
         columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
-        before = self.modes_
-        after = tuple(
-            Mode.of(np.concatenate([mode.items, column[mode.encode(column) < 0]]), mode.name)
-            for mode, column in zip(before, columns.columns)
-        )
+        before, after = self.modes_, self._with_new_items(columns.columns)
         sample = Sample.of(columns.columns, labels, weights, modes=after, alphabet=self.alphabet_).merged()
         new = [old.encode(mode.items) < 0 for old, mode in zip(before, after)]
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        self.model_ = fold_in(extended(self.model_, before, after), new, sample, self.noise_, self.offsets, rng)
+        self.model_ = fold_in(extended(self.model_, before, after), new, sample, self.noise_, self.offsets, self._rng())
         self.modes_ = after
+        return self
+
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _with_new_items(
+        self, columns: Sequence[AnyArray], ids: Sequence[tuple[int, AnyArray]] = ()
+    ) -> tuple[Mode, ...]:
+        """The modes with what is new in some columns, and among ids of some of the modes."""
+        found = []
+        for at, mode in enumerate(self.modes_):
+            new = [part for part in (*columns[at : at + 1], *(some for j, some in ids if j == at)) if len(part)]
+            fresh = [part[mode.encode(part) < 0] for part in new]
+            found.append(Mode.of(np.concatenate([mode.items, *fresh]), mode.name) if fresh else mode)
+        return tuple(found)
+
+    def _fold_in_baskets(
+        self, draws: BasketDraws, X: TableLike | None, y: ArrayLike | None, sample_weight: ArrayLike | None,
+        side: Sides | None,
+    ) -> Self:  # fmt: skip
+        if X is None and (side is None or y is not None):
+            raise GinghamError(
+                "fold_in needs tuples (X, and y where their labels are known), side information, or both."
+            )
+        labels, weights, columns = None, None, Columns([], [])
+        if X is not None:
+            X, _ = self._dated(X, None)
+            if y is None:
+                columns = self._columns(X, reset=False)
+            else:
+                columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
+        before = self.modes_
+        tables = read_sides([mode.name for mode in before], before, side or {})
+        for table in tables:
+            if all(at != table.at for at, _ in self.sides_):
+                raise GinghamError(
+                    f"The model knows no side information of {before[table.at].name!r}: fit it with side= first."
+                )
+        after = self._with_new_items(columns.columns, [(table.at, table.ids) for table in tables])
+        codes = [mode.encode(column) for mode, column in zip(after, columns.columns)]
+        draws = extended_baskets(draws, before, after, codes, self._held(tables, after))
+        if labels is not None:
+            new = [old.encode(mode.items) < 0 for old, mode in zip(before, after)]
+            sample = Sample.of(columns.columns, labels, weights, modes=after, alphabet=self.alphabet_)
+            draws = fold_in_baskets(draws, new, sample, self._rng())
+        self.model_, self.modes_ = draws, after
         return self
 
     @available_if(lambda self: self.solver == "sampled")
@@ -308,28 +556,50 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         (self.fit if first else self.fold_in)(X, y, sample_weight)
         if not first and not self._seen:
             return self
+        X, times = self._dated(X, None)
         columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
         counts = np.ones(len(labels)) if weights is None else weights
-        self._seen = (*self._seen, (*columns.columns, labels, counts))
+        if times is not None and sample_weight is not None:
+            times = times[np.asarray(sample_weight, dtype=np.float64) > 0]
+        dated = () if times is None else (times,)
+        self._seen = (*self._seen, (*columns.columns, labels, counts, *dated))
         if not first:
-            *ids, labels, counts = (np.concatenate(parts) for parts in zip(*self._seen))
-            self._go_on(columns._replace(columns=ids), labels, None if np.all(counts == 1) else counts)
+            *ids, labels, counts = (
+                np.concatenate(parts) for parts in zip(*(seen[: len(columns.columns) + 2] for seen in self._seen))
+            )
+            all_times = None if times is None else np.concatenate([seen[-1] for seen in self._seen])
+            self._go_on(columns._replace(columns=ids), labels, None if np.all(counts == 1) else counts, all_times)
         return self
 
-    def _go_on(self, columns: Columns, labels: AnyArray, weights: Floats | None) -> None:
+    def _go_on(self, columns: Columns, labels: AnyArray, weights: Floats | None, times: Floats | None) -> None:
         """Run every chain on from its last draw, with the tuples of all calls."""
         draws, choice = self.model_, self.selection_
+        seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
+        if isinstance(draws, BasketDraws):
+            modes, tables = modes_with_sides(columns, self.side or {})
+            sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=self.alphabet_)
+            sample = sample.merged() if times is None else sample
+            held = self._held(tables, modes)
+            problem = make_problem(
+                sample, times, draws.letters, held, self._effort(), choice.n_clusters, self.offsets, draws.layers
+            )
+            n_chains = int(draws.chains.max()) + 1
+            begin = last_states(draws, problem, np.random.default_rng(seeds.spawn(1)[0]))
+            n_sweeps = self._n_sweeps - self._burn_in + SETTLE_SWEEPS
+            plan = ChainPlan(n_chains, n_sweeps, SETTLE_SWEEPS, self.noise_, self.n_jobs)
+            fit = fit_chains(problem, plan, seeds, begin=begin)
+            self._set_baskets(replace(fit, intervals=self.intervals_), modes, self.alphabet_)
+            return
         if not isinstance(draws, Draws):
             return
         modes, sides = side_tables(columns, self.side or {})
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=self.alphabet_).merged()
         data = LayerData.of(sample, weighted(sides, choice.side_weight))
         shape = Shape(choice.n_layers, choice.n_clusters, self.offsets)
-        seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1)).spawn(self._n_members)
         n_kept = draws.n_draws // self._n_members
         chains = [
             Chain.resume(data, shape, self.noise_, np.random.default_rng(seed), draws, (at + 1) * n_kept - 1)
-            for at, seed in enumerate(seeds)
+            for at, seed in enumerate(seeds.spawn(self._n_members))
         ]
         self.model_ = Draws.join(
             self._parallel(delayed(sample_draws)(chain, n_kept + SETTLE_SWEEPS, SETTLE_SWEEPS) for chain in chains)
@@ -337,38 +607,103 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
 
     # using
 
-    def predict(self, X: TableLike, rule: str = "mean") -> Floats:
-        """One number per row: the mean prediction, or the label whose cut points enclose it."""
+    def predict(self, X: TableLike, rule: str = "mean", *, time: ArrayLike | None = None) -> Floats:
+        """One number per row: the mean of its law, or ("label") the label in the middle of it.
+
+        Without baskets the label is the one whose cut points enclose the mean.
+        """
+        check_is_fitted(self)
         if rule not in RULES:
             raise GinghamError(f"rule={rule!r} is unknown; choose one of {', '.join(RULES)}.")
-        mean = self._predict(X).mean
-        if rule == "mean":
-            return mean
-        if self.alphabet_ is None or self.cuts_ is None:
+        if rule == "label" and (self.alphabet_ is None or self.cuts_ is None):
             raise GinghamError("rule='label' needs a finite set of labels: give alphabet= before fitting.")
+        if isinstance(self.model_, BasketDraws):
+            law = self._law(X, time)
+            if rule == "label" and self.alphabet_ is not None:
+                return self.alphabet_.numbers[np.sum(law.below < 0.5, axis=1)]
+            return np.clip(law.mean, *self.range_)
+        mean = self._predict(X).mean
+        if rule == "mean" or self.alphabet_ is None:
+            return mean
         return self.alphabet_.numbers[np.searchsorted(self.cuts_, mean)]
 
-    def predict_interval(self, X: TableLike, level: float = 0.9) -> Floats:
+    def predict_distribution(self, X: TableLike, *, time: ArrayLike | None = None) -> Floats:
+        """The probability of every label, shape (N, |Y|), columns in the order of the alphabet."""
+        check_is_fitted(self)
+        if self.alphabet_ is None or self.cuts_ is None:
+            raise GinghamError("A distribution over labels needs a finite set of them: give alphabet= before fitting.")
+        if isinstance(self.model_, BasketDraws):
+            below = self._law(X, time).below
+        else:
+            mean, variance = self._predict(X)
+            below = ndtr((self.cuts_ - mean[:, None]) / np.sqrt(variance + self.scatter_)[:, None])
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
+
+    def predict_quantiles(self, X: TableLike, levels: ArrayLike, *, time: ArrayLike | None = None) -> Floats:
+        """Where the law of each row's label reaches the levels, shape (N, levels): labels, where these are few."""
+        check_is_fitted(self)
+        wanted = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        if not ((wanted > 0) & (wanted < 1)).all():
+            raise GinghamError(f"levels={levels!r} must lie strictly between 0 and 1.")
+        if isinstance(self.model_, BasketDraws):
+            if self.model_.letters is None:
+                found = self.model_.quantiles(*self._asked(X, time), wanted)
+                return np.clip(found, *self.range_)
+            below = self._law(X, time).below
+            at = np.stack([np.sum(below < level, axis=1) for level in wanted], axis=1)
+            return self.model_.letters[at]
+        mean, variance = self._predict(X)
+        return np.clip(mean[:, None] + norm.ppf(wanted) * np.sqrt(variance + self.scatter_)[:, None], *self.range_)
+
+    def predict_interval(self, X: TableLike, level: float = 0.9, *, time: ArrayLike | None = None) -> Floats:
         """Lower and upper end, (N, 2), between which the label lies with about that probability.
 
-        The spread is the variance between draws (or members) and the scatter of held-out labels around them.
+        With baskets it is the shortest run of labels that holds enough of the law (the middle of the law where labels
+        are not few); how much is enough, rows that were held out have said. Without baskets the spread is the variance
+        between draws (or members) and the scatter of held-out labels around them.
         """
+        check_is_fitted(self)
         if not 0 < level < 1:
             raise GinghamError(f"level={level} must lie strictly between 0 and 1.")
+        if isinstance(self.model_, BasketDraws):
+            share = self.intervals_.share(level)
+            if self.model_.letters is None:
+                return self.predict_quantiles(X, [(1.0 - share) / 2.0, (1.0 + share) / 2.0], time=time)
+            ends = shortest(self._law(X, time).below, share)
+            return self.model_.letters[np.column_stack(ends)]
         mean, variance = self._predict(X)
         half = norm.ppf(0.5 + level / 2) * np.sqrt(variance + self.scatter_)
         return np.clip(np.column_stack([mean - half, mean + half]), *self.range_)
+
+    def _asked(self, X: TableLike, time: ArrayLike | None) -> tuple[list[Ints], Floats | None]:
+        """Codes and points in time of the rows that are asked."""
+        X, times = self._dated(X, time)
+        codes = self._codes(X)
+        if times is not None and len(times) != len(codes[0]):
+            raise GinghamError(f"time has {len(times)} points for {len(codes[0])} rows.")
+        return codes, times
+
+    def _law(self, X: TableLike, time: ArrayLike | None) -> Law:
+        if not isinstance(self.model_, BasketDraws):
+            raise TypeError("only draws of basket layers have a law of their own")
+        letters = None if self.alphabet_ is None else self.alphabet_.numbers
+        return self.model_.law(*self._asked(X, time), letters)
 
     def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         mean, variance = self._mean_of_codes(codes)
         return Predicted(mean, np.sqrt(variance + self.scatter_))
 
     def _predict(self, X: TableLike) -> Prediction:
+        X, _ = self._dated(X, None)
         return self._mean_of_codes(self._codes(X))
 
     def _mean_of_codes(self, codes: Sequence[Ints]) -> Prediction:
         if isinstance(self.model_, Draws):
             mean, variance = self.model_.predict(codes)
+        elif isinstance(self.model_, BasketDraws):
+            letters = None if self.alphabet_ is None else self.alphabet_.numbers
+            mean = self.model_.law(codes, None, letters).mean
+            variance = np.zeros(len(mean))  # `scatter_` has all of it
         else:
             members = np.array([member.predict(codes) for member in self.model_])
             mean, variance = members.mean(axis=0), members.var(axis=0)
@@ -381,11 +716,13 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     @property
     def offsets_(self) -> tuple[Floats, ...]:
         """b_j of each mode's items, averaged over draws or members."""
-        if isinstance(self.model_, Draws):
+        if isinstance(self.model_, (BasketDraws, Draws)):
             return self.model_.mean_offsets()
         return tuple(np.mean([m.offsets[j] for m in self.model_], axis=0) for j in range(len(self.modes_)))
 
     @property
     def layers_(self) -> tuple[Layer, ...]:
         """The layers of one draw (the last) or member (the first), strongest first, clusters in order."""
+        if isinstance(self.model_, BasketDraws):
+            return readable_baskets(self.model_, self.modes_, dict(self.sides_))
         return readable(self.model_, self.modes_)

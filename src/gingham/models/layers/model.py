@@ -162,6 +162,7 @@ class Layer:
     labels: tuple[Ints, ...]  # the cluster of each item, (n_items,) per mode
     cells: Floats  # (m_1, …, m_d), what the layer adds to the prediction
     strength: float  # root mean square of the cells, each weighted by the items that meet in it
+    kind: str = "taste"
 
     def items(self, mode: int, cluster: int) -> AnyArray:
         """Ids in one cluster."""
@@ -185,11 +186,11 @@ def readable(model: Draws | tuple[SoftLayers, ...], modes: Sequence[Mode]) -> tu
         boards = [model.checkerboard(model.n_draws - 1, t) for t in range(model.labels.shape[1])]
     else:
         boards = [(tuple(q.argmax(axis=1) for q in a), cells) for a, cells in zip(model[0].assign, model[0].cells)]
-    layers = [_ordered(tuple(modes), labels, cells) for labels, cells in boards]
+    layers = [ordered(tuple(modes), labels, cells) for labels, cells in boards]
     return tuple(sorted(layers, key=lambda layer: -layer.strength))
 
 
-def _ordered(modes: tuple[Mode, ...], labels: tuple[Ints, ...], cells: Floats) -> Layer:
+def ordered(modes: tuple[Mode, ...], labels: tuple[Ints, ...], cells: Floats, kind: str = "taste") -> Layer:
     """Each mode's clusters sorted by what they add along the main direction of the checkerboard."""
     shares = [np.bincount(c, minlength=m) / len(c) for c, m in zip(labels, cells.shape)]
     new_labels = []
@@ -201,4 +202,4 @@ def _ordered(modes: tuple[Mode, ...], labels: tuple[Ints, ...], cells: Floats) -
         shares[axis] = shares[axis][order]
         new_labels.append(np.argsort(order)[label])
     weights = reduce(np.multiply.outer, shares)
-    return Layer(modes, tuple(new_labels), cells, float(np.sqrt(np.sum(weights * cells**2))))
+    return Layer(modes, tuple(new_labels), cells, float(np.sqrt(np.sum(weights * cells**2))), kind)

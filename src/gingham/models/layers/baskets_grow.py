@@ -1,0 +1,196 @@
+"""New items in a model of basket layers, without fitting it again: what was learned stays as it is.
+
+A new user has a basket as soon as it is known what it has met, and tokens as soon as something is known of it. Offset
+and clusters are drawn, in every kept draw, where there are labels; without them the offset is 0 and the clusters are
+the average over all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from gingham.arrays import Bools, Floats, Ints
+from gingham.data import Mode, Sample
+from gingham.models.layers.baskets import HABIT, SETTLE, TASTE, Basket, BasketProblem, BasketState, first_state
+from gingham.models.layers.baskets_draws import BasketDraws, Question, with_unknown
+from gingham.models.layers.baskets_fit import Held
+
+N_SWEEPS = 3  # over the new items' clusters, for each draw; it starts where the draw before ended
+
+
+def extended_baskets(
+    draws: BasketDraws, before: Sequence[Mode], after: Sequence[Mode], codes: Sequence[Ints], held: Sequence[Held]
+) -> BasketDraws:
+    """The draws with room for new items, which have the average clusters and no offset.
+
+    ``codes`` are tuples that were met, labelled or not, and ``held`` new side information, in the new numbering.
+    """
+    place = [mode.encode(old.items) for old, mode in zip(before, after)]
+    n_items = tuple(mode.n_items for mode in after)
+    is_new = [np.isin(np.arange(n), at, invert=True) for n, at in zip(n_items, place)]
+    baskets: dict[int, Basket] = {}
+    for layer in draws.layers:
+        if layer.basket in baskets:
+            continue
+        old, p, q = draws.baskets[layer.basket], layer.source, layer.target
+        if layer.kind == TASTE:
+            baskets[layer.basket] = Basket.itself(n_items[p])
+            continue
+        sources, tokens = [place[p][old.sources]], [old.tokens]
+        if layer.kind == HABIT:
+            tokens = [place[q][old.tokens]]
+            fresh = is_new[p][codes[p]] if len(codes) else np.zeros(0, dtype=bool)
+            if fresh.any():
+                sources.append(codes[p][fresh])
+                tokens.append(codes[q][fresh])
+        else:
+            for table in held:
+                if table.mode == p and table.n_tokens == old.n_tokens:
+                    new = is_new[p][table.items]
+                    sources.append(table.items[new])
+                    tokens.append(table.tokens[new])
+        n_tokens = n_items[q] if layer.kind == HABIT else old.n_tokens
+        baskets[layer.basket] = Basket.of_pairs(
+            np.concatenate(sources).astype(np.int64), np.concatenate(tokens).astype(np.int64), n_items[p], n_tokens
+        )
+    labels, parts = [], []
+    for t, layer in enumerate(draws.layers):
+        targets = np.full((draws.n_draws, n_items[layer.target]), layer.n_target_clusters, dtype=np.uint8)
+        targets[:, place[layer.target]] = np.stack([draws.targets(s, t) for s in range(draws.n_draws)])
+        mine = np.stack([draws.tokens(s, t) for s in range(draws.n_draws)])
+        of_mode = {TASTE: layer.source, HABIT: layer.target}.get(layer.kind)
+        if of_mode is None:
+            tokens_now = mine
+        else:
+            tokens_now = np.full((draws.n_draws, n_items[of_mode]), layer.n_token_clusters, dtype=np.uint8)
+            tokens_now[:, place[of_mode]] = mine
+        labels += [targets, tokens_now]
+    for mode, n in enumerate(n_items):
+        offsets = np.zeros((draws.n_draws, n), dtype=np.float32)
+        offsets[:, place[mode]] = np.stack([draws.offsets_of(s, mode) for s in range(draws.n_draws)])
+        parts.append(offsets)
+    windows = None if draws.windows is None else replace(draws.windows, users=place[0][draws.windows.users])
+    none = np.zeros((draws.n_draws, 0), dtype=np.uint8)
+    return replace(
+        draws,
+        n_items=n_items,
+        baskets=tuple(baskets.get(at, basket) for at, basket in enumerate(draws.baskets)),
+        labels=np.concatenate([none, *labels], axis=1),
+        offsets=np.concatenate(parts, axis=1),
+        windows=windows,
+    )
+
+
+def fold_in_baskets(draws: BasketDraws, new: Sequence[Bools], sample: Sample, rng: np.random.Generator) -> BasketDraws:
+    """Offsets and clusters of the marked items of each mode, from labelled tuples in the draws' numbering."""
+    draws = replace(draws, labels=draws.labels.copy(), offsets=draws.offsets.copy())
+    for mode, fresh in enumerate(new):
+        rows = fresh[sample.codes[mode]]
+        if rows.any():
+            _fold_mode(draws, mode, fresh, sample.take(rows), rng)
+    return draws
+
+
+def _fold_mode(draws: BasketDraws, mode: int, fresh: Bools, sample: Sample, rng: np.random.Generator) -> None:
+    items = np.unique(sample.codes[mode])
+    at = np.searchsorted(items, sample.codes[mode])
+    n, y = len(items), np.asarray(sample.labels)
+    weights: Floats = np.ones(len(y)) if sample.weights is None else sample.weights
+    counts = np.bincount(at, weights, minlength=n)
+    question = Question.of(draws, sample.codes)
+    aims = [t for t, layer in enumerate(draws.layers) if layer.target == mode]
+    selves = [t for t, layer in enumerate(draws.layers) if layer.kind == TASTE and layer.source == mode]
+    own = [*((t, True) for t in aims), *((t, False) for t in selves)]
+    labels = {key: np.zeros(n, dtype=np.int64) for key in own}
+    offset = np.zeros(n)
+    for s in range(draws.n_draws):
+        fixed = np.full(len(y), draws.means[s])
+        for j, code in enumerate(sample.codes):
+            if j != mode:
+                fixed += draws.offsets_of(s, j)[code]
+        choices, shares = {}, {}
+        for t in range(len(draws.layers)):
+            if (t, True) not in labels and (t, False) not in labels:
+                question.add_layer(draws, s, t, fixed)
+        for t, aimed in own:
+            choices[t, aimed] = _choices(draws, question, s, t, aimed)
+            layer = draws.layers[t]
+            m = layer.n_target_clusters if aimed else layer.n_token_clusters
+            mine = draws.targets(s, t) if aimed else draws.tokens(s, t)
+            shares[t, aimed] = np.log((np.bincount(mine, minlength=m)[:m] + 1.0) / (len(mine) + m))
+            if s == 0:
+                labels[t, aimed] = rng.integers(m, size=n)
+        f = fixed + offset[at] + sum(choices[key][np.arange(len(y)), labels[key][at]] for key in own)
+        for _ in range(N_SWEEPS):
+            z = y if draws.letters is None else _latent(draws, s, y, f, rng)
+            precision = counts / draws.noise + 1.0 / draws.variances[s, mode]
+            mean = np.bincount(at, weights * (z - f + offset[at]), minlength=n) / draws.noise / precision
+            drawn = mean + rng.standard_normal(n) / np.sqrt(precision)
+            f += (drawn - offset)[at]
+            offset = drawn
+            for key in own:
+                table = choices[key]
+                without = z - f + table[np.arange(len(y)), labels[key][at]]
+                scores = np.stack(
+                    [np.bincount(at, weights * g * (2.0 * without - g), minlength=n) for g in table.T], axis=1
+                )
+                scores = shares[key] + 0.5 * scores / draws.noise
+                labels[key] = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+                f = z - without + table[np.arange(len(y)), labels[key][at]]
+        draws.offsets_of(s, mode)[items] = offset
+        for t, aimed in own:
+            (draws.targets(s, t) if aimed else draws.tokens(s, t))[items] = labels[t, aimed]
+
+
+def _choices(draws: BasketDraws, question: Question, s: int, t: int, aimed: bool) -> Floats:
+    """What the layer would pull at each row if the new item were in each cluster, (N, m)."""
+    layer, asked = draws.layers[t], question.layers[t]
+    if not aimed:
+        cells, targets = with_unknown(draws.cells_of(s, t), draws.targets(s, t), draws.tokens(s, t))
+        return cells[: layer.n_token_clusters, targets[asked.targets]].T.astype(np.float64)
+    found = []
+    for k in range(layer.n_target_clusters):
+        pull = np.zeros(question.n_rows)
+        question.add_layer(draws, s, t, pull, cluster=k)
+        found.append(pull)
+    return np.stack(found, axis=1)
+
+
+def _latent(draws: BasketDraws, s: int, y: Floats, f: Floats, rng: np.random.Generator) -> Floats:
+    """z between the cut points of the labels."""
+    k = np.searchsorted(draws.letters, y)  # type: ignore[arg-type]
+    bounds, sd = np.concatenate([[-np.inf], draws.cuts[s], [np.inf]]), np.sqrt(draws.noise)
+    low, high = ndtr((bounds[k] - f) / sd), ndtr((bounds[k + 1] - f) / sd)
+    return np.asarray(f + sd * ndtri(np.clip(low + (high - low) * rng.random(len(y)), 1e-10, 1 - 1e-10)))
+
+
+def last_states(draws: BasketDraws, problem: BasketProblem, rng: np.random.Generator) -> list[BasketState]:
+    """For each chain its last draw as a state to go on from, for a problem with the draws' items.
+
+    What is new in it begins at random.
+    """
+    states = []
+    for chain in range(int(draws.chains.max()) + 1):
+        s = int(np.flatnonzero(draws.chains == chain)[-1])
+        state = first_state(problem, draws.noise, rng)
+        for t, layer in enumerate(draws.layers):
+            for new, old, m in (
+                (state.targets[t], draws.targets(s, t), layer.n_target_clusters),
+                (state.tokens[t], draws.tokens(s, t), layer.n_token_clusters),
+            ):
+                known = old < m
+                new[known] = old[known]
+            state.cells[t] = draws.cells_of(s, t).copy()
+            state.cell_variances[t] = max(float(np.mean(state.cells[t] ** 2)), 1e-9)
+        d = problem.n_modes
+        state.offsets[:d] = [draws.offsets_of(s, mode).copy() for mode in range(d)]
+        state.offset_variances[:d] = draws.variances[s].tolist()
+        state.mean, state.n_sweeps, state.awake = float(draws.means[s]), SETTLE, True
+        if draws.letters is not None:
+            state.cuts = draws.cuts[s].copy()
+        states.append(state)
+    return states
