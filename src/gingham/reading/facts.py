@@ -129,12 +129,12 @@ def _numeric(name: str, values: AnyArray) -> list[tuple[str, Bools]]:
         return []
     if set(different.tolist()) <= {0.0, 1.0}:
         return [(name, values == 1)]
-    if len(different) <= PARTS:
-        return [(f"{name} {value:g}", values == value) for value in different.tolist()]
     whole = bool((different == np.floor(different)).all())
     if whole and different[0] >= 1700 and different[-1] <= 2100 and different[-1] - different[0] >= 20:
         decades = np.floor(values / 10) * 10
         return [(f"{int(d)}s", decades == d) for d in np.unique(decades[known]).tolist()]
+    if len(different) <= PARTS:
+        return [(f"{name} {value:g}", values == value) for value in different.tolist()]
     edges = np.unique(np.quantile(values[known], np.linspace(0, 1, PARTS + 1)[1:-1]))
     part = np.searchsorted(edges, values, side="right")
     found = []

@@ -1,0 +1,223 @@
+"""Readings of planted and of structureless data: sizes, names, facts, errors, and what a page gets."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import gingham as gg
+from gingham.data import Mode
+from gingham.reading.facts import facts_of, properties_of
+from gingham.reading.measures import measure_named
+from gingham.reading.names import alike, telling
+from gingham.reading.observed import Relation
+from gingham.reading.size import Curve, held_parts, pooled
+from gingham.reading.taste import averages
+
+TOPICS = {"ships": ["ship", "sail", "harbour", "anchor", "captain", "deck"],
+          "bread": ["bread", "flour", "oven", "yeast", "crust", "dough"],
+          "chess": ["chess", "pawn", "bishop", "castle", "queen", "mate"]}  # fmt: skip
+WORDS = [word for words in TOPICS.values() for word in words] + ["page", "thing", "people"]
+
+
+def letters(rng, n=60):
+    """Documents of three topics over their words and three that all share."""
+    topic = np.arange(n) % 3
+    rates = np.full((n, len(WORDS)), 0.05)
+    for t in range(3):
+        rates[np.ix_(topic == t, range(6 * t, 6 * t + 6))] = 1.5
+    rates[:, 18:] = 1.0
+    return rng.poisson(rates), topic
+
+
+def tastes(rng, effect=0.8, n=4000):
+    X = np.column_stack([rng.integers(0, 60, n), rng.integers(0, 40, n)])
+    y = 3 + 0.5 * rng.normal(size=60)[X[:, 0]] + 0.5 * rng.normal(size=40)[X[:, 1]] + 0.5 * rng.normal(size=n)
+    return X, y + np.where(X[:, 0] % 2 == X[:, 1] % 2, effect, -effect)
+
+
+@pytest.fixture(scope="module")
+def documents():
+    counts, topic = letters(np.random.default_rng(0))
+    names = {"document": [f"d{i}" for i in range(60)], "word": WORDS}
+    info = pl.DataFrame(
+        {"document": names["document"], "year": 1990 + topic * 10, "kind": ["sea", "kitchen", "board"] * 20}
+    )
+    return gg.CoOccurrenceClustering(8, random_state=0).fit(counts, names=names, item_info={"document": info}), topic
+
+
+def test_planted_topics_are_read_with_their_names(documents):
+    model, topic = documents
+    reading = model.reading_
+    assert reading.found
+    assert max(reading.size_by_rule) > 1
+    labels = reading.sides[0].labels(3)
+    assert all(len(set(labels[topic == t].tolist())) == 1 for t in range(3))
+    for cluster in reading.sides[0].cut(3):
+        assert any(set(cluster.words) <= set(words) for words in TOPICS.values())
+        assert cluster.coverage > 0.9
+    shared = [cluster for cluster in reading.sides[1].cut(4) if cluster.shared]
+    assert [set(cluster.words) for cluster in shared] == [{"page", "thing", "people"}]
+    assert shared[0].name.startswith("shared: ")
+
+
+def test_facts_of_side_columns_are_found(documents):
+    model, _ = documents
+    for cluster in model.reading_.sides[0].cut(3):
+        assert cluster.facts[0].inside == 1.0
+        assert cluster.facts[0].outside == 0.0
+        assert {fact.text for fact in cluster.facts} & {"sea", "kitchen", "board"}
+
+
+def test_boards_are_lifts_of_the_planted_blocks(documents):
+    board = documents[0].reading_.board((3, 4))
+    best = board.values.max(axis=1)
+    assert (best > 2).all()
+    assert board.counts.sum() == documents[0].blocks_.sum()
+    assert {board.text(i, j)[0] for i in range(3) for j in range(4)} <= set("×÷·")
+
+
+def test_a_page_gets_plain_values_and_can_work_out_any_size(documents):
+    reading = documents[0].reading_
+    data = json.loads(json.dumps(reading.to_dict()))
+    for side, real in zip(data["sides"], reading.sides):
+        assert len(side["clusters"]) == 2 * side["n_leaves"] - 1
+        assert sum(c["size"] for c in side["clusters"][: side["n_leaves"]]) == side["n_items"]
+        assert np.all(np.diff(side["heights"]) >= -1e-9)
+        assert sum(side["heights"]) == pytest.approx(1.0, abs=1e-2)  # one cluster explains nothing
+        assert real.linkage().shape == (side["n_leaves"] - 1, 4)
+    table = data["tables"][0]
+    sums = np.array(table["sums"])
+    groups = [side.groups(2) for side in reading.sides]
+    coarse = np.array([[sums[np.ix_(groups[0] == a, groups[1] == b)].sum() for b in range(2)] for a in range(2)])
+    assert reading.board((2, 2)).counts == pytest.approx(coarse)
+
+
+def test_a_saved_model_keeps_its_reading(documents, tmp_path):
+    model, _ = documents
+    before = model.reading_
+    model.save(tmp_path / "m.gingham")
+    loaded = gg.load(tmp_path / "m.gingham")
+    assert loaded.reading_.to_dict() == before.to_dict()
+    assert loaded.describe().equals(model.describe())
+    with pytest.raises(gg.GinghamError, match="Hand them over"):
+        gg.read(loaded)
+
+
+def test_tastes_are_read_beyond_averages():
+    X, y = tastes(np.random.default_rng(1))
+    model = gg.CoClusteringRegressor(n_clusters=4, loss="quadratic", random_state=0).fit(X, y)
+    reading = model.reading_
+    assert reading.size_by_rule == (2, 2)
+    assert len(set(reading.sides[0].labels(2)[::2].tolist())) == 1
+    names = [score.name for score in reading.errors.scores]
+    assert names == ["this model", "one constant", "mode0 averages", "mode1 averages", "both averages"]
+
+
+@pytest.mark.parametrize("kind", ["counts", "shuffled", "additive", "graph"])
+def test_nothing_is_found_where_there_is_nothing(kind):
+    rng = np.random.default_rng(2)
+    if kind == "counts":
+        model = gg.CoOccurrenceClustering(10, random_state=0).fit(
+            rng.poisson(0.5, (60, 50)) * rng.geometric(0.4, (60, 50))
+        )
+    elif kind == "graph":
+        edges = np.triu(rng.random((60, 60)) < 0.2, 1)
+        model = gg.GraphClustering(5, random_state=0).fit((edges | edges.T).astype(float))
+    else:
+        X, y = tastes(rng, effect=0.0)
+        model = gg.CoClusteringRegressor(4, loss="quadratic", random_state=0)
+        model.fit(X, y if kind == "additive" else rng.permutation(y))
+    reading = model.reading_
+    assert not reading.found
+    assert set(reading.size) == {1}
+    assert reading.verdict.startswith("No structure")
+
+
+def test_given_small_sizes_are_read_as_given(documents):
+    counts, _ = letters(np.random.default_rng(0))
+    reading = gg.CoOccurrenceClustering((5, 6), random_state=0).fit(counts).reading_
+    assert reading.size == (5, 6)
+    assert "as given" in reading.why
+
+
+def test_entries_are_held_out_whole_and_each_once():
+    parts = held_parts(103, 0)
+    assert np.array(parts).sum(axis=0).tolist() == [1] * 103
+    assert sum(held_parts(10**6, 0)[0]) == 10**5
+
+
+def test_a_curve_keeps_what_its_share_asks():
+    curve = Curve([(3, 3), (2, 3), (2, 2), (1, 2), (1, 1)], np.array([1.0, 0.9, 0.6, 0.2, 0.0]), np.full(5, 0.01))
+    assert curve.keeping(0.5) == (2, 2)
+    assert curve.keeping(0.8) == (2, 3)
+    assert not Curve(curve.sizes, curve.gains, np.full(5, 1.0)).found
+    assert pooled([curve, curve]).gains == pytest.approx(curve.gains)
+
+
+def test_averages_are_those_of_least_squares_with_shrinkage():
+    rng = np.random.default_rng(3)
+    codes = (rng.integers(0, 4, 300), rng.integers(0, 3, 300))
+    y = rng.normal(size=4)[codes[0]] + rng.normal(size=3)[codes[1]]
+    relation = Relation((0, 1), codes, "difference", y)
+    design = np.hstack([np.eye(4)[codes[0]], np.eye(3)[codes[1]]])
+    effects = np.linalg.solve(design.T @ design + 5 * np.eye(7), design.T @ (y - y.mean()))
+    assert averages(relation, (4, 3)) == pytest.approx(y.mean() + design @ effects, abs=2e-3)
+
+
+def test_two_forms_of_a_word_are_one():
+    assert alike("library", "libraries")
+    assert alike("key", "keys")
+    assert not alike("ship", "sail")
+    assert not alike("The Key", "The Keys")
+
+
+def test_numbers_and_ids_tell_nothing():
+    assert telling(["ship", "sail", "deck"])
+    assert not telling(["1", "2", "3"])
+    assert not telling([f"user {i}" for i in range(9)])
+
+
+def test_false_discoveries_are_rare():
+    """Properties dealt out at random: 200 columns, ten clusters, hardly a fact."""
+    rng = np.random.default_rng(4)
+    frame = pl.DataFrame({"item": range(300), **{f"p{j}": rng.integers(0, 2, 300) for j in range(200)}})
+    properties = properties_of(frame, Mode("item", np.arange(300)))
+    assert len(properties.texts) == 200
+    members = [np.flatnonzero(np.arange(300) % 10 == c) for c in range(10)]
+    assert sum(len(found) for found in facts_of(properties, members)) <= 3
+
+
+def test_columns_become_properties():
+    films = list("abcdefgh")
+    frame = pl.DataFrame(
+        {
+            "film": films,
+            "genres": ["War|Drama", "Drama", "War", "Comedy"] * 2,
+            "year": [1951, 1962, 1973, 1984] * 2,
+            "sex": ["M", "F"] * 4,
+        }
+    )
+    found = properties_of(frame, Mode("film", np.array(films)))
+    assert {"War", "Drama", "Comedy", "1950s", "sex M"} <= set(found.texts)
+    assert found.flags[:, found.texts.index("War")].tolist() == [True, False, True, False] * 2
+    with pytest.raises(gg.GinghamError, match="none of the ids"):
+        properties_of(frame, Mode("film", np.array(["x"])))
+
+
+@pytest.mark.parametrize(("measure", "value", "text"), [
+    ("lift", 3.34, "×3.3"), ("lift", 0.1, "÷10"), ("lift", 1.05, "·"), ("lift", 1e-4, "almost none"),
+    ("difference", 0.21, "+0.2"), ("difference", -0.41, "−0.4"), ("labels", 0.8, "yes 80%"),
+])  # fmt: skip
+def test_cells_in_words(measure, value, text):
+    assert measure_named(measure).text(value, "yes") == text
+
+
+def test_info_about_a_side_that_is_not_there_is_refused():
+    counts, _ = letters(np.random.default_rng(0))
+    model = gg.CoOccurrenceClustering(3, random_state=0).fit(counts)
+    with pytest.raises(gg.GinghamError, match="side 'movie'"):
+        gg.read(model, item_info={"movie": pl.DataFrame({"movie": [1]})})
