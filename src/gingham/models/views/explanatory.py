@@ -140,8 +140,9 @@ class ExplanatoryClustering(Persistent):
             raise GinghamError("A loaded model has no objects to certify on; give memberships=.")
         every_pair = self._every_pair(indicators)
         weights = self.weights_.ravel()
-        facts = [fact(indicators, every_pair) for fact in (contradiction, coverage, chance)]
-        return certify_clusters(weights, self._prior(len(weights)), *facts, len(indicators[0]), delta, bound)
+        risks, covered, by_chance = (fact(indicators, every_pair) for fact in (contradiction, coverage, chance))
+        prior, n = self._prior(len(weights)), len(indicators[0])
+        return certify_clusters(weights, prior, risks, covered, by_chance, n, delta, bound)
 
     def explanatory_power(self, memberships: Memberships) -> Floats:
         """Σ_c Q(c) [object in cluster c in all views], shape (n_samples,): P3 (8) object by object."""

@@ -195,8 +195,9 @@ class ViewsWithModel(common.ModelWithData["ViewsModel"]):
             )
         members = self.model.memberships([matrix[self.held] for matrix in self.matrices])
         even = np.full(members[0].shape[1], 1.0 / members[0].shape[1])
-        facts = [fact(members, every_pair=False) for fact in (contradiction, coverage, chance)]
-        return {"objects that the fit has not seen": certify_clusters(even, even, *facts, n, request.delta)}
+        risks, covered, by_chance = (fact(members, False) for fact in (contradiction, coverage, chance))
+        found = certify_clusters(even, even, risks, covered, by_chance, n, request.delta)
+        return {"objects that the fit has not seen": found}
 
 
 def strongest(weights: Floats) -> Ints:
