@@ -45,13 +45,12 @@ def test_terms_have_the_names_of_the_modes():
     _, X = planted_counts()
     table = np.zeros((30, 24))
     np.add.at(table, tuple(X.T), 1.0)
-    model = CoOccurrenceClustering((2, 2), random_state=0).fit(table)
-    for axes in (["row", "column"], ["document", "word"]):
+    for names, axes in ((None, ["row", "column"]), ({"document": range(30), "word": range(24)}, ["document", "word"])):
+        model = CoOccurrenceClustering((2, 2), random_state=0).fit(table, names=names)
         named = [f"{axis}: {what}" for axis in axes for what in ("who belongs where", "H(x)")]
         terms = [*model.certify(table).terms, *model.theorem12(table).terms]
         assert set(named) <= set(terms)
         assert not any(term.startswith("mode ") for term in terms)
-        model.notes_ = {"axes": ["document", "word"]}  # as the command line keeps them with a model
 
 
 def test_weights_count_and_three_modes_work():

@@ -283,10 +283,6 @@ CASES: dict[str, tuple[list[str], str]] = {
         fit("good.csv", "--model", "cooccurrence", "--holdout", "1", drop=("--label",)),
         "from 0 to below 1",
     ),
-    "half tokens held out": (
-        fit("halves.csv", "--model", "cooccurrence", "--weight", "n", "--holdout", ".1", drop=("--label",)),
-        "not whole numbers",
-    ),
     "counts of three": (
         fit("good.csv", "--model", "cooccurrence", "--axes", "user,movie,rating", drop=("--axes", "--label")),
         "two columns of ids",
