@@ -167,7 +167,7 @@ def certify_ranking(
     low, span = (-1.0, 2.0) if against is not None else (0.0, 1.0)
     scaled = (losses - low) / span
     seed = recorded_seed(random_state)
-    drawn = (drawn_order(seed, random_state is None, "order of the bets"),)
+    drawn: tuple[Assumption, ...] = (drawn_order(seed, random_state is None, "order of the bets"),)
     if population is not None:
         bound = betting_without_replacement(scaled, population, union, delta, seed)
     elif random == "hiding":

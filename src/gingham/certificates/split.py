@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import log, prod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -113,17 +114,17 @@ def certify_split(
         second = second.take(known)
         statement = Assumption(f"{statement.text} Only tuples whose items occur in the first part count.", "given")
     sample = sample_of(posterior, _rows(X, columns, second.rows), y[second.rows], second.counts, 0)
-    parts = {"rows": second.rows, **({} if second.counts is None else {"counts": second.counts})}
+    parts: dict[str, Any] = {"rows": second.rows, **({} if second.counts is None else {"counts": second.counts})}
     if method == "holdout":
         certificate, test = certify_posterior(posterior, sample, statement, delta, predictor, candidates=candidates)
-        facts = partial(grid_facts, posterior, **parts, **test)
+        facts = partial(grid_facts, posterior, 0, **parts, **test)
         certificate = replace(certificate, record=Record("holdout", X, y, sample_weight, facts))
     else:
         covered_predictor(cell, predictor)
         certificate = certify_prior(posterior, sample, delta, statement, method == "excess", candidates, predictor)
         if method == "prior" and certificate.posterior is not None:
             before = posterior_facts(in_full_precision(posterior))
-            facts = partial(grid_facts, certificate.posterior, **parts, candidates=candidates, prior=before)
+            facts = partial(grid_facts, certificate.posterior, 0, **parts, candidates=candidates, prior=before)
             certificate = replace(certificate, record=Record("split prior", X, y, sample_weight, facts))
     parameters = {**certificate.parameters, **({} if rows is not None else {"seed": float(seed)})}
     return replace(
