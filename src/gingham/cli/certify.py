@@ -68,7 +68,7 @@ def certify(
 
     for path in (save, save_predictor):
         if path is not None:
-            options.writable(path)
+            options.need_files(path, tables=[model, *([] if file is None else [file])])
     request = CertificateRequest(delta, bound, predictor, alphabet, options.parse_bounds(bounds), progressive, seed)
     if labels is not None or file is None:
         if progressive or save or save_predictor:
