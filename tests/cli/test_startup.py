@@ -74,3 +74,18 @@ assert list(gg.CoClusteringRegressor(2, random_state=0).fit(X, [1, 2, 1, 2]).fea
 """
     done = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_everything_is_written_before_the_process_ends(ratings, model, tmp_path):
+    """It ends without being taken apart: what waits in a stream, or for the end, comes first."""
+    (tmp_path / "late.py").write_text("import atexit, sys\natexit.register(lambda: sys.stdout.write('the end'))\n")
+    command = [sys.executable, "-m", "gingham", "--plugin", "late", "clusters", str(model)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("axis,item,cluster,share\n")
+    assert done.stdout.endswith("the end")
+    gone = subprocess.Popen([*command[:3], "clusters", str(model)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    gone.stdout.close()  # the reader goes before anything is written
+    assert gone.wait() == 0
+    assert gone.stderr.read() == b""
+    gone.stderr.close()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import os
 import sys
+from typing import NoReturn
 
 
 def main() -> None:
@@ -17,4 +21,13 @@ def main() -> None:
     except ImportError as error:
         sys.stderr.write(f"The command line needs {error.name}: install gingham[cli].\n")
         sys.exit(2)
-    sys.exit(SIGNALS.exit_code(run(sys.argv[1:])))
+    leave(SIGNALS.exit_code(run(sys.argv[1:])))
+
+
+def leave(code: int) -> NoReturn:
+    """End the process without taking it apart: the libraries in it need half a second for that, and all is written."""
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError):  # nobody reads any more
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(code)

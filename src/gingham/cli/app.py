@@ -105,7 +105,7 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         console.say_error("Interrupted.")
         return 130
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):  # click leaves by the second for the first
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has gone; nothing more to write
         return 0
     except MemoryError:
