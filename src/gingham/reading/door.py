@@ -39,10 +39,10 @@ def read(model: Readable, *data: Any, item_info: ItemInfo | None = None, random_
     --------
     >>> import numpy as np, gingham as gg
     >>> rng = np.random.default_rng(0)
-    >>> counts = rng.poisson(np.kron([[3, 1, 1], [1, 3, 1]], np.ones((20, 15))))
+    >>> counts = rng.poisson(np.kron([[3, 1], [1, 3]], np.ones((20, 15))))
     >>> model = gg.CoOccurrenceClustering(random_state=0).fit(counts)
     >>> reading = gg.read(model)
     >>> reading.size, reading.found
-    ((2, 3), True)
+    ((2, 2), True)
     """
     return read_observed(model.observed(*data), item_info, random_state)
