@@ -82,8 +82,9 @@ def test_layered_members_average_means_and_cuts(stars) -> None:
     mean = np.mean([m.predict(X) for m in model.members_], axis=0)
     np.testing.assert_allclose(model.predict(X), mean)
     assert set(model.predict(X, rule="label")) <= {1.0, 2.0, 3.0, 4.0, 5.0}
-    with pytest.raises(gg.GinghamError, match="distributions"):
-        model.predict(X, rule="median")
+    distribution = np.mean([m.predict_distribution(X) for m in model.members_], axis=0)
+    np.testing.assert_allclose(model.predict_distribution(X), distribution)
+    assert set(model.predict(X, rule="median")) <= {1.0, 2.0, 3.0, 4.0, 5.0}
 
 
 def test_a_file_keeps_the_committee(stars, tmp_path) -> None:

@@ -37,6 +37,17 @@ RULES = ("mean", "median", "mode", "label")
 TESTS = ("folds_", "fold_predictions_", "fold_rows_", "fold_counts_", "fold_labels_")  # of cross-fitted members
 
 
+def label_values(member: Any) -> AnyArray:
+    """The labels that a member knows; some keep them with whether they were given."""
+    letters = member.alphabet_
+    if letters is None:
+        raise GinghamError(
+            f"{type(member).__name__} knows no finite set of labels: give alphabet=, or use rule='mean'."
+        )
+    found: AnyArray = getattr(letters, "values", letters)
+    return found
+
+
 @dataclass(eq=False, repr=False)
 class Committee(TupleModel):
     """Fit a model from several starts and average the predictive distributions.
@@ -227,7 +238,7 @@ class Committee(TupleModel):
         # A fold may lack a rare label, so columns are matched by value.
         total: Floats = np.zeros((len(self._columns(X, reset=False).columns[0]), len(self.alphabet_)))
         for member, distribution in zip(self.members_, self._ask("predict_distribution", X)):
-            total[:, np.searchsorted(self.alphabet_, member.alphabet_)] += distribution
+            total[:, np.searchsorted(self.alphabet_, label_values(member))] += distribution
         return total / len(self.members_)
 
     def _ask(self, method: str, X: TableLike) -> list[Floats]:
@@ -240,7 +251,7 @@ class Committee(TupleModel):
     @property
     def alphabet_(self) -> AnyArray:
         """Every label value some member knows."""
-        return np.unique(np.concatenate([member.alphabet_ for member in self.members_]))
+        return np.unique(np.concatenate([label_values(member) for member in self.members_]))
 
     def predict(self, X: TableLike, rule: str | None = None) -> AnyArray:
         """One answer per row.

@@ -59,6 +59,7 @@ SOLVERS = ("sampled", "projection")
 RULES = ("mean", "label")
 LIKELIHOODS = ("auto", "ordinal", "gaussian")
 MAX_CELLS = 2**17
+MOST_MODES = 4  # up to which baskets are looked at by default: there are d (d − 1) pairs of modes
 SETTLE_SWEEPS = 10  # of a partial fit, not kept
 MAX_LABELS = 20  # labels read off the data; more count as a continuum
 SINGLE = 1e15  # labels whose squares, added up, are numbers of single precision
@@ -112,7 +113,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     baskets : "auto", int or None
         Layers over who met what, for every ordered pair of modes in which not nearly everybody met everything: from
         the movies a user has rated to movies, from the users who rated a movie to users. "auto": as many as ``effort``
-        says, where the solver is "sampled" and there are two modes or more; a number: so many in each direction.
+        says, where the solver is "sampled" and there are two to four modes; a number: so many in each direction.
     time : str or int, optional
         The column of X with points in time (numbers or dates); `fit` and `predict` also take them as ``time=``. Items
         of the first mode then have offsets for windows of time, from seconds to months. A prediction without a time
@@ -247,7 +248,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             return False
         possible = self.solver == "sampled" and n_modes >= 2
         if self.baskets == "auto":
-            return possible and self.backend != "torch"
+            return possible and self.backend != "torch" and n_modes <= MOST_MODES
         if not possible:
             raise GinghamError(
                 f"baskets={self.baskets!r} needs solver='sampled' and at least two modes; leave it at 'auto' or None."
@@ -452,7 +453,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     def _clusters(self, sample: Sample, wanted: Sizes) -> tuple[int, ...]:
         """One number of clusters per mode; too large a layer is refused."""
         clusters = expand_clusters(wanted, sample.shape, sample.n_tuples)
-        if max(clusters) > 254 or prod(clusters) > MAX_CELLS:
+        # With baskets a layer has the clusters of two modes only.
+        n_cells = prod(sorted(clusters)[-2:]) if self._uses_baskets(sample.n_modes) else prod(clusters)
+        if max(clusters) > 254 or n_cells > MAX_CELLS:
             raise GinghamError(
                 f"n_clusters={self.n_clusters!r}: a layer has at most 254 clusters of a mode and {MAX_CELLS:,} cells."
             )
