@@ -226,6 +226,34 @@ def progressive_of_counts(rng: np.random.Generator) -> Outcome:
     return Outcome(truth(found.model.predict(CELLS)) > found.value)
 
 
+COUNT_SIDE = 8
+COUNT_LAW = np.full((COUNT_SIDE, COUNT_SIDE), (1 - HEAVY) / (COUNT_SIDE**2 - 1))
+COUNT_LAW[0, 0] = HEAVY
+
+
+@simulated(ROWS, "gingham certify of counts, whole entries of which the fit set aside")
+def entries_set_aside(rng: np.random.Generator) -> Outcome:
+    """What is left lacks the commonest pair in some samples; all counts are certified, and not what is left."""
+    counts = rng.multinomial(2000, COUNT_LAW.ravel()).reshape(COUNT_LAW.shape)
+    at = np.nonzero(counts)
+    table = pl.DataFrame({"a": at[0], "b": at[1], "n": counts[at]})
+    tables = tables_of_kind("cooccurrence")
+    options = FitOptions(
+        ("a", "b"), None, "cooccurrence", "n", clusters="2", holdout=0.4, n_init=1, max_iter=3,
+        seed=int(rng.integers(2**31)),
+    )  # fmt: skip
+    fitted = tables.fit(FitTask(table, options))
+    fitted.model.notes_ = fitted.notes
+    opened = tables.open(fitted.model, TableSource(table))
+
+    def fails(certificate: gg.Certificate) -> bool:
+        codes = [np.arange(COUNT_SIDE).repeat(COUNT_SIDE), np.tile(np.arange(COUNT_SIDE), COUNT_SIDE)]
+        return float(-COUNT_LAW.ravel() @ fitted.model.density_.log_density(codes)) > certificate.value
+
+    found = fails(opened.certificates(CertificateRequest(DELTA))["counted pairs"])
+    return Outcome(found, fails(fitted.model.certify(opened.counts, DELTA)))
+
+
 def predicted(model: Any) -> np.ndarray:
     """What a model that was fitted to a table says of all cells."""
     return np.asarray(model.predict(pl.DataFrame({"a": CELLS[:, 0], "b": CELLS[:, 1]})))

@@ -239,7 +239,10 @@ class CountsWithModel(common.ModelWithData["CoOccurrenceClustering"]):
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
         request.need_no_tests("A density")
         request.need_defaults("A density")
-        return {"counted pairs": self.model.certify(self.counts, request.delta)}
+        # All counts: those that are left where whole entries were set aside are no sample of the source, and the bound
+        # holds for all posteriors at once, whatever they were fitted to.
+        everything = self.counts if self.held is None else (self.counts + self.held).tocsr()
+        return {"counted pairs": self.model.certify(everything, request.delta)}
 
     def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, common.Facts]:
         from gingham.selection import simplify
