@@ -25,6 +25,7 @@ from gingham.models.graph.partition import (
     ExactBernoulli,
     PartitionSearch,
     TradeOff,
+    compact,
     merge_path,
 )
 from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, gradient
@@ -228,6 +229,22 @@ def test_merging_changes_the_cost_by_what_was_announced(directed):
             assert merged.sizes.sum() == len(joined)
         assert np.isinf(change[2, 1])
     assert len(np.unique(merge_path(blocks, ExactBernoulli(), target=2)[-1])) == 2
+
+
+@pytest.mark.parametrize("degrees", [False, True])
+def test_compiled_changes_of_merging_are_the_plain_ones(degrees):
+    graph = planted_graph(200, 6, inside=10, outside=5, seed=2)
+    sample = with_alphabet(from_graph(graph.adjacency), Alphabet.of([0.0, 1.0], given=True))
+    task = graph_problem(sample, Logarithmic(sample.alphabet), 1.0)
+    search = PartitionSearch.of(task, degree_correction=degrees)
+    labels = np.random.default_rng(0).integers(0, 60, 200)  # so many that only like clusters are tried
+    labels, k = compact(labels)
+    blocks = search.blocks(labels, k)
+    first, second = np.nonzero(np.triu(blocks.near(), 1))
+    assert len(first) < k * (k - 1) / 2
+    compiled, plain = (of(first, second, search.code) for of in (blocks._changes_counted, blocks._changes))
+    np.testing.assert_allclose(compiled, plain, atol=1e-5)
+    assert np.ptp(plain) > 1.0
 
 
 def test_exact_code_lengths_by_hand():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import lgamma, log
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -59,6 +59,8 @@ GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a 
 class DescriptionLength(Protocol):
     """What a partition costs, in nats: a sum over blocks, one over clusters, and a price of k clusters."""
 
+    counts: ClassVar[str]  # what blocks are coded by where a compiled loop knows it: "ones" or "edges"; or nothing
+
     def blocks(self, table: Floats, within: bool) -> Floats:
         """Cost of blocks with statistics (…, K), shape (…)."""
 
@@ -72,6 +74,8 @@ class DescriptionLength(Protocol):
 class _Partition:
     """ln n!/Π s! + ln C(n + k − 1, k − 1): the sizes of the clusters, then who belongs where."""
 
+    counts: ClassVar[str] = ""
+
     def clusters(self, sizes: Floats, shares: Floats) -> Floats:
         return -gammaln(sizes + 1.0)
 
@@ -82,6 +86,8 @@ class _Partition:
 @dataclass(frozen=True)
 class ExactBernoulli(_Partition):
     """Σ_blocks ln C(S, M) + ln(S + 1): M ones among S pairs, exactly; statistics are (zeros, ones)."""
+
+    counts: ClassVar[str] = "ones"
 
     def blocks(self, table: Floats, within: bool) -> Floats:
         pairs, ones = table.sum(axis=-1), table[..., 1]
@@ -108,6 +114,7 @@ class DegreeCorrected(_Partition):
     ln C(k(k + 1)/2 + E − 1, E).
     """
 
+    counts: ClassVar[str] = "edges"
     n_edges: float
 
     def blocks(self, table: Floats, within: bool) -> Floats:
@@ -167,31 +174,50 @@ class BlockSums:
 
     def gains(self, code: DescriptionLength) -> Floats:
         """Change of cost when clusters i < j become one, (k, k), +inf elsewhere; the price of k left out."""
-        near = self.near()
-        k, table = self.k, self.table
-        turned = table.transpose(1, 0, 2)
+        first, second = np.nonzero(np.triu(self.near(), 1))
+        blocks = self._changes_counted if code.counts and not self.directed else self._changes
+        single = code.clusters(self.sizes, self.shares)
+        joined = code.clusters(self.sizes[first] + self.sizes[second], self.shares[first] + self.shares[second])
+        change = np.full((self.k, self.k), np.inf)
+        change[first, second] = blocks(first, second, code) + joined - single[first] - single[second]
+        return change
+
+    def _changes_counted(self, first: Ints, second: Ints, code: DescriptionLength) -> Floats:
+        """`_changes`, compiled, of codes for whole numbers of edges."""
+        table = self.table.copy()
+        at = np.arange(self.k)
+        table[at, at] /= 2.0  # each pair once
+        ones, pairs = np.ascontiguousarray(table[..., -1]), np.ascontiguousarray(table.sum(axis=-1))
+        changes: Floats = kernels.merge_changes(first, second, ones, pairs, code.counts == "ones")
+        return changes
+
+    def _changes(self, first: Ints, second: Ints, code: DescriptionLength) -> Floats:
+        """Change of the cost of all blocks when clusters first[p] and second[p] become one, shape (len(first),)."""
+        table, turned = self.table, self.table.transpose(1, 0, 2)
         between = self._between(table, turned, code)
         np.fill_diagonal(between, 0.0)
         own = self._within(np.einsum("aak->ak", table), code)
-        rows, single = between.sum(axis=1), code.clusters(self.sizes, self.shares)
-        change = np.full((k, k), np.inf)
-        for i in range(k - 1):
-            js = i + 1 + np.flatnonzero(near[i, i + 1 :])
+        rows, change = between.sum(axis=1), np.empty(len(first))
+        for i in np.unique(first):
+            at = np.flatnonzero(first == i)
+            js = second[at]
             both = self._between(table[i] + table[js], turned[i] + turned[js], code)
             both[:, i] = 0.0
             both[np.arange(len(js)), js] = 0.0
             inside = table[i, i] + table[js, js] + table[i, js] + table[js, i]
             after = both.sum(axis=1) + self._within(inside, code)
-            before = rows[i] + rows[js] - between[i, js] + own[i] + own[js]
-            joined = code.clusters(self.sizes[i] + self.sizes[js], self.shares[i] + self.shares[js])
-            change[i, js] = after - before + joined - single[i] - single[js]
+            change[at] = after - (rows[i] + rows[js] - between[i, js] + own[i] + own[js])
         return change
 
     def merged(self, into: Ints) -> BlockSums:
         """Clusters with equal entries of ``into`` (k,) become one; entries are 0, 1, …"""
-        one_hot = np.eye(int(into.max()) + 1)[into]
-        table = np.einsum("ap,abk,bq->pqk", one_hot, self.table, one_hot, optimize=True)
-        return BlockSums(table, one_hot.T @ self.sizes, one_hot.T @ self.shares, self.directed)
+        k = int(into.max()) + 1
+        rows = np.zeros((k, *self.table.shape[1:]))
+        np.add.at(rows, into, self.table)
+        table = np.zeros((k, k, self.table.shape[2]))
+        np.add.at(table.swapaxes(0, 1), into, rows.swapaxes(0, 1))
+        sizes, shares = np.bincount(into, self.sizes, k), np.bincount(into, self.shares, k)
+        return BlockSums(table, sizes, shares, self.directed)
 
     def _between(self, table: Floats, turned: Floats, code: DescriptionLength) -> Floats:
         cost = code.blocks(table, within=False)
