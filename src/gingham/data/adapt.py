@@ -176,7 +176,7 @@ def frame_of(columns: Mapping[str, Sequence[object]], backend: str | None = None
 def frame_values(frame: IntoDataFrame) -> dict[str, list[object]]:
     """The columns of a frame as plain values, None where one is missing; dates become seconds."""
     table = nw.from_native(frame, eager_only=True)
-    found = {}
+    found: dict[str, list[object]] = {}
     for name in table.columns:
         series = table[name]
         if series.dtype.is_temporal():
@@ -271,8 +271,8 @@ def from_matrix(matrix: MatrixLike, missing: str | None = None) -> Tuples:
         array = array.astype(np.float64) if array.dtype.kind == "O" else array
         masked = np.ma.getmaskarray(matrix) if isinstance(matrix, np.ma.MaskedArray) else np.zeros(array.shape, bool)
         if missing == "none" and masked.any():
-            at = tuple(np.argwhere(masked)[0].tolist())
-            raise GinghamError(f"Entry {at} is masked, which says that it is missing: use missing='nan'.")
+            place = tuple(np.argwhere(masked)[0].tolist())
+            raise GinghamError(f"Entry {place} is masked, which says that it is missing: use missing='nan'.")
         observed = ~(masked | np.isnan(array)) if missing == "nan" and array.dtype.kind == "f" else ~masked
         positions = np.argwhere(observed)
         values = array[observed]
@@ -403,7 +403,7 @@ def categorical_entries(X: TableLike) -> tuple[Ints, Ints, Ints, tuple[int, int]
     NaN, None and nulls are missing. Values are numbered column by column.
     """
     if isinstance(X, np.ma.MaskedArray):
-        X = X.astype(object if X.dtype.kind not in "biuf" else np.float64).filled(np.nan)
+        X = np.ma.filled(X.astype(object if X.dtype.kind not in "biuf" else np.float64), np.nan)
     columns = _category_columns(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
         known = _few_numbers(X.T)

@@ -107,7 +107,7 @@ class PairSample(Sample):
             if self.label_codes is None:
                 raise GinghamError("This cell model needs labels on an alphabet.")
             cell = cell * features.size + self.label_codes
-            table = np.bincount(cell, self.weights, minlength=k**d * features.size).astype(np.float64)
+            table: Floats = np.bincount(cell, self.weights, minlength=k**d * features.size).astype(np.float64)
         else:
             columns = features.evaluate(np.ones(self.n_rows) if self.labels is None else self.labels).T
             weighted = columns if self.weights is None else columns * self.weights

@@ -36,9 +36,12 @@ class Predicted(NamedTuple):
 class Questions:
     """Answers of every fitted model; a family says what was observed and, in `predict_codes`, what it predicts."""
 
-    reading_: Reading
     _reading: Reading | None
     _data: Any
+
+    @property
+    def reading_(self) -> Reading:
+        raise NotImplementedError  # pragma: no cover
 
     def observed(self, *data: Any) -> Observed:
         raise NotImplementedError  # pragma: no cover
@@ -375,7 +378,7 @@ class Questions:
         """What a notebook shows: a card of a fitted model, scikit-learn's diagram of one that is not."""
         html = self._card()
         if html is None:
-            return super()._repr_mimebundle_(**options)  # type: ignore[misc, no-any-return]
+            return super()._repr_mimebundle_(**options)  # type: ignore[misc]
         return {"text/plain": repr(self), "text/html": html}
 
     def _repr_html_(self) -> str:

@@ -94,7 +94,9 @@ def _properties(modes: Sequence[Mode], item_info: ItemInfo) -> dict[int, Propert
 
 def fine_clusters(observed: Observed, known: Sequence[Ints | None], seed: int) -> list[Ints]:
     """Clusters of every side, without empty ones: the model's, or by taste, or by what an item goes with."""
-    found = [None if labels is None else np.unique(labels, return_inverse=True)[1].astype(np.int64) for labels in known]
+    found: list[Ints | None] = [
+        None if labels is None else np.unique(labels, return_inverse=True)[1].astype(np.int64) for labels in known
+    ]
     for relation in observed.relations:
         alone = len(set(relation.sides)) == len(relation.sides) and all(found[side] is None for side in relation.sides)
         if relation.measure == "difference" and alone:

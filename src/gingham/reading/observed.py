@@ -112,13 +112,13 @@ class Pair(NamedTuple):
         weight = self.weight**2 if squared else self.weight
         n = shape[0] * shape[1]
         if self.measure == "lift":
-            return np.bincount(at, weight, n).reshape(*shape, 1)
+            return np.asarray(np.bincount(at, weight, n), dtype=np.float64).reshape(*shape, 1)
         values = np.asarray(self.values)
         if self.measure == "difference":
             total = np.bincount(at, weight * values, n)
-            return np.stack([np.bincount(at, weight, n), total], axis=-1).reshape(*shape, 2)
+            return np.stack([np.bincount(at, weight, n), total], axis=-1, dtype=np.float64).reshape(*shape, 2)
         k = self.n_statistics
-        return np.bincount(at * k + values, weight, n * k).reshape(*shape, k)
+        return np.asarray(np.bincount(at * k + values, weight, n * k), dtype=np.float64).reshape(*shape, k)
 
     def matrix(self, shape: tuple[int, int], statistic: int | None = None) -> sparse.csr_array:
         """A statistic of every pair of items, sparse: weights by default, of one label where one is named."""

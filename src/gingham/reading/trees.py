@@ -95,7 +95,7 @@ def trees_of(tables: Sequence[Met], n_sides: int) -> list[Tree]:
 
 def joint_path(trees: Sequence[Tree], tables: Sequence[Met]) -> Ints:
     """Which tree to climb next, from all leaves to one block: the one whose next merge loses least as things stand."""
-    groups = [np.arange(tree.n_leaves) for tree in trees]
+    groups: list[Ints] = [np.arange(tree.n_leaves) for tree in trees]
     done = [0] * len(trees)
     path = []
     while any(at < len(tree.merges) for at, tree in zip(done, trees)):

@@ -439,7 +439,9 @@ class Reading:
         """Clusters of each side: the readable ones, or those asked for, never more than there are leaves."""
         if size is None:
             return self.size
-        wanted = tuple(int(k) for k in (size if np.ndim(size) else [size] * len(self.sides)))
+        wanted = tuple(
+            int(k) for k in np.broadcast_to(size, (len(self.sides),) if np.ndim(size) == 0 else np.shape(size))
+        )
         if len(wanted) != len(self.sides):
             raise GinghamError(f"size={size!r}: give one number for each of {len(self.sides)} sides.")
         return tuple(min(k, side.n_leaves) for k, side in zip(wanted, self.sides))

@@ -161,7 +161,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         X, *found = with_names(X, names)
         counts = self._counts(X, reset=True)
         checkpoint.bound_to(self, counts)
-        self.modes_ = count_modes(found, counts.shape)
+        self.modes_ = count_modes((found[0], found[1]), counts.shape)
         if self.weighting not in WEIGHTINGS:
             raise GinghamError(f"weighting={self.weighting!r} is unknown; choose one of {', '.join(WEIGHTINGS)}.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))

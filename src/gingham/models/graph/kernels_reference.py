@@ -106,7 +106,7 @@ def hard_sweep(
         most = beta * (leave[here] + edges(here, own, count, -1.0)) + price * shrink
         score = beta * (join + own @ slope + count @ dilution) + price * growth
         score[here] = -np.inf
-        tried = np.argsort(-score, kind="stable")[: min(TRIED, k - 1)]
+        tried: Ints = np.argsort(-score, kind="stable")[: min(TRIED, k - 1)]
         if len(partner):
             tried = partner[[here]][partner[[here]] != here]
         best = here
@@ -158,7 +158,7 @@ def degree_sweep(
         own = listed[x] @ np.eye(k)[labels]
         score = own @ slope - degree[x] * np.log(shares + unit) + price * (_xlogx(sizes + 1.0) - _xlogx(sizes))
         score[here] = -np.inf
-        tried = np.argsort(-score, kind="stable")[: min(TRIED, k - 1)]
+        tried: Ints = np.argsort(-score, kind="stable")[: min(TRIED, k - 1)]
         if len(partner):
             tried = partner[[here]]
         best, most = here, objective(labels)

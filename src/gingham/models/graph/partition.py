@@ -216,7 +216,7 @@ class BlockSums:
         np.add.at(rows, into, self.table)
         table = np.zeros((k, k, self.table.shape[2]))
         np.add.at(table.swapaxes(0, 1), into, rows.swapaxes(0, 1))
-        sizes, shares = np.bincount(into, self.sizes, k), np.bincount(into, self.shares, k)
+        sizes, shares = (np.bincount(into, of, k).astype(np.float64) for of in (self.sizes, self.shares))
         return BlockSums(table, sizes, shares, self.directed)
 
     def _between(self, table: Floats, turned: Floats, code: DescriptionLength) -> Floats:
@@ -233,7 +233,7 @@ def merge_path(blocks: BlockSums, code: DescriptionLength, target: int | None = 
     Among many clusters several disjoint pairs are merged at a time. Returns, for each such step from none on, the new
     cluster of each old one, shape (k,).
     """
-    path = [np.arange(blocks.k)]
+    path: list[Ints] = [np.arange(blocks.k)]
     n = round(float(blocks.sizes.sum()))
     while blocks.k > (target or 1):
         change = blocks.gains(code)

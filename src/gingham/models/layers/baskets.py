@@ -205,11 +205,8 @@ class BasketProblem:
 
     def take(self, rows: AnyArray) -> BasketProblem:
         """Some of the tuples; baskets stay, since who met what is known of the others too."""
-        pick = lambda a: None if a is None else a[rows]  # noqa: E731
-        return replace(
-            self, codes=self.codes[:, rows], labels=self.labels[rows], weights=pick(self.weights),
-            times=pick(self.times),
-        )  # fmt: skip
+        weights, times = (None if a is None else a[rows] for a in (self.weights, self.times))
+        return replace(self, codes=self.codes[:, rows], labels=self.labels[rows], weights=weights, times=times)
 
 
 def window_at(times: Floats, origin: float, width: float, phase: float) -> Ints:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -57,9 +57,10 @@ class Windows:
     @cached_property
     def _known(self) -> list[list[tuple[Ints, Floats]]]:
         """Keys and offsets of every chain and width."""
-        found = []
+        found: list[list[tuple[Ints, Floats]]] = []
         for chain, offsets in enumerate(self.offsets):
-            mine, begin = [], 0
+            mine: list[tuple[Ints, Floats]] = []
+            begin = 0
             for at in range(len(self.widths)):
                 keys = self._keys(chain, at, self.users, self.times)
                 keys = keys[np.concatenate([[True], np.diff(keys) != 0])]
@@ -71,7 +72,8 @@ class Windows:
     @cached_property
     def _usual(self) -> list[Floats]:
         """For each chain, the mean over a user's fitted rows of all its windows together, (largest user + 1,)."""
-        n, found = int(self.users.max(initial=-1)) + 1, []
+        n = int(self.users.max(initial=-1)) + 1
+        found: list[Floats] = []
         for chain in range(len(self.offsets)):
             total: Floats = np.zeros(len(self.times))
             for at, (keys, offsets) in enumerate(self._known[chain]):
@@ -419,7 +421,6 @@ class Keeper:
 
 def join(parts: Sequence[BasketDraws]) -> BasketDraws:
     """The draws of all chains together; every draw counts alike."""
-    stack = lambda name: np.concatenate([getattr(part, name) for part in parts])  # noqa: E731
     windows = [part.windows for part in parts if part.windows is not None]
     joined = None
     if windows:
@@ -431,4 +432,5 @@ def join(parts: Sequence[BasketDraws]) -> BasketDraws:
         )
     chains = np.concatenate([np.full(part.n_draws, at) for at, part in enumerate(parts)])
     names = ("means", "offsets", "variances", "labels", "cells", "cuts")
-    return replace(parts[0], chains=chains, windows=joined, **{name: stack(name) for name in names})
+    stacked: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return replace(parts[0], chains=chains, windows=joined, **stacked)

@@ -159,7 +159,9 @@ def make_layers(
     movies, from the users who rated a movie to users. It makes sense for two modes where not everybody met everything.
     A property looks from the tokens of an item to the items of every other mode.
     """
-    d, baskets, layers = len(n_items), [], []
+    d = len(n_items)
+    baskets: list[Basket] = []
+    layers: list[LayerPlan] = []
     pairs = [(p, q) for p in range(d) for q in range(p + 1, d)]
     every = [(p, q) for p in range(d) for q in range(d) if p != q]
     for p, q in pairs:

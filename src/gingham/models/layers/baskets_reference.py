@@ -280,7 +280,7 @@ def draw_prior(problem: BasketProblem, noise: float, rng: np.random.Generator) -
     cuts = (letters[1:] + letters[:-1]) / 2.0
     inner = inner_cuts(problem)
     if len(inner):
-        cuts[inner.start : inner.stop] = np.sort(rng.uniform(cuts[0], cuts[-1], len(inner)))
+        cuts[inner[0] : inner[-1] + 1] = np.sort(rng.uniform(cuts[0], cuts[-1], len(inner)))
 
     def labels(n: int, m: int) -> Ints:
         return rng.choice(m, size=n, p=rng.dirichlet(np.ones(m))).astype(np.uint8)

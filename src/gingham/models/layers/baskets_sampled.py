@@ -136,7 +136,7 @@ class BasketChain:
         for t, layer in enumerate(problem.layers):
             basket = problem.baskets[layer.basket]
             if basket.is_itself:
-                pull = self.cells[t][state.tokens[t]]
+                pull: Floats = self.cells[t][state.tokens[t]]
             else:
                 pull = basket.scale[:, None] * (self.contents[t] @ self.cells[t])
             f += pull[problem.codes[layer.source], state.targets[t][problem.codes[layer.target]]]
@@ -230,7 +230,7 @@ class BasketChain:
         problem, state, order, width = self.problem, self.state, self.layout.orders[mode], self.layout.width
         awake = [state.awake or layer.kind == TASTE for layer in problem.layers]
         mine = [t for t, layer in enumerate(problem.layers) if layer.target == mode and awake[t]]
-        nothing = np.zeros(problem.n_items[mode], dtype=np.uint8)
+        nothing: Ints = np.zeros(problem.n_items[mode], dtype=np.uint8)
         before, source = nothing, -1
         for t in mine:
             layer = problem.layers[t]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from sklearn.base import clone
@@ -19,6 +19,7 @@ from gingham.cells.losses import Loss
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.core.structure import Tree
+from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
@@ -189,12 +190,15 @@ class TreeCoClustering(GridPredictor):
             known = self._sample_of(*data) if data else self._remembered("gg.read(model, X)")
             return observed_of(known, self.leaf_labels_, given=True, refit=lambda kept: self._refit(known, kept))
         sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
-        grid, tops = self.posterior_.at_root(sample, named=True)
+        grid, tops = self._at_root(sample, named=True)
         return observed_of(tops, grid.labels, given=True, refit=lambda kept: self._refit(sample, kept))
+
+    def _at_root(self, sample: Sample, named: bool) -> tuple[Posterior, Sample]:
+        return cast(TreePosterior, self.posterior_).at_root(sample, named=named)
 
     def _grid(self) -> Posterior:
         """The same predictor as a grid over the combinations at its roots."""
-        return self.posterior_.at_root(self._remembered("gg.read(model, X, y)"), named=True)[0]
+        return self._at_root(self._remembered("gg.read(model, X, y)"), named=True)[0]
 
     def _keep_for_questions(self) -> None:
         if self._data is not None and not self._is_density:
@@ -212,11 +216,11 @@ class TreeCoClustering(GridPredictor):
     def explain(self, row: object, *, label: object = None) -> Explanation:
         """Why this prediction, as for every model; ids of the columns are taken together as they are at the roots."""
         if not self._is_density and isinstance(row, (tuple, list)) and len(row) == len(self.item_modes()):
-            tree = self.posterior_.structure
+            tree, ids = cast(Tree, self.posterior_.structure), list(row)
             below = {tree.n_leaves + at: nodes for at, nodes in enumerate(tree.children)}
 
             def joined(node: int) -> str:
-                return " · ".join(joined(child) for child in below[node]) if node in below else str(row[node])
+                return " · ".join(joined(child) for child in below[node]) if node in below else str(ids[node])
 
             row = tuple(joined(root) for root in tree.roots) + (("all",) if len(tree.roots) == 1 else ())
         return super().explain(row, label=label)
@@ -233,8 +237,8 @@ class TreeCoClustering(GridPredictor):
         if self._is_density:
             found = zip(sample.modes, model.item_modes(), model.leaf_labels_)
             return Refit(tuple(renumbered(mode, own, labels) for mode, own, labels in found))
-        theirs, _ = model.posterior_.at_root(model.sample(*part), named=True)
-        mine, _ = self.posterior_.at_root(sample, named=True)
+        theirs, _ = model._at_root(model.sample(*part), named=True)
+        mine, _ = self._at_root(sample, named=True)
         labels = [
             renumbered(mode, own, at)
             for mode, own, at in zip(mine.structure.modes, theirs.structure.modes, theirs.labels)
