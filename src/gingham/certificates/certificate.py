@@ -9,6 +9,7 @@ from functools import partial
 from math import isfinite
 
 from gingham.arrays import Floats
+from gingham.cards import certificate_card
 from gingham.certificates.bounds import THEOREMS, Theorem, find
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.record import Record, write_certificate
@@ -194,6 +195,10 @@ class Certificate:
         if self.predictor == "mean" and self.bound == "holdout":
             return "It covers the mean prediction, exactly as used."
         return _COVERS.get(self.predictor, f"It covers the predictor {self.predictor!r}, exactly as used.")
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks."""
+        return certificate_card(self.value, False, self.explain(), [(a.text, a.status) for a in self.assumptions])
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""

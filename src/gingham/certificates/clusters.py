@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gingham.arrays import Floats
+from gingham.cards import certificate_card
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate
@@ -36,6 +37,11 @@ class ClusterCertificate:
     def value(self) -> float:
         """The guaranteed risk."""
         return self.risk.value
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks."""
+        claims = [(a.text, a.status) for a in self.risk.assumptions]
+        return certificate_card(self.value, False, self.explain(), claims)
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as a page shows them: those of the risk, with the whole explanation."""

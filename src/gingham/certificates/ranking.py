@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
+from gingham.cards import certificate_card
 from gingham.certificates.bounds import Bound, GibbsLaw, close_in, log_wealth
 from gingham.certificates.certificate import Assumption, drawn_order
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
@@ -95,6 +96,10 @@ class RankingCertificate:
             *(f"  [{assumption.status}] {assumption.text}" for assumption in self.assumptions),
         ]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks."""
+        return certificate_card(self.value, False, self.explain(), [(a.text, a.status) for a in self.assumptions])
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""

@@ -237,8 +237,8 @@ def from_frame(
     return table.select(list(axes)).to_native(), labels, None if weight is None else _series(table[weight], weight)
 
 
-def from_matrix(matrix: MatrixLike, missing: str | None = None) -> Tuples:
-    """The observed entries of a matrix or tensor as tuples of positions and their values.
+def from_matrix(matrix: MatrixLike, missing: str | None = None, names: Names = None) -> Tuples:
+    """The observed entries of a matrix or tensor as tuples of ids and their values.
 
     Parameters
     ----------
@@ -248,11 +248,20 @@ def from_matrix(matrix: MatrixLike, missing: str | None = None) -> Tuples:
         and a zero in a dense matrix of counts are different things.
         "implicit": entries that a sparse matrix does not store are missing (stored zeros are observed).
         "nan": NaN entries are missing. "none": every entry was observed, zeros too.
+    names : mapping from the name of a side to the names of its items, rows first, or a pair of lists, optional
+        A frame brings its own: its columns, and its index or, where it holds text, its first column.
 
     Returns
     -------
-    X : int array of shape (N, d), positions; y : array of shape (N,), values
+    X : int array of shape (N, d), positions; of a matrix with names a table of them, (N, 2): a frame for a frame
+    y : array of shape (N,), values
     """
+    if names is not None or is_frame(matrix):
+        plain, axes, items = with_names(matrix, names)
+        values = as_frame(plain).to_numpy() if is_frame(plain) else plain
+        positions, y = from_matrix(values, missing)
+        ids = [positions[:, at] if own is None else own[positions[:, at]] for at, own in enumerate(items)]
+        return Tuples(_named_rows(ids, axes or ("row", "column"), matrix), y)
     if missing not in MISSING:
         raise GinghamError(
             "Say what absent entries mean: missing='implicit' (not stored = missing, sparse only), "
@@ -283,6 +292,32 @@ def from_matrix(matrix: MatrixLike, missing: str | None = None) -> Tuples:
     if len(values) == 0:
         raise GinghamError("No entry of the matrix was observed.")
     return Tuples(positions, values)
+
+
+def _named_rows(ids: Sequence[AnyArray], axes: Sequence[str], like: Any) -> Any:
+    """Two columns of ids: a frame of the same library as a frame, an array of objects otherwise."""
+    if is_frame(like):
+        import narwhals as nw
+
+        columns = {name: column.tolist() for name, column in zip(axes, ids)}
+        return nw.from_dict(columns, backend=as_frame(like).implementation).to_native()
+    X = np.empty((len(ids[0]), 2), dtype=object)
+    X[:, 0], X[:, 1] = ids
+    return X
+
+
+def tuples_of(X: Any, y: Any) -> tuple[Any, Any]:
+    """Rows of ids and labels as they are; a wide frame or an AnnData object without labels as its observed entries."""
+    if y is not None:
+        return X, y
+    if all(hasattr(X, name) for name in ("X", "obs_names", "var_names")):
+        return from_anndata(X, "implicit" if sparse.issparse(X.X) else "nan")
+    if not is_frame(X):
+        return X, y
+    numbers = as_frame(with_names(X).matrix)
+    if numbers.shape[1] and all(kind.is_numeric() for kind in numbers.schema.values()):
+        return from_matrix(X, "nan")
+    return X, y
 
 
 def with_names(X: Any, names: Names = None) -> Labelled:

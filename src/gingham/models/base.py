@@ -19,7 +19,7 @@ from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike
 from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.posterior import Posterior
 from gingham.data import Mode, Sample
-from gingham.data.adapt import Columns, id_columns
+from gingham.data.adapt import Columns, id_columns, tuples_of
 from gingham.data.modes import LARGEST, Moments, need_moderate, need_unmasked
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
@@ -223,7 +223,11 @@ class TupleModel(Persistent):
     def _observed(
         self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None, reset: bool = True
     ) -> tuple[Columns, AnyArray, Floats | None]:
-        """Columns of ids, labels and weights of the rows to learn from; rows of weight 0 are left out."""
+        """Columns of ids, labels and weights of the rows to learn from; rows of weight 0 are left out.
+
+        A wide frame and an AnnData object, without labels beside them, are taken for the matrix of the labels.
+        """
+        X, y = tuples_of(X, y)
         columns, names = self._columns(X, reset=reset)
         if y is None:
             raise GinghamError(

@@ -131,7 +131,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
     def fit(
         self,
         X: TableLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         clusters: ArrayLike | None = None,

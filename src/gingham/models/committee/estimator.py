@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
+from gingham.data.adapt import tuples_of
 from gingham.data.draws import Part, rows_of_draws, whole_counts
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
@@ -116,7 +117,7 @@ class Committee(TupleModel):
     def fit(
         self,
         X: TableLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         item_info: ItemInfo | None = None,
@@ -131,6 +132,7 @@ class Committee(TupleModel):
         if not isinstance(self.n_members, (int, np.integer)) or self.n_members < least:
             raise GinghamError(f"n_members={self.n_members!r} must be a whole number from {least}.")
         checkpoint.bound_to(self, X, y, sample_weight)
+        X, y = tuples_of(X, y)
         columns = self._columns(X, reset=True)
         n_rows = len(columns.columns[0])
         rng = check_random_state(self.random_state)

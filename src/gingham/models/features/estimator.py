@@ -15,6 +15,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
+from gingham.cards import certificate_card
 from gingham.certificates.bounds import GibbsLaw, log_wealth_lower
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
@@ -110,6 +111,10 @@ class UnobservedCertificate:
             "It rests on: the features were drawn independently of each other from those that could have been asked "
             "[given], and none of them was used to form the clusters [given]."
         )
+
+    def _repr_html_(self) -> str:
+        """A card for notebooks."""
+        return certificate_card(self.value, True, self.explain())
 
     def to_dict(self) -> dict[str, object]:
         """Plain values, as a page shows them."""

@@ -112,7 +112,7 @@ class GridFit(GridPredictor):
     def fit(
         self,
         X: TableLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         item_info: ItemInfo | None = None,
@@ -124,7 +124,8 @@ class GridFit(GridPredictor):
         Parameters
         ----------
         X : array, list or frame of shape (N, d)
-            Item ids, one row per observed tuple, one column per mode.
+            Item ids, one row per observed tuple, one column per mode. Without y: a wide frame of labels (NaN is
+            missing) or an AnnData object, whose names are the ids.
         y : array of shape (N,)
             Labels.
         sample_weight : array of shape (N,), optional
@@ -147,7 +148,7 @@ class GridFit(GridPredictor):
         model = clone(self).set_params(**own, start=start)
         return refit_of(model._fit(sample.take(kept), self.posterior_.cells[0], None), sample, kept)
 
-    def _tuples(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[Sample, CellModel]:
+    def _tuples(self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> tuple[Sample, CellModel]:
         """The tuples to learn from, and the cells that predict their labels."""
         columns, labels, sample_weight = self._observed(X, y, sample_weight)
         alphabet = self._alphabet(labels)

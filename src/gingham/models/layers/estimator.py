@@ -203,7 +203,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     def fit(
         self,
         X: TableLike,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         *,
         item_info: ItemInfo | None = None,
