@@ -285,16 +285,16 @@ def test_tiles_change_nothing_but_the_order_of_sums(monkeypatch):
     problem = Problem.grid(Sample.of(list(X.T), y, weights, alphabet=FIVE), Absolute(FIVE), 1.0)
     start = make_start("spectral", problem, (4, 3), np.random.default_rng(0))
     plain = Projection(max_iter=10).solve(problem, start)
-    made = []
+    made, make_tiles = [], tiles.make_tiles
 
     def seen(*args):
-        made.append(tiles.make_tiles(*args))
+        made.append(make_tiles(*args))
         return made[-1]
 
     monkeypatch.setattr(tiles, "LEAST_RUN", 1)
     monkeypatch.setattr(tiles, "TILE_BYTES", 128)
     monkeypatch.setattr(tiles, "BLOCK_BYTES", 1024)
-    monkeypatch.setattr(sample, "make_tiles", seen)
+    monkeypatch.setattr(tiles, "make_tiles", seen)
     problem.samples[0]._layouts.clear()
     tiled = Projection(max_iter=10).solve(problem, start)
     assert len(made) == 2

@@ -12,11 +12,12 @@ from typing import ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host
 from gingham.errors import GinghamError
 from gingham.storage import savable
 
 MAX_ITEMS = 2**31 - 1
+CHUNK = 2**16  # labels that are looked at together
 MAX_SPAN = 4  # whole-number ids that span at most this many times their count are looked up in a table
 
 
@@ -68,6 +69,30 @@ def distinct(column: AnyArray, name: str) -> AnyArray:
     return items
 
 
+def few_values(labels: AnyArray, most: int) -> AnyArray:
+    """The different labels, sorted; where they are more than ``most``, some of them, more than ``most``."""
+    if namespace(labels) is not np:
+        return on_host(namespace(labels).unique(labels))
+    if labels.dtype.kind in "iu":
+        return distinct(labels, "label")
+    known = np.unique(labels[:CHUNK])
+    for start in range(CHUNK, len(labels), CHUNK):
+        if len(known) > most:
+            break
+        part = labels[start : start + CHUNK]
+        at = np.minimum(np.searchsorted(known, part), len(known) - 1)
+        new = part[known[at] != part]
+        known = np.union1d(known, new) if len(new) else known
+    return known
+
+
+def checked_items(items: AnyArray, name: str) -> AnyArray:
+    """The ids of a mode, unless they are more than codes can tell apart."""
+    if len(items) > MAX_ITEMS:
+        raise GinghamError(f"Mode {name!r} has {len(items):,} items; at most {MAX_ITEMS:,} fit.")
+    return items
+
+
 @savable
 @dataclass(frozen=True, eq=False)
 class Mode:
@@ -85,10 +110,7 @@ class Mode:
 
     @classmethod
     def of(cls, values: npt.ArrayLike, name: str) -> Mode:
-        items = distinct(as_column(values, name), name)
-        if len(items) > MAX_ITEMS:
-            raise GinghamError(f"Mode {name!r} has {len(items):,} items; at most {MAX_ITEMS:,} fit.")
-        return cls(name, items)
+        return cls(name, checked_items(distinct(as_column(values, name), name), name))
 
     @property
     def n_items(self) -> int:
@@ -173,21 +195,31 @@ class Alphabet:
         return np.arange(self.size, dtype=np.float64)
 
     def encode(self, labels: AnyArray) -> Ints:
-        labels = np.asarray(labels)
-        if labels.dtype.kind in "iu" and self.values.dtype.kind in "iu":
-            at = Mode("label", self.values).encode(labels)
-            wrong = at < 0
+        """Codes of labels, an array (int32) or a tensor (of one byte where that will do)."""
+        if not self.numeric:
+            labels = on_host(labels)
+        xp = namespace(labels)
+        if xp is not np:
+            values, labels = beside(self.numbers, labels), labels.double()
+            at = xp.clip(xp.searchsorted(values, labels), None, self.size - 1)
+            wrong = values[at] != labels
+            at = at.to(xp.uint8 if self.size <= 256 else xp.int32)
         else:
-            at = np.minimum(np.searchsorted(self.values, labels), self.size - 1)
-            wrong = self.values[at] != labels
+            labels = np.asarray(labels)
+            if labels.dtype.kind in "iu" and self.values.dtype.kind in "iu":
+                at = Mode("label", self.values).encode(labels)
+                wrong = at < 0
+            else:
+                at = np.minimum(np.searchsorted(self.values, labels), self.size - 1).astype(np.int32, copy=False)
+                wrong = self.values[at] != labels
         if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
+            row = int(xp.argmax(1 * wrong))
             shown = ", ".join(str(v) for v in self.values[:8]) + (", …" if self.size > 8 else "")
             raise GinghamError(
-                f"Label {labels[row]!r} in row {row} is not in the alphabet ({shown}). "
+                f"Label {on_host(labels[row])[()]!r} in row {row} is not in the alphabet ({shown}). "
                 "Extend alphabet= or correct the row."
             )
-        return at.astype(np.int32, copy=False)
+        return at
 
     def decode(self, codes: Ints) -> AnyArray:
         return self.values[codes]
@@ -233,7 +265,7 @@ class OneHot(Features):
     def evaluate(self, labels: Floats | None, label_codes: Ints | None = None) -> Floats:
         if label_codes is None:
             raise GinghamError("This cell model needs labels on an alphabet.")
-        return np.eye(self.size)[label_codes]
+        return beside(np.eye(self.size), label_codes)[label_codes]
 
     def count(self, statistics: AnyArray) -> AnyArray:
         return statistics.sum(-1)
@@ -257,6 +289,8 @@ class Moments(Features):
         """Powers of the labels, shape (N, degree + 1)."""
         if labels is None:
             raise GinghamError("This cell model needs numeric labels.")
+        if namespace(labels) is not np:
+            return labels.double()[:, None] ** beside(np.arange(self.size), labels)
         return np.vander(np.asarray(labels, dtype=np.float64), self.size, increasing=True)
 
     def count(self, statistics: AnyArray) -> AnyArray:

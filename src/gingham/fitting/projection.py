@@ -93,7 +93,9 @@ class Projection:
 
 
 def use_torch(backend: str, problem: Problem, start: Posterior) -> bool:
-    """Whether the fit runs through torch: when asked for, or when there is a GPU and the data is large enough."""
+    """Whether the fit runs through torch: where the tuples are, when asked for, or where a GPU is there and pays."""
+    if problem.samples[0].on_device:
+        return True
     if backend == "auto" and not supports_torch(problem):
         return False
     return on_device(backend, problem.samples[0].n_rows * sum(start.n_clusters))
