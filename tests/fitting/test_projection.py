@@ -277,7 +277,6 @@ def test_threads_and_blocks_do_not_change_a_bit(monkeypatch):
 
 
 def test_tiles_change_nothing_but_the_order_of_sums(monkeypatch):
-    from gingham.data import sample
     from gingham.kernels import project_compiled as tiles
 
     X, y, *_ = planted(np.random.default_rng(0))

@@ -68,7 +68,11 @@ def goes_to_device(backend: str, work: Work) -> bool:
         if find_spec("torch") is None:
             raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
         return True
-    if backend != "auto" or not may_have_gpu():
+    if backend != "auto":
+        return False
+    if find_spec("numba") is None:  # then nothing else serves
+        return find_spec("torch") is not None
+    if not may_have_gpu():
         return False
     torch = sys.modules.get("torch")
     awake = torch is not None and torch.cuda.is_initialized()

@@ -28,6 +28,7 @@ except ImportError:  # pragma: no cover - depends on the installation
     triton_kernels = None  # type: ignore[assignment]
 
 CACHE_BYTES = 24 * 2**20  # of gathered assignments in use at a time
+BLOCK_BYTES = 2**34  # of sums that are made at a time
 RUN = 2048  # tuples one program adds up
 INT32 = 2**31 - 1
 
@@ -74,7 +75,7 @@ def device_rows(
     n_features: int,
     widths: Sequence[int],
     n_others: Sequence[int],
-    block_bytes: int = 2**34,
+    block_bytes: int | None = None,
     itemsize: int = 4,
 ) -> DeviceRows:
     """Sort the tuples (tensors on the device) for projection onto one mode.
@@ -129,14 +130,14 @@ def layout_plan(
     n_features: int,
     widths: Sequence[int],
     n_others: Sequence[int],
-    block_bytes: int = 2**34,
+    block_bytes: int | None = None,
     itemsize: int = 4,
 ) -> tuple[int, int]:
     """Items whose rows of the result are made at a time, and slices of the first other mode that share the cache."""
     row_bytes = 4 * n_features * max(1, prod(widths))
     table = n_others[0] * widths[0] * itemsize if n_others else 0
     slices = max(1, -(-table // CACHE_BYTES)) if table > 2 * CACHE_BYTES else 1
-    return max(1, min(n_items, block_bytes // row_bytes)), slices
+    return max(1, min(n_items, (block_bytes or BLOCK_BYTES) // row_bytes)), slices
 
 
 def _runs(first: int, last: int, per_item: int, rows: Tensor, counts: Tensor, ends: Tensor) -> Runs:
