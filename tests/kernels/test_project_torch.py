@@ -168,7 +168,7 @@ def test_a_committee_of_hard_moves_stays_hard_where_there_is_a_device(monkeypatc
     y = np.where((X[:, 0] < 6) == (X[:, 1] < 6), 5, 1) - (rng.random(300) < 0.2)
     plain = CoClusteringRegressor(3, start="random", solver="sweep")
     expected = Committee(plain, n_members=3, random_state=0).fit(X, y)
-    monkeypatch.setattr(projection, "on_device", lambda backend, work: backend != "compiled")  # a GPU, and data enough
+    monkeypatch.setattr(projection, "goes_to_device", lambda backend, work: backend != "compiled")  # a GPU that pays
     found = Committee(plain, n_members=3, random_state=0).fit(X, y)
     for member, alone in zip(found.members_, expected.members_):
         assert member.posterior_.is_hard

@@ -37,14 +37,14 @@ from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Moments, OneHot, Sample
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels.project import row_blocks
+from gingham.kernels.project import STEP_BYTES, row_blocks
 from gingham.kernels.threads import over_blocks
 
 POWERS = 5  # of memberships that are summed
-TINY = 1e-300  # whose logarithm is finite
-STEP_BYTES = 2**20  # of memberships that are summed together
-CLOSE = 1e-8  # nats to which a price is right
-RARE = 2.0**-7  # probability of coins whose sum follows from a few power sums
+TINY = 1e-60  # memberships below add nothing to any sum
+CLOSE = 1e-6  # nats to which the price of a cluster is right
+# Probabilities of coins whose sum follows from power sums, so many of them, and of which the first POWERS are enough.
+RARE, RARE_POWERS, FAINT = 2.0**-3, 24, 2.0**-10
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,7 @@ def cluster_sums(assign: Memberships) -> ClusterSums:
 
     def run(block: tuple[int, int]) -> tuple[Floats, float]:
         q = np.asarray(assign[block[0] : block[1]], dtype=np.float64)
+        q = np.where(q > TINY, q, 0.0)  # powers of less would be numbers that processors are slow with
         power, powers = q.copy(), np.empty((POWERS, m))
         for j in range(POWERS):
             powers[j] = power.sum(axis=0)
@@ -271,12 +272,12 @@ def expected_log_factorials(assign: Memberships) -> Floats:
         result = result + derivative * moment / factorial(k)
     variance = np.maximum(moments[0], 0.0)
     # Cumulants of coins are at most their variance, so the sixth moment is at most σ² + 25 σ⁴ + 15 σ⁶. Twice what it
-    # makes at the mean is enough where twelve standard deviations below the mean are still far from zero.
+    # makes at the mean is enough where ten standard deviations below the mean are still far from zero.
     sixth = variance + 25.0 * variance**2 + 15.0 * variance**3
     rest = 2.0 * derivatives[4] * sixth / factorial(6)
-    small = (variance > 0) & ((rest > CLOSE) | (24.0 * np.sqrt(variance) > mean))
-    if small.any():
-        result[small] = _of_laws(np.asarray(of.assign[:, small], dtype=np.float64))
+    small = np.flatnonzero((variance > 0) & ((rest > CLOSE) | (20.0 * np.sqrt(variance) > mean)))
+    if len(small):
+        result[small] = _of_laws(of.assign[:, small], of.powers[:, small])
     return np.asarray(result)
 
 
@@ -288,15 +289,14 @@ def _central_moments(powers: Floats) -> list[Floats]:
     return [s1, k2, k3, k4 + 3 * k2**2, k5 + 10 * k2 * k3]
 
 
-def _of_laws(q: Floats) -> Floats:
-    """E ln N_c! of few clusters by the law of N_c, shape (m,)."""
-    n, m = q.shape
+def _of_laws(q: Floats, powers: Floats) -> Floats:
+    """E ln N_c! of few clusters by the law of N_c, shape (m,); ``powers`` are their sums over all items."""
+    m = q.shape[1]
+    columns, items = np.nonzero(q.T > FAINT)
+    coins = np.split(q[items, columns].astype(np.float64), np.searchsorted(columns, np.arange(1, m)))
+    likely = [p[(p >= RARE) & (p < 1.0)] for p in coins]
+    n_open = np.array([len(p) for p in likely])
     result = np.empty(m)
-    certain = q == 1.0
-    # Coins that hardly ever fall are left out, which makes the price larger by nothing that could be seen.
-    likely = (q >= RARE) & ~certain
-    rare = (q < RARE) & (q > CLOSE / (100.0 * n))
-    n_sure, n_open = certain.sum(axis=0), likely.sum(axis=0)
     # Clusters of about equal support go together.
     order = np.argsort(n_open, kind="stable")
     start = 0
@@ -306,26 +306,31 @@ def _of_laws(q: Floats) -> Floats:
         while stop < m and n_open[order[stop]] <= max(64, 1.3 * longest) and stop - start < 64:
             stop += 1
         group = order[start:stop]
-        coins = np.zeros((int(n_open[group].max()), len(group)))
+        table = np.zeros((int(n_open[group].max()), len(group)))
         for j, c in enumerate(group):
-            coins[: n_open[c], j] = q[likely[:, c], c]
-        for c, law in zip(group, poisson_binomial(coins)):
-            law = np.convolve(law[: np.flatnonzero(law)[-1] + 1], rare_law(q[rare[:, c], c]))
-            result[c] = law @ gammaln(n_sure[c] + np.arange(len(law)) + 1.0)
+            table[: n_open[c], j] = likely[c]
+        for c, law in zip(group, poisson_binomial(table)):
+            sure = int((coins[c] == 1.0).sum())
+            # What neither is sure nor likely is rare; faint coins count in the first power sums alone.
+            rare = coins[c][coins[c] < RARE]
+            sums = [(rare**k).sum() for k in range(1, RARE_POWERS + 1)]
+            for k in range(POWERS):
+                sums[k] = max(powers[k, c] - sure - (likely[c] ** (k + 1)).sum(), 0.0)
+            law = np.convolve(law[: np.flatnonzero(law)[-1] + 1], rare_law(sums))
+            result[c] = law @ gammaln(sure + np.arange(len(law)) + 1.0)
         start = stop
     return result
 
 
-def rare_law(probabilities: Floats) -> Floats:
-    """P(0), P(1), … of a sum of coins that are all rare (below `RARE`), up to what is within reach.
+def rare_law(powers: Sequence[float]) -> Floats:
+    """P(0), P(1), … of a sum of rare coins with these power sums of their probabilities, as far as it reaches.
 
-    Its generating function is exp Σ_k (−1)^(k+1) s_k (z − 1)^k/k with the power sums s_k, of which few count.
+    Its generating function is exp Σ_k (−1)^(k+1) s_k (z − 1)^k/k.
     """
-    powers = np.array([(probabilities**k).sum() for k in range(1, 10)])
     last = int(powers[0] + 12.0 * powers[0] ** 0.5) + 40
     period = next_fast_len(last + 1, real=True)
-    turned = np.exp(-2j * np.pi * np.arange(period // 2 + 1) / period) - 1.0
-    exponent = sum(-((-turned) ** k) * s / k for k, s in enumerate(powers, start=1))
+    turned = 1.0 - np.exp(-2j * np.pi * np.arange(period // 2 + 1) / period)
+    exponent = -sum(turned**k * s / k for k, s in enumerate(powers, start=1))
     law = np.maximum(irfft(np.exp(exponent), n=period)[: last + 1], 0.0)
     return law / max(law.sum(), 1.0)
 

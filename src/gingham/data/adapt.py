@@ -107,7 +107,7 @@ def _object_array(X: TableLike) -> AnyArray:
 def _typed(column: AnyArray) -> AnyArray:
     """An object column that holds one plain type becomes an array of that type (fast to number)."""
     if column.dtype.kind != "O":
-        return np.ascontiguousarray(column)
+        return column
     kinds = {type(value) for value in column}
     if kinds and (kinds <= {int, np.int64, np.int32} or kinds <= {str, np.str_} or kinds <= {float, np.float64}):
         return np.array(column.tolist())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,16 @@ import torch
 from torch import Tensor
 
 from gingham.arrays import AnyArray, Floats, beside, on_host
-from gingham.data.modes import MAX_SPAN, Features, Mode, as_column, checked_items
+from gingham.data.modes import MAX_SPAN, Features, Mode, checked_items
 from gingham.data.sample import Sample, Sums
 from gingham.kernels.project_torch import DeviceRows, costs, device_rows, layout_plan, statistics, to_device
+
+
+class Ids(NamedTuple):
+    """Whole-number ids on the device, and the type they had on the host."""
+
+    tensor: Tensor
+    kind: np.dtype[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +35,21 @@ class DeviceSample(Sample):
     on_device: ClassVar[bool] = True
 
     @staticmethod
-    def numbered(column: npt.ArrayLike, name: str) -> tuple[Mode, AnyArray]:
-        ids = as_column(column, name)
-        return numbered(ids, name) if whole(ids) else _put_codes(*Sample.numbered(ids, name))
+    def brought(columns: Sequence[npt.ArrayLike]) -> Sequence[npt.ArrayLike | Ids]:
+        return brought(columns)
 
     @staticmethod
-    def encoded(mode: Mode, column: npt.ArrayLike) -> AnyArray:
-        ids = as_column(column, mode.name)
-        return encoded(mode, ids) if whole(ids) and whole(mode.items) else to_device(mode.encode(ids))
+    def numbered(column: npt.ArrayLike | Ids, name: str) -> tuple[Mode, AnyArray]:
+        if isinstance(column, Ids):
+            return numbered(column, name)
+        mode, codes = Sample.numbered(column, name)
+        return mode, to_device(codes)
+
+    @staticmethod
+    def encoded(mode: Mode, column: npt.ArrayLike | Ids) -> AnyArray:
+        if isinstance(column, Ids):
+            return encoded(mode, column) if whole(mode.items) else to_device(mode.encode(on_host(column.tensor)))
+        return to_device(mode.encode(column))
 
     @staticmethod
     def column(values: npt.ArrayLike) -> AnyArray:
@@ -174,9 +188,25 @@ def whole(ids: AnyArray) -> bool:
     return ids.dtype.kind in "iu" and ids.dtype != np.uint64
 
 
-def numbered(ids: AnyArray, name: str) -> tuple[Mode, Tensor]:
+def brought(columns: Sequence[npt.ArrayLike | Ids]) -> list[npt.ArrayLike | Ids]:
+    """Columns of whole numbers on the device, others as they are; columns of one table go there as one."""
+    plain = [c for c in columns if isinstance(c, np.ndarray) and c.ndim == 1 and whole(c) and len(c)]
+    d = len(columns)
+    first = plain[0] if len(plain) == d else None
+    if first is not None and all(
+        (c.dtype, c.strides, len(c)) == (first.dtype, (d * c.itemsize,), len(first))
+        and c.ctypes.data == first.ctypes.data + j * c.itemsize
+        for j, c in enumerate(plain)
+    ):
+        table = np.lib.stride_tricks.as_strided(first, (len(first), d), (first.strides[0], first.itemsize))
+        return [Ids(column, first.dtype) for column in to_device(table).T]
+    known = {id(column) for column in plain}
+    return [Ids(to_device(c), c.dtype) if id(c) in known else c for c in columns]  # type: ignore[union-attr, arg-type]
+
+
+def numbered(ids: Ids, name: str) -> tuple[Mode, Tensor]:
     """Equivalent to ``Mode.of(ids, name)`` and its ``encode(ids)``, on the device."""
-    column = to_device(ids)
+    column = ids.tensor
     low, high = (int(end) for end in torch.aminmax(column))
     if high - low < MAX_SPAN * len(column):  # whole numbers that lie close together: marked, not sorted
         at = column.long() - low
@@ -185,12 +215,12 @@ def numbered(ids: AnyArray, name: str) -> tuple[Mode, Tensor]:
         items, codes = torch.nonzero(seen).ravel() + low, (seen.cumsum(0, dtype=torch.int32) - 1)[at]
     else:
         items, codes = torch.unique(column, return_inverse=True)
-    return Mode(name, checked_items(on_host(items).astype(ids.dtype), name)), codes.to(torch.int32)
+    return Mode(name, checked_items(on_host(items).astype(ids.kind), name)), codes.to(torch.int32)
 
 
-def encoded(mode: Mode, ids: AnyArray) -> Tensor:
+def encoded(mode: Mode, ids: Ids) -> Tensor:
     """Equivalent to ``mode.encode(ids)``, on the device."""
-    column, items = to_device(ids), to_device(mode.items).long()
+    column, items = ids.tensor, to_device(mode.items).long()
     codes = torch.arange(len(items), dtype=torch.int32, device=column.device)
     if not len(items):
         return torch.full((len(column),), -1, dtype=torch.int32, device=column.device)
@@ -214,7 +244,3 @@ def segment_sums(codes: Tensor, values: Sequence[Tensor], n: int) -> Tensor:
     features = torch.stack([column.double() for column in values], dim=1)
     rows = device_rows(codes, [nowhere], None, features, None, n, len(values), [1], [1], itemsize=8)
     return costs(rows, [one], torch.eye(len(values), dtype=torch.float64, device=codes.device))
-
-
-def _put_codes(mode: Mode, codes: AnyArray) -> tuple[Mode, Tensor]:
-    return mode, to_device(codes)

@@ -65,6 +65,7 @@ class Sample:
 
         ``numbers`` says whether labels of an alphabet are kept as numbers beside their codes.
         """
+        columns = cls.brought(columns)
         if modes is None:
             names = names or [f"mode{j}" for j in range(len(columns))]
             modes, codes = zip(*(cls.numbered(column, name) for column, name in zip(columns, names)))
@@ -107,6 +108,11 @@ class Sample:
         return self._layouts["device",]
 
     # how columns come to where the sample lies
+
+    @staticmethod
+    def brought(columns: Sequence[npt.ArrayLike]) -> Sequence[Any]:
+        """Columns of ids where they are numbered."""
+        return columns
 
     @staticmethod
     def numbered(column: npt.ArrayLike, name: str) -> tuple[Mode, AnyArray]:

@@ -22,6 +22,7 @@ SPREAD = 0.7  # share of a core's speed that each of many has
 # seconds on a GPU: to import torch and wake it, of a call, of a byte that is moved there or back, of the same work
 WAKE, CALL, BYTE, DEVICE_ROW, DEVICE_GATHER, DEVICE_PRODUCT = 1.0, 1.5e-3, 0.25e-9, 5e-9, 5e-13, 1e-13
 DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # of Nvidia, of AMD, of Windows below Linux
+USUAL_SWEEPS = 50  # of a fit
 MARGIN = 1.5  # times that a GPU must be faster by: others are slower than the one that was measured
 
 

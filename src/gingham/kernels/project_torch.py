@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import STAGE, AnyArray, Floats, copy_in_stages
 from gingham.kernels.project import Rows
 
 try:  # CPU builds of torch come without it
@@ -256,7 +256,12 @@ def to_device(array: AnyArray) -> Tensor:
             array = array.astype(array.dtype.newbyteorder("="))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # nothing is written to arrays that must not be written to
-        return torch.as_tensor(array).to(device_name())
+        tensor = torch.as_tensor(array)
+    if tensor.is_cuda or device_name() != "cuda" or tensor.nbytes < 2 * STAGE:
+        return tensor.to(device_name())
+    result = torch.empty(tensor.shape, dtype=tensor.dtype, device=device_name())
+    copy_in_stages(tensor, result)
+    return result
 
 
 def costs(tuples: DeviceRows, assigns: Sequence[Tensor], coef: Tensor) -> Tensor:

@@ -181,8 +181,8 @@ class TupleModel(Persistent):
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
         modes = self.item_modes()
-        encoded = self._sample_kind(columns).encoded
-        codes = [encoded(mode, column) for mode, column in zip(modes, columns.columns)]
+        kind = self._sample_kind(columns)
+        codes = [kind.encoded(mode, column) for mode, column in zip(modes, kind.brought(columns.columns))]
         unseen = {mode.name: int((code < 0).sum()) for mode, code in zip(modes, codes)}
         if any(unseen.values()):
             counts = ", ".join(f"{n} in {name!r}" for name, n in unseen.items() if n)

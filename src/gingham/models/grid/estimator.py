@@ -41,7 +41,7 @@ from gingham.fitting.loop import (
 from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step
 from gingham.fitting.starts import Start, make_start
 from gingham.fitting.sweep import Sweep
-from gingham.kernels.place import Work
+from gingham.kernels.place import USUAL_SWEEPS, Work
 from gingham.models.base import (
     FEW,
     GridPredictor,
@@ -66,7 +66,6 @@ OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
 SOLVERS = ("projection", "sweep")
 MAX_LABELS = 1000
 FEW_ROWS = 2**16  # that are looked at to guess how many items and labels there are
-USUAL_SWEEPS = 50
 SETTLE = 20  # sweeps of a partial fit
 N_PASSES = 2  # of a fold-in over the modes: where both items of a tuple are new, the second sees what the first found
 
