@@ -43,6 +43,10 @@ names = np.array(["low", "middle", "high"])[y - 1]
 assert (gg.CoClusteringClassifier(2, beta=3.0, backend="torch", random_state=0).fit(X, names).predict(X) == names).all()
 member = gg.CoClusteringRegressor(2, beta=2.0, backend="torch")
 assert np.abs(gg.Committee(member, n_members=2, random_state=0).fit(X, y).predict(X) - y).max() < 0.1
+counts = gg.CoOccurrenceClustering((2, 2), beta=1.0, solver="concave", backend="torch", random_state=0)
+assert counts.fit(np.kron([[9, 1], [1, 9]], np.ones((3, 4)))).information_kept_ > 0.9
+for name in ("TreeCoClustering", "BayesianCoClustering", "InformationClustering", "JointCoClustering", "KernelCCA"):
+    getattr(gg, name)
 assert not {"numba", "llvmlite"} & set(sys.modules)
 """
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -21,7 +21,7 @@ from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
-from gingham.data.adapt import Columns
+from gingham.data.adapt import Columns, id_columns
 from gingham.data.modes import few_values
 from gingham.data.sample import sample_kind
 from gingham.errors import GinghamError
@@ -259,6 +259,24 @@ class GridFit(GridPredictor):
 
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def goes_to_device(self, X: TableLike, y: ArrayLike) -> bool:
+        """Whether a fit of these tuples would run on a GPU."""
+        columns = id_columns(X)
+        return self._place(columns, np.asarray(y)).on_device
+
+    def fitted_along(self, X: TableLike, y: ArrayLike, betas: Sequence[float]) -> Iterator[tuple[Self, Sample]]:
+        """Models fitted at falling β, each started where the one before ended, and the tuples, which are read once."""
+        model = clone(self).set_params(beta=betas[0])
+        sample, cell = model._tuples(X, y, None)
+        yield model._fit(sample, cell, None), sample
+        for beta in betas[1:]:
+            start = model.posterior_
+            model = clone(self).set_params(
+                beta=beta, start=start, schedule="constant", n_init=1, n_clusters=start.n_clusters
+            )
+            model._columns(X, reset=True)
+            yield model._fit(sample, cell, None), sample
 
     # tables that grow
 
