@@ -14,10 +14,12 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, contextmanager
+from importlib import import_module
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+from scipy import sparse
 
 try:
     import torch
@@ -29,9 +31,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from gpu_sweep import gpu_arguments, planted
 
 import gingham as gg
+from gingham.arrays import on_host
+from gingham.certificates import evidence
 from gingham.data.adapt import Columns
 from gingham.data.device_sample import DeviceSample
 from gingham.fitting import projection_torch, starts
+from gingham.kernels.project_torch import to_device
 from gingham.models.grid import estimator
 
 FIGURES = {
@@ -41,6 +46,7 @@ FIGURES = {
 }
 FULL = ["--billion"]
 SHAPE = (480_000, 17_770)
+certify = import_module("gingham.certificates.certify")  # the package names it like its function
 PHASES = (  # where a phase is looked up, its name there, what it is called here
     (DeviceSample, "of", "ids numbered"),
     (estimator, "few_values", "labels looked at"),
@@ -52,6 +58,11 @@ PHASES = (  # where a phase is looked up, its name there, what it is called here
     (projection_torch, "_on_device", "sorting"),
     (projection_torch, "iterate", "sweeps"),
     (projection_torch, "_posterior", "result"),
+    (certify, "sample_of", "certificate: tuples"),
+    (certify, "collect", "certificate: evidence"),
+    (evidence, "in_full_precision", "certificate: memberships checked"),
+    (evidence, "prices", "certificate: price"),
+    (evidence, "answer_label_counts", "certificate: statistics"),
 )
 
 
@@ -121,7 +132,11 @@ def measure(X, y, m: int, repeats: int, **settings) -> dict:
     found: dict[str, float] = {}
     with phases(found):
         out["phased_s"], _ = clocked(lambda: model().fit(X, y))
+        gg.certify(fitted, X, y)
     out["phases"] = found
+    if len(y) <= 10_000_000:
+        double = model(dtype="float64").fit(X, y).objective_.total
+        out["away_from_double"] = abs(double - fitted.objective_.total) / double
     for _ in range(repeats):
         seconds, predictions = clocked(lambda: fitted.predict(X))
         out["predict_s"].append(seconds)
@@ -174,17 +189,25 @@ def compared(folder: Path) -> dict:
     return differences
 
 
+def others() -> dict:
+    """Seconds of a committee, warm, and of a soft co-clustering of counts."""
+    X, y = ratings(SHAPE, 10_000_000)
+    member = gg.CoClusteringRegressor(16, alphabet=range(1, 6), max_iter=60)
+    seconds = [clocked(lambda: gg.Committee(member, n_members=8, random_state=0).fit(X, y))[0] for _ in range(2)]
+    counts = sparse.coo_array((np.ones(len(y)), (X[:, 0], X[:, 1])), shape=SHAPE).tocsr()
+    model = gg.CoOccurrenceClustering((32, 32), beta=1.0, solver="concave", backend="torch", n_init=1, random_state=0)
+    again = [clocked(lambda: model.fit(counts))[0] for _ in range(2)]
+    return {"committee of 8, 16 x 16, s": seconds, "counts 32 x 32, s": again, "kept": model.information_kept_}
+
+
 def moving() -> dict:
     """GB/s between ordinary host memory and the device."""
     host, found = np.ones(2**28, dtype=np.int64), {}
     there = torch.from_numpy(host).cuda()
-    for name, call in (("there", lambda: torch.from_numpy(host).cuda()), ("back", there.cpu)):
+    plain = (("plain_there", lambda: torch.from_numpy(host).cuda()), ("plain_back", there.cpu))
+    for name, call in (*plain, ("there", lambda: to_device(host)), ("back", lambda: on_host(there))):
         seconds = min(clocked(call)[0] for _ in range(3))
         found[f"{name}_gb_s"] = host.nbytes / seconds / 1e9
-    half = np.ones((2**27, 2), dtype=np.int64)
-    found["column_there_gb_s"] = half.nbytes / 2 / min(
-        clocked(lambda: torch.from_numpy(half[:, 1]).cuda())[0] for _ in range(3)
-    ) / 1e9  # fmt: skip
     return found
 
 
@@ -210,6 +233,10 @@ def main() -> None:
         print(json.dumps(results["fits"][-1], indent=1), flush=True)
         args.out.write_text(json.dumps(document, indent=1) + "\n")
         del X, y
+    if not args.quick:
+        results["others"] = others()
+        print(json.dumps(results["others"]), flush=True)
+        args.out.write_text(json.dumps(document, indent=1) + "\n")
     if args.billion:
         X, y = ratings((2_400_000, 88_850), 1_000_000_000, np.int32, np.int8)
         results["fits"].append(measure(X, y, 64, 1))
