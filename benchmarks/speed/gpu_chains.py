@@ -1,6 +1,6 @@
 """Sampled layers and committees batched on one GPU: each step checked against numpy, then timed.
 
-Needs torch and numpy alone. ``benchmarks/speed/gpu_ratio.py`` times the same work on the CPU and prints the ratio.
+``benchmarks/speed/gpu_ratio.py`` times the same work on the CPU and prints the ratio.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).parent))
-from gpu_sweep import gpu_arguments, median_ms, planted, rows_of, start, torch
+from gpu_sweep import gpu_arguments, make_grid, median_ms, planted, rows_of, sample_of, start, torch
 
-from gingham.kernels import grid_torch as device_grid
 from gingham.kernels import project as layout
 from gingham.kernels import project_reference as reference
 from gingham.kernels import project_torch as accelerated
+from gingham.kernels.grid_torch import Members
 from gingham.models.layers import kernels_reference as layers_reference
 from gingham.models.layers import kernels_torch as device_layers
 
@@ -93,6 +93,13 @@ def check_layers(device: str) -> dict:
     return worst
 
 
+def make_members(sample, cell, assigns, answers) -> Members:
+    """Several co-clusterings of a sample side by side."""
+    widths = [int(q.shape[0] * q.shape[2]) for q in assigns]
+    layouts = [sample.layout(axis, cell.features, [widths[1 - axis]], torch.float32) for axis in range(2)]
+    return Members(layouts, cell.placed(accelerated.to_device), [q.clone() for q in assigns], answers)
+
+
 def check_members(device: str) -> dict:
     """Members side by side against each alone, and the contracted projections in float64."""
     shape, m = (300, 120), (13, 6)
@@ -101,12 +108,13 @@ def check_members(device: str) -> dict:
     cell = starts[0][0]
     assigns = [torch.stack([s[1][j] for s in starts]) for j in range(2)]
     answers = torch.stack([s[2] for s in starts])
-    together = device_grid.make_members(codes, labels, None, None, shape, cell, assigns, answers, device=device)
+    sample = sample_of(codes, labels, shape)
+    together = make_members(sample, cell, assigns, answers)
     for _ in range(3):
         found = together.sweep(0.05)
     worst = 0.0
     for b, (_, q, a) in enumerate(starts):
-        alone = device_grid.make_grid(codes, labels, None, None, shape, cell, q, a, device=device)
+        alone = make_grid(sample, cell, q, a)
         for _ in range(3):
             terms = alone.sweep(0.05)
         worst = max(worst, float(((found[b] - terms).abs() / terms.abs().clamp(min=1)).max()))
@@ -159,7 +167,8 @@ def time_members(shape: tuple[int, int], n: int, n_members: int, m: int, device:
     torch.cuda.empty_cache()
     codes, labels = planted(shape, n, 5, device)
     cell, assigns, answers = start(shape, (m, m), 5, device)
-    alone = device_grid.make_grid(codes, labels, None, None, shape, cell, assigns, answers, device=device)
+    sample = sample_of(codes, labels, shape)
+    alone = make_grid(sample, cell, assigns, answers)
     for _ in range(3):
         alone.sweep(1.0)
     one = median_ms(partial(alone.sweep, 1.0), 10)
@@ -167,7 +176,7 @@ def time_members(shape: tuple[int, int], n: int, n_members: int, m: int, device:
     torch.cuda.empty_cache()
     tables = [torch.softmax(6 * torch.rand(n_members, *q.shape, device=device), 2) for q in assigns]
     many = torch.stack([answers] * n_members)
-    together = device_grid.make_members(codes, labels, None, None, shape, cell, tables, many, device=device)
+    together = make_members(sample, cell, tables, many)
     for _ in range(3):
         together.sweep(1.0)
     batched = median_ms(partial(together.sweep, 1.0), 10)

@@ -1,6 +1,6 @@
 """A whole sweep of soft co-clustering on one GPU: checked against the plain reference, then timed.
 
-Needs torch and numpy alone. Fresh planted ratings are drawn on the device; a sweep is both modes with costs,
+Fresh planted ratings are drawn on the device; a sweep is both modes with costs,
 memberships, answers and objective. Median of repeated sweeps after warm-up, by device events.
 """
 
@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -24,10 +25,13 @@ except ImportError:
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments
-from gingham.kernels import grid_torch as device_grid
+from gingham.cells import Absolute, Quadratic
+from gingham.data import Alphabet, Mode
+from gingham.data.device_sample import DeviceSample
 from gingham.kernels import project_reference as reference
 from gingham.kernels import project_torch as accelerated
 from gingham.kernels import triton_kernels as gather
+from gingham.kernels.grid_torch import Grid
 from gingham.kernels.project import Rows
 
 FIGURES = {
@@ -36,6 +40,7 @@ FIGURES = {
     "same bits twice": "reproducible",
 }
 FULL = ["--billion"]
+STARS = Alphabet.of(range(1, 6), given=True)
 
 
 def gpu_arguments(description: str, name: str, options):
@@ -62,15 +67,24 @@ def draw(weights: torch.Tensor, n: int) -> torch.Tensor:
     return out
 
 
-def planted(shape: tuple[int, ...], n: int, n_labels: int, device: str) -> tuple[list[torch.Tensor], torch.Tensor]:
-    """Codes of every mode (power-law popularity) and labels of a planted 8 × 8 (× 8) checkerboard with noise."""
-    codes = []
+def planted(
+    shape: tuple[int, ...], n: int, n_labels: int, device: str, seed: int | None = None
+) -> tuple[list[torch.Tensor], torch.Tensor]:
+    """Codes of every mode (power-law popularity) and labels of a planted 8 × 8 (× 8) checkerboard with noise.
+
+    With a seed the items are the same every time, and the seed tells the rows apart.
+    """
+    if seed is not None:
+        torch.manual_seed(0)
+    popular = []
     for j, items in enumerate(shape):
         rank = torch.arange(1, items + 1, device=device).float()
-        weights = (torch.rand(items, device=device) + 0.01) ** -0.6 if j == 0 else rank**-0.8
-        codes.append(draw(weights, n))
+        popular.append((torch.rand(items, device=device) + 0.01) ** -0.6 if j == 0 else rank**-0.8)
     parts = [torch.randint(0, 8, (items,), device=device) for items in shape]
     table = torch.randn([8] * len(shape), device=device) * 1.2
+    if seed is not None:
+        torch.manual_seed(seed + 1)
+    codes = [draw(weights, n) for weights in popular]
     labels = torch.empty(n, dtype=torch.int32, device=device)
     for at in range(0, n, 50_000_000):
         s = slice(at, at + 50_000_000)
@@ -80,37 +94,25 @@ def planted(shape: tuple[int, ...], n: int, n_labels: int, device: str) -> tuple
     return codes, labels
 
 
-class TableCell:
-    """`gingham.TableLoss` without the rest of gingham, so that this script needs numpy and torch alone."""
-
-    def __init__(self, table):
-        self.table = table
-
-    def answer(self, statistics):
-        total = statistics.reshape(-1, statistics.shape[-1]).sum(0)
-        empty = statistics.sum(-1, keepdim=True) <= 0
-        return (torch.where(empty, total, statistics) @ self.table.to(statistics.dtype)).argmin(-1)
-
-    def coef(self, answer):
-        return self.table.T[answer]
+def sample_of(codes, labels, shape) -> DeviceSample:
+    """Tuples that lie on a device already, as a sample."""
+    modes = tuple(Mode(f"mode{j}", np.arange(n)) for j, n in enumerate(shape))
+    return DeviceSample(modes, tuple(codes), None, STARS, labels)
 
 
-class QuadraticCell:
-    """`gingham.Quadratic` likewise."""
-
-    def answer(self, statistics):
-        total, count = statistics.reshape(-1, 3).sum(0), statistics[..., 0]
-        return torch.where(count > 0, statistics[..., 1] / count.clamp(min=1e-30), total[1] / total[0])
-
-    def coef(self, answer):
-        return torch.stack([answer**2, -2.0 * answer, torch.ones_like(answer)], dim=-1)
+def make_grid(sample, cell, assigns, answers, dtype=torch.float32, half=False) -> Grid:
+    """A co-clustering of a sample, sorted for its clusters; cells and start lie where the sample does."""
+    layouts = []
+    for axis in range(sample.n_modes):
+        others = [int(q.shape[1]) for j, q in enumerate(assigns) if j != axis]
+        layouts.append(sample.layout(axis, cell.features, others, dtype))
+    placed = cell.placed(lambda array: torch.as_tensor(array, device=sample.codes[0].device))
+    return Grid(layouts, placed, [q.to(dtype, copy=True) for q in assigns], answers, half)
 
 
 def start(shape, m, n_labels, device):
-    table = torch.arange(n_labels, device=device).float()
-    cell = TableCell((table[:, None] - table[None, :]).abs())
     assigns = [torch.softmax(6 * torch.rand(n, k, device=device), 1) for n, k in zip(shape, m)]
-    return cell, assigns, torch.randint(0, n_labels, m, device=device)
+    return Absolute(STARS), assigns, torch.randint(0, n_labels, m, device=device)
 
 
 def check(device: str) -> dict:
@@ -120,22 +122,13 @@ def check(device: str) -> dict:
         shape, m = (300, 120, 40)[:d], (13, 6, 4)[:d]
         codes, labels = planted(shape, 40_000, 5, device)
         cell, assigns, answers = start(shape, m, 5, device)
-        features = None
         if dense:
-            cell, answers = QuadraticCell(), answers.float()
-            features = torch.stack([labels.float() ** k for k in range(3)], 1)
-        options = {"half": half, "block_bytes": 2**20}
-        saved = accelerated.CACHE_BYTES
-        accelerated.CACHE_BYTES = 2048  # many slices and blocks, as in a large problem
-        grid = device_grid.make_grid(
-            codes, None if dense else labels, features, None, shape, cell, assigns, answers, device=device, **options
-        )
-        slow = device_grid.make_grid(
-            [c.cpu() for c in codes], None if dense else labels.cpu(), features.cpu().double() if dense else None,
-            None, shape, cpu(cell), [q.cpu() for q in assigns], answers.cpu() if not dense else answers.cpu().double(),
-            device="cpu", dtype="float64",
-        )  # fmt: skip
-        accelerated.CACHE_BYTES = saved
+            cell, answers = Quadratic(STARS), answers.double()
+        # many slices and blocks, as in a large problem
+        with patch.multiple(accelerated, CACHE_BYTES=2048, BLOCK_BYTES=2**20):
+            grid = make_grid(sample_of(codes, labels, shape), cell, assigns, answers, half=half)
+            here = sample_of([c.cpu() for c in codes], labels.cpu(), shape)
+            slow = make_grid(here, cell, [q.cpu() for q in assigns], answers.cpu(), torch.float64)
         key = f"d={d} {'moments' if dense else 'one-hot'}{' bf16' if half else ''}"
         tables = [slow.copies[j] for j in range(d) if j != 0]
         rows = rows_of(codes, labels, shape, dense)
@@ -157,10 +150,6 @@ def check(device: str) -> dict:
     return worst
 
 
-def cpu(cell):
-    return TableCell(cell.table.cpu().double()) if hasattr(cell, "table") else cell
-
-
 def rows_of(codes, labels, shape, dense) -> Rows:
     item = codes[0].cpu().numpy()
     y = labels.cpu().numpy()
@@ -169,7 +158,7 @@ def rows_of(codes, labels, shape, dense) -> Rows:
         indptr=np.concatenate([[0], np.cumsum(np.bincount(item, minlength=shape[0]))]).astype(np.int64),
         others=np.array([c.cpu().numpy()[order] for c in codes[1:]], dtype=np.int32),
         labels=None if dense else y[order].astype(np.int32),
-        features=np.vander(y[order].astype(float), 3, increasing=True) if dense else None,
+        features=np.vander(y[order] + 1.0, 3, increasing=True) if dense else None,
         weights=None,
         n_features=3 if dense else 5,
     )
@@ -195,7 +184,7 @@ def measure(shape, n, m, half: bool, repeats: int, device: str = "cuda", parts: 
     cell, assigns, answers = start(shape, m, 5, device)
     torch.cuda.synchronize()
     began = time.perf_counter()
-    grid = device_grid.make_grid(codes, labels, None, None, shape, cell, assigns, answers, device=device, half=half)
+    grid = make_grid(sample_of(codes, labels, shape), cell, assigns, answers, half=half)
     torch.cuda.synchronize()
     out = {"shape": shape, "tuples": n, "clusters": m, "bf16": half, "sort_s": time.perf_counter() - began}
     del codes, labels, assigns
@@ -231,7 +220,7 @@ def reproducible(shape, n, m, device="cuda") -> bool:
         torch.manual_seed(5)
         codes, labels = planted(shape, n, 5, device)
         cell, assigns, answers = start(shape, m, 5, device)
-        grid = device_grid.make_grid(codes, labels, None, None, shape, cell, assigns, answers, device=device)
+        grid = make_grid(sample_of(codes, labels, shape), cell, assigns, answers)
         for _ in range(5):
             grid.sweep(1.0)
         results.append([q.clone() for q in grid.assigns])

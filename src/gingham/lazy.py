@@ -1,10 +1,11 @@
-"""Public names of a package, imported when they are first used, so that importing the package is fast."""
+"""Names and modules that are imported when they are first used, so that importing the package is fast."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -19,3 +20,16 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str]
         return value
 
     return get, lambda: sorted(modules)
+
+
+def lazy_module(name: str) -> ModuleType:
+    """A module that is imported when something of it is first asked for: compiled code, and frames.
+
+    For those who read types it is imported as ever, below ``TYPE_CHECKING``.
+    """
+    return _Later(name)
+
+
+class _Later(ModuleType):
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self.__name__), attribute)

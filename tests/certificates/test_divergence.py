@@ -140,6 +140,28 @@ def test_expected_log_factorials_equal_one_coin_at_a_time(power):
         assert exact - 1e-7 <= found <= exact + 1e-9
 
 
+@pytest.mark.parametrize("softness", [0.02, 0.3, 3.0])
+def test_prices_by_moments_and_by_laws_agree_and_are_never_too_low(softness):
+    """Large clusters, a small one, one that hardly anybody is in, and items that are sure."""
+    rng = np.random.default_rng(7)
+    q = rng.dirichlet(softness * np.array([9.0, 6.0, 0.05, 1e-6]), 4000)
+    q[:50] = np.eye(4)[rng.integers(0, 4, 50)]
+    q[50:] = np.clip(q[50:], 1e-14, 1.0)
+    found = evidence.expected_log_factorials(q)
+    exact = (evidence.poisson_binomial(q) * gammaln(np.arange(4001) + 1.0)).sum(1)
+    assert (exact - 1e-6 <= found).all()
+    assert (found <= exact + 1e-8).all()
+
+
+def test_coins_that_are_rare():
+    coins = np.random.default_rng(8).random(3000) * evidence.RARE
+    law = evidence.rare_law([(coins**k).sum() for k in range(1, evidence.RARE_POWERS + 1)])
+    expected = evidence.poisson_binomial(coins[:, None])[0]
+    np.testing.assert_allclose(law, expected[: len(law)], atol=1e-13)
+    assert expected[len(law) :].sum() < 1e-12
+    assert evidence.rare_law([0.0])[0] == pytest.approx(1.0)
+
+
 def test_expected_log_factorials_with_certain_and_impossible_items():
     rng = np.random.default_rng(2)
     q = rng.dirichlet(np.ones(4), 60)

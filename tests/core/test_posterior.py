@@ -141,7 +141,7 @@ def test_blocks_do_not_change_results(monkeypatch):
 
     blocks = module.row_blocks
     for place in (module, layout):
-        monkeypatch.setattr(place, "row_blocks", lambda n, width: blocks(n, width, budget=100))
+        monkeypatch.setattr(place, "row_blocks", lambda n, width, budget=0: blocks(n, width, budget=100))
     assert len(module.row_blocks(10, 12)) == 10
     np.testing.assert_allclose(posterior.statistics(sample), whole[0])
     np.testing.assert_allclose(posterior.predict(sample.codes), whole[1])

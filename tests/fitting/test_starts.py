@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.cluster import KMeans
+from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from gingham import CoClusteringRegressor, GraphClustering
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.datasets import planted_graph
-from gingham.fitting import starts
+from gingham.fitting import k_means
 from gingham.fitting.starts import make_start
 from gingham.models.counts import starts as starts_counts
 from gingham.models.graph import partition
@@ -26,12 +26,19 @@ def test_starts_are_made_on_one_library_thread(start: str, monkeypatch: pytest.M
     """Sums that libraries spread over threads depend on how many there are, and so would all that follows."""
     seen: set[int] = set()
 
+    def look() -> None:
+        seen.update(int(library["num_threads"]) for library in threadpool_info())
+
     class Watched(KMeans):
         def fit(self, *args: Any, **options: Any) -> Any:
-            seen.update(int(library["num_threads"]) for library in threadpool_info())
+            look()
             return super().fit(*args, **options)
 
-    monkeypatch.setattr(starts, "KMeans", Watched)
+    def watched(*args: Any, **options: Any) -> Any:
+        look()
+        return kmeans_plusplus(*args, **options)
+
+    monkeypatch.setattr(k_means, "kmeans_plusplus", watched)
     monkeypatch.setattr(partition, "KMeans", Watched)
     with threadpool_limits(2):
         if start == "counts":

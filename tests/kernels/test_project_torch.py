@@ -83,14 +83,14 @@ def test_bfloat16_copies_stay_close():
     rng = np.random.default_rng(0)
     grid = random_problem(rng, all_cells()[1], 2, n_rows=60)
     start = random(grid, [3, 2], rng)
-    (sample,) = grid.samples
+    sample = grid.samples[0].placed()
     cell = grid.cells[0].placed(torch.from_numpy)
+    features, single = grid.cells[0].features, torch.float32
     totals = []
     for half in (False, True):
-        on_device = device_grid.make_grid(
-            sample.codes, sample.label_codes, None, sample.weights, sample.shape, cell, start.assign, start.answers[0],
-            device="cpu", half=half,
-        )  # fmt: skip
+        layouts = [sample.layout(axis, features, [m], single) for axis, m in ((0, 2), (1, 3))]
+        assigns = [torch.from_numpy(q).to(single) for q in start.assign]
+        on_device = device_grid.Grid(layouts, cell, assigns, torch.from_numpy(start.answers[0]), half)
         for _ in range(5):
             terms = on_device.sweep(grid.betas[0])
         totals.append(float(grid.betas[0] * terms[0] + terms[1:].sum()))
@@ -168,7 +168,7 @@ def test_a_committee_of_hard_moves_stays_hard_where_there_is_a_device(monkeypatc
     y = np.where((X[:, 0] < 6) == (X[:, 1] < 6), 5, 1) - (rng.random(300) < 0.2)
     plain = CoClusteringRegressor(3, start="random", solver="sweep")
     expected = Committee(plain, n_members=3, random_state=0).fit(X, y)
-    monkeypatch.setattr(projection, "on_device", lambda backend, work: backend != "compiled")  # a GPU, and data enough
+    monkeypatch.setattr(projection, "goes_to_device", lambda backend, work: backend != "compiled")  # a GPU that pays
     found = Committee(plain, n_members=3, random_state=0).fit(X, y)
     for member, alone in zip(found.members_, expected.members_):
         assert member.posterior_.is_hard

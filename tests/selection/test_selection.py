@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -180,10 +181,21 @@ def test_path_without_folds_or_certificates(path) -> None:
         gg.beta_path(model, X, y, [1.0], cv=1)
 
 
-def test_folds_in_processes_give_the_same_path(path) -> None:
+def test_folds_one_after_the_other_give_the_same_path(path) -> None:
     found, _, X, y, model = path
-    again = gg.beta_path(model, X, y, [2.0, 0.5, 0.05], cv=3, n_jobs=2)
-    np.testing.assert_array_equal(again.table["cv_loss"], found.table["cv_loss"])
+    again = gg.beta_path(model, X, y, [2.0, 0.5, 0.05], cv=3, n_jobs=1)
+    for name, column in found.table.items():
+        np.testing.assert_array_equal(again.table[name], column)
+
+
+def test_certificates_of_a_path_name_the_rows_as_they_were_given(path, tmp_path) -> None:
+    found, _, X, y, _ = path
+    alone = gg.certify(found.points[0].posterior, X, y)
+    found.points[0].certificate.save(tmp_path / "path.json")
+    alone.save(tmp_path / "alone.json")
+    ours, own = (json.loads((tmp_path / name).read_text()) for name in ("path.json", "alone.json"))
+    assert ours["data"] == own["data"]
+    assert found.points[0].certificate.value == pytest.approx(alone.value, rel=1e-12)
 
 
 def test_plot_shows_loss_above_information(path) -> None:

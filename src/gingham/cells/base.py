@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import AnyArray, Floats, namespace
 from gingham.data.modes import Alphabet, Features
 from gingham.errors import GinghamError
 
@@ -61,7 +60,7 @@ class CellModel(ABC):
         How hard moves score a cell; None where they cannot.
     device_arrays : tuple of str or None
         The arrays that `answer` and `coef` need beside their arguments, where both are written for numpy and
-        torch alike (see `namespace`); None where torch does not serve the cell.
+        torch alike (see `arrays.namespace`); None where torch does not serve the cell.
 
     The constructor keeps each of its arguments as an attribute of the same name, as scikit-learn's estimators do:
     they are what a model file keeps of a cell.
@@ -120,7 +119,10 @@ class CellModel(ABC):
         return self.loss(self.answer(statistics), statistics)
 
     def of_gap(self, gap: Floats) -> Floats | None:
-        """The loss as a function of y − prediction, for any numbers; None where it is no such function."""
+        """The loss as a function of y − prediction, for any numbers; None where it is no such function.
+
+        Where torch serves the cell (see ``device_arrays``) gaps may be tensors.
+        """
         return None
 
     def miss(self, labels: Floats, answers: Floats) -> Floats:
@@ -158,11 +160,6 @@ def filled(statistics: Floats, fallback: Floats | None) -> Floats:
     total = statistics.reshape(-1, statistics.shape[-1]).sum(0) if fallback is None else fallback
     empty = statistics.sum(-1) <= 0
     return namespace(statistics).where(empty[..., None], total, statistics)
-
-
-def namespace(array: Any) -> Any:
-    """numpy or torch, whichever the array belongs to; torch understands numpy's ``axis`` and ``keepdims``."""
-    return sys.modules["torch"] if type(array).__module__ == "torch" else np
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats
-from gingham.cells.base import CellModel, filled, namespace
+from gingham.arrays import AnyArray, Floats, namespace
+from gingham.cells.base import CellModel, filled
 from gingham.data.modes import Alphabet, Moments, OneHot
 from gingham.errors import GinghamError
 
@@ -93,7 +93,7 @@ class Absolute(TableLoss):
         super().__init__(alphabet, np.abs(y[:, None] - y[None, :]))
 
     def of_gap(self, gap: Floats) -> Floats:
-        return np.abs(gap)
+        return abs(gap)
 
 
 class Pinball(TableLoss):
@@ -110,7 +110,7 @@ class Pinball(TableLoss):
         super().__init__(alphabet, self.of_gap(gap))
 
     def of_gap(self, gap: Floats) -> Floats:
-        return np.maximum(self.quantile * gap, (self.quantile - 1) * gap)
+        return namespace(gap).maximum(self.quantile * gap, (self.quantile - 1) * gap)
 
 
 class Quadratic(CellModel):

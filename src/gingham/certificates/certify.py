@@ -23,7 +23,9 @@ from gingham.certificates.record import Record, cell_facts, posterior_facts
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Sample
 from gingham.data.adapt import id_columns
+from gingham.data.sample import sample_kind
 from gingham.errors import GinghamError, RefusedCertificate
+from gingham.kernels.place import Work
 
 INDEPENDENT = Assumption(
     "The tuples were drawn independently of each other from the population that new tuples will come from "
@@ -117,7 +119,8 @@ def certify(
             model, cell, *_rows_and_labels(X, y), predictor, delta=delta, sample_weight=sample_weight, **options
         )
     posterior = with_cell(posterior, cell, relation)
-    sample = sample_of(posterior, X, y, sample_weight, relation)
+    backend = "compiled" if bound == "holdout" else getattr(model, "backend", "auto")
+    sample = sample_of(posterior, X, y, sample_weight, relation, backend)
     if bound == "holdout":
         from gingham.certificates.holdout import certify_posterior
 
@@ -229,7 +232,12 @@ def with_cell(posterior: Posterior, cell: CellModel, relation: int) -> Posterior
 
 
 def sample_of(
-    posterior: Posterior, X: TableLike | Sample, y: npt.ArrayLike | None, weights: npt.ArrayLike | None, relation: int
+    posterior: Posterior,
+    X: TableLike | Sample,
+    y: npt.ArrayLike | None,
+    weights: npt.ArrayLike | None,
+    relation: int,
+    backend: str = "compiled",
 ) -> Sample:
     """The tuples in the posterior's own numbering; items it does not know are refused."""
     if isinstance(X, Sample):
@@ -240,7 +248,12 @@ def sample_of(
         raise GinghamError(f"X has {len(columns.columns)} columns, the model {len(positions)} modes.")
     if y is None:
         raise GinghamError("A certificate needs the labels y of the tuples.")
-    return Sample.of(columns.columns, y, weights, modes=positions, alphabet=posterior.cells[relation].alphabet)
+    alphabet, kind = posterior.cells[relation].alphabet, Sample
+    if alphabet is not None and type(posterior) is Posterior and not posterior.structure.repeats:
+        sizes = tuple(q.shape[1] for q in posterior.factor(relation))
+        items = tuple(mode.n_items for mode in positions)
+        kind = sample_kind(backend, Work(len(columns.columns[0]), items, sizes, alphabet.size, 1))
+    return kind.of(columns.columns, y, weights, modes=positions, alphabet=alphabet)
 
 
 def covered_predictor(cell: CellModel, predictor: str) -> str:

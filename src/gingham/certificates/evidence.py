@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import comb, log, prod
+from math import comb, factorial, log, prod
+from typing import NamedTuple
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln, polygamma, xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
@@ -37,7 +38,14 @@ from gingham.data import Alphabet, Mode, Moments, OneHot, Sample
 from gingham.data.draws import whole_counts
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels.project import row_blocks
+from gingham.kernels.project import STEP_BYTES, row_blocks
+from gingham.kernels.threads import over_blocks
+
+POWERS = 5  # of memberships that are summed
+TINY = 1e-60  # memberships below add nothing to any sum
+CLOSE = 1e-6  # nats to which the price of a cluster is right
+# Probabilities of coins whose sum follows from power sums, so many of them, and of which the first POWERS are enough.
+RARE, RARE_POWERS, FAINT = 2.0**-3, 24, 2.0**-10
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,39 @@ def of_posterior(
     return Complexity(terms)
 
 
-def of_partitions(assigns: Mapping[str, Floats], kind: str = "exact") -> dict[str, float]:
+class ClusterSums(NamedTuple):
+    """A clustering and the sums over its items that prices are made of."""
+
+    assign: Floats  # (n, m)
+    powers: Floats  # (POWERS, m): Σ_x q(c|x)^j for j = 1, 2, …
+    neg_entropy: float  # Σ_x Σ_c q ln q
+
+
+Memberships = Floats | ClusterSums  # (n, m), or with their sums
+
+
+def cluster_sums(assign: Memberships) -> ClusterSums:
+    """One pass over memberships whose sums are not known, in blocks that stay in cache, on all cores."""
+    if isinstance(assign, ClusterSums):
+        return assign
+    assign = np.asarray(assign)
+    n, m = assign.shape
+
+    def run(block: tuple[int, int]) -> tuple[Floats, float]:
+        q = np.asarray(assign[block[0] : block[1]], dtype=np.float64)
+        q = np.where(q > TINY, q, 0.0)  # powers of less would be numbers that processors are slow with
+        power, powers = q.copy(), np.empty((POWERS, m))
+        for j in range(POWERS):
+            powers[j] = power.sum(axis=0)
+            power *= q
+        np.log(np.maximum(q, TINY, out=power), out=power)
+        return powers, float(np.vdot(power, q))
+
+    parts = list(over_blocks(run, row_blocks(n, m, STEP_BYTES)))
+    return ClusterSums(assign, np.sum([powers for powers, _ in parts], axis=0), sum(entropy for _, entropy in parts))
+
+
+def of_partitions(assigns: Mapping[str, Memberships], kind: str = "exact") -> dict[str, float]:
     """The price of who belongs to which cluster, mode by mode."""
     if kind not in ("exact", "papers"):
         raise GinghamError(f"complexity={kind!r} is unknown; choose exact or papers.")
@@ -94,20 +134,22 @@ def of_partitions(assigns: Mapping[str, Floats], kind: str = "exact") -> dict[st
     return {f"{name}: {part}": value for name, q in assigns.items() for part, value in price(q).items()}
 
 
-def partition_papers(assign: Floats) -> dict[str, float]:
+def partition_papers(assign: Memberships) -> dict[str, float]:
     """n Ī + m ln n (P0 eq. 22): what the partition says about the items, and the cluster sizes."""
-    n, m = assign.shape
-    return {"information n·I": partition_information(assign), "cluster sizes m·ln n": m * log(n)}
+    of = cluster_sums(assign)
+    n, m = of.assign.shape
+    return {"information n·I": partition_information(of), "cluster sizes m·ln n": m * log(n)}
 
 
-def partition_exact(assign: Floats) -> dict[str, float]:
+def partition_exact(assign: Memberships) -> dict[str, float]:
     """KL_i = ln m(m+1) + ln C(n+m−1, m−1) + [ln n! − Σ_c E ln N_c!] + Σ q ln q."""
-    n, m = assign.shape
-    arrangements = float(gammaln(n + 1) - expected_log_factorials(assign).sum())
+    of = cluster_sums(assign)
+    n, m = of.assign.shape
+    arrangements = float(gammaln(n + 1) - expected_log_factorials(of).sum())
     return {
         "number of clusters": log(m) + log(m + 1),
         "cluster sizes": log_binomial(n + m - 1, m - 1),
-        "who belongs where": arrangements + float(xlogy(assign, assign).sum()),
+        "who belongs where": arrangements + of.neg_entropy,
     }
 
 
@@ -150,7 +192,8 @@ def renamings(assigns: Sequence[Floats]) -> float:
     """
     total = 0.0
     for assign in assigns:
-        if not np.isin(assign, (0.0, 1.0)).all():
+        # A few items tell most soft ones.
+        if not all(bool(((part == 0.0) | (part == 1.0)).all()) for part in (assign[:1000], assign)):
             return 0.0
         used = int(assign.any(axis=0).sum())
         m = assign.shape[1]
@@ -171,10 +214,12 @@ def sequence_price(n_leaves: int, merges: Sequence[Sequence[object]]) -> float:
     return price + (log(comb(top, 2) + 1) if top > 1 else 0.0)
 
 
-def partition_information(assign: Floats) -> float:
-    """n Ī(X; C) = Σ_x Σ_c q(c|x) ln [q(c|x)/qbar(c)], items weighted uniformly. Assignments are (n, m)."""
-    mass = assign.mean(axis=0)
-    return max(0.0, float(xlogy(assign, assign).sum() - len(assign) * xlogy(mass, mass).sum()))
+def partition_information(assign: Memberships) -> float:
+    """n Ī(X; C) = Σ_x Σ_c q(c|x) ln [q(c|x)/qbar(c)], items weighted uniformly."""
+    of = cluster_sums(assign)
+    n = len(of.assign)
+    mass = of.powers[0] / n
+    return max(0.0, of.neg_entropy - n * float(xlogy(mass, mass).sum()))
 
 
 def poisson_binomial(probabilities: Floats) -> Floats:
@@ -213,15 +258,47 @@ def poisson_binomial(probabilities: Floats) -> Floats:
     return result / np.maximum(result.sum(axis=1, keepdims=True), 1.0)
 
 
-def expected_log_factorials(assign: Floats) -> Floats:
-    """E ln N_c! for each cluster, N_c the number of items drawn into it, Poisson-binomial(q(c|·)), shape (m,)."""
-    q = np.asarray(assign, dtype=np.float64)
+def expected_log_factorials(assign: Memberships) -> Floats:
+    """E ln N_c! for each cluster, N_c the number of items drawn into it, Poisson-binomial(q(c|·)), shape (m,).
+
+    ln x! has even derivatives above zero, so its Taylor polynomials of odd degree lie below it everywhere: the one of
+    degree 5 at E N_c, which needs moments alone, gives a price that is never too low. It is taken where it is right to
+    `CLOSE` nats, that is for all but small clusters of uncertain items; for these the law itself is made.
+    """
+    of = cluster_sums(assign)
+    mean, *moments = _central_moments(of.powers)
+    derivatives = [polygamma(k, mean + 1.0) for k in (1, 2, 3, 4, 5)]
+    result = gammaln(mean + 1.0)
+    for k, (derivative, moment) in enumerate(zip(derivatives, moments), start=2):
+        result = result + derivative * moment / factorial(k)
+    variance = np.maximum(moments[0], 0.0)
+    # Cumulants of coins are at most their variance, so the sixth moment is at most σ² + 25 σ⁴ + 15 σ⁶. Twice what it
+    # makes at the mean is enough where ten standard deviations below the mean are still far from zero.
+    sixth = variance + 25.0 * variance**2 + 15.0 * variance**3
+    rest = 2.0 * derivatives[4] * sixth / factorial(6)
+    small = np.flatnonzero((variance > 0) & ((rest > CLOSE) | (20.0 * np.sqrt(variance) > mean)))
+    if len(small):
+        result[small] = _of_laws(of.assign[:, small], of.powers[:, small])
+    return np.asarray(result)
+
+
+def _central_moments(powers: Floats) -> list[Floats]:
+    """Mean and central moments 2 to 5 of a sum of coins from the power sums of their probabilities, each (m,)."""
+    s1, s2, s3, s4, s5 = powers
+    k2, k3 = s1 - s2, s1 - 3 * s2 + 2 * s3
+    k4, k5 = s1 - 7 * s2 + 12 * s3 - 6 * s4, s1 - 15 * s2 + 50 * s3 - 60 * s4 + 24 * s5
+    return [s1, k2, k3, k4 + 3 * k2**2, k5 + 10 * k2 * k3]
+
+
+def _of_laws(q: Floats, powers: Floats) -> Floats:
+    """E ln N_c! of few clusters by the law of N_c, shape (m,); ``powers`` are their sums over all items."""
     m = q.shape[1]
+    columns, items = np.nonzero(q.T > FAINT)
+    coins = np.split(q[items, columns].astype(np.float64), np.searchsorted(columns, np.arange(1, m)))
+    likely = [p[(p >= RARE) & (p < 1.0)] for p in coins]
+    n_open = np.array([len(p) for p in likely])
     result = np.empty(m)
-    certain = q == 1.0
-    uncertain = (q > 0.0) & ~certain
-    n_sure, n_open = certain.sum(axis=0), uncertain.sum(axis=0)
-    # Clusters of about equal support go together, so that hard posteriors cost nothing.
+    # Clusters of about equal support go together.
     order = np.argsort(n_open, kind="stable")
     start = 0
     while start < m:
@@ -230,14 +307,33 @@ def expected_log_factorials(assign: Floats) -> Floats:
         while stop < m and n_open[order[stop]] <= max(64, 1.3 * longest) and stop - start < 64:
             stop += 1
         group = order[start:stop]
-        depth = int(n_open[group].max())
-        coins = np.zeros((depth, len(group)))
+        table = np.zeros((int(n_open[group].max()), len(group)))
         for j, c in enumerate(group):
-            coins[: n_open[c], j] = q[uncertain[:, c], c]
-        counts = n_sure[group][:, None] + np.arange(depth + 1)[None, :]
-        result[group] = (poisson_binomial(coins) * gammaln(counts + 1.0)).sum(axis=1)
+            table[: n_open[c], j] = likely[c]
+        for c, law in zip(group, poisson_binomial(table)):
+            sure = int((coins[c] == 1.0).sum())
+            # What neither is sure nor likely is rare; faint coins count in the first power sums alone.
+            rare = coins[c][coins[c] < RARE]
+            sums = [(rare**k).sum() for k in range(1, RARE_POWERS + 1)]
+            for k in range(POWERS):
+                sums[k] = max(powers[k, c] - sure - (likely[c] ** (k + 1)).sum(), 0.0)
+            law = np.convolve(law[: np.flatnonzero(law)[-1] + 1], rare_law(sums))
+            result[c] = law @ gammaln(sure + np.arange(len(law)) + 1.0)
         start = stop
     return result
+
+
+def rare_law(powers: Sequence[float]) -> Floats:
+    """P(0), P(1), … of a sum of rare coins with these power sums of their probabilities, as far as it reaches.
+
+    Its generating function is exp Σ_k (−1)^(k+1) s_k (z − 1)^k/k.
+    """
+    last = int(powers[0] + 12.0 * powers[0] ** 0.5) + 40
+    period = next_fast_len(last + 1, real=True)
+    turned = 1.0 - np.exp(-2j * np.pi * np.arange(period // 2 + 1) / period)
+    exponent = -sum(turned**k * s / k for k, s in enumerate(powers, start=1))
+    law = np.maximum(irfft(np.exp(exponent), n=period)[: last + 1], 0.0)
+    return law / max(law.sum(), 1.0)
 
 
 def log_binomial(n: float, k: float) -> float:
@@ -450,13 +546,14 @@ def quantised_and_priced(
 def prices(posterior: Posterior, quantised: QuantisedAnswers, relation: int, undirected: bool) -> dict[str, Complexity]:
     """KL(Q‖P) exactly and as in the papers, for the modes that meet in one relation."""
     names = clusterings(posterior, relation)
-    exact = {**of_partitions(names, "exact"), **quantised.price}
+    sums = {name: cluster_sums(q) for name, q in names.items()}
+    exact = {**of_partitions(sums, "exact"), **quantised.price}
     if undirected:
         exact["directed or undirected"] = log(2)
     saved = renamings(list(names.values()))
     if saved > 0:
         exact["renamings of clusters"] = -saved
-    papers = {**of_partitions(names, "papers"), **quantised.price_papers}
+    papers = {**of_partitions(sums, "papers"), **quantised.price_papers}
     if isinstance(posterior.structure, Tree):
         tree = posterior.structure
         if tree.price > 0:
@@ -573,12 +670,19 @@ def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> Gibbs
 def in_full_precision(posterior: Posterior) -> Posterior:
     """Assignments in float64 with rows that sum to one."""
     assign = []
-    for mode, q in zip(posterior.structure.modes, posterior.assign):
-        q = np.asarray(q, dtype=np.float64)
-        rows = q.sum(axis=1, keepdims=True)
-        if not (np.isfinite(q).all() and (q >= 0).all() and (np.abs(rows - 1) < 1e-3).all()):
+    for mode, given in zip(posterior.structure.modes, posterior.assign):
+        q = np.empty(given.shape)
+
+        def run(block: tuple[int, int], given: Floats = given, q: Floats = q) -> bool:
+            part = np.asarray(given[block[0] : block[1]], dtype=np.float64)
+            rows = part.sum(axis=1, keepdims=True)
+            np.divide(part, np.where(rows > 0, rows, 1.0), out=q[block[0] : block[1]])
+            # A sum that is not finite is not near one, and what is below zero is not above it.
+            return bool((np.abs(rows - 1) < 1e-3).all() and part.min() >= 0)
+
+        if not all(over_blocks(run, row_blocks(len(given), given.shape[1], STEP_BYTES))):
             raise GinghamError(f"The memberships of mode {mode.name!r} are not distributions over clusters.")
-        assign.append(q / rows)
+        assign.append(q)
     return replace(posterior, assign=tuple(assign))
 
 

@@ -29,7 +29,7 @@ def path(
     ] = None,
     cv: Annotated[int, typer.Option(help="Folds; 0 for none.", min=0)] = 5,
     delta: options.Delta = 0.05,
-    jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 1,
+    jobs: Annotated[int | None, typer.Option(help="Folds side by side; all cores if absent.", min=1)] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture to write, .png or .pdf.")] = None,
     seed: options.Seed = 0,
     drop_missing: options.DropMissing = False,

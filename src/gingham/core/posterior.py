@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import xlogy
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints, beside, namespace
 from gingham.cells import CellModel
 from gingham.cells.losses import cell_from_state, cell_state
 from gingham.core.structure import Structure
@@ -20,6 +20,7 @@ from gingham.kernels.project import BLOCK_BYTES, row_blocks
 from gingham.storage import State, fields_of, savable
 
 TABLE_BYTES = 2**32  # largest table of cell statistics
+DEVICE_BYTES = 2**32  # of a temporary on a GPU
 RULES = ("mean", "median", "mode")
 
 
@@ -155,7 +156,7 @@ class Posterior:
         features = self.cells[relation].features if features is None else features
         assigns = self.factor(relation)
         check_table(tuple(q.shape[1] for q in assigns), features.size)
-        return sample.statistics(assigns, features, "compiled" if backend == "auto" else backend)
+        return sample.sums(features).table(assigns, "compiled" if backend == "auto" else backend)
 
     def gibbs_loss(self, sample: Sample, relation: int = 0) -> float:
         """L̂(Q): expected loss on a tuple of the sample when the partition is drawn from Q."""
@@ -207,10 +208,11 @@ class Posterior:
         distribution = self.predict_distribution(codes, relation)
         labels = cell.values(np.arange(distribution.shape[1])) if cell.n_answers else None
         numbers = getattr(cell, "alphabet").numbers if labels is None else labels  # noqa: B009
+        numbers = beside(numbers, distribution)
         if rule == "mode":
-            return np.asarray(numbers[distribution.argmax(axis=1)])
+            return numbers[distribution.argmax(axis=1)]  # type: ignore[no-any-return]
         half = 0.5 * (1 - 1e-12)  # rounding must not push an exact half over to the next label
-        return np.asarray(numbers[(np.cumsum(distribution, axis=1) < half).sum(axis=1)])
+        return numbers[(namespace(distribution).cumsum(distribution, axis=1) < half).sum(axis=1)]  # type: ignore[no-any-return]
 
     def factors(self, relation: int = 0) -> tuple[Any, ...]:
         """The tri-factorisation behind the mean prediction (P0 eqs. 43-48), in one layout.
@@ -225,29 +227,33 @@ class Posterior:
 
     def expectation(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
         """Σ_c Π_j q_j(c_j|x_j) table[c_1, …, c_d, :] for each tuple."""
-        return contract(codes, [self.with_unseen(mode) for mode in self.structure.factors[relation]], table)
+        factors = [beside(self.with_unseen(mode), codes[0]) for mode in self.structure.factors[relation]]
+        return contract(codes, factors, beside(table, codes[0]))
 
     def with_unseen(self, mode: int) -> Floats:
         """Memberships of a mode's items, with its mass in the last row: code −1 is an unseen item."""
-        return np.vstack([self.assign[mode], self.mass[mode]])
+        q = self.assign[mode]
+        return namespace(q).vstack([q, beside(self.mass[mode], q)])  # type: ignore[no-any-return]
 
 
 def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) -> Floats:
-    """Σ_c Π_j factors_j[codes_j, c_j] table[c_1, …, c_d, :] for each tuple, shape (N, K)."""
+    """Σ_c Π_j factors_j[codes_j, c_j] table[c_1, …, c_d, :] for each tuple, shape (N, K), where the codes lie."""
+    xp = namespace(codes[0])
     n, width = len(codes[0]), table.shape[-1]
     rest = prod(table.shape[1:])
     first = factors[0]
-    flat = table.reshape(len(table), rest).astype(np.float64, copy=False)
+    flat, budget = table.reshape(len(table), rest), BLOCK_BYTES if xp is np else DEVICE_BYTES
+    flat = flat.astype(np.float64, copy=False) if xp is np else flat.to(first.dtype)  # type: ignore[attr-defined]
     # Contract the first mode once an item where items are fewer than tuples.
-    per_item = len(first) <= n and len(first) * rest * 8 <= BLOCK_BYTES
+    per_item = len(first) <= n and len(first) * rest * 8 <= budget
     shared = first @ flat if per_item else None
-    out = np.empty((n, width))
-    for start, stop in row_blocks(n, rest):
+    out = np.empty((n, width)) if xp is np else first.new_empty((n, width), dtype=xp.float64)  # type: ignore[attr-defined]
+    for start, stop in row_blocks(n, rest, budget):
         block = [code[start:stop] for code in codes]
         part = shared[block[0]] if shared is not None else first[block[0]] @ flat
         for j in range(1, len(factors)):
             part = part.reshape(stop - start, table.shape[j], -1)
-            part = np.einsum("em,emr->er", factors[j][block[j]], part)
+            part = xp.einsum("em,emr->er", factors[j][block[j]], part)
         out[start:stop] = part
     return out
 

@@ -11,7 +11,7 @@ from gingham.cells import CellModel
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
 from gingham.data import Sample
-from gingham.data.sample import Sums, SumsOfSample
+from gingham.data.sample import Sums
 from gingham.errors import GinghamError
 
 MOST_BETA = 1e100
@@ -55,9 +55,7 @@ class Problem:
 
     def sums(self, relation: int) -> Sums:
         """Sums over the tuples of a relation, which are all that a start asks of them."""
-        sample = self.samples[relation]
-        numbers = None if sample.alphabet is None else sample.alphabet.numbers
-        return SumsOfSample(sample, self.cells[relation].features, numbers)
+        return self.samples[relation].sums(self.cells[relation].features)
 
     def with_betas(self, betas: Sequence[float]) -> Problem:
         return replace(self, betas=tuple(betas))

@@ -124,7 +124,7 @@ def _object_array(X: TableLike) -> AnyArray:
 def typed(column: AnyArray) -> AnyArray:
     """An object column that holds one plain type becomes an array of that type (fast to number)."""
     if column.dtype.kind != "O":
-        return np.ascontiguousarray(column)
+        return column
     kinds = {type(value) for value in column}
     if kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
         numbers = np.array(column.tolist())

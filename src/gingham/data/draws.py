@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints, on_host
 from gingham.errors import GinghamError, RefusedCertificate
 
 MOST_DRAWS = 10**9 - 1  # that can be divided; as many as numpy draws without replacement from
@@ -45,6 +45,7 @@ def whole_counts(weights: Floats | None) -> Ints | None:
     """Weights as whole counts of draws; a weight between two whole numbers counts no draws."""
     if weights is None:
         return None
+    weights = on_host(weights)
     broken = (weights != np.floor(weights)) | (weights > 2**53)
     if broken.any():
         row = int(np.flatnonzero(broken)[0])

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import AnyArray, Bools, Floats, Ints
+from gingham.arrays import AnyArray, Bools, Floats, Ints, beside, namespace, on_host
 from gingham.errors import GinghamError
 from gingham.storage import savable
 
@@ -21,6 +21,7 @@ MAX_ITEMS = 2**31 - 1
 MAX_LABELS = 100_000
 LARGEST = 1e50  # of labels: their fourth powers, weighted and added up, are still numbers
 MOST_WEIGHT = 2.0**53  # of all tuples together: beyond it, whole numbers are not told apart
+CHUNK = 2**16  # labels that are looked at together
 MAX_SPAN = 4  # whole-number ids that span at most this many times their count are looked up in a table
 
 
@@ -34,10 +35,12 @@ def need_unmasked(values: object, what: str) -> None:
 
 def need_moderate(values: AnyArray, what: str, largest: float = LARGEST) -> None:
     """Refuse numbers that cannot be computed with."""
-    if values.dtype.kind == "f" and len(values) and not np.abs(values).max() <= largest:
-        row = int(np.abs(values).argmax())
+    if namespace(values) is np and values.dtype.kind != "f":
+        return
+    if len(values) and not float(abs(values).max()) <= largest:
+        row = int(abs(values).argmax())
         raise GinghamError(
-            f"{what} {values[row]:g} in row {row} is too large to compute with, beyond {largest:g}. "
+            f"{what} {float(values[row]):g} in row {row} is too large to compute with, beyond {largest:g}. "
             f"Divide all of them by a number."
         )
 
@@ -107,6 +110,30 @@ def exactly(numbers: AnyArray, dtype: np.dtype[Any]) -> tuple[AnyArray, Bools]:
     return converted, same
 
 
+def few_values(labels: AnyArray, most: int) -> AnyArray:
+    """The different labels, sorted; where they are more than ``most``, some of them, more than ``most``."""
+    if namespace(labels) is not np:
+        return on_host(namespace(labels).unique(labels))
+    if labels.dtype.kind in "iu":
+        return distinct(labels, "label")
+    known = np.unique(labels[:CHUNK])
+    for start in range(CHUNK, len(labels), CHUNK):
+        if len(known) > most:
+            break
+        part = labels[start : start + CHUNK]
+        at = np.minimum(np.searchsorted(known, part), len(known) - 1)
+        new = part[known[at] != part]
+        known = np.union1d(known, new) if len(new) else known
+    return known
+
+
+def checked_items(items: AnyArray, name: str) -> AnyArray:
+    """The ids of a mode, unless they are more than codes can tell apart."""
+    if len(items) > MAX_ITEMS:
+        raise GinghamError(f"Mode {name!r} has {len(items):,} items; at most {MAX_ITEMS:,} fit.")
+    return items
+
+
 @savable
 @dataclass(frozen=True, eq=False)
 class Mode:
@@ -117,10 +144,7 @@ class Mode:
 
     @classmethod
     def of(cls, values: npt.ArrayLike, name: str) -> Mode:
-        items = distinct(as_column(values, name), name)
-        if len(items) > MAX_ITEMS:
-            raise GinghamError(f"Mode {name!r} has {len(items):,} items; at most {MAX_ITEMS:,} fit.")
-        return cls(name, items)
+        return cls(name, checked_items(distinct(as_column(values, name), name), name))
 
     @property
     def n_items(self) -> int:
@@ -213,21 +237,31 @@ class Alphabet:
         return np.arange(self.size, dtype=np.float64)
 
     def encode(self, labels: AnyArray) -> Ints:
-        labels = np.asarray(labels)
-        if labels.dtype.kind in "iu" and self.values.dtype.kind in "iu":
-            at = Mode("label", self.values).encode(labels)
-            wrong = at < 0
+        """Codes of labels, an array (int32) or a tensor (of one byte where that will do)."""
+        if not self.numeric:
+            labels = on_host(labels)
+        xp = namespace(labels)
+        if xp is not np:
+            values, labels = beside(self.numbers, labels), labels.double()  # type: ignore[attr-defined]
+            at = xp.clip(xp.searchsorted(values, labels), None, self.size - 1)
+            wrong = values[at] != labels
+            at = at.to(xp.uint8 if self.size <= 256 else xp.int32)
         else:
-            at = np.minimum(np.searchsorted(self.values, labels), self.size - 1)
-            wrong = self.values[at] != labels
+            labels = np.asarray(labels)
+            if labels.dtype.kind in "iu" and self.values.dtype.kind in "iu":
+                at = Mode("label", self.values).encode(labels)
+                wrong = at < 0
+            else:
+                at = np.minimum(np.searchsorted(self.values, labels), self.size - 1).astype(np.int32, copy=False)
+                wrong = self.values[at] != labels
         if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
+            row = int(xp.argmax(1 * wrong))
             shown = ", ".join(str(v) for v in self.values[:8]) + (", …" if self.size > 8 else "")
             raise GinghamError(
-                f"Label {labels[row]!r} in row {row} is not in the alphabet ({shown}). "
+                f"Label {on_host(labels[row])[()]!r} in row {row} is not in the alphabet ({shown}). "
                 "Extend alphabet= or correct the row."
             )
-        return at.astype(np.int32, copy=False)
+        return at
 
     def decode(self, codes: Ints) -> AnyArray:
         return self.values[codes]
@@ -265,7 +299,7 @@ class OneHot(Features):
     def evaluate(self, labels: Floats | None, label_codes: Ints | None = None) -> Floats:
         if label_codes is None:
             raise GinghamError("This cell model needs labels on an alphabet.")
-        return np.eye(self.size)[label_codes]
+        return beside(np.eye(self.size), label_codes)[label_codes]
 
     def count(self, statistics: AnyArray) -> AnyArray:
         return statistics.sum(-1)
@@ -289,6 +323,8 @@ class Moments(Features):
         """Powers of the labels, shape (N, degree + 1)."""
         if labels is None:
             raise GinghamError("This cell model needs numeric labels.")
+        if namespace(labels) is not np:
+            return labels.double()[:, None] ** beside(np.arange(self.size), labels)  # type: ignore[attr-defined]
         return np.vander(np.asarray(labels, dtype=np.float64), self.size, increasing=True)
 
     def count(self, statistics: AnyArray) -> AnyArray:

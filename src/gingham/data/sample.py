@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints, beside, namespace
 from gingham.data.modes import MOST_WEIGHT, Alphabet, Features, Mode, need_moderate, need_unmasked
 from gingham.errors import GinghamError
+from gingham.kernels.place import Work, goes_to_device
 from gingham.kernels.project import Rows, project_cost, project_table
 
 if TYPE_CHECKING:
+    from gingham.data.device_sample import DeviceSample
     from gingham.kernels.project_compiled import Tiles
 
 
@@ -35,6 +37,8 @@ class Sample:
     weights : float64 array of shape (n_rows,) or None
         Counts; None means one each.
     """
+
+    on_device: ClassVar[bool] = False  # whether the columns are tensors on a GPU, see `DeviceSample`
 
     modes: tuple[Mode, ...]
     codes: tuple[Ints, ...]
@@ -61,41 +65,75 @@ class Sample:
 
         ``numbers`` says whether labels of an alphabet are kept as numbers beside their codes.
         """
+        columns = cls.brought(columns)
         if modes is None:
             names = names or [f"mode{j}" for j in range(len(columns))]
-            modes = [Mode.of(column, name) for column, name in zip(columns, names)]
-        codes = tuple(mode.encode(column) for mode, column in zip(modes, columns))
-        for mode, code in zip(modes, codes):
-            if len(code) and code.min() < 0:
-                row = int(np.flatnonzero(code < 0)[0])
-                raise GinghamError(
-                    f"Column {mode.name!r}, row {row}: this id was not among the items of the mode. "
-                    "Only ids seen in training can be used here."
-                )
+            modes, codes = zip(*(cls.numbered(column, name) for column, name in zip(columns, names)))
+        else:
+            codes = tuple(cls.encoded(mode, column) for mode, column in zip(modes, columns))
+            for mode, code in zip(modes, codes):
+                if len(code) and code.min() < 0:
+                    row = int(namespace(code).argmax(1 * (code < 0)))
+                    raise GinghamError(
+                        f"Column {mode.name!r}, row {row}: this id was not among the items of the mode. "
+                        "Only ids seen in training can be used here."
+                    )
         n_rows = len(codes[0])
         labels = label_codes = None
         if y is not None:
             need_unmasked(y, "y")
-            y = np.asarray(y)
+            y = cls.column(y)
             if len(y) != n_rows:
                 raise GinghamError(f"X has {n_rows} rows but y has {len(y)}.")
             if alphabet is not None:
-                label_codes = alphabet.encode(y)
-                labels = alphabet.numbers[label_codes] if numbers else None
+                label_codes = cls.column(alphabet.encode(y))
+                labels = alphabet.numbers[label_codes] if numbers and not cls.on_device else None
             else:
                 try:
-                    labels = y.astype(np.float64)
+                    labels = y.double() if cls.on_device else y.astype(np.float64)  # type: ignore[attr-defined]
                 except (TypeError, ValueError) as error:
                     raise GinghamError(f"This loss needs labels that are numbers: {error}.") from None
                 need_moderate(labels, "Label")
+        given = checked_weights(weights, n_rows)
         return cls(
             modes=tuple(modes),
-            codes=codes,
+            codes=tuple(codes),
             labels=labels,
             alphabet=alphabet,
             label_codes=label_codes,
-            weights=checked_weights(weights, n_rows),
+            weights=None if given is None else cls.column(given),
         )
+
+    def placed(self) -> DeviceSample:
+        """The same tuples on the device, copied once and kept."""
+        from gingham.data.device_sample import DeviceSample
+
+        if ("device",) not in self._layouts:
+            self._layouts["device",] = DeviceSample.copied(self)
+        return self._layouts["device",]
+
+    # how columns come to where the sample lies
+
+    @staticmethod
+    def brought(columns: Sequence[npt.ArrayLike]) -> Sequence[Any]:
+        """Columns of ids where they are numbered."""
+        return columns
+
+    @staticmethod
+    def numbered(column: npt.ArrayLike, name: str) -> tuple[Mode, AnyArray]:
+        """A mode of the ids of a column, and their codes."""
+        mode = Mode.of(column, name)
+        return mode, mode.encode(column)
+
+    @staticmethod
+    def encoded(mode: Mode, column: npt.ArrayLike) -> AnyArray:
+        """Codes of ids, −1 for those that the mode does not know."""
+        return mode.encode(column)
+
+    @staticmethod
+    def column(values: npt.ArrayLike) -> AnyArray:
+        """Labels, their codes or weights."""
+        return np.asarray(values)
 
     @property
     def n_modes(self) -> int:
@@ -155,6 +193,34 @@ class Sample:
     def counts(self, axis: int) -> Floats:
         """Total weight of each item of one position, shape (n_items,)."""
         return np.bincount(self.codes[axis], self.weights, minlength=self.shape[axis]).astype(np.float64)
+
+    def totals(self, axis: int, values: Sequence[Floats]) -> Floats:
+        """Sums of some columns over the tuples of each item of one position, shape (n_items, len(values))."""
+        n = self.shape[axis]
+        return np.stack([np.bincount(self.codes[axis], column, minlength=n) for column in values], axis=1)
+
+    @property
+    def label_index(self) -> Ints:
+        """Codes of the labels in a type that may stand as an index."""
+        if self.label_codes is None:
+            raise GinghamError("This needs labels on an alphabet.")
+        return self.label_codes
+
+    def numbers(self) -> Floats:
+        """Labels as numbers, shape (n_rows,), also where only their codes are kept."""
+        if self.labels is None and self.alphabet is not None:
+            return beside(self.alphabet.numbers, self.label_index)[self.label_index]
+        return self.labels  # type: ignore[return-value]
+
+    def features_of(self, features: Features) -> Floats:
+        """t(y) of every tuple, shape (n_rows, K); tuples without labels count as ones."""
+        labels = self.numbers()
+        ones = namespace(self.codes[0]).ones_like(self.codes[0])
+        return features.evaluate(ones if labels is None else labels, self.label_index if features.one_hot else None)
+
+    def sums(self, features: Features) -> Sums:
+        """The sums over its tuples that starts, answers and certificates ask for."""
+        return SumsOfSample(self, features, None if self.alphabet is None else self.alphabet.numbers)
 
     def completed(self, table: Floats, assigns: Sequence[Floats], features: Features) -> Floats:
         """Cell statistics of all observed tuples from those of the listed ones (here the same)."""
@@ -221,6 +287,15 @@ class Sample:
         )
 
 
+def sample_kind(backend: str, work: Work) -> type[Sample]:
+    """Where tuples go: `DeviceSample` where torch was asked for or a GPU is faster, `Sample` otherwise."""
+    if not goes_to_device(backend, work):
+        return Sample
+    from gingham.data.device_sample import DeviceSample
+
+    return DeviceSample
+
+
 def checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> Floats | None:
     if weights is None:
         return None
@@ -261,8 +336,8 @@ class Sums(Protocol):
         ``assigns`` are those of the other positions; coef has shape (outputs, K · Π m_j).
         """
 
-    def table(self, assigns: Sequence[Floats]) -> Floats:
-        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j], shape (m_1, …, m_d, K)."""
+    def table(self, assigns: Sequence[Floats], backend: str = "compiled") -> Floats:
+        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j], shape (m_1, …, m_d, K); tuples on a device are summed there."""
 
     def squares(self) -> float:
         """Σ_e w_e y_e² where labels are numbers without an alphabet."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -13,6 +12,12 @@ from scipy import sparse
 from gingham.arrays import AnyArray, Floats, MatrixLike
 from gingham.data.modes import need_unmasked
 from gingham.errors import GinghamError
+from gingham.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import narwhals as nw
+else:
+    nw = lazy_module("narwhals")
 
 Matrix: TypeAlias = Floats | sparse.csr_array
 """A dense float64 array or a scipy CSR array of float64, shape (n_objects, n_features)."""
@@ -46,6 +51,8 @@ def as_view(values: MatrixLike, name: str) -> Matrix:
     if sparse.issparse(values):
         return _as_sparse(values, name)
     need_unmasked(values, name)
+    if isinstance(values, np.ndarray):
+        return _as_dense(values, name)
     frame = nw.from_native(values, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         raise GinghamError(f"{name} is a lazy frame: collect() it first.")
@@ -62,6 +69,8 @@ def as_view(values: MatrixLike, name: str) -> Matrix:
 
 def feature_names(values: object) -> AnyArray | None:
     """Column names of a frame, None for anything without names."""
+    if isinstance(values, np.ndarray) or sparse.issparse(values):
+        return None
     frame = nw.from_native(values, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return np.asarray([str(column) for column in frame.columns], dtype=object)

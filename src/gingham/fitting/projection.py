@@ -16,7 +16,8 @@ from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Objective, Problem, information_terms
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
-from gingham.kernels.project import Rows, aligned, on_device, projector, row_blocks
+from gingham.kernels.place import USUAL_SWEEPS, Work, goes_to_device
+from gingham.kernels.project import STEP_BYTES, Rows, aligned, projector, row_blocks
 from gingham.kernels.threads import one_blas_thread, over_blocks
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 DTYPES = ("float64", "float32")
 HALVINGS = 12  # of a damped step, before it is given up
 TORCH_NEEDS = (ON_DEVICE,)  # of cells
-STEP_BYTES = 2**21  # one block of a step: small enough to stay in cache and to share out among threads
 
 
 @dataclass(frozen=True)
@@ -95,17 +95,25 @@ class Projection:
 
 
 def use_torch(backend: str, problem: Problem, start: Posterior) -> bool:
-    """Whether the fit runs through torch: when asked for, or when there is a GPU and the data is large enough."""
+    """Whether the fit runs through torch: where the tuples are, when asked for, or where a GPU is there and pays."""
+    if problem.samples[0].on_device:
+        return True
     if backend == "auto" and not supports_torch(problem):
         return False
-    return on_device(backend, problem.samples[0].n_rows * sum(start.n_clusters))
+    return goes_to_device(backend, work_of(problem, start.n_clusters))
 
 
 def use_torch_batch(backend: str, problem: Problem, n_clusters: Sequence[int], n_members: int) -> bool:
     """Whether several fits of one problem go through torch side by side (two modes)."""
     if problem.samples[0].n_modes != 2 or not supports_torch(problem):
         return False
-    return on_device(backend, problem.samples[0].n_rows * sum(n_clusters) * n_members)
+    return problem.samples[0].on_device or goes_to_device(backend, work_of(problem, n_clusters, n_members))
+
+
+def work_of(problem: Problem, n_clusters: Sequence[int], n_fits: int = 1) -> Work:
+    """What fits of one relation have to do."""
+    (sample, *_), (cell, *_) = problem.samples, problem.cells
+    return Work(sample.n_rows, sample.shape, tuple(n_clusters), cell.features.size, n_fits * USUAL_SWEEPS)
 
 
 def supports_torch(problem: Problem) -> bool:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from gingham.arrays import AnyArray
 from gingham.cells.base import refuse_unmet
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
@@ -27,9 +26,11 @@ from gingham.fitting.projection import TORCH_NEEDS, supports_torch
 from gingham.storage import State
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
     from gingham.kernels.grid_torch import Cell
+    from gingham.kernels.project_torch import DeviceRows
 
     Snapshot = dict[str, list[Tensor]]
 
@@ -50,13 +51,12 @@ def solve(
         raise GinghamError(
             "backend='torch' serves one grid, nothing frozen, not several relations: use backend='compiled'."
         )
-    from gingham.kernels import grid_torch as device_grid
+    from gingham.kernels.grid_torch import Grid
 
     (beta,) = problem.betas
-    tuples, cell, kind = _on_device(problem)
-    grid = device_grid.make_grid(
-        **tuples, cell=cell, assigns=start.assign, answers=start.answers[0], dtype=dtype or kind
-    )
+    assigns, answers = _tables(start.assign, start.answers[0], dtype)
+    layouts, cell = _on_device(problem, start.n_clusters, assigns[0].dtype)
+    grid = Grid(layouts, cell, assigns, answers, half=False)
 
     def snapshot() -> Snapshot:
         """What a checkpoint needs; it stays on the device until it is written."""
@@ -74,7 +74,7 @@ def solve(
         sweep, snapshot(), schedule, to_state=_on_host, from_state=restore,
         converges=partial(settled, schedule=schedule, tol=tol), max_iter=max_iter, report=report, checkpoint=checkpoint,
     )  # fmt: skip
-    posterior = _posterior(start, grid.assigns, grid.answers) if course.trace.factors else start
+    posterior = _posterior(start, grid.assigns, grid.answers)
     return Solution(posterior, last_objective(course.trace), course.trace, course.converged, course.interrupted)
 
 
@@ -90,13 +90,13 @@ def solve_together(
 
     Ctrl-C ends all of them; what they have reached is returned, marked as interrupted.
     """
-    from gingham.kernels import grid_torch as device_grid
+    from gingham.kernels.grid_torch import Members
 
     (beta,) = problem.betas
-    tuples, cell, kind = _on_device(problem)
-    assigns = [np.stack([start.assign[mode] for start in starts]) for mode in range(2)]
-    answers = np.stack([start.answers[0] for start in starts])
-    grid = device_grid.make_members(**tuples, cell=cell, assigns=assigns, answers=answers, dtype=dtype or kind)
+    assigns, answers = _together([_tables(start.assign, start.answers[0], dtype) for start in starts])
+    widths = [len(starts) * m for m in starts[0].n_clusters]
+    layouts, cell = _on_device(problem, widths, assigns[0].dtype)
+    grid = Members(layouts, cell, assigns, answers)
     done: dict[int, Solution] = {}
     factors: list[float] = []
     objectives: list[list[Objective]] = [[] for _ in starts]
@@ -127,22 +127,34 @@ def solve_together(
     return [done[b] for b in range(len(starts))]
 
 
-def _on_device(problem: Problem) -> tuple[State, Cell, str]:
-    """The tuples and the cell in the device's terms, and the dtype to use: float32 on a GPU, float64 without."""
-    from gingham.kernels import project_torch as accelerated
+def _on_device(problem: Problem, widths: Sequence[int], kind: torch.dtype) -> tuple[list[DeviceRows], Cell]:
+    """The tuples sorted for every mode, for so many clusters, and the cell in the device's terms."""
+    from gingham.kernels.project_torch import to_device
 
-    (sample,), (cell,) = problem.samples, problem.cells
-    one_hot = cell.features.one_hot
-    labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
-    tuples = {
-        "codes": sample.codes,
-        "labels": sample.label_codes if one_hot else None,
-        "features": None if one_hot else cell.features.evaluate(labels),
-        "weights": sample.weights,
-        "shape": sample.shape,
-    }
-    placed = cell.placed(accelerated.to_device)
-    return tuples, placed, "float32" if accelerated.device_name() == "cuda" else "float64"
+    sample, (cell,) = problem.samples[0].placed(), problem.cells
+    layouts = []
+    for axis in range(sample.n_modes):
+        others = [width for j, width in enumerate(widths) if j != axis]
+        layouts.append(sample.layout(axis, cell.features, others, kind))
+    return layouts, cell.placed(to_device)
+
+
+def _tables(assigns: Sequence[AnyArray], answers: AnyArray, dtype: str | None) -> tuple[list[Tensor], Tensor]:
+    """A start on the device; memberships are copies, for sweeps write into them."""
+    import torch
+
+    from gingham.kernels.project_torch import device_name, to_device
+
+    kind = getattr(torch, dtype or ("float32" if device_name() == "cuda" else "float64"))
+    return [to_device(q).to(kind, copy=True) for q in assigns], to_device(answers)
+
+
+def _together(starts: Sequence[tuple[list[Tensor], Tensor]]) -> tuple[list[Tensor], Tensor]:
+    """Starts of equal sizes as one, the first axis telling them apart."""
+    import torch
+
+    assigns = [torch.stack(tables) for tables in zip(*(tables for tables, _ in starts))]
+    return assigns, torch.stack([answers for _, answers in starts])
 
 
 def _on_host(snapshot: Snapshot) -> State:
@@ -155,7 +167,16 @@ def _objective(terms: Sequence[float], problem: Problem) -> Objective:
 
 
 def _posterior(start: Posterior, assigns: Sequence[Tensor], answers: Tensor) -> Posterior:
-    """What the device holds, in float64; float32 rows sum to one only nearly."""
-    rows = [q.double().cpu().numpy() for q in assigns]
-    assign = tuple(q / q.sum(axis=1, keepdims=True) for q in rows)
-    return Posterior(start.structure, start.cells, assign, (answers.cpu().numpy(),))
+    """What the device holds, in float64, with its sums; float32 rows sum to one only nearly."""
+    from torch.special import xlogy
+
+    assign, mass, information = [], [], []
+    for q in assigns:
+        rows = q.double()
+        rows = rows / rows.sum(1, keepdim=True)
+        share = rows.mean(0)
+        information.append(max(0.0, float(xlogy(rows, rows).sum() / len(rows) - xlogy(share, share).sum())))
+        assign.append(rows.cpu().numpy())
+        mass.append(share.cpu().numpy())
+    found = Posterior(start.structure, start.cells, tuple(assign), (answers.cpu().numpy(),))
+    return found.with_sums({"mass": tuple(mass), "information": tuple(information)})

@@ -1,22 +1,24 @@
-"""Where the search begins: random, item means, spectral, given labels, any posterior."""
+"""Where the search begins: random, item means, spectral, given labels, any posterior.
+
+Starts ask for sums over tuples, wherever the tuples are. Where these are on a GPU, all that has a row an item stays
+there, too: the same formulas serve arrays and tensors.
+"""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import prod, sqrt
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import AnyArray, Floats, beside, namespace, on_host
 from gingham.core.posterior import Posterior, check_table
 from gingham.core.problem import Problem
 from gingham.data import Mode
 from gingham.errors import GinghamError
+from gingham.fitting.k_means import k_means
 from gingham.kernels.threads import one_library_thread
 
 STARTS = ("spectral", "singular", "means", "random")
@@ -60,7 +62,7 @@ def random(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator
         shape = tuple(n_clusters[mode] for mode in factor)
         sums = problem.sums(relation)
         # All tuples in a row, by item and label, each as wide as its weight: the order in which they came is no matter.
-        ends = np.cumsum(item_sums(problem, relation, 0).counts)
+        ends = np.cumsum(on_host(item_sums(problem, relation, 0).counts))
         at = rng.random(prod(shape) * 3) * ends[-1]
         items = np.minimum(np.searchsorted(ends, at, side="right"), np.searchsorted(ends, ends[-1]))
         begins = np.concatenate([[0.0], ends])[items]
@@ -88,7 +90,7 @@ def means_tell(problem: Problem) -> bool:
     for relation, factor in enumerate(problem.structure.factors):
         for position in range(len(factor)):
             of = item_sums(problem, relation, position)
-            if not (of.shrunken.var(axis=0) > of.noise * (1.0 + 3.0 * np.sqrt(2.0 / len(of.counts)))).any():
+            if not (variance(of.shrunken) > of.noise * (1.0 + 3.0 * sqrt(2.0 / len(of.counts)))).any():
                 return False
     return True
 
@@ -103,7 +105,7 @@ def singular(problem: Problem, n_clusters: Sequence[int], rng: np.random.Generat
     if problem.structure.factors != ((0, 1),):
         raise GinghamError("start='singular' needs one table of two modes; use start='spectral'.")
     found = [item_sums(problem, 0, position) for position in range(2)]
-    roots = [np.sqrt(of.counts + SHRINK) for of in found]
+    roots = [(of.counts + SHRINK) ** 0.5 for of in found]
     labels = []
     for position in range(2):
         matrix = Contrasts(problem, 0, position, found, scales=[1.0 / root for root in roots])
@@ -121,14 +123,18 @@ def from_labels(
     if len(labels) != problem.structure.n_modes:
         raise GinghamError(f"{len(labels)} label arrays were given for {problem.structure.n_modes} modes.")
     for at, (mode, given) in enumerate(zip(problem.structure.modes, labels)):
-        given = np.asarray(given)
-        if given.shape != (mode.n_items,) or given.dtype.kind not in "iu" or (len(given) and given.min() < 0):
+        xp = namespace(given)
+        given = np.asarray(given) if xp is np else given
+        whole = not xp.is_floating_point(given) if xp is not np else given.dtype.kind in "iu"
+        if tuple(given.shape) != (mode.n_items,) or not whole or (len(given) and given.min() < 0):
             raise GinghamError(
                 f"Labels of mode {mode.name!r} must be {mode.n_items} integers from 0, one per item; "
-                f"got shape {given.shape}, dtype {given.dtype}."
+                f"got shape {tuple(given.shape)}, dtype {given.dtype}."
             )
-        m = int(given.max()) + 1 if n_clusters is None else max(n_clusters[at], int(given.max()) + 1)
-        assign.append(firmness * np.eye(m)[given] + (1.0 - firmness) / m)
+        most = int(given.max()) + 1
+        m = most if n_clusters is None else max(n_clusters[at], most)
+        rows = beside(firmness * np.eye(m) + (1.0 - firmness) / m, given)
+        assign.append(rows[given])
     return with_best_answers(problem, assign)
 
 
@@ -191,8 +197,8 @@ class ItemSums:
     @property
     def noise(self) -> Floats:
         """Variance of shrunken means that chance alone would give, (r,)."""
-        variance = self.spread / max(self.counts.sum(), 1e-300)
-        return variance * float(np.mean(self.counts / (self.counts + SHRINK) ** 2))
+        average = self.spread / max(float(self.counts.sum()), 1e-300)
+        return average * float((self.counts / (self.counts + SHRINK) ** 2).mean())
 
     @property
     def shrunken(self) -> Floats:
@@ -219,7 +225,7 @@ def item_sums(problem: Problem, relation: int, position: int) -> ItemSums:
     factor = problem.structure.factors[relation]
     ones = [np.ones((problem.structure.modes[mode].n_items, 1)) for j, mode in enumerate(factor) if j != position]
     table = sums.project(position, ones, np.eye(size))  # (n, K)
-    values, count = label_parts(problem, relation)
+    values, count = (beside(part, table) for part in label_parts(problem, relation))
     counts = table @ count
     total = table.sum(axis=0)
     n = max(float(total @ count), 1e-300)
@@ -228,30 +234,34 @@ def item_sums(problem: Problem, relation: int, position: int) -> ItemSums:
     if problem.cells[relation].features.one_hot:
         spread, rounding = total @ (values - centre) ** 2, 1e-24 * (total @ values**2)
     else:
-        squares = np.array([sums.squares()])
+        squares = beside([sums.squares()], table)
         spread, rounding = squares - n * centre**2, 1e-14 * squares
     # Labels that are all the same leave rounding over, which says nothing and differs with the order of sums.
-    responses = np.where(spread > rounding, table @ values - counts[:, None] * centre, 0.0)
-    return ItemSums(counts, responses, centre, np.where(spread > rounding, spread, 0.0))
+    where = namespace(table).where
+    responses = where(spread > rounding, table @ values - counts[:, None] * centre, 0.0)
+    return ItemSums(counts, responses, centre, where(spread > rounding, spread, 0.0))
 
 
 def item_embeddings(problem: Problem, rank: int, rng: np.random.Generator) -> list[tuple[Floats, Floats]]:
     """For each mode, points (n_items, dim) in which similar items are near, and weights (n_items,)."""
-    found: list[tuple[list[Floats], Floats]] = [([], np.zeros(mode.n_items)) for mode in problem.structure.modes]
+    columns: list[list[Floats]] = [[] for _ in problem.structure.modes]
+    weights: list[Any] = [0.0] * problem.structure.n_modes
     for relation, factor in enumerate(problem.structure.factors):
         sums = [item_sums(problem, relation, position) for position in range(len(factor))]
         vectors = _spectral(problem, relation, sums, rank, rng) if rank and len(factor) > 1 else []
         for position, mode in enumerate(factor):
-            columns, weights = found[mode]
-            weights += sums[position].counts
-            columns += [1.5 * _means(sums[position]), *vectors[position : position + 1]]
-    # A mode that stands in no relation has nothing to go by.
-    return [(np.hstack(columns) if columns else weights[:, None], weights + 1.0) for columns, weights in found]
+            weights[mode] = weights[mode] + sums[position].counts
+            columns[mode] += [1.5 * _means(sums[position]), *vectors[position : position + 1]]
+    found = []
+    for known, parts, weight in zip(problem.structure.modes, columns, weights):
+        nothing = np.zeros((known.n_items, 1))  # of a mode that stands in no relation
+        found.append((namespace(parts[0]).hstack(parts), weight + 1.0) if parts else (nothing, nothing[:, 0] + 1.0))
+    return found
 
 
 def _means(of: ItemSums) -> Floats:
     """Shrunken means of the items, (n_items, r), of spread 1 where they differ by more than chance."""
-    return _scaled(of.shrunken, of.noise, of.spread / max(of.counts.sum(), 1e-300))
+    return _scaled(of.shrunken, of.noise, of.spread / max(float(of.counts.sum()), 1e-300))
 
 
 def _spectral(
@@ -273,11 +283,12 @@ def _spectral(
 def _beyond_noise(matrix: Contrasts, vectors: Floats, values: Floats, of: ItemSums) -> Floats:
     """Points of the items in the singular vectors, each of spread √(share of it that noise does not explain)."""
     # A matrix of pure noise with these entries has singular values up to σ√p(√n + √n').
-    edge = np.sqrt(matrix.square() / np.prod(matrix.shape)) * np.sum(np.sqrt(matrix.shape))
-    points = vectors * values / np.sqrt(of.counts + SHRINK)[:, None]
+    edge = sqrt(matrix.square() / prod(matrix.shape)) * sum(sqrt(n) for n in matrix.shape)
+    xp = namespace(vectors)
+    points = vectors * values / (of.counts + SHRINK)[:, None] ** 0.5
     # Of what is zero there are no vectors, only rounding.
-    points = np.where(values > 1e-10 * np.sqrt(sum(of.spread)), points, 0.0)
-    return _scaled(points, points.var(axis=0) * (edge / np.maximum(values, 1e-9 * edge + 1e-300)) ** 2)
+    points = xp.where(values > 1e-10 * float(of.spread.sum()) ** 0.5, points, 0.0)
+    return _scaled(points, variance(points) * (edge / xp.clip(values, 1e-9 * edge + 1e-300, None)) ** 2)
 
 
 class Contrasts:
@@ -300,10 +311,10 @@ class Contrasts:
         self.sums, self.position, self.of = problem.sums(relation), position, of
         self.others = [j for j in range(len(of)) if j != position]
         values, self.count = label_parts(problem, relation)
-        self.values = values - self.count[:, None] * of[0].centre
+        self.values = values - self.count[:, None] * on_host(of[0].centre)
         n_responses = values.shape[1]
-        self.offsets = offsets or [np.zeros((len(items.counts), n_responses)) for items in of]
-        self.scales = scales or [np.ones(len(items.counts)) for items in of]
+        self.offsets = offsets or [0.0 * items.responses for items in of]
+        self.scales = scales or [0.0 * items.counts + 1.0 for items in of]
         self.blocks = [(j, r) for j in self.others for r in range(n_responses)]
         self.shape = (len(of[position].counts), sum(len(of[j].counts) for j, _ in self.blocks))
 
@@ -314,21 +325,29 @@ class Contrasts:
 
         A start needs no exact vectors, but the same ones wherever the tuples are; signs do not matter to k-means.
         """
-        basis = rng.standard_normal((self.shape[1], min(rank + spare, *self.shape)))
+        like = self.scales[self.position]
+        xp = namespace(like)
+        basis = beside(rng.standard_normal((self.shape[1], min(rank + spare, *self.shape))), like)
         for _ in range(rounds):
-            basis, _ = np.linalg.qr(self.transposed_times(self.times(basis)))
-        left, values, within = np.linalg.svd(self.times(basis), full_matrices=False)
-        return left[:, :rank], values[:rank], basis @ within.T[:, :rank]
+            basis, _ = xp.linalg.qr(self.transposed_times(self.times(basis)))
+        # Of a matrix as narrow as this the triangle has the values and the small rotation.
+        wide, triangle = xp.linalg.qr(self.times(basis))
+        left, values, within = xp.linalg.svd(triangle)
+        return wide @ left[:, :rank], values[:rank], basis @ within.T[:, :rank]
 
     def times(self, vectors: Floats) -> Floats:
         """The matrix times vectors (columns, m)."""
-        cuts = np.cumsum([len(self.of[j].counts) for j, _ in self.blocks])[:-1]
-        products = [self._block(self.position, j, r, v) for (j, r), v in zip(self.blocks, np.split(vectors, cuts))]
-        return np.sum(products, axis=0)
+        total: Any = 0.0
+        first = 0
+        for j, r in self.blocks:
+            last = first + len(self.of[j].counts)
+            total = total + self._block(self.position, j, r, vectors[first:last])
+            first = last
+        return total
 
     def transposed_times(self, vectors: Floats) -> Floats:
         """The transposed matrix times vectors (n_items, m)."""
-        return np.vstack([self._block(j, self.position, r, vectors) for j, r in self.blocks])
+        return namespace(vectors).vstack([self._block(j, self.position, r, vectors) for j, r in self.blocks])
 
     def square(self) -> float:
         """Σ_e w_e (response_e − a_x − a_j)² over all blocks: the sum of squared entries where no pair is met twice."""
@@ -337,15 +356,15 @@ class Contrasts:
         for j, r in self.blocks:
             y, b = self.of[j], self.offsets[j]
             both = self._project(self.position, j, b[:, r : r + 1], self.count[None, :])[:, 0]
-            total += x.spread[r] - 2.0 * (a[:, r] @ x.responses[:, r] + b[:, r] @ y.responses[:, r])
-            total += a[:, r] ** 2 @ x.counts + b[:, r] ** 2 @ y.counts + 2.0 * a[:, r] @ both
+            total += float(x.spread[r] - 2.0 * (a[:, r] @ x.responses[:, r] + b[:, r] @ y.responses[:, r]))
+            total += float(a[:, r] ** 2 @ x.counts + b[:, r] ** 2 @ y.counts + 2.0 * a[:, r] @ both)
         return max(total, 0.0)
 
     def _block(self, to: int, other: int, r: int, vectors: Floats) -> Floats:
         """The block of two positions and a response, items of ``to`` in its rows, times vectors."""
         m = vectors.shape[1]
         vectors = vectors * self.scales[other][:, None]
-        both = np.hstack([vectors, vectors * self.offsets[other][:, r : r + 1]])
+        both = namespace(vectors).hstack([vectors, vectors * self.offsets[other][:, r : r + 1]])
         each, none = np.eye(m), np.zeros((m, m))
         said = np.hstack([np.hstack([v * each, -n * each]) for v, n in zip(self.values[:, r], self.count)])
         met = np.hstack([np.hstack([n * each, none]) for n in self.count])
@@ -358,27 +377,17 @@ class Contrasts:
         return self.sums.project(to, [vectors if j == other else o for j, o in enumerate(ones) if j != to], coef)
 
 
+def variance(points: Floats) -> Floats:
+    """The variance of every column, (dim,)."""
+    return ((points - points.mean(axis=0)) ** 2).mean(axis=0)
+
+
 def _scaled(points: Floats, noise: Any, unit: Any = 0.0) -> Floats:
     """Columns of spread √(share of their variance that noise does not explain), never quite zero.
 
     A column whose variance is rounding of numbers of size √``unit`` says nothing, and is zero.
     """
-    variance = points.var(axis=0)
-    points, variance = np.where(variance > 1e-20 * unit, points, 0.0), np.where(variance > 1e-20 * unit, variance, 0.0)
-    share = 1.0 - noise / np.maximum(variance, 1e-300)
-    return points * np.sqrt(np.clip(share, 0.02, 1.0) / np.where(variance > 0, variance, 1.0))
-
-
-def k_means(points: Floats, weights: Floats, n_clusters: int, rng: np.random.Generator, n_init: int = 1) -> AnyArray:
-    """Labels (n_items,) of a weighted k-means with k-means++ seeds."""
-    if n_clusters <= 1:
-        return np.zeros(len(points), dtype=np.int64)
-    distinct = len(np.unique(points, axis=0))
-    seed = int(rng.integers(2**31 - 1))
-    with warnings.catch_warnings():
-        # Points that are nearly equal leave clusters empty; a start may do that.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted = KMeans(min(n_clusters, distinct), n_init=n_init, max_iter=20, random_state=seed).fit(
-            points, sample_weight=weights
-        )
-    return fitted.labels_.astype(np.int64)
+    xp, spread = namespace(points), variance(points)
+    points, spread = xp.where(spread > 1e-20 * unit, points, 0.0), xp.where(spread > 1e-20 * unit, spread, 0.0)
+    share = 1.0 - noise / xp.clip(spread, 1e-300, None)
+    return points * xp.sqrt(xp.clip(share, 0.02, 1.0) / xp.where(spread > 0, spread, 1.0))

@@ -10,15 +10,7 @@ import torch
 from torch import Tensor
 
 from gingham.arrays import AnyArray
-from gingham.kernels.project_torch import (
-    DeviceRows,
-    buffer_for,
-    device_name,
-    device_rows,
-    project_block,
-    tall_product,
-    triton_kernels,
-)
+from gingham.kernels.project_torch import DeviceRows, buffer_for, project_block, tall_product, triton_kernels
 
 
 class Cell(Protocol):
@@ -35,7 +27,7 @@ class Grid:
     Parameters
     ----------
     layouts : one DeviceRows per mode
-    assigns : one (n_items, m) tensor per mode, float32 or float64
+    assigns : one (n_items, m) tensor per mode, float32 or float64; sweeps write into them
     answers : tensor of shape (m_1, …, m_d[, |Y|])
     half : bool
         Gather from bfloat16 copies of the assignments; sums stay float32.
@@ -175,100 +167,3 @@ def gibbs(log_mass: Tensor, cost: Tensor, beta: float, out: Tensor, copy: Tensor
     if copy is not None:
         copy.copy_(out)
     return out.sum(0, dtype=torch.float64), torch.special.xlogy(out, out).sum(dtype=torch.float64)
-
-
-def make_grid(
-    codes: Sequence[AnyArray],
-    labels: AnyArray | None,
-    features: AnyArray | None,
-    weights: AnyArray | None,
-    shape: Sequence[int],
-    cell: Cell,
-    assigns: Sequence[AnyArray],
-    answers: AnyArray,
-    *,
-    device: str | None = None,
-    dtype: str = "float32",
-    half: bool = False,
-    block_bytes: int = 2**34,
-) -> Grid:
-    """Move a sample and a start to the device and sort it for every mode. Arrays may be numpy or torch."""
-    tables, answers = _placed(assigns, answers, device, dtype)
-    widths = [int(q.shape[1]) for q in tables]
-    tuples = (codes, labels, features, weights, shape)
-    layouts = _layouts(*tuples, cell, answers, widths, tables[0], block_bytes, 2 if half else 4)
-    return Grid(layouts, cell, tables, answers, half)
-
-
-def make_members(
-    codes: Sequence[AnyArray],
-    labels: AnyArray | None,
-    features: AnyArray | None,
-    weights: AnyArray | None,
-    shape: Sequence[int],
-    cell: Cell,
-    assigns: Sequence[AnyArray],
-    answers: AnyArray,
-    *,
-    device: str | None = None,
-    dtype: str = "float32",
-    block_bytes: int = 2**34,
-) -> Members:
-    """The same for several starts: memberships (B, n, m) of two modes, answers (B, m_1, m_2[, |Y|])."""
-    tables, answers = _placed(assigns, answers, device, dtype)
-    widths = [int(q.shape[0] * q.shape[2]) for q in tables]
-    tuples = (codes, labels, features, weights, shape)
-    return Members(_layouts(*tuples, cell, answers, widths, tables[0], block_bytes, 4), cell, tables, answers)
-
-
-def _placed(
-    assigns: Sequence[AnyArray], answers: AnyArray, device: str | None, dtype: str
-) -> tuple[list[Tensor], Tensor]:
-    """A start on the device, memberships in the wanted precision."""
-    place = torch.device(device or device_name())
-    kind = getattr(torch, dtype)
-    # Copies, since sweeps write into them: on the CPU they would be the caller's own arrays.
-    tables = [torch.as_tensor(q).to(place, kind, copy=True) for q in assigns]
-    return tables, torch.as_tensor(answers).to(place)
-
-
-def _layouts(
-    codes: Sequence[AnyArray],
-    labels: AnyArray | None,
-    features: AnyArray | None,
-    weights: AnyArray | None,
-    shape: Sequence[int],
-    cell: Cell,
-    answers: Tensor,
-    widths: Sequence[int],
-    like: Tensor,
-    block_bytes: int,
-    itemsize: int,
-) -> list[DeviceRows]:
-    """The tuples sorted for every mode, where ``like`` is and in its precision."""
-    place, kind = like.device, like.dtype
-    n_features = int(cell.coef(answers).shape[-1])
-
-    def put(array: AnyArray | None, kind: torch.dtype | None = None) -> Tensor | None:
-        return None if array is None else torch.as_tensor(array).to(place, kind)
-
-    columns = [put(code) for code in codes]
-    layouts = []
-    for axis in range(len(columns)):
-        others = [j for j in range(len(columns)) if j != axis]
-        layouts.append(
-            device_rows(
-                columns[axis],
-                [columns[j] for j in others],
-                put(labels),
-                put(features, kind),
-                put(weights, kind),
-                shape[axis],
-                n_features,
-                [widths[j] for j in others],
-                [shape[j] for j in others],
-                block_bytes,
-                itemsize,
-            )
-        )
-    return layouts

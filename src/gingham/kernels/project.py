@@ -16,12 +16,14 @@ import numpy.typing as npt
 
 from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
+from gingham.kernels.threads import one_blas_thread, over_blocks
 
 if TYPE_CHECKING:
     from gingham.kernels.project_compiled import Tiles
 
 CACHE_LINE = 64  # bytes
 BLOCK_BYTES = 2**27  # largest temporary of one pass
+STEP_BYTES = 2**21  # one block of a step: small enough to stay in cache and to share out among threads
 WORTHWHILE = 2 * 10**8  # multiply-adds a pass from which moving the work to a GPU pays
 BACKENDS = ("auto", "compiled", "reference", "torch")
 _MODULES = {"auto": "compiled"}
@@ -138,9 +140,15 @@ def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: s
     if on_device(backend, int(rows.indptr[-1]) * prod(q.shape[1] for q in assigns)):
         return import_module("gingham.kernels.project_torch").project_cost(rows, tuple(assigns), coef)
     out: Floats = np.empty((rows.n_items, len(coef)))
-    part = projector(rows, assigns, backend)
-    for start, stop in row_blocks(rows.n_items, coef.shape[1]):
-        out[start:stop] = part(start, stop).reshape(stop - start, -1) @ coef.T
+    part = projector(rows, assigns, backend, reuse=True)
+
+    def run(block: tuple[int, int]) -> None:
+        start, stop = block
+        np.matmul(part(start, stop).reshape(stop - start, -1), coef.T, out=out[start:stop])
+
+    with one_blas_thread():
+        for _ in over_blocks(run, row_blocks(rows.n_items, coef.shape[1], STEP_BYTES)):
+            pass
     return out
 
 
@@ -150,9 +158,15 @@ def project_table(rows: Rows, assigns: Sequence[Floats], own: Floats, backend: s
     if on_device(backend, int(rows.indptr[-1]) * width // rows.n_features):
         return import_module("gingham.kernels.project_torch").project_table(rows, tuple(assigns), own)
     out: Floats = np.zeros((own.shape[1], width))
-    part = projector(rows, assigns, backend)
-    for start, stop in row_blocks(rows.n_items, width):
-        out += own[start:stop].T @ part(start, stop).reshape(stop - start, -1)
+    part = projector(rows, assigns, backend, reuse=True)
+
+    def run(block: tuple[int, int]) -> Floats:
+        start, stop = block
+        return own[start:stop].T @ part(start, stop).reshape(stop - start, -1)
+
+    with one_blas_thread():
+        for table in over_blocks(run, row_blocks(rows.n_items, width, STEP_BYTES)):
+            out += table
     return out
 
 

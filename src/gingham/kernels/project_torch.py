@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import STAGE, AnyArray, Floats, copy_in_stages
 from gingham.kernels.project import Rows
 
 try:  # CPU builds of torch come without it
@@ -28,6 +28,7 @@ except ImportError:  # pragma: no cover - depends on the installation
     triton_kernels = None  # type: ignore[assignment]
 
 CACHE_BYTES = 24 * 2**20  # of gathered assignments in use at a time
+BLOCK_BYTES = 2**34  # of sums that are made at a time
 RUN = 2048  # tuples one program adds up
 INT32 = 2**31 - 1
 
@@ -74,7 +75,7 @@ def device_rows(
     n_features: int,
     widths: Sequence[int],
     n_others: Sequence[int],
-    block_bytes: int = 2**34,
+    block_bytes: int | None = None,
     itemsize: int = 4,
 ) -> DeviceRows:
     """Sort the tuples (tensors on the device) for projection onto one mode.
@@ -84,12 +85,7 @@ def device_rows(
     """
     device = item.device
     per_item = n_features if labels is not None else 1
-    row_bytes = 4 * n_features * max(1, prod(widths))
-    per_block = max(1, min(n_items, block_bytes // row_bytes))
-    slices = 1
-    if others:
-        table = n_others[0] * widths[0] * itemsize
-        slices = max(1, -(-table // CACHE_BYTES)) if table > 2 * CACHE_BYTES else 1
+    per_block, slices = layout_plan(n_items, n_features, widths, n_others, block_bytes, itemsize)
     n_blocks = -(-n_items // per_block)
     wide = n_blocks * slices * per_block * per_item > INT32
     key = item.to(torch.int64 if wide else torch.int32)
@@ -127,6 +123,21 @@ def device_rows(
         last = min(n_items, (b + 1) * per_block)
         blocks.append(_runs(b * per_block, last, per_item, row_of[inside], counts[inside], ends[inside]))
     return DeviceRows(n_items, n_features, labels is not None, sorted_others, tuple(scales), tuple(blocks))
+
+
+def layout_plan(
+    n_items: int,
+    n_features: int,
+    widths: Sequence[int],
+    n_others: Sequence[int],
+    block_bytes: int | None = None,
+    itemsize: int = 4,
+) -> tuple[int, int]:
+    """Items whose rows of the result are made at a time, and slices of the first other mode that share the cache."""
+    row_bytes = 4 * n_features * max(1, prod(widths))
+    table = n_others[0] * widths[0] * itemsize if n_others else 0
+    slices = max(1, -(-table // CACHE_BYTES)) if table > 2 * CACHE_BYTES else 1
+    return max(1, min(n_items, (block_bytes or BLOCK_BYTES) // row_bytes)), slices
 
 
 def _runs(first: int, last: int, per_item: int, rows: Tensor, counts: Tensor, ends: Tensor) -> Runs:
@@ -235,8 +246,40 @@ def device_name() -> str:
 
 
 def to_device(array: AnyArray) -> Tensor:
-    """An array where work would go to."""
-    return torch.as_tensor(array).to(device_name())
+    """An array where work would go to; numbers that torch has no type for become numbers of 64 bits."""
+    if isinstance(array, np.ndarray):
+        if array.dtype.kind == "u" and array.itemsize > 1:
+            array = array.astype(np.int64 if array.itemsize < 8 else np.float64)
+        if array.dtype.kind == "f" and array.itemsize > 8:
+            array = array.astype(np.float64)
+        if not array.dtype.isnative or any(step < 0 for step in array.strides):
+            array = array.astype(array.dtype.newbyteorder("="))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # nothing is written to arrays that must not be written to
+        tensor = torch.as_tensor(array)
+    if tensor.is_cuda or device_name() != "cuda" or tensor.nbytes < 2 * STAGE:
+        return tensor.to(device_name())
+    result = torch.empty(tensor.shape, dtype=tensor.dtype, device=device_name())
+    copy_in_stages(tensor, result)
+    return result
+
+
+def costs(tuples: DeviceRows, assigns: Sequence[Tensor], coef: Tensor) -> Tensor:
+    """A · coefᵀ, shape (n, m), for coef (m, K · Π m_j), on the device."""
+    parts = []
+    for block in tuples.blocks:
+        sums = project_block(tuples, block, assigns).reshape(block.last - block.first, -1)
+        parts.append(sums @ coef.T.to(sums.dtype))
+    return torch.cat(parts)
+
+
+def statistics(tuples: DeviceRows, assigns: Sequence[Tensor], own: Tensor) -> Tensor:
+    """ownᵀ · A, shape (m, K · Π m_j), for own (n, m), on the device."""
+    total = torch.zeros((), dtype=own.dtype, device=own.device)
+    for block in tuples.blocks:
+        sums = project_block(tuples, block, assigns).reshape(block.last - block.first, -1)
+        total = total + own[block.first : block.last].T @ sums
+    return total
 
 
 def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out: Floats) -> None:
@@ -249,27 +292,16 @@ def project(rows: Rows, assigns: tuple[Floats, ...], start: int, stop: int, out:
 
 def project_cost(rows: Rows, assigns: tuple[Floats, ...], coef: Floats) -> Floats:
     """A · coefᵀ in float64; the tuples stay on the device between calls."""
-    tuples, tables = _kept(rows, assigns), _tables(assigns)
-    weights = torch.from_numpy(np.ascontiguousarray(coef.T)).to(device_name())
-    blocks = [
-        project_block(tuples, block, tables).reshape(block.last - block.first, -1) @ weights for block in tuples.blocks
-    ]
-    return torch.cat(blocks).cpu().numpy()
+    return costs(_kept(rows, assigns), _tables(assigns), to_device(coef)).cpu().numpy()
 
 
 def project_table(rows: Rows, assigns: tuple[Floats, ...], own: Floats) -> Floats:
     """ownᵀ · A in float64."""
-    tuples, tables = _kept(rows, assigns), _tables(assigns)
-    (mine,) = _tables((own,))
-    total = torch.zeros((), dtype=mine.dtype, device=mine.device)
-    for block in tuples.blocks:
-        sums = project_block(tuples, block, tables).reshape(block.last - block.first, -1)
-        total = total + mine[block.first : block.last].T @ sums
-    return total.cpu().numpy()
+    return statistics(_kept(rows, assigns), _tables(assigns), to_device(own)).cpu().numpy()
 
 
 def _tables(assigns: Sequence[Floats]) -> list[Tensor]:
-    return [torch.from_numpy(np.ascontiguousarray(q)).to(device_name()) for q in assigns]
+    return [to_device(q).contiguous() for q in assigns]
 
 
 _KEPT: dict[tuple[int, ...], DeviceRows] = {}  # sorted tuples on the device, for as long as the host's live

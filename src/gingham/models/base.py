@@ -15,7 +15,7 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham import models, storage
-from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike, on_host
 from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.posterior import Posterior
 from gingham.data import Mode, Sample
@@ -246,12 +246,17 @@ class TupleModel(Persistent):
             columns, labels, weights = [c[kept] for c in columns], labels[kept], weights[kept]
         return Columns(columns, names), labels, weights
 
+    def _sample_kind(self, columns: Columns) -> type[Sample]:
+        """Where rows go to be predicted: by default they stay where they are."""
+        return Sample
+
     def _codes(self, X: TableLike) -> list[Ints]:
         """Codes of the training items; unseen ids become −1 and are counted in a warning."""
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
         modes = self.item_modes()
-        codes = [mode.encode(column) for mode, column in zip(modes, columns.columns)]
+        kind = self._sample_kind(columns)
+        codes = [kind.encoded(mode, column) for mode, column in zip(modes, kind.brought(columns.columns))]
         unseen = {mode.name: int((code < 0).sum()) for mode, code in zip(modes, codes)}
         if any(unseen.values()):
             counts = ", ".join(f"{n} in {name!r}" for name, n in unseen.items() if n)
@@ -380,12 +385,12 @@ class GridPredictor(TransformerMixin, GridModel):
     def predict_distribution(self, X: TableLike) -> Floats:
         """Law of the answer when the partition is drawn from Q, shape (N, |Y|), columns as ``alphabet_``."""
         codes = self._codes(X)
-        return self.posterior_.predict_distribution(codes)
+        return on_host(self.posterior_.predict_distribution(codes))
 
     def transform(self, X: TableLike) -> Floats:
         """Memberships of each row's items side by side, shape (N, Σ m_i): features for a next estimator."""
         codes = self._codes(X)
-        return np.hstack([self.posterior_.with_unseen(mode)[code] for mode, code in enumerate(codes)])
+        return np.hstack([self.posterior_.with_unseen(mode)[on_host(code)] for mode, code in enumerate(codes)])
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Names of the columns of ``transform``: mode and cluster."""

@@ -104,7 +104,7 @@ class PathOptions:
     betas: list[float] | None = None
     cv: int = 5
     delta: float = 0.05
-    n_jobs: int = 1
+    n_jobs: int | None = None
 
 
 class PredictOptions(NamedTuple):

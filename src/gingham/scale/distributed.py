@@ -125,7 +125,7 @@ class ScatteredSums:
         first, *others = assigns
         return reduce(add, self._each("project", [(first[codes],) for codes in self.own], axis, others, coef))
 
-    def table(self, assigns: Sequence[Floats]) -> Floats:
+    def table(self, assigns: Sequence[Floats], backend: str = "compiled") -> Floats:
         first, *others = assigns
         return reduce(add, self._each("table", [(first[codes],) for codes in self.own], others))
 

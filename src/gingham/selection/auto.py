@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import sqrt
 from typing import NamedTuple, cast
 
 import numpy as np
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, Ints
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, beside, namespace, on_host
 from gingham.cells import CellModel
 from gingham.cells.families import total_statistics
 from gingham.core.posterior import Posterior
@@ -84,8 +85,7 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
     stage = checkpoint.stage("beta/pilot")
     begun = make_start(start, problem, n_clusters, rng)
     posterior = completed(solver.solve(problem, begun, checkpoint=stage)).posterior
-    weights: Floats = np.ones(rest.n_rows) if rest.weights is None else rest.weights
-    middle = cell.beta_of_noise(float(np.average(prediction_losses(posterior, rest.codes, rest), weights=weights)))
+    middle = cell.beta_of_noise(average(prediction_losses(posterior, rest.codes, rest), rest.weights))
     least, most = cell.beta_factors
     tried, losses = [], []
     for at, factor in enumerate(f for f in FACTORS if least <= f <= most):
@@ -97,11 +97,13 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
             solver = replace(solver, schedule=Constant())
         posterior = completed(solver.solve(problem, posterior, checkpoint=stage)).posterior
         losses.append(prediction_losses(posterior, rest.codes, rest))
-        tried.append((factor * middle, float(np.average(losses[-1], weights=weights))))
+        tried.append((factor * middle, average(losses[-1], rest.weights)))
     lowest = int(np.argmin([loss for _, loss in tried]))
     # The smallest β that is not clearly worse: what the held-out tuples cannot tell apart, the prior decides.
     beta, loss = next(
-        pair for pair, found in zip(reversed(tried), reversed(losses)) if not _clearly(found - losses[lowest], weights)
+        pair
+        for pair, found in zip(reversed(tried), reversed(losses))
+        if not _clearly(found - losses[lowest], rest.weights)
     )
     why = (
         f"β = {beta:.3g} is the smallest of {len(tried)} values that is not clearly worse than the best on "
@@ -121,9 +123,10 @@ def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
     if cell.code_length:
         return 1.0, "β = 1: the loss is a likelihood already"
     held = _tenth(sample)
-    everything = np.ones(sample.n_rows, dtype=bool)
-    enough = held.any() and not held.all()
-    error = _error_of_item_means(sample, cell, *((~held, held) if enough else (everything, everything)))
+    if held.any() and not held.all():
+        error = _error_of_item_means(cell, sample.take(~held), sample.take(held))
+    else:
+        error = _error_of_item_means(cell, sample, sample)
     if cell.ordered:
         rate = cell.noise_rate * (LOWERED if cell.needs_alphabet else 1.0)
         beta = rate / error if error > 0 else 1.0
@@ -134,51 +137,63 @@ def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
 
 def _tenth(sample: Sample) -> AnyArray:
     """About a tenth of the tuples, scattered by a hash of their items; repetitions of a tuple stay together."""
-    key = np.zeros(sample.n_rows, dtype=np.uint64)
+    low = 0xFFFFFFFF  # products wrap around; shifted numbers keep their sign, of which these bits are free
+    key: AnyArray = 0 * sample.codes[0] + _whole(0, sample)
     for code in sample.codes:
-        key = (key ^ code.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(32)
-    key *= np.uint64(0xD6E8FEB86659FD93)
-    return (key >> np.uint64(32)) < np.uint64(int(SHARE * 2**32))
+        key = (key ^ code) * _whole(0x9E3779B97F4A7C15, sample)
+        key = key ^ ((key >> 32) & low)
+    key = key * _whole(0xD6E8FEB86659FD93, sample)
+    return ((key >> 32) & low) < int(SHARE * 2**32)
 
 
-def _error_of_item_means(sample: Sample, cell: CellModel, seen: AnyArray, held: AnyArray) -> float:
+def _whole(bits: int, sample: Sample) -> AnyArray:
+    """A number of 64 bits where the tuples are."""
+    return beside(np.array([bits], dtype=np.uint64).view(np.int64), sample.codes[0])  # type: ignore[no-any-return]
+
+
+def _error_of_item_means(cell: CellModel, seen: Sample, held: Sample) -> float:
     """Average held-out loss: of the mean for losses of numbers, of the best answer to label shares for others."""
-    weights: Floats = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     if cell.ordered:
-        labels = np.asarray(sample.labels, dtype=np.float64)
-        miss = labels[held] - _item_means(sample, labels, weights, seen, held)
+        miss = held.numbers() - _item_means(seen, held, seen.numbers())
         own = cell.of_gap(miss)
-        losses = np.abs(miss) if own is None else own
-    else:
-        n_labels, codes = cell.features.size, np.asarray(sample.label_codes)
-        shares = np.zeros((int(held.sum()), n_labels))
-        for label in range(min(n_labels, MOST_CLASSES)):
-            shares[:, label] = _item_means(sample, np.equal(codes, label).astype(np.float64), weights, seen, held)
-        answers = cell.answer(np.maximum(shares, 1e-12))
-        losses = cell.coef(answers)[np.arange(len(shares)), codes[held]]
-    return float(np.average(losses, weights=weights[held]))
+        return average(abs(miss) if own is None else own, held.weights)
+    n_labels = cell.features.size
+    columns = [
+        _item_means(seen, held, 1.0 * (seen.label_codes == label)) if label < MOST_CLASSES else 0.0 * held.codes[0]  # type: ignore[arg-type]
+        for label in range(n_labels)
+    ]
+    xp = namespace(held.codes[0])
+    shares = xp.clip(xp.stack(columns, axis=1), 1e-12, None)
+    placed = cell.placed(lambda array: beside(array, shares))
+    losses = placed.coef(placed.answer(shares))[beside(np.arange(held.n_rows), shares), held.label_index]
+    return average(losses, held.weights)
 
 
-def _item_means(sample: Sample, y: Floats, weights: Floats, seen: AnyArray, held: AnyArray) -> Floats:
-    """Global mean plus shrunken item means, learned on the tuples that were seen, for the held ones."""
-    counts = weights[seen]
-    base = float(np.average(y[seen], weights=counts))
-    rest = y[seen] - base
-    predicted: Floats = np.full(int(held.sum()), base)
-    for code, n in zip(sample.codes, sample.shape):
-        sums = np.bincount(code[seen], counts * rest, minlength=n)
-        means = sums / (np.bincount(code[seen], counts, minlength=n) + SHRINK)
-        rest = rest - means[code[seen]]
-        predicted += means[code[held]]
+def _item_means(seen: Sample, held: Sample, y: Floats) -> Floats:
+    """Global mean plus shrunken item means of a column of seen tuples, for the held ones, (N,)."""
+    xp = namespace(seen.codes[0])
+    counts = xp.ones_like(y) if seen.weights is None else seen.weights
+    base = average(y, seen.weights)
+    rest = y - base
+    predicted: Floats = xp.full_like(held.codes[0], base, dtype=xp.float64)
+    for axis, (code, asked) in enumerate(zip(seen.codes, held.codes)):
+        sums, weights = seen.totals(axis, [counts * rest, counts]).T
+        means = sums / (weights + SHRINK)
+        rest = rest - means[code]
+        predicted = predicted + means[asked]
     return predicted
 
 
-def _clearly(excess: Floats, weights: Floats) -> bool:
+def average(values: Floats, weights: Floats | None) -> float:
+    """Equivalent to ``np.average(values, weights=weights)``, for arrays and tensors."""
+    return float(values.mean() if weights is None else (values * weights).sum() / weights.sum())
+
+
+def _clearly(excess: Floats, weights: Floats | None) -> bool:
     """Whether an excess loss, tuple by tuple, is on average more than one standard error above zero."""
-    mean = float(np.average(excess, weights=weights))
-    spread = float(np.sqrt(np.average((excess - mean) ** 2, weights=weights) / weights.sum()))
-    return mean > spread
+    mean = average(excess, weights)
+    n = len(excess) if weights is None else float(weights.sum())
+    return mean > sqrt(average((excess - mean) ** 2, weights) / n)
 
 
 def merge_and_settle(
@@ -243,21 +258,25 @@ def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample)
     """
     cell = posterior.cells[0]
     coef = posterior.expectation(codes, cell.coef(posterior.answers[0]), 0)  # E_Q of ⟨coef, t(y)⟩ is linear in coef
-    gibbs = np.einsum("ek,ek->e", coef, cell.features.evaluate(sample.labels, sample.label_codes))
+    gibbs = (coef * sample.features_of(cell.features)).sum(axis=1)
     predicted = prediction_losses(posterior, codes, sample)
-    return float(np.average(gibbs, weights=sample.weights)), float(np.average(predicted, weights=sample.weights))
+    return average(gibbs, sample.weights), average(predicted, sample.weights)
 
 
 def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> Floats:
     """Loss of the deterministic prediction on each tuple, (N,): median, mean or commonest label as the loss asks."""
-    cell, labels = posterior.cells[0], np.asarray(sample.labels)
+    cell = posterior.cells[0]
     if cell.table is not None:
         # The answer that would lose least if labels followed the predicted distribution.
-        answer = np.argmin(posterior.predict_distribution(codes) @ cell.table, axis=1)
-        return cell.table[sample.label_codes, answer]
+        expected = posterior.predict_distribution(codes)
+        table = beside(cell.table, expected)
+        return table[sample.label_index, (expected @ table).argmin(axis=1)]  # type: ignore[no-any-return]
+    labels = sample.numbers()
     if cell.answers == "number" and cell.of_gap(np.zeros(0)) is None:
-        return cell.loss(posterior.predict(codes), cell.features.evaluate(labels))
+        coef = beside(cell.coef(on_host(posterior.predict(codes))), codes[0])
+        return (coef * cell.features.evaluate(labels)).sum(axis=1)  # type: ignore[no-any-return]
     if cell.ordered:
         return (labels - posterior.predict(codes)) ** 2
-    probabilities = posterior.predict_distribution(codes)[np.arange(len(labels)), sample.label_codes]
-    return -np.log(np.maximum(probabilities, 1e-300))
+    expected = posterior.predict_distribution(codes)
+    probabilities = expected[beside(np.arange(sample.n_rows), expected), sample.label_index]
+    return -namespace(expected).log(namespace(expected).clip(probabilities, 1e-300, None))  # type: ignore[no-any-return]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -17,6 +18,8 @@ from gingham.certificates.confidence import checked_delta
 from gingham.core.posterior import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
+from gingham.fitting.loop import Report, side_by_side
+from gingham.kernels.threads import one_library_thread
 from gingham.selection.auto import held_out_losses
 
 CRITERIA = ("cv", "certificate", "one-se")
@@ -153,13 +156,15 @@ def beta_path(
         Twelve values between 3 and .1 times ``model.beta`` by default; where that is not a number, times the β that a
         fit of the model chooses.
     cv : int
-        Folds; 0 for none. Folds run in parallel processes with ``n_jobs``.
+        Folds; 0 for none.
     delta : float
         Certificates hold with probability 1 − delta, at all β at once; 0 for none.
+    n_jobs : int, optional
+        Folds, and the path on all the data, that run side by side on the cores; all by default. No result depends
+        on it.
     callback : callable, optional
         Called with a PathProgress as the work goes on.
     """
-    from joblib import Parallel, delayed
     from sklearn.model_selection import KFold  # a large package, and no other fit needs it
 
     if delta != 0:
@@ -178,55 +183,83 @@ def beta_path(
         folds = list(KFold(cv, shuffle=True, random_state=random_state).split(np.arange(n_rows)))
     done = 0
 
-    def report(what: str) -> None:
+    def tell(what: str) -> None:
         nonlocal done
         done += 1
         if callback is not None:
             callback(PathProgress(done, len(folds) + len(ordered), what))
 
-    held = []
-    tasks = (delayed(_fold)(model, X, y, ordered, seen, rest) for seen, rest in folds)
-    for losses in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
-        held.append(losses)
-        report("fold")
-    points = []
-    for at, (beta, fitted) in enumerate(zip(ordered, _descend(model, X, y, ordered))):
-        gibbs = np.array([fold[at][0] for fold in held])
-        predicted = np.array([fold[at][1] for fold in held])
-        weights = np.array([len(rest) for _, rest in folds])
-        points.append(
-            PathPoint(
-                beta=beta,
-                posterior=fitted.posterior_,
-                loss=fitted.posterior_.gibbs_loss(fitted.sample(X, y)),
-                cv_loss=float(np.average(gibbs, weights=weights)) if folds else np.nan,
-                cv_error=float(gibbs.std(ddof=1) / np.sqrt(len(gibbs))) if folds else np.nan,
-                cv_prediction=float(np.average(predicted, weights=weights)) if folds else np.nan,
-                certificate=_certificate(fitted, X, y, delta) if delta else None,
-            )
+    def notify(number: int, *_: object) -> None:
+        if number == len(folds):  # the path on all the data, after the folds
+            tell("point")
+
+    jobs = [partial(_fold, model, X, y, ordered, seen, rest) for seen, rest in folds]
+    whole = partial(_points, model, X, y, ordered, delta)
+    on_device = hasattr(model, "goes_to_device") and model.goes_to_device(X, y)  # a GPU has one job at a time
+    at_once = 1 if on_device else len(folds) + 1 if n_jobs is None or n_jobs < 0 else n_jobs
+    found: list[Any] = []
+    with one_library_thread():  # for all jobs together: each alone would undo what others still rely on
+        for part in side_by_side([*jobs, whole], at_once, notify):  # type: ignore[type-var]
+            found.append(part.values)
+            if len(found) <= len(folds):
+                tell("fold")
+    *held, points = found
+    weights = np.array([len(rest) for _, rest in folds])
+    for at, point in enumerate(points if folds else ()):
+        gibbs, predicted = (np.array([fold[at][which] for fold in held]) for which in (0, 1))
+        points[at] = point._replace(
+            cv_loss=float(np.average(gibbs, weights=weights)),
+            cv_error=float(gibbs.std(ddof=1) / np.sqrt(len(gibbs))),
+            cv_prediction=float(np.average(predicted, weights=weights)),
         )
-        report("point")
     modes = points[0].posterior.structure.modes
     return BetaPath(tuple(points), tuple(mode.name for mode in modes))
 
 
-def _descend(model: Any, X: Any, y: Any, betas: Sequence[float]) -> Any:
-    """Fitted models at falling β, each started where the one before ended."""
-    fitted = clone(model).set_params(beta=betas[0])
-    yield fitted.fit(X, y)
+class Part(NamedTuple):
+    """What one of the jobs side by side has found, one value a β."""
+
+    values: list[Any]
+    interrupted: bool = False
+
+
+def _points(model: Any, X: Any, y: Any, betas: Sequence[float], delta: float, report: Report) -> Part:
+    """The path on all the data, without what folds say."""
+    points = []
+    for at, (beta, (fitted, sample)) in enumerate(zip(betas, _descend(model, X, y, betas))):
+        posterior: Posterior = fitted.posterior_
+        certificate = _certificate(fitted, sample, X, y, delta) if delta else None
+        points.append(PathPoint(beta, posterior, posterior.gibbs_loss(sample), np.nan, np.nan, np.nan, certificate))
+        report(at, 1.0, fitted.objective_)
+    return Part(points)
+
+
+def _descend(model: Any, X: Any, y: Any, betas: Sequence[float]) -> Iterator[tuple[Any, Sample]]:
+    """Fitted models at falling β, each started where the one before ended, with the tuples they were fitted to."""
+    along = model.fitted_along if hasattr(model, "fitted_along") else partial(_one_by_one, model)
+    for fitted, sample in along(X, y, betas):
+        if fitted.interrupted_:  # half a path would choose wrongly
+            raise KeyboardInterrupt
+        yield fitted, sample
+
+
+def _one_by_one(model: Any, X: Any, y: Any, betas: Sequence[float]) -> Iterator[tuple[Any, Sample]]:
+    """The same for models that read the tuples for every fit."""
+    fitted = clone(model).set_params(beta=betas[0]).fit(X, y)
+    yield fitted, fitted.sample(X, y)
     for beta in betas[1:]:
         start = fitted.posterior_
         fitted = clone(model).set_params(beta=beta, start=start, schedule="constant", n_init=1)
         if "n_clusters" in fitted.get_params():
             fitted.set_params(n_clusters=start.n_clusters)
-        yield fitted.fit(X, y)
+        yield fitted.fit(X, y), fitted.sample(X, y)
 
 
-def _fold(model: Any, X: Any, y: Any, betas: Sequence[float], seen: Any, rest: Any) -> list[tuple[float, float]]:
+def _fold(model: Any, X: Any, y: Any, betas: Sequence[float], seen: Any, rest: Any, report: Report) -> Part:
     """Held-out losses of the Gibbs and of the deterministic prediction at each β."""
     X_seen, y_seen = _safe_indexing(X, seen), _safe_indexing(y, seen)
     X_rest, y_rest = _safe_indexing(X, rest), np.asarray(_safe_indexing(y, rest))
-    return [_held_out(fitted, X_rest, y_rest) for fitted in _descend(model, X_seen, y_seen, betas)]
+    return Part([_held_out(fitted, X_rest, y_rest) for fitted, _ in _descend(model, X_seen, y_seen, betas)])
 
 
 def _held_out(fitted: Any, X: Any, y: Any) -> tuple[float, float]:
@@ -245,9 +278,11 @@ def _held_out(fitted: Any, X: Any, y: Any) -> tuple[float, float]:
     return held_out_losses(posterior, codes, sample)
 
 
-def _certificate(fitted: Any, X: Any, y: Any, delta: float) -> Certificate | None:
+def _certificate(fitted: Any, sample: Sample, X: Any, y: Any, delta: float) -> Certificate | None:
     cell = fitted.posterior_.cells[0]
     alphabet = getattr(cell, "alphabet", None)
     if not np.isfinite(cell.range) or (alphabet is not None and not alphabet.given):
         return None
-    return certify(fitted, X, y, delta=delta)
+    certificate = certify(fitted, sample, delta=delta)
+    record = certificate.record and replace(certificate.record, X=X, y=y)  # a file names the rows as they were given
+    return replace(certificate, record=record)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,12 @@ from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells.families import Family
 from gingham.data import Sample
 from gingham.kernels.project import BLOCK_BYTES, Rows, project, row_starts
-from gingham.models.bayesian.entry_kernels import LabelledItems, contract, expand, inner
+from gingham.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from gingham.models.bayesian import entry_kernels
+else:
+    entry_kernels = lazy_module("gingham.models.bayesian.entry_kernels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +31,7 @@ class Part:
 
     features: Floats  # t(y) of each distinct label, (D, K)
     log_base: Floats  # (D,)
-    pairs: LabelledItems  # distinct (column, label)
+    pairs: entry_kernels.LabelledItems  # distinct (column, label)
     pair_labels: Ints  # (P,)
     pair_weights: Floats  # total weight of a pair's entries, (P,)
     row_codes: Ints  # of each entry, grouped by row, (N,)
@@ -70,7 +76,7 @@ def _part(family: Family, sample: Sample, values: AnyArray, labels: Ints, chosen
         features=features,
         # One-hot features: ``values`` are label codes.
         log_base=np.zeros(len(values)) if family.features.one_hot else family.log_base(values),
-        pairs=LabelledItems(row_starts(pair_labels, len(values)), items),
+        pairs=entry_kernels.LabelledItems(row_starts(pair_labels, len(values)), items),
         pair_labels=pair_labels,
         pair_weights=np.bincount(pair_of, weights, minlength=len(keys)).astype(np.float64),
         row_codes=rows[row_order],
@@ -119,8 +125,8 @@ def e_step(
     for part in parts:
         tables, shift = _densities(part, coef, frozen, temperature)
         # C_p: what an entry of the pair says of the row clusters
-        said = tables if frozen else contract(tables, part.pairs, b, backend)
-        z = inner(a, said, part.row_codes, part.pair_codes, backend)
+        said = tables if frozen else entry_kernels.contract(tables, part.pairs, b, backend)
+        z = entry_kernels.inner(a, said, part.row_codes, part.pair_codes, backend)
         weights = 1.0 / z if part.weights is None else part.weights / z
         log_z = np.log(z).sum() if part.weights is None else part.weights @ np.log(z)
         total += float(log_z + part.pair_weights @ shift)
@@ -131,7 +137,7 @@ def e_step(
             rows = part.by_item._replace(labels=None, features=features, n_features=features.shape[1])
             statistics += np.moveaxis(project(rows, [said * sums], backend=backend), 2, 0)
         else:
-            back, cells = expand(tables, part.pairs, b, sums, backend)
+            back, cells = entry_kernels.expand(tables, part.pairs, b, sums, backend)
             column_counts += b * project(part.by_item, [back], backend=backend)[:, 0]
             statistics += np.tensordot(cells, part.features, axes=(0, 0))
     return (row_counts, column_counts), statistics, total
@@ -145,8 +151,8 @@ def log_densities(
     coef = family.coef(answers)
     for part in parts:
         tables, shift = _densities(part, coef, frozen, 1.0)
-        said = tables if frozen else contract(tables, part.pairs, memberships[1])
-        z = inner(memberships[0], said, part.row_codes, part.pair_codes)
+        said = tables if frozen else entry_kernels.contract(tables, part.pairs, memberships[1])
+        z = entry_kernels.inner(memberships[0], said, part.row_codes, part.pair_codes)
         out[part.entries] = np.log(np.maximum(z, 1e-300)) + shift[part.pair_codes]
     return out
 

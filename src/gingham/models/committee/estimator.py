@@ -415,7 +415,7 @@ def _fit_together(
         return False
     from gingham.fitting.projection_torch import solve_together
 
-    tasks = []
+    tasks, sample = [], sample.placed()  # starts are made on the device, too
     for member in members:
         member._observed(X, y, sample_weight)  # it remembers the columns; the tuples are the same for all
         tasks.append(member._task(sample, cell))

@@ -71,7 +71,9 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Pseudo-counts a block in `score_samples`, `density_` and `predict`.
     max_iter, tol : int, float
         Sweeps end when at most this share of the items moves.
-    backend : {"auto", "compiled", "reference"}
+    backend : {"auto", "compiled", "reference", "torch"}
+        "torch", for soft memberships, makes start and sweeps through torch, on a GPU where there is one; "auto" does
+        so where it is faster.
     random_state : int, RandomState or None
     verbose : int
 
@@ -267,7 +269,8 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         if self.column_memberships_ is None:
             self.blocks_ = np.ascontiguousarray(column_table(counts, self.row_labels_, blocks.shape[0]).T)
         else:
-            self.blocks_ = self.row_memberships_.T @ (counts @ self.column_memberships_)
+            known = blocks.table if self.weighting == "counts" else None
+            self.blocks_ = self.row_memberships_.T @ (counts @ self.column_memberships_) if known is None else known
         self.row_mass_ = np.asarray(counts.sum(axis=1)).ravel()
         self.column_mass_ = np.asarray(counts.sum(axis=0)).ravel()
         self.information_ = block_information(self.blocks_)

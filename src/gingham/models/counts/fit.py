@@ -38,8 +38,10 @@ from gingham.fitting.loop import (
 from gingham.fitting.projection import Projection
 from gingham.fitting.starts import from_labels, with_best_answers
 from gingham.fitting.sweep import Sweep
+from gingham.kernels.place import Work, goes_to_device
 from gingham.kernels.sweep import make_board
 from gingham.models.counts.starts import COUNT_STARTS, block_table, start_labels
+from gingham.storage import State
 
 SOLVERS = ("sweep", "concave")
 SIZES = (2, 5, 10, 20, 40, 80, 120, 160, 240)
@@ -59,6 +61,7 @@ class CountBlocks:
     trace: Trace
     converged: bool
     interrupted: bool
+    table: Floats | None = None  # counts of the blocks of soft memberships, where they are known
 
     def memberships(self, side: int) -> Floats:
         """q(c|x) of the rows (0) or of the columns (1)."""
@@ -122,11 +125,12 @@ class CountSolver:
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
         if not self.beta > 0:
             raise GinghamError(f"beta={self.beta} must be positive (np.inf leaves cluster sizes free).")
-        rows, columns = self._start(counts, n_clusters, rng, checkpoint.stage("start"))
+        sample = self._sample(counts, n_clusters) if self.solver == "concave" else None
+        rows, columns = self._start(counts, n_clusters, rng, checkpoint.stage("start"), sample)
         sweeps = checkpoint.stage("sweeps")
         shape = (n_clusters[0], counts.shape[1] if n_clusters[1] is None else n_clusters[1])
-        if self.solver == "concave":
-            return self._concave(counts, (rows, columns), shape, report, sweeps)
+        if sample is not None:
+            return self._concave(sample, (rows, columns), shape, report, sweeps)
         moving = (0,) if n_clusters[1] is None else (0, 1)
         entries = counts.tocoo()
         board = make_board("mass", entries.coords, (rows, columns), shape, moving, weights=entries.data)
@@ -176,12 +180,33 @@ class CountSolver:
         """Whether a start keeps one core busy."""
         return self.solver == "sweep"
 
+    def _sample(self, counts: sparse.csr_array, n_clusters: GridSize) -> Sample:
+        """The counts as tuples, on the device where the fit is faster there."""
+        sample, (rows, columns) = count_sample(counts), n_clusters
+        if columns is not None and goes_to_device(self.backend, Work(counts.nnz, sample.shape, (rows, columns), 1, 50)):
+            return sample.placed()
+        return sample
+
     def _start(
-        self, counts: sparse.csr_array, n_clusters: GridSize, rng: np.random.Generator, checkpoint: Checkpoint
+        self,
+        counts: sparse.csr_array,
+        n_clusters: GridSize,
+        rng: np.random.Generator,
+        checkpoint: Checkpoint,
+        sample: Sample | None = None,
     ) -> tuple[Ints, Ints]:
         if isinstance(self.start, str):
             name = self.start
-            stage = checkpoint.result(lambda: {"labels": start_labels(name, counts, n_clusters, rng)}, rng)
+
+            def make() -> State:
+                if sample is not None and sample.on_device:
+                    from gingham.models.counts import starts_torch
+
+                    if name in starts_torch.ON_DEVICE:
+                        return {"labels": starts_torch.start_labels(name, sample.placed(), n_clusters, rng)}  # type: ignore[arg-type]
+                return {"labels": start_labels(name, counts, n_clusters, rng)}
+
+            stage = checkpoint.result(make, rng)
             found = stage["labels"]
             return found[0].copy(), found[1].copy()
         labels = []
@@ -197,7 +222,7 @@ class CountSolver:
 
     def _concave(
         self,
-        counts: sparse.csr_array,
+        sample: Sample,
         labels: tuple[Ints, Ints],
         shape: tuple[int, int],
         report: Report | None,
@@ -207,14 +232,14 @@ class CountSolver:
             raise GinghamError("solver='concave' gives soft memberships at a finite beta=; β = ∞ is solver='sweep'.")
         if len(labels[1]) == shape[1] > 1000:
             raise GinghamError("solver='concave' needs column clusters: n_clusters=(rows, columns).")
-        problem = Problem.grid(count_sample(counts), Mass(), self.beta)
+        problem = Problem.grid(sample, Mass(), self.beta)
         start = from_labels(problem, labels, shape)
         concave = Concave(tol=max(self.tol * 1e-3, 1e-9), max_iter=self.max_iter, backend=self.backend)
         solution = concave.solve(problem, start, report, checkpoint)
         (rows, columns), (own, other) = solution.posterior.labels, solution.posterior.assign
         return CountBlocks(
             (rows, columns), (own, other), shape, solution.objective, solution.trace, solution.converged,
-            solution.interrupted,
+            solution.interrupted, solution.posterior.statistics(sample)[..., 0],
         )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -10,17 +11,14 @@ from scipy.sparse.linalg import svds
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
-from gingham.fitting.starts import k_means
+from gingham.fitting.k_means import k_means
 from gingham.kernels.threads import in_blocks, one_library_thread
-from gingham.models.counts.profile_kernels import (
-    all_merge_losses,
-    block_sums,
-    cluster_counts,
-    merge_losses,
-    nearest_profiles,
-    own_scores,
-    seed_scores,
-)
+from gingham.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from gingham.models.counts import profile_kernels
+else:
+    profile_kernels = lazy_module("gingham.models.counts.profile_kernels")
 
 COUNT_STARTS = ("merged", "profiles", "spectral", "random")
 SEED_SMOOTHING = 0.3  # share of the overall profile in a seed's profile: one item's profile is mostly zeros
@@ -43,7 +41,7 @@ def start_labels(
     if start == "random":
         return rng.integers(0, k, n_rows), rng.integers(0, columns, n_columns)
     if start == "merged":
-        fine = (_finer(k, n_rows), _finer(columns, n_columns))
+        fine = (finer(k, n_rows), finer(columns, n_columns))
         if fine == (k, columns):
             return start_labels("profiles", counts, n_clusters, rng)
         row_labels, column_labels = start_labels("profiles", counts, fine, rng)
@@ -69,14 +67,14 @@ def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Gene
         return profile_steps(counts, profile_seeds(counts, k, rng), k, 5)
     if start != "merged":
         raise GinghamError(f"start={start!r} is unknown; choose one of {', '.join(COUNT_STARTS)}, or give labels.")
-    fine = _finer(k, n_rows)
+    fine = finer(k, n_rows)
     if fine == k:
         return _row_start("profiles", counts, k, rng)
     labels = profile_steps(counts, profile_seeds(counts, fine, rng), fine, FINE_STEPS)
     return profile_steps(counts, merge_profiles(column_table(counts, labels, fine), labels, k), k, 10)
 
 
-def _finer(k: int, n_items: int) -> int:
+def finer(k: int, n_items: int) -> int:
     """About 3k + 4 clusters to merge from, where there are items enough."""
     return max(k, min(3 * k + 4, n_items // 4)) if k > 1 else k
 
@@ -89,13 +87,13 @@ def indicator(labels: Ints, k: int) -> sparse.csr_array:
 
 def block_table(counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int]) -> Floats:
     """Counts of each block, shape (row clusters, column clusters)."""
-    return block_sums(counts, rows * shape[1], columns, shape[0] * shape[1]).reshape(shape[0], shape[1])
+    return profile_kernels.block_sums(counts, rows * shape[1], columns, shape[0] * shape[1]).reshape(shape[0], shape[1])
 
 
 def column_table(counts: sparse.csr_array, rows: Ints, k: int) -> Floats:
     """Counts of each row cluster in each column, shape (columns, k): the clusters side by side in memory."""
     n_columns = counts.shape[1]
-    return block_sums(counts, rows, np.arange(n_columns) * k, n_columns * k).reshape(n_columns, k)
+    return profile_kernels.block_sums(counts, rows, np.arange(n_columns) * k, n_columns * k).reshape(n_columns, k)
 
 
 def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
@@ -107,10 +105,10 @@ def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) ->
     n_rows = counts.shape[0]
     mass, overall = _masses(counts)
     turned = sparse.csr_array(counts.T)
-    highest = own_scores(counts, mass, overall, SEED_SMOOTHING)
+    highest = profile_kernels.own_scores(counts, mass, overall, SEED_SMOOTHING)
 
     def scores(rows: Ints) -> Floats:
-        return seed_scores(counts, turned, rows, mass, overall, SEED_SMOOTHING)
+        return profile_kernels.seed_scores(counts, turned, rows, mass, overall, SEED_SMOOTHING)
 
     nearest = scores(rng.choice(n_rows, 1, p=mass / mass.sum()))[0]
     labels = np.zeros(n_rows, dtype=np.int64)
@@ -138,7 +136,7 @@ def profile_steps(
     mass, overall = _masses(counts)
     table = column_table(counts, labels, k)
     for _ in range(n_steps):
-        found, gains, table = nearest_profiles(counts, table, overall, smoothing)
+        found, gains, table = profile_kernels.nearest_profiles(counts, table, overall, smoothing)
         new = refilled(found, gains, mass, k)
         if (new != labels).mean() < 1e-3:
             return new
@@ -159,7 +157,7 @@ def block_steps(
         changed = 0
         for axis, matrix in ((0, counts), (1, transposed)):
             other = 1 - axis
-            mine = cluster_counts(matrix, labels[other], shape[other])
+            mine = profile_kernels.cluster_counts(matrix, labels[other], shape[other])
             table = indicator(labels[axis], shape[axis]).T @ mine
             a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
             logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)
@@ -209,13 +207,17 @@ def refilled(labels: Ints, gains: Floats, mass: AnyArray, k: int) -> Ints:
     return labels
 
 
-def merge_profiles(table: Floats, labels: Ints, k: int) -> Ints:
-    """Merge the clusters of a table of counts (columns, clusters) greedily to k, each time at the least loss of N·I."""
+def merge_profiles(table: Floats, labels: Ints, k: int, losses: Callable[..., Floats] | None = None) -> Ints:
+    """Merge the clusters of a table of counts (columns, clusters) greedily to k, each time at the least loss of N·I.
+
+    ``losses`` stands in for the compiled `all_merge_losses` and, with a cluster, `merge_losses`.
+    """
+    of_all, of_one = (losses, losses) if losses else (profile_kernels.all_merge_losses, profile_kernels.merge_losses)
     table = np.array(table, dtype=np.float64, order="C")
     n = table.shape[1]
     joined = np.arange(n)  # the cluster that a cluster has become
     mass = table.sum(axis=0)
-    pairs = all_merge_losses(table, mass)
+    pairs = of_all(table, mass)
     for _ in range(n - k):
         i, j = (int(at) for at in np.unravel_index(int(pairs.argmin()), pairs.shape))
         table[:, i] += table[:, j]
@@ -224,7 +226,7 @@ def merge_profiles(table: Floats, labels: Ints, k: int) -> Ints:
         joined[joined == j] = i
         gone = np.isinf(pairs[i]) | (np.arange(n) == j)
         pairs[j, :] = pairs[:, j] = np.inf
-        pairs[i, :] = pairs[:, i] = np.where(gone, np.inf, merge_losses(table, mass, i))
+        pairs[i, :] = pairs[:, i] = np.where(gone, np.inf, of_one(table, mass, i))
     return np.unique(joined, return_inverse=True)[1][labels]
 
 

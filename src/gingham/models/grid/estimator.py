@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
@@ -12,14 +12,18 @@ from sklearn.utils import Tags, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Seed, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Seed, TableLike, on_host
 from gingham.cells import CellModel, make_cell, needs_alphabet
+from gingham.cells.base import unmet
 from gingham.cells.losses import Loss
 from gingham.certificates.bounds import THEOREMS
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.core.structure import Structure
 from gingham.data import Alphabet, Mode, Sample
+from gingham.data.adapt import Columns, id_columns
+from gingham.data.modes import few_values
+from gingham.data.sample import sample_kind
 from gingham.errors import GinghamError
 from gingham.fitting.certified import Certified
 from gingham.fitting.loop import (
@@ -34,9 +38,10 @@ from gingham.fitting.loop import (
     best_of,
     make_schedule,
 )
-from gingham.fitting.projection import Projection, half_step
+from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step
 from gingham.fitting.starts import Start, make_start
 from gingham.fitting.sweep import Sweep
+from gingham.kernels.place import USUAL_SWEEPS, Work
 from gingham.models.base import (
     FEW,
     GridPredictor,
@@ -48,7 +53,16 @@ from gingham.models.base import (
     stderr_progress,
 )
 from gingham.reading.observed import Refit
-from gingham.selection.auto import Beta, Pilot, Sizes, choose_beta, expand_clusters, explained, merge_and_settle
+from gingham.selection.auto import (
+    FACTORS,
+    Beta,
+    Pilot,
+    Sizes,
+    choose_beta,
+    expand_clusters,
+    explained,
+    merge_and_settle,
+)
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -56,6 +70,7 @@ if TYPE_CHECKING:
 OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
 SOLVERS = ("projection", "sweep")
 MAX_LABELS = 1000
+FEW_ROWS = 2**16  # that are looked at to guess how many items and labels there are
 SETTLE = 20  # sweeps of a partial fit
 N_PASSES = 2  # of a fold-in over the modes: where both items of a tuple are new, the second sees what the first found
 
@@ -151,9 +166,31 @@ class GridFit(GridPredictor):
     def _tuples(self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> tuple[Sample, CellModel]:
         """The tuples to learn from, and the cells that predict their labels."""
         columns, labels, sample_weight = self._observed(X, y, sample_weight)
-        alphabet = self._alphabet(labels)
-        sample = Sample.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet)
-        return sample, self._cell(alphabet, labels)
+        kind = self._sample_kind(columns, labels)
+        labels = kind.column(labels)
+        values = few_values(labels, MAX_LABELS)
+        alphabet = self._alphabet(values)
+        cell = self._cell(alphabet, values)
+        if unmet(TORCH_NEEDS, (cell,)) is not None:
+            kind, labels = Sample, on_host(labels)
+        return kind.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet), cell
+
+    def _sample_kind(self, columns: Columns, labels: AnyArray) -> type[Sample]:  # type: ignore[override]
+        """Where the tuples go: to the device where the whole fit is faster there."""
+        if self.solver != "projection" or self.backend not in ("auto", "torch"):
+            return Sample
+        n_rows = len(labels)
+        few = slice(None, None, -(-n_rows // FEW_ROWS))
+        items = tuple(len(few_values(column[few], n_rows)) if column.dtype.kind != "O" else 1 for column in columns[0])
+        sizes = expand_clusters(self.n_clusters, items, n_rows)
+        n_labels = len(few_values(labels[few], FEW))
+        searched = isinstance(self.n_clusters, str) or isinstance(self.beta, str)
+        n_sweeps = (1 + len(FACTORS) * searched) * USUAL_SWEEPS
+        return sample_kind(self.backend, Work(n_rows, items, sizes, n_labels if n_labels <= FEW else 3, n_sweeps))
+
+    def _sample_kind(self, columns: Columns) -> type[Sample]:  # type: ignore[no-redef, override]
+        sizes, items = self.n_clusters_, tuple(len(q) for q in self.assign_)
+        return sample_kind(self.backend, Work(len(columns.columns[0]), items, sizes, 1, 1))
 
     def _fit(
         self, sample: Sample, cell: CellModel, callback: Callback | None, checkpoint: Checkpoint = NO_CHECKPOINT
@@ -240,6 +277,24 @@ class GridFit(GridPredictor):
 
     def _generator(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def goes_to_device(self, X: TableLike, y: ArrayLike) -> bool:
+        """Whether a fit of these tuples would run on a GPU."""
+        columns = id_columns(X)
+        return self._sample_kind(columns, np.asarray(y)).on_device
+
+    def fitted_along(self, X: TableLike, y: ArrayLike, betas: Sequence[float]) -> Iterator[tuple[Self, Sample]]:
+        """Models fitted at falling β, each started where the one before ended, and the tuples, which are read once."""
+        model = clone(self).set_params(beta=betas[0])
+        sample, cell = model._tuples(X, y, None)
+        yield model._fit(sample, cell, None), sample
+        for beta in betas[1:]:
+            start = model.posterior_
+            model = clone(self).set_params(
+                beta=beta, start=start, schedule="constant", n_init=1, n_clusters=start.n_clusters
+            )
+            model._columns(X, reset=True)
+            yield model._fit(sample, cell, None), sample
 
     # tables that grow
 
@@ -397,8 +452,8 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
             return Alphabet.of(values, given=False) if len(values) <= FEW and self.bounds is None else None
         if len(values) > MAX_LABELS:
             raise GinghamError(
-                f"loss={self.loss!r} works on a finite set of labels, and y has {len(values)} different values: "
-                "round them to at most 1000 values, or use loss='quadratic'."
+                f"loss={self.loss!r} works on a finite set of labels, and y has more than {MAX_LABELS} different "
+                f"values: round them to at most {MAX_LABELS} values, or use loss='quadratic'."
             )
         return Alphabet.of(values, given=False)
 
@@ -417,7 +472,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     def predict(self, X: TableLike, rule: str = "mean") -> Floats:
         """One number per row: the mean of the randomised answer, or its median or mode (labels)."""
         codes = self._codes(X)
-        return self.posterior_.predict(codes, rule)
+        return on_host(self.posterior_.predict(codes, rule))
 
 
 @dataclass(eq=False, repr=False)
@@ -462,9 +517,10 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
 
     def _labels(self, y: ArrayLike) -> AnyArray:
         labels = column_or_1d(y, warn=True)
-        check_classification_targets(finite_labels(labels))
         if labels.dtype.kind == "O":
+            check_classification_targets(labels)
             labels = np.array(labels.tolist())
+        check_classification_targets(few_values(finite_labels(labels), len(labels)))
         if not needs_alphabet(self.loss):
             raise GinghamError("loss='quadratic' predicts numbers: use CoClusteringRegressor.")
         return labels
@@ -479,8 +535,8 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
 
     def predict(self, X: TableLike) -> AnyArray:
         """The most probable class of each row."""
-        distribution = self.predict_distribution(X)
-        return self.classes_[distribution.argmax(axis=1)]
+        codes = self._codes(X)
+        return self.classes_[on_host(self.posterior_.predict_distribution(codes).argmax(axis=1))]
 
 
 def extended(posterior: Posterior, columns: Sequence[AnyArray]) -> Posterior:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,12 @@ from gingham.core.structure import Tree
 from gingham.core.tree import TreeDensity, clusters_of, product_law, smoothed, unique_rows
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.models.tree.exchange_kernels import exchange
+from gingham.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from gingham.models.tree import exchange_kernels
+else:
+    exchange_kernels = lazy_module("gingham.models.tree.exchange_kernels")
 
 FLOOR = 1e-6  # of the uniform law in the laws of tables: none is zero
 
@@ -127,7 +133,7 @@ class Placing:
             for mode, n in zip(open_modes, sizes):
                 block = slice(first[mode], first[mode] + n)
                 start[block] = frequent_alone(mass[block], int(options[first[mode]]), rng)
-            return exchange(
+            return exchange_kernels.exchange(
                 start, options, group, items, slot_of, weight, np.array(offsets), strides,
                 1.0 / settings.beta, order, settings.max_iter,
             )  # fmt: skip

@@ -17,7 +17,8 @@ from gingham.core.structure import Tree
 from gingham.core.tree import TreePosterior, unique_rows
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.starts import Start, k_means
+from gingham.fitting.k_means import k_means
+from gingham.fitting.starts import Start
 from gingham.kernels.threads import one_library_thread
 
 TREE_STARTS = ("spectral", "agreement", "random")
