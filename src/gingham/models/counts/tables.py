@@ -120,8 +120,10 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
                 model = made(first.n_clusters_, beta, "concave", labels, random_state=options.seed)
                 model.fit(counts)
                 try:
-                    certificate = model.certify(counts, path.delta)
-                except RefusedCertificate:  # weights that are no counts
+                    certificate = model.certify(counts, path.delta, path.population)
+                except (
+                    RefusedCertificate
+                ):  # weights that are no counts, or nobody said how many rows and columns there are
                     certificate = None
                 yield PathPoint(beta, model.posterior_, -model.information_, np.nan, np.nan, np.nan, certificate)
 
@@ -239,7 +241,7 @@ class CountsWithModel(common.ModelWithData["CoOccurrenceClustering"]):
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
         request.need_no_tests("A density")
         request.need_defaults("A density")
-        return {"counted pairs": self.model.certify(self.counts, request.delta)}
+        return {"counted pairs": self.model.certify(self.counts, request.delta, request.population)}
 
     def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, common.Facts]:
         from gingham.selection import simplify
