@@ -16,6 +16,7 @@ class Case:
     kind: str
     file: Path
     options: list[str]
+    stated: tuple[str, ...] = ()  # what a certificate must be told besides
 
     def fit(self, out: Path, *more: str) -> list[str]:
         return ["fit", str(self.file), "--model", self.kind, *self.options, "-q", "--out", str(out), *more]
@@ -64,7 +65,8 @@ def write_tables(folder: Path, scale: int = 1) -> dict[str, Case]:
         Case("tree", ratings, [*tuples, "--clusters", "2,2", "--beta", "1", *stated]),
         Case("joint", ratings, [*tuples, "--clusters", "2,2", "-r", f"movie,genre=has:{genres}", *stated]),
         Case("graph", edges, ["--axes", "from,to", "--clusters", "3"]),
-        Case("cooccurrence", counts, ["--axes", "word,document", "--clusters", "3,3", "--holdout", ".1"]),
+        Case("cooccurrence", counts, ["--axes", "word,document", "--clusters", "3,3", "--holdout", ".1"],
+             ("--population", f"{18 * scale},{12 * scale}")),
         Case("ranking", counts, ["--axes", "document,word"]),
         Case("information", features,
              ["--axes", "patient,symptom", "--label", "value", "--clusters", "2", "--holdout", ".4"]),

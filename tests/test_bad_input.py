@@ -165,7 +165,7 @@ CASES = {
     "unknown bound": (lambda: gg.certify(fitted(), X, Y, bound="magic"), "magic"),
     "median by Gibbs": (lambda: gg.certify(fitted(), X, Y, predictor="median"), "holdout"),
     "fractional counts": (lambda: gg.certify(fitted(), X, Y, sample_weight=np.full(40, 0.5)), "whole numbers"),
-    "unseen items": (lambda: gg.certify(fitted(), X + 100, Y), "seen in training|not among"),
+    "unseen items": (lambda: gg.certify(fitted(), X + 100, Y), "none of the ids is among"),
     "clusters for one mode": (lambda: gg.certify_labels([np.zeros(8)], X, Y, alphabet=range(3)), "one per"),
     "clusters without alphabet": (lambda: gg.certify_labels([np.zeros(8), np.zeros(5)], X, Y), "State the possible"),
     # below the door

@@ -47,6 +47,8 @@ def make(kind):
         return gg.certify(grid.fit(X, y), X, y), grid, table
     if kind == "compared":
         return gg.certify(grid.fit(X, y), X, y).compare().best, grid, table
+    if kind == "unseen items":
+        return gg.certify(grid.fit(X[:20], y[:20]), X, y), grid, table
     if kind == "weighted mean":
         certificate = gg.certify(grid.fit(X, y, w), X, y, sample_weight=w, predictor="mean")
         return certificate, grid, {**table, "weight": w}
@@ -83,13 +85,13 @@ def make(kind):
         certificate = gg.certify_progressive(model, X, names, blocks=3, random_state=5)
         return certificate, certificate.model, {**table, "stars": names}
     if kind == "density":
-        certificate, _ = gg.certify_density(grid.fit(X, y), X)
+        certificate, _ = gg.certify_density(grid.fit(X, y), X, population=(12, 15))
         return certificate, grid, {"user": X[:, 0], "film": X[:, 1]}
     if kind == "counts":
         counts = np.zeros((12, 12))
         np.add.at(counts, (X[:, 0], X[:, 1]), 1)
         model = gg.CoOccurrenceClustering((2, 2), random_state=0).fit(counts)
-        certificate, _ = gg.certify_density(model, X)
+        certificate, _ = gg.certify_density(model, X, population=(12, 12))
         return certificate, model, {"user": X[:, 0], "film": X[:, 1]}
     options = {"blocks": 3, "random_state": 7}
     if kind == "progressive weighted":
@@ -106,9 +108,9 @@ def make(kind):
 
 
 KINDS = [
-    "in sample", "compared", "weighted mean", "quadratic", "hard", "table", "holdout", "betting", "gibbs",
-    "split holdout", "split weighted", "split prior", "predictions", "names", "density", "counts", "progressive",
-    "progressive weighted",
+    "in sample", "compared", "unseen items", "weighted mean", "quadratic", "hard", "table", "holdout", "betting",
+    "gibbs", "split holdout", "split weighted", "split prior", "predictions", "names", "density", "counts",
+    "progressive", "progressive weighted",
     "progressive quadratic", "progressive arrival", "progressive layers",
 ]  # fmt: skip
 
@@ -242,6 +244,23 @@ def in_model(choose, edit):
     return change
 
 
+def in_manifest(old, new):
+    """Change a word of the model's manifest."""
+
+    def change(document, folder):
+        path = folder / "model.gingham"
+        with zipfile.ZipFile(path) as archive:
+            files = {name: archive.read(name) for name in archive.namelist()}
+        text = files["manifest.json"].decode()
+        assert old in text
+        files["manifest.json"] = text.replace(old, new).encode()
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in files.items():
+                archive.writestr(name, data)
+
+    return change
+
+
 def is_membership(array):
     return array.ndim == 2 and array.shape[1] == 2 and array.dtype.kind == "f" and len(array) > 2
 
@@ -291,6 +310,8 @@ TAMPERED = {
     "an answer in the model": ("in sample", in_model(is_answers, other_answer)),
     "the order of items": ("in sample", put(F, "posterior", "items", 0, to=lambda v: v[::-1])),
     "the grid of ν": ("in sample", put(F, "nu_grid", to=[1.5])),
+    "unseen items by masses": ("unseen items", put(F, "posterior", "unseen", to="mass")),
+    "unseen items by masses in the model": ("unseen items", in_manifest('"unseen": "urn"', '"unseen": "mass"')),
     "a frozen mode that was learned": ("in sample", put(F, "posterior", "frozen", to=[True, False])),
     "price of answers, fewer possible": ("quadratic", put(F, "n_answers", to=lambda v: 5 if v == 3 else 3)),
     "answers off the paid grid": ("quadratic", put(F, "posterior", "answers", 0, 0, to=lambda v: v + 0.01)),
@@ -350,6 +371,7 @@ TAMPERED = {
     "δ of a density": ("density", put(C, "delta", to=0.2)),
     "a membership of a density": ("density", put(F, "posterior", "memberships", to=moved)),
     "a membership of counts in the model": ("counts", in_model(is_membership, reversed_row)),
+    "items that are not there any more": ("density", put(F, "population", to=[12, 12])),
     "another format": ("in sample", put("format", to="something else")),
 }
 

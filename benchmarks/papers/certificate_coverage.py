@@ -43,6 +43,7 @@ def parts() -> dict[str, tuple[Any, dict[str, Any]]]:
     kinds = {name: planted[name] for name in ("d = 1", "d = 2", "graph")}
     return {
         "in_sample": (doors.in_sample, kinds),
+        "gain": (doors.gain, problems.many_items()),
         "holdout": (doors.holdout, kinds),
         "population": (doors.population, kinds),
         "split": (doors.split, {name: planted[name] for name in ("d = 1", "d = 2", "d = 3")}),  # grids only

@@ -49,6 +49,8 @@ def laws() -> dict[str, Law]:
         ("density, d = 1", (9,), 60, 0),
         ("density, d = 2", (8, 6), 120, 1),
         ("density, d = 3", (4, 4, 3), 120, 2),
+        ("density, d = 2, many items", (30, 24), 120, 6),
+        ("density, d = 3, many items", (20, 16, 12), 120, 7),
     ):
         rng = np.random.default_rng(seed)
         p = rng.gamma(1.5, size=shape)
@@ -59,7 +61,10 @@ def laws() -> dict[str, Law]:
 
 
 def partitions(law: Law, observed: np.ndarray, rng: np.random.Generator) -> dict[str, list[np.ndarray]]:
-    """Hard clusters: the most informative of many (deepest), the most misleading of many; and soft ones."""
+    """Hard clusters: the most informative of many (deepest), the most misleading of many; and soft ones.
+
+    The most misleading of all, nearly: items that were drawn too often, and those drawn too seldom.
+    """
     many = [[np.eye(2)[rng.integers(0, 2, n)] for n in law.p.shape] for _ in range(MANY)]
     seen, true = ([law.cells(table, q) for q in many] for table in (observed, law.p))
     gap = [relative_entropy(a.ravel(), b.ravel()) for a, b in zip(seen, true)]
@@ -68,10 +73,12 @@ def partitions(law: Law, observed: np.ndarray, rng: np.random.Generator) -> dict
     else:
         depth = [-float(a @ np.log(np.maximum(a, 1e-300))) for a in seen]
     deepest = many[int(np.argmax(depth))]
+    others = [tuple(j for j in range(observed.ndim) if j != i) for i in range(observed.ndim)]
     return {
         "deepest fit": deepest,
         "deepest fit, soft": [0.8 * q + 0.1 for q in deepest],
         "best of many": many[int(np.argmax(gap))],
+        "by their luck": [np.eye(2)[(observed.sum(o) > law.p.sum(o)).astype(int)] for o in others],
     }
 
 
@@ -121,7 +128,7 @@ def densities(law: Law, n_samples: int, seed: int) -> Tally:
         # The samples take turns, except for the balls: those are cheap.
         for at, (name, assigns) in enumerate(partitions(law, observed, rng).items()):
             balls(law, observed, assigns, name, tally)
-            if at == turn % 3:
+            if at == turn % 4:
                 certificate, density = certify_density(assigns, X, sample_weight=weights, delta=DELTA)
                 true = float(-(law.p.ravel() @ density.log_density(everywhere)))
                 tally.above("density", name, true, certificate.value)

@@ -16,6 +16,7 @@ from coverage_problems import (
     best_of_many,
     deepest,
     flipped,
+    made_up,
     soft,
     ups,
 )
@@ -35,6 +36,7 @@ from gingham.certificates.evidence import Evidence, collect
 from gingham.certificates.split import certify_prior
 from gingham.core.posterior import Posterior
 
+CANDIDATES = 4096  # finished predictors among which held-out tuples decide
 STATED = Assumption("Labels are among those stated.", "given")
 
 
@@ -64,7 +66,7 @@ def in_sample(problem: Planted, n_samples: int, seed: int) -> Tally:
         name = ADVERSARIES[turn % 3]
         posterior = adversary(name, problem, counts, rng)
         true = problem.loss(posterior)
-        certificate = certify(posterior, sample)
+        certificate = certify(posterior, sample, population=problem.population)
         for row in certificate.compare(together=False):
             tally.above(row.bound, name, true, row.value)
         for broken, value in broken_bounds(certificate.evidence).items():
@@ -87,6 +89,26 @@ def in_sample(problem: Planted, n_samples: int, seed: int) -> Tally:
         committee = SimpleNamespace(members_=[SimpleNamespace(posterior_=p) for p in pair])
         true = float(np.mean([problem.loss(p) for p in pair]))
         tally.above("log-wealth, committee", name, true, certify(committee, sample).value)
+    return tally
+
+
+def gain(problem: Planted, n_samples: int, seed: int) -> Tally:
+    """The gain over every constant, where labels are skewed and items come once: half of KL(Q‖P) is too little."""
+    rng = np.random.default_rng(seed)
+    tally = Tally()
+    numbers = problem.cell.alphabet.numbers
+    best_constant = min(problem.loss_of(np.full(len(problem.law), float(c))) for c in numbers)
+    for turn in range(n_samples):
+        counts = problem.draw(rng)
+        strength = (1.0, 2.0)[turn % 2]
+        name = ("tilted", "tilted twice")[turn % 2]
+        posterior = made_up(problem, counts, strength)
+        found = certify_gain(posterior, problem.sample(counts))
+        true = problem.loss(posterior) - best_constant
+        tally.above("gain, constant", name, true, found.value)
+        law, price = found.evidence.law, found.evidence.prices["exact"].total
+        naive = found.evidence.in_unit(bounds.log_wealth(law, price / 2, found.n_tuples, 1 - 1e-12).value)
+        tally.above("broken: gain, half the KL, no δ", name, true, naive)
     return tally
 
 
@@ -121,11 +143,11 @@ def holdout(problem: Planted, n_samples: int, seed: int) -> Tally:
         value = certify_predictions(means[at], y, **options).value
         tally.above("holdout, committee", "fitted on the complement", problem.loss_of(means), value)
         # Of many predictors fixed beforehand the sample takes the one that hurts most; the union is paid.
-        pattern = problem.pattern(tuple(best_of_many(problem, counts, rng)))
+        pattern = problem.pattern(tuple(best_of_many(problem, counts, rng, n_patterns=CANDIDATES)))
         chosen = np.where(pattern > 0, letters.numbers.max(), letters.numbers.min())
         true = problem.loss_of(chosen)
         for method in ("log-wealth", "betting", "kl", "maurer-pontil"):
-            value = certify_predictions(chosen[at], y, candidates=MANY, method=method, **options).value
+            value = certify_predictions(chosen[at], y, candidates=CANDIDATES, method=method, **options).value
             tally.above(f"holdout, union, {method}", "best of many", true, value)
         value = certify_predictions(chosen[at], y, method="kl", **options).value
         tally.above("broken: union over candidates forgotten", "best of many", true, value)
@@ -193,7 +215,7 @@ def population(problem: Planted, n_samples: int, seed: int) -> Tally:
         sample = problem.sample(counts)
         name = ADVERSARIES[turn % 3]
         posterior = adversary(name, problem, counts, rng, hidden)
-        certificate = certify(posterior, sample)
+        certificate = certify(posterior, sample, population=problem.population)
         mean, rest = problem.loss(posterior, everything), problem.loss(posterior, hidden)
         for row in certificate.compare(together=False):
             tally.above(f"population mean, {row.bound}", name, mean, whole_population(row, size).value)

@@ -41,6 +41,11 @@ class Planted:
     def factor(self) -> tuple[int, ...]:
         return self.structure.factors[0]
 
+    @property
+    def population(self) -> tuple[int, ...]:
+        """All items there are: the papers' price needs to be told."""
+        return tuple(mode.n_items for mode in self.structure.modes)
+
     @cached_property
     def charges(self) -> np.ndarray:
         """+1 for the highest label, −1 for the lowest, 0 between, (|Y|,)."""
@@ -219,14 +224,62 @@ def against(
     return result
 
 
+def skewed(problem: Planted, high: float) -> Planted:
+    """The same tuples with labels that say nothing, of which a share ``high`` is high and the others are low."""
+    low = np.zeros_like(problem.law)
+    low[:, 0], low[:, -1] = 1 - high, high
+    return replace(problem, name=f"{problem.name}, skewed", law=low / len(low))
+
+
+def many_items() -> dict[str, Planted]:
+    """Skewed noise on very many items that come once or never: what a posterior fits there, it has made up.
+
+    The gain over a constant is bounded for the worst constant. With balanced labels, and items that come once, half of
+    KL(Q‖P) is still enough: for both constants together the logarithms of the wealth sum to N [ln 2 − H(label|answer)]
+    at most, and KL(Q‖P) = N [ln 2 − H(answer|label)], so that half of it, twice, is short by N [H(answer) − H(label)]
+    ≤ 0. With skewed labels the worse constant is out of the race, and the mistake shows.
+    """
+    one = planted("d = 1", (300,), 300, advantage=0.0)
+    two = planted("d = 2", (300, 2), 300, advantage=0.0, seed=1)
+    graph = planted("graph", (301,), 300, advantage=0.0, graph=True, seed=2)
+    spokes = graph.codes[0] == 0  # all pairs of one hub
+    star = replace(graph, codes=tuple(code[spokes] for code in graph.codes), law=graph.law[spokes])
+    return {"d = 1, skewed": skewed(one, 0.15), "d = 2, skewed": skewed(two, 0.15), "graph, skewed": skewed(star, 0.15)}
+
+
+def made_up(problem: Planted, counts: np.ndarray, strength: float) -> Posterior:
+    """Items drawn towards the labels they showed, ``strength`` times as hard as the wealth at ν ≈ 1 asks for.
+
+    Only the items of the last tuple position but one, or the only one, are free; all others are in the first cluster.
+    """
+    free = problem.factor[-1] if problem.structure.repeats else 0
+    code = problem.codes[-1] if problem.structure.repeats else problem.codes[0]
+    shares = [np.ones(len(s)) for s in problem.signs]
+    high, low = (np.bincount(code, counts[:, label], len(shares[free])) for label in (-1, 0))
+    shares[free] = expit(strength * (high * np.log(1.95) + low * np.log(0.05)))
+    if problem.structure.repeats:
+        shares[free][0] = 1.0  # the hub
+    return problem.posterior(tuple(shares))
+
+
 def best_of_many(
-    problem: Planted, counts: np.ndarray, rng: np.random.Generator, truth: np.ndarray | None = None
+    problem: Planted,
+    counts: np.ndarray,
+    rng: np.random.Generator,
+    truth: np.ndarray | None = None,
+    n_patterns: int = MANY,
 ) -> list[np.ndarray]:
     """Of many random patterns the one whose loss on the sample is most surprisingly low."""
     truth = problem.law if truth is None else truth
-    many = [2.0 * rng.integers(0, 2, (MANY, len(s))) - 1 for s in problem.signs]
-    patterns = np.prod([many[mode][:, code] for mode, code in zip(problem.factor, problem.codes)], axis=0)
-    seen, true = (np.clip(0.5 - patterns @ (w @ problem.charges) / (2 * w.sum()), 0, 1) for w in (counts, truth))
+    many = [2 * rng.integers(0, 2, (n_patterns, len(s)), dtype=np.int8) - 1 for s in problem.signs]
+    patterns = np.prod(
+        [many[mode][:, code] for mode, code in zip(problem.factor, problem.codes)], axis=0, dtype=np.int8
+    )
+    patterns = patterns.astype(np.float32)
+    seen, true = (
+        np.clip(0.5 - patterns @ (w @ problem.charges).astype(np.float32) / (2 * w.sum()), 0, 1)
+        for w in (counts, truth)
+    )
     surprise = np.where(seen < true, kl(seen, np.clip(true, 1e-12, 1 - 1e-12)), -1.0)
     return [signs[int(np.argmax(surprise))] for signs in many]
 

@@ -43,7 +43,7 @@ def yeast(args) -> sparse.csr_array:
     data = common.load(args.data, "yeast_biogrid.npz")
     edges, n = np.sort(data["edges"], axis=1), len(data["names"])
     edges = np.unique(edges[edges[:, 0] != edges[:, 1]], axis=0)
-    upper = sparse.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+    upper = sparse.coo_array((np.ones(len(edges), dtype=bool), (edges[:, 0], edges[:, 1])), shape=(n, n))
     return sparse.csr_array(upper + upper.T)
 
 

@@ -118,7 +118,8 @@ def certificates(X, y, movies, viewers, seed):
             random_state=seed,
         ).fit(given)
         # The properties are a complete table: there is nothing to certify about them but what was seen.
-        kept = model.certify(given, delta=0.05)[RATINGS]
+        listed = {name: len(model.items_[name]) for name in ("property", "attribute") if name in model.items_}
+        kept = model.certify(given, delta=0.05, population=listed)[RATINGS]
         test = model.sample(RATINGS, X[~train], y[~train]) if arm == "joint" else None
         found[arm] = {"certificate": kept.value, "share_of_delta": kept.delta, "train_gibbs_mae": kept.empirical}
         if test is not None:

@@ -96,7 +96,7 @@ def main() -> None:
                 "candidates": len(options),
             }
         model = CoClusteringRegressor("auto", objective="certificate", **settings).fit(X[train], y[train])
-        soft = certify(model, X[train], y[train], population=shape)
+        soft = certify(model, X[train], y[train])
         table["gingham, soft, certificate as objective"] = {
             "certificate": soft.value,
             "observed": soft.empirical,

@@ -105,7 +105,7 @@ def main() -> None:
             for seed, run in enumerate(runs[method]):
                 partitions[f"{method}, seed {seed}"] = np.unique(run["labels"], return_inverse=True)[1]
                 took[f"{method}, seed {seed}"] = run["cpu_s"]
-    scale = {row.name: row for row in gg.compare_partitions(partitions, graph.adjacency)}
+    scale = {row.name: row for row in gg.compare_partitions(partitions, graph.adjacency > 0)}
     for name, labels in partitions.items():
         row = scale[name]
         results[name] = {

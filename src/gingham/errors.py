@@ -16,7 +16,7 @@ class GinghamWarning(UserWarning):
 
 
 class UnseenItemsWarning(GinghamWarning):
-    """Ids that were not in the training data are predicted with the mode's average memberships."""
+    """Ids that were not in the training data are predicted as one more item of their mode would fall."""
 
 
 class InterruptedWarning(GinghamWarning):

@@ -25,7 +25,7 @@ from gingham.errors import GinghamError
 from gingham.files import atomic, need_model
 
 FORMAT = "gingham-model"
-VERSION = 2  # 1: without values of registered classes
+VERSION = 3  # 1: without values of registered classes; 2: posteriors do not say how unseen items are placed
 MANIFEST = "manifest.json"
 ENCRYPTED = 1  # a flag of a part of a zip file
 SMALL = 2**24  # bytes: parts up to this size are read whatever they are

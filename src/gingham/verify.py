@@ -23,7 +23,8 @@ import numpy as np
 GRID = 1.0 + np.geomspace(1e-4, 1e4, 68)  # the bets ν of log-wealth, published before any data
 ANSWER_GRIDS = tuple(2**j + 1 for j in range(1, 13))  # numbers of evenly spaced answers
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform law in a density
-BOUND = {"in sample": "log-wealth", "holdout": "holdout", "predictions": "holdout", "split prior": "split-prior"}
+BOUND = {"in sample": "log-wealth", "predictions": "holdout", "split prior": "split-prior"}  # of each kind of file
+BOUND |= {kind: kind for kind in ("holdout", "progressive", "density")}
 TOLD = {"holdout": "without these tuples", "split-prior": "on other tuples", "progressive": "before the first test"}
 Array = np.ndarray[Any, Any]
 Record = dict[str, Any]  # an object of a JSON file
@@ -123,16 +124,17 @@ def texts(values: Array | Sequence[object]) -> list[str]:
 
 
 class Grid:
-    """Memberships and answers, and the codes of rows in them."""
+    """Memberships and answers, the codes of rows in them, and the memberships of items nobody has seen."""
 
-    def __init__(self, q: Sequence[Any], answers: object, items: Sequence[Array], columns: Sequence[Array]) -> None:
+    def __init__(self, q: Sequence[Any], answers: object, items: Any, columns: Sequence[Array], rule: object) -> None:
         self.answers, self.q = np.array(answers), [np.array(m, float) / np.sum(m, 1, float, keepdims=True) for m in q]
+        self.others = [(m.sum(axis=0) + 1) / sum(m.shape) if rule == "urn" else m.mean(axis=0) for m in self.q]
         index = [{item: code for code, item in enumerate(texts(mode))} for mode in items]
         self.codes = [np.array([ids.get(v, -1) for v in column], dtype=int) for ids, column in zip(index, columns)]
 
     def mixed(self, table: Array) -> Array:
-        """Σ_c Π q(c_j|x_j) table[c_1, …, c_d, :] for each row; unseen items follow the masses."""
-        rows = [np.vstack([q, q.mean(axis=0)])[code] for q, code in zip(self.q, self.codes)]
+        """Σ_c Π q(c_j|x_j) table[c_1, …, c_d, :] for each row; unseen items have the code −1."""
+        rows = [np.vstack([q, other])[code] for q, other, code in zip(self.q, self.others, self.codes)]
         part = np.tensordot(rows[0], table, axes=(1, 0))
         for row in rows[1:]:
             part = np.einsum("em,em...->e...", row, part)
@@ -175,12 +177,11 @@ class Checker:
         digest = hashlib.sha256("".join("\x1f".join(row) + "\x1e" for row in zip(*shown)).encode()).hexdigest()
         self.need((digest, len(lines)) == (data["digest"], data["n_rows"]), "The rows are not the certified ones.")
         self.columns: list[Array] = [np.array(c, dtype=object) for c in shown[: len(axes)]]
-        found = [float(v) for v in shown[len(axes)]] if data["label"] == "number" else shown[len(axes) :][:1]
-        self.labels = np.array(found).ravel()
+        self.labels = np.array(shown[len(axes) :][:1], float if data["label"] == "number" else None).ravel()
         self.weights = np.array([float(v) for v in shown[-1]]) if data["weighted"] else np.ones(len(lines))
 
     def run(self) -> Checker:
-        said, facts, bound = self.said, self.facts, BOUND.get(self.kind) or self.kind
+        said, facts, bound = self.said, self.facts, BOUND[self.kind]
         self.same("bound", said["bound"], bound)
         self.same("valid", said["valid"], "violated" not in [a["status"] for a in said["assumptions"]])
         self.need(any(TOLD.get(bound, "independently") in t for t in self.given), "What it rests on is not given.")
@@ -188,10 +189,9 @@ class Checker:
         self.need(np.array_equal(facts.get("nu_grid", GRID), GRID), "The grid of ν is not the published one.")
         grid, method = facts.get("posterior", {"plain grid": True}), facts.get("method", "log-wealth")
         known = method in ("log-wealth", "betting") and self.name in (*OF_GAP, *OTHERS, "code length (nats)")
-        known = known and self.kind in (*BOUND, "progressive", "density") and not facts.get("population")
         known = known and not (self.name in OTHERS and self.loss.get("convex") and "mean" in said["predictor"])
         if not (known and grid["plain grid"] and said["lower"] is None):
-            raise ValueError("This checker does not cover this method, loss, structure, population or lower bound.")
+            raise ValueError("This checker does not cover this method, loss, structure or lower bound.")
         rows = np.array(facts.get("rows", range(len(self.weights))), dtype=int)
         self.columns, drawn = [c[rows] for c in self.columns], self.weights[rows]
         self.weights = np.array(facts.get("counts", drawn), dtype=float)  # a split divides the draws of a row
@@ -216,10 +216,9 @@ class Checker:
         else:
             self.table = 1.0 - np.eye(len(letters)) if self.name == "zero-one" else np.array(self.loss["table"], float)
             self.low, width = min(float(self.table.min()), 0.0), float(self.table.max() - min(self.table.min(), 0.0))
-        stated, self.width = self.loss.get("table"), width if width > 0 else 1.0
+        stated, self.width = self.loss.get("table") or self.table, width if width > 0 else 1.0
         held = np.allclose([self.loss["low"], self.loss["range"]], [self.low, self.width])
-        held = held and (stated is None or np.allclose(stated, self.table))
-        self.need(held, f"Range or table of the losses are not those of the {self.name} loss.")
+        self.need(held and np.allclose(stated, self.table), "Range or table of the losses are not those of the loss.")
         return self.low + self.width
 
     def losses(self, labels: Array, guess: Array) -> Array:
@@ -240,18 +239,17 @@ class Checker:
         own = [*nodes(self.model, "assign", "answers"), *nodes(self.model, "row_memberships_")][0]
         alike = own["assign"] if "assign" in own else [own["row_memberships_"], own["column_memberships_"]]
         modes = [texts(mode["items"]) for mode in nodes(self.model, "name", "items")] or facts["items"]
-        self.need(modes[: len(facts["items"])] == facts["items"], "The items are not those of the model file.")
-        pairs = list(zip(Grid(alike, 0, [], []).q, map(np.array, facts["memberships"])))
-        held = all(q.shape == said.shape and np.abs(q - said).max() < 1e-9 for q, said in pairs)
-        self.need(held, "The memberships are not those of the model file.")
+        pairs = list(zip(Grid(alike, 0, [], [], 0).q, map(np.array, facts["memberships"])))
+        held = modes[: len(pairs)] == facts["items"]
+        held = held and all(q.shape == said.shape and np.abs(q - said).max() < 1e-9 for q, said in pairs)
         if rounding is not None:
-            held = np.allclose(own["answers"][0], facts["answers"], 0, rounding + 1e-9)
-            self.need(held, "The cells' answers are not those of the model file.")
+            held = held and np.allclose(own["answers"][0], facts["answers"], 0, rounding + 1e-9)
             letters = [texts(a["values"]) for a in nodes(self.model, "values", "given")][:1]
             self.need(letters in ([], [texts(self.loss.get("alphabet") or ())]), "The alphabet is not the model's.")
-        grid = Grid(stated["memberships"], stated["answers"], stated["items"], self.columns)
-        self.need(all((code >= 0).all() for code in grid.codes), "A row has an item that the model does not know.")
-        return grid
+        rule = stated.get("unseen")  # a finished predictor may place unseen items as it likes
+        self.need(held and own.get("unseen", rule) == rule, "Items or clusters are not those of the model file.")
+        self.need(rule == "urn" or self.kind == "holdout", "Unseen items do not come from the urn that is paid for.")
+        return Grid(stated["memberships"], stated["answers"], stated["items"], self.columns, rule)
 
     def grid(self) -> tuple[float, float, float]:
         """In sample, holdout and split prior: value and loss on the sample, scaled, and the number of tuples."""
@@ -354,10 +352,12 @@ class Checker:
             return
         rule = self.facts["rule"] or ("mean" if self.name in OF_GAP else "mode")
         for at, own in enumerate([posteriors[-1], *posteriors[:-1]]):  # the file has the pilot last
-            first, stop = edges[at : at + 2]
-            items = [mode["items"] for mode in nodes(own, "name", "items")]
-            grid = Grid(own["assign"], own["answers"][0], items, [c[draws[first:stop]] for c in self.columns])
-            again, said = self.predicted(grid, rule), guess[first - edges[0] : stop - edges[0]]
+            first, end = edges[at : at + 2]
+            ids = [mode["items"] for mode in nodes(own, "name", "items")]
+            grid = Grid(
+                own["assign"], own["answers"][0], ids, [c[draws[first:end]] for c in self.columns], own.get("unseen")
+            )
+            again, said = self.predicted(grid, rule), guess[first - edges[0] : end - edges[0]]
             alike = np.allclose(again, said, atol=1e-6) if again.dtype.kind in "iuf" else texts(again) == texts(said)
             self.need(alike, f"Member {at} (0: the pilot) of the model file predicts something else.")
 
@@ -372,7 +372,8 @@ class Checker:
         smooth, paid = [(1 - s) * law + s / len(law) for s in SMOOTHINGS], paid + ln_shtarkov(len(law), n)
         total, cells = min((largest_mean(law, -np.log(p), paid / n), i) for i, p in enumerate(smooth))
         table = smooth[cells].reshape([q.shape[1] for q in grid.q])
-        for j, (q, code) in enumerate(zip(grid.q, grid.codes)):
+        for j, (known, code, size) in enumerate(zip(grid.q, grid.codes, self.facts["population"])):
+            q = np.vstack([known, np.tile(grid.others[j], (size - len(known), 1))])  # with the items nobody has seen
             seen, ball = np.bincount(code, self.weights, minlength=len(q)) / n, ln_shtarkov(len(q), n) + share
             options = [(p, np.where(p @ q > 0, p @ q, 1.0)) for s in SMOOTHINGS for p in [(1 - s) * seen + s / len(q)]]
             means = [largest_mean(seen, q @ np.log(c) - np.log(p), ball / n) for p, c in options]

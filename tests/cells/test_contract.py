@@ -7,6 +7,7 @@ from gingham.cells import (
     LOSSES,
     Absolute,
     Logarithmic,
+    Mass,
     Pinball,
     Quadratic,
     TableLoss,
@@ -194,3 +195,15 @@ def test_make_cell_takes_names_tables_and_callables():
     assert isinstance(make_cell("zero-one", FIVE), ZeroOne)
     assert make_cell(np.eye(5), FIVE).features == OneHot(5)
     assert make_cell(lambda a: Pinball(a, 0.9), FIVE).quantile == 0.9
+
+
+def test_lifts_of_three_modes_are_shares_over_the_product_of_all_margins():
+    """With two modes a margin over the wrong axis goes unnoticed: the product has both of them anyway."""
+    counts = np.arange(1.0, 13.0).reshape(2, 3, 2)
+    p = counts / 78
+    margins = [p.sum(axis=(1, 2)), p.sum(axis=(0, 2)), p.sum(axis=(0, 1))]
+    expected = p / np.einsum("a,b,c->abc", *margins)
+    np.testing.assert_allclose(Mass().answer(counts[..., None]), expected)
+    envelope = float(Mass().loss(expected, counts[..., None]).sum()) / 78
+    assert envelope == pytest.approx(-float((p * np.log(expected)).sum()))  # −I(C_1; C_2; C_3)
+    np.testing.assert_allclose(Mass().answer(np.array([[2.0], [6.0]])), [1.0, 1.0])  # one mode alone has none

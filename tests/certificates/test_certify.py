@@ -13,6 +13,7 @@ from gingham import (
     GinghamError,
     GraphClustering,
     RefusedCertificate,
+    UnseenItemsWarning,
 )
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
 from gingham.certificates import certify, certify_density, certify_gain, certify_labels
@@ -58,13 +59,15 @@ def test_certificate_of_a_fit(fitted):
 
 def test_comparison_holds_every_bound(fitted):
     model, X, y = fitted
-    table = certify(model, X, y).compare()
-    names = {c.bound for c in table}
-    assert names == {"log-wealth", "type-kl", "kl", "split-kl", "bernstein", "theorem-1", "theorem-7"}
+    exact = {"log-wealth", "type-kl", "kl", "split-kl", "bernstein"}
+    assert {c.bound for c in certify(model, X, y).compare()} == exact
+    table = certify(model, X, y, population=(30, 25)).compare()
+    assert {c.bound for c in table} == {*exact, "theorem-1", "theorem-7"}
     assert [c.value for c in table] == sorted(c.value for c in table)
-    assert table["eq-18"].value == pytest.approx(certify(model, X, y, bound="eq-18", delta=0.05 / 7).value)
-    single = certify(model, X, y).compare(together=False)
-    assert single["eq-18"].value == pytest.approx(certify(model, X, y, bound="eq-18").value)
+    known = {"population": (30, 25)}
+    assert table["eq-18"].value == pytest.approx(certify(model, X, y, bound="eq-18", delta=0.05 / 7, **known).value)
+    single = certify(model, X, y, **known).compare(together=False)
+    assert single["eq-18"].value == pytest.approx(certify(model, X, y, bound="eq-18", **known).value)
     assert "theorem-7" in str(table)
     assert len(table.rows) == len(table) == 7
     assert table["eq-18"].terms["cell answers"] == pytest.approx(9 * log(5))
@@ -165,14 +168,58 @@ def test_weights_are_counts(fitted):
     assert certify(model, X, y, sample_weight=weights).value == pytest.approx(twice.value)
 
 
-def test_population_covers_unseen_items(fitted):
+def test_the_papers_price_needs_a_stated_population(fitted):
+    model, X, y = fitted
+    with pytest.raises(RefusedCertificate, match="read off the data: say how many"):
+        certify(model, X, y, bound="theorem-7")
+    known = certify(model, X, y, bound="theorem-7", population=(30, 25))
+    larger = certify(model, X, y, bound="theorem-7", population={"mode1": 25, "mode0": 40})
+    assert known.value < larger.value < known.value + 0.1
+    assert any("40 of 'mode0'" in a.text and a.status == "given" for a in larger.assumptions)
+    with pytest.raises(RefusedCertificate, match="say how many"):
+        certify(model, X, y, bound="theorem-7", population={"mode0": 40})  # of the other mode nothing is known
+    q = np.vstack([model.assign_[0], np.tile(model.posterior_.unseen_rows[0], (10, 1))])
+    assert larger.terms["mode0: information n·I"] == pytest.approx(cx.partition_information(q))
+
+
+def test_the_exact_price_covers_any_number_of_items(fitted):
     model, X, y = fitted
     plain = certify(model, X, y)
-    larger = certify(model, X, y, population=(40, 25))
-    assert plain.value < larger.value < plain.value + 0.05
-    assert any("40" in a.text for a in larger.assumptions)
+    assert certify(model, X, y, population=(40, 25)).value == plain.value
+    assert any("All tuples of the source" in a.text for a in plain.assumptions)
+    assert not any("not covered" in a.text or "fixed before" in a.text for a in plain.assumptions)
+    all_known = certify(model, X, y, population=(30, 25))
+    assert not any("All tuples of the source" in a.text for a in all_known.assumptions)
     with pytest.raises(GinghamError, match="knows 30"):
         certify(model, X, y, population=(20, 25))
+    with pytest.raises(GinghamError, match="2 modes"):
+        certify(model, X, y, population=(40, 25, 3))
+    with pytest.raises(GinghamError, match="the modes are mode0, mode1"):
+        certify(model, X, y, population={"user": 40})
+
+
+def test_tuples_with_unseen_items_are_counted_as_they_are_predicted(fitted):
+    model, X, y = fitted
+    odd = np.vstack([X, [[99, 3], [2, 77], [99, 98]]])
+    labels = np.append(y, [5, 2, 1])
+    certificate = certify(model, odd, labels)
+    by_row = np.abs(labels[:, None] - np.arange(1, 6))
+    with pytest.warns(UnseenItemsWarning):
+        expected = (model.predict_distribution(odd) * by_row).sum(axis=1).mean()
+    assert certificate.empirical == pytest.approx(expected)
+    assert certificate.complexity - certify(model, X, y).complexity == pytest.approx(0, abs=1)  # the grid of ν only
+    with pytest.raises(GinghamError, match="tuples have more"):
+        certify(model, odd, labels, population=(30, 25))
+    holdout = certify(model, odd, labels, bound="holdout", predictor="gibbs")
+    assert holdout.empirical == pytest.approx(expected)
+
+
+def test_a_model_of_an_earlier_version_is_covered_with_the_urn(fitted):
+    model, X, y = fitted
+    old = model.with_posterior(replace(model.posterior_, unseen="mass"))
+    certificate = certify(old, X, y)
+    assert certificate.posterior.unseen == "urn"
+    assert any("earlier version" in a.text and "that is not covered" in a.text for a in certificate.assumptions)
 
 
 def quadratic_posterior(seed=0, alphabet=None, bounds=(0.0, 1.0)):
@@ -284,12 +331,13 @@ def test_labels_with_items_never_seen_in_the_sample(fitted):
     _, X, y = fitted
     rows = (np.arange(35) < 15).astype(int)  # five more users than the sample has
     certificate = certify_labels([rows, np.zeros(25)], X, y, alphabet=range(1, 6))
-    assert any("35" in a.text for a in certificate.assumptions)
+    assert len(certificate.posterior.assign[0]) == 35
+    assert certificate.posterior.unseen_rows[0] == pytest.approx([21 / 37, 16 / 37])
 
 
 def test_unknown_items_and_wrong_shapes_are_refused(fitted):
     model, X, y = fitted
-    with pytest.raises(GinghamError, match="not among the items"):
+    with pytest.raises(GinghamError, match="none of the ids is among the items"):
         certify(model, X + 100, y)
     with pytest.raises(GinghamError, match="modes"):
         certify(model, X[:, :1], y)

@@ -48,7 +48,7 @@ def test_terms_have_the_names_of_the_modes():
     for names, axes in ((None, ["row", "column"]), ({"document": range(30), "word": range(24)}, ["document", "word"])):
         model = CoOccurrenceClustering((2, 2), random_state=0).fit(table, names=names)
         named = [f"{axis}: {what}" for axis in axes for what in ("who belongs where", "H(x)")]
-        terms = [*model.certify(table).terms, *model.theorem12(table).terms]
+        terms = [*model.certify(table, population=table.shape).terms, *model.theorem12(table).terms]
         assert set(named) <= set(terms)
         assert not any(term.startswith("mode ") for term in terms)
 
@@ -63,6 +63,27 @@ def test_weights_count_and_three_modes_work():
     assert weighted.value == pytest.approx(once.value)
     with pytest.raises(RefusedCertificate, match="whole"):
         certify_density([q, q, q], X, sample_weight=np.full(200, 0.3))
+
+
+def test_a_code_needs_a_word_for_every_item_and_has_one_for_those_never_seen():
+    p, X = planted_counts(size=400)
+    rows, columns = (np.unique(X[:, j]) for j in (0, 1))  # some items were never drawn
+    assert len(rows) + len(columns) < 54
+    table = np.zeros((30, 24))
+    np.add.at(table, tuple(X.T), 1.0)
+    seen = table[np.ix_(rows, columns)]
+    model = CoOccurrenceClustering((2, 2), random_state=0).fit(seen)
+    with pytest.raises(RefusedCertificate, match="read off the data"):
+        model.certify(seen)
+    certificate = model.certify(seen, population=(30, 24))
+    assert any("30 of 'row', 24 of 'column'" in a.text and a.status == "given" for a in certificate.assumptions)
+    density = model.density_
+    order = [[*items, *np.setdiff1d(np.arange(n), items)] for items, n in ((rows, 30), (columns, 24))]
+    log_p = density.log_density(list(np.array(list(product(range(30), range(24)))).T))
+    assert np.exp(log_p).sum() == pytest.approx(1.0)
+    true = -float(p[np.ix_(*order)].ravel() @ log_p)
+    assert certificate.empirical < true <= certificate.value
+    assert certificate.value > model.certify(seen, population=seen.shape).value
 
 
 def test_the_papers_bound_is_for_hard_posteriors_and_looser():

@@ -55,18 +55,22 @@ def test_undirected_graphs_pay_for_half_the_cells():
     sample = with_alphabet(from_graph(GRAPH.adjacency), Alphabet.of([0.0, 1.0], given=True))
     posterior = partition_posterior(np.arange(300) % 30, sample, Quadratic(sample.alphabet))
     found = certify(posterior, sample, bound="log-wealth")
-    papers = certify(posterior, sample, bound="eq-53")
+    with pytest.raises(gg.RefusedCertificate, match="population"):
+        certify(posterior, sample, bound="eq-53")
+    with pytest.raises(gg.RefusedCertificate, match="population"):  # pairs of unseen nodes have no price there
+        certify(posterior, sample, bound="eq-53", population=(301,))
+    papers = certify(posterior, sample, bound="eq-53", population=(300,))
     assert found.terms["cell answers"] < 0.6 * papers.terms["cell answers"]
     assert found.value < papers.value
 
 
 def test_clusters_help_where_there_are_some_and_not_in_noise():
-    planted = certify_partition(GRAPH.labels, GRAPH.adjacency, gain=True)
+    planted = certify_partition(GRAPH.labels, GRAPH.adjacency, alphabet=(0, 1), gain=True)
     assert planted.value < 0
     rng = np.random.default_rng(0)
     noise = np.triu(rng.random((300, 300)) < 0.1, 1).astype(float)
     fitted = gg.GraphClustering(6, solver="sweep", random_state=0).fit(sparse.csr_array(noise + noise.T))
-    assert certify_partition(fitted.labels_, sparse.csr_array(noise + noise.T), gain=True).value > 0
+    assert certify_partition(fitted.labels_, sparse.csr_array(noise + noise.T) > 0, gain=True).value > 0
 
 
 def test_the_certificate_holds_for_sampled_pairs():
@@ -92,27 +96,28 @@ def test_the_certificate_holds_for_sampled_pairs():
 
 def test_partitions_from_anywhere_on_one_scale():
     rows = compare_partitions(
-        {"planted": GRAPH.labels, "one": np.zeros(300, int), "random": np.arange(300) % 3}, GRAPH.adjacency
+        {"planted": GRAPH.labels, "one": np.zeros(300, int), "random": np.arange(300) % 3}, GRAPH.adjacency > 0
     )
     by_name = {row.name: row for row in rows}
     assert by_name["planted"].loss < by_name["one"].loss
     assert by_name["planted"].gain < 0 < by_name["random"].gain
     assert by_name["planted"].n_clusters == 3
     mapping = {node: int(c) for node, c in enumerate(GRAPH.labels)}
-    same = certify_partition(mapping, GRAPH.adjacency, delta=0.05 / 2)  # the other half is for the gain
+    options = {"alphabet": (0, 1), "delta": 0.05 / 2}  # the other half is for the gain
+    same = certify_partition(mapping, GRAPH.adjacency, **options)
     assert same.value == pytest.approx(by_name["planted"].certificate)
-    turned = certify_partition(GRAPH.labels[::-1], GRAPH.adjacency, items=np.arange(300)[::-1], delta=0.05 / 2)
+    turned = certify_partition(GRAPH.labels[::-1], GRAPH.adjacency, items=np.arange(300)[::-1], **options)
     assert turned.value == pytest.approx(same.value)
 
 
 def test_what_cannot_be_certified_is_refused():
     with pytest.raises(GinghamError, match="one cluster per node"):
-        certify_partition([0, 1], GRAPH.adjacency)
+        certify_partition([0, 1], GRAPH.adjacency, alphabet=(0, 1))
     with pytest.raises(GinghamError, match="Node 0 has no cluster"):
-        certify_partition({1: 0}, GRAPH.adjacency)
+        certify_partition({1: 0}, GRAPH.adjacency, alphabet=(0, 1))
     with pytest.raises(GinghamError, match="every node"):
-        certify_partition(GRAPH.labels, GRAPH.adjacency, items=np.zeros(300, int))
+        certify_partition(GRAPH.labels, GRAPH.adjacency, alphabet=(0, 1), items=np.zeros(300, int))
     with pytest.raises(RefusedCertificate, match="State the possible weights"):
         certify_partition([0, 1, 1], [(0, 1, 0.3), (1, 2, 0.7)])
     model = gg.GraphClustering(3, loss="quadratic", random_state=0).fit(GRAPH.adjacency)
-    assert certify_gain(model, model.sample(GRAPH.adjacency)).value < 0
+    assert certify_gain(model, model.sample(GRAPH.adjacency), alphabet=(0, 1)).value < 0

@@ -47,10 +47,12 @@ def test_a_stream_of_certificates():
     assert kept.certificates[-1].value <= stream.certificates[-1].value + 1e-9
 
 
-def test_streams_need_items_fixed_beforehand():
+def test_a_stream_needs_no_list_of_items():
     X, y = planted()
-    with pytest.raises(RefusedCertificate, match="population"):
-        certify_stream(model(), X, y)
+    stream = certify_stream(model(), X, y, sizes=[30, 900])
+    known = [len(q) for q in stream.certificates[0].posterior.assign]
+    assert known < [20, 15]  # the first tuples do not have them all
+    assert any("All tuples of the source" in a.text for a in stream.best.assumptions)
     with pytest.raises(GinghamError, match="increase"):
         certify_stream(model(), X, y, sizes=[10, 5], population=(20, 15))
 

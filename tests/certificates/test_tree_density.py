@@ -6,6 +6,8 @@ from gingham.certificates.density import certify_tree_density
 from gingham.data import Sample
 from gingham.datasets.planted import make_sequences
 
+KNOWN = (16,)  # residues, one clustering for all positions
+
 
 @pytest.fixture(scope="module")
 def fitted():
@@ -18,7 +20,7 @@ def fitted():
 
 def test_code_length_is_observed_covered_and_below_uniform(fitted):
     model, data = fitted
-    certificate, density = gg.certify_density(model, data.X[:10000])
+    certificate, density = gg.certify_density(model, data.X[:10000], population=KNOWN)
     assert density is model.density_
     assert certificate.empirical == pytest.approx(-model.score(data.X[:10000]))
     assert -model.score(data.X[10000:]) < certificate.value < certificate.parameters["uniform"]
@@ -28,15 +30,25 @@ def test_a_sample_is_certified_like_its_rows(fitted):
     model, data = fitted
     rows = data.X[:1000]
     sample = Sample.of(list(rows.T), None, modes=model.density_.tree.columns())
-    assert gg.certify_density(model, sample)[0].value == gg.certify_density(model, rows)[0].value
+    assert (
+        gg.certify_density(model, sample, population=KNOWN)[0].value
+        == gg.certify_density(model, rows, population=KNOWN)[0].value
+    )
 
 
 def test_shared_clusterings_are_paid_once_and_more_data_costs_less(fitted):
     model, data = fitted
-    few, _ = gg.certify_density(model, data.X[:1000])
-    many, _ = gg.certify_density(model, data.X[:10000])
+    few, _ = gg.certify_density(model, data.X[:1000], population=KNOWN)
+    many, _ = gg.certify_density(model, data.X[:10000], population=KNOWN)
     assert many.value - many.empirical < few.value - few.empirical
     assert sum("who belongs where" in name for name in many.terms) == 2  # one table of leaves, one of merges
+
+
+def test_a_tree_has_no_word_for_items_it_has_not_seen(fitted):
+    model, data = fitted
+    for population in (None, (17,), {"residue": 16}):
+        with pytest.raises(gg.RefusedCertificate, match="word for"):
+            gg.certify_density(model, data.X[:100], population=population)
 
 
 def test_weights_must_be_counts(fitted):

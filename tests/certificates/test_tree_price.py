@@ -37,8 +37,14 @@ def some_sample(posterior, n=400, seed=0, alphabet=ALPHABET):
     return Sample(columns, codes, labels.astype(float), alphabet, labels.astype(np.int32))
 
 
+def no_others(posterior):
+    """The statement that there are no other items than the model knows."""
+    tree = posterior.structure
+    return [tree.modes[at].n_items for at in dict.fromkeys(tree.tables[: tree.n_leaves])]
+
+
 def papers_price(posterior):
-    return collect(posterior, some_sample(posterior)).prices["papers"].total
+    return collect(posterior, some_sample(posterior), 0, no_others(posterior)).prices["papers"].total
 
 
 def test_equation_51_by_hand():
@@ -51,7 +57,7 @@ def test_equation_51_by_hand():
 def test_bound_51_inverts_the_kl_by_hand():
     posterior = small_tree()
     sample = some_sample(posterior)
-    certificate = certify(posterior, sample, bound="theorem-7")
+    certificate = certify(posterior, sample, bound="theorem-7", population=(4, 4, 4, 4))
     loss, value = posterior.gibbs_loss(sample), certificate.value
     assert certificate.empirical == pytest.approx(loss)
     kl = loss * log(loss / value) + (1 - loss) * log((1 - loss) / (1 - value))
@@ -72,6 +78,12 @@ def test_shared_clusterings_are_paid_once_when_hard_and_at_each_node_when_soft()
     assert papers_price(TreePosterior(tied, cell, (soft,), answers)) == pytest.approx(
         papers_price(TreePosterior(free, cell, (soft, soft), answers)) + log(2)
     )
+    posterior = TreePosterior(tied, cell, (q,), answers)  # unseen items are drawn at each node by itself
+    known = collect(posterior, some_sample(posterior), 0, no_others(posterior)).prices["exact"].terms
+    others = collect(posterior, some_sample(posterior)).prices["exact"].terms
+    where = [name for name in others if "who belongs where" in name]
+    assert len(where) == 2
+    assert [name for name in known if "who belongs where" in name] == where[:1]
 
 
 def test_once_or_at_each_node_is_a_choice_that_the_prior_pays_for():
@@ -98,7 +110,7 @@ def test_frozen_tables_cost_nothing_and_a_chosen_tree_costs_its_price():
     tree, widths = Tree.build(modes, (2, 2), [(0, 1, None)], price=1.5)
     assign = (hard([0, 0, 1, 1], 2), hard([0, 1, 0, 1], 2), np.eye(widths[2]))
     posterior = TreePosterior(tree, (ZeroOne(ALPHABET),), assign, (np.zeros(4, dtype=int),))
-    assert list(clusterings(posterior, 0)) == ["node 0 (x0)", "node 1 (x1)"]
+    assert list(clusterings(posterior, 0, {})) == ["node 0 (x0)", "node 1 (x1)"]
     assert collect(posterior, some_sample(posterior)).prices["exact"].terms["choice of the tree"] == 1.5
 
 

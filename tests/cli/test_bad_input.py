@@ -234,7 +234,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "unknown predictor": (["certify", "good.gingham", "good.csv", "--predictor", "oracle"], "'oracle' is unknown"),
     "other alphabet": (["certify", "good.gingham", "good.csv", "--alphabet", "1..9"], "same alphabet"),
     "labels outside": (["certify", "good.gingham", "shifted.csv"], "not in the alphabet"),
-    "items unknown": (["certify", "good.gingham", "remakes.csv"], "Only ids seen in training"),
+    "items unknown": (["certify", "good.gingham", "remakes.csv"], "none of the ids is among the items"),
     "label column gone": (["certify", "good.gingham", "good.csv", "--label", "stars"], "a column 'stars'"),
     "report to a folder": (["report", "good.gingham", "good.csv", "--out", "."], "is a folder"),
     "report of nothing": (["report", "good.gingham", "absent.csv"], "There is no file"),

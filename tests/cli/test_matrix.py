@@ -74,7 +74,7 @@ def page_data(page):
 @pytest.mark.parametrize("kind", KINDS)
 def test_report(gingham, cases, models, kind, tmp_path):
     page = tmp_path / "r.html"
-    ran = gingham("report", models[kind], cases[kind].file, "--out", page, "--no-progressive")
+    ran = gingham("report", models[kind], cases[kind].file, "--out", page, "--no-progressive", *cases[kind].stated)
     if refused(ran, "report", kind):
         assert not page.exists()
         return
@@ -98,8 +98,13 @@ def test_report(gingham, cases, models, kind, tmp_path):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_certify(gingham, cases, models, kind):
+    stated = cases[kind].stated
+    if stated:
+        ran = gingham("certify", models[kind], cases[kind].file)
+        assert ran.code == 2
+        assert "population=" in ran.err
     slow = ["--no-progressive"] if kind in ("layered", "committee") else []  # many fits of many parts
-    ran = gingham("certify", models[kind], cases[kind].file, "--json", *slow)
+    ran = gingham("certify", models[kind], cases[kind].file, "--json", *slow, *stated)
     if refused(ran, "certify", kind):
         return
     assert ran.code == 0, ran.err
@@ -111,7 +116,7 @@ def test_certify(gingham, cases, models, kind):
             assert 0 <= facts["value"] < facts["empirical"]
         else:
             assert facts["empirical"] < facts["value"] < (facts["worst"] or 1e9)
-    ran = gingham("certify", models[kind], cases[kind].file, "--no-progressive")
+    ran = gingham("certify", models[kind], cases[kind].file, "--no-progressive", *stated)
     assert ran.code == 0
     assert "It rests on" in ran.out
 
@@ -154,7 +159,7 @@ def test_simplify(gingham, cases, models, kind, tmp_path):
     facts = json.loads(ran.out)
     assert facts["clusters"] in (2, [2, 2])
     assert gingham("predict", out, cases[kind].file).code == 0
-    assert gingham("certify", out, cases[kind].file).code == 0
+    assert gingham("certify", out, cases[kind].file, *cases[kind].stated).code == 0
     assert gg.load(out).notes_["axes"] == gg.load(models[kind]).notes_["axes"]
 
 
@@ -165,6 +170,7 @@ def test_path(gingham, cases, kind):
     if "-r" in wanted:
         at = wanted.index("-r")
         del wanted[at : at + 2]
+    wanted += case.stated
     ran = gingham("path", case.file, "--model", kind, *wanted, "--betas", "3,1", "--cv", 2, "--json", "-q")
     if refused(ran, "path", kind):
         return

@@ -118,13 +118,23 @@ def test_exact_half_goes_to_the_lower_label():
     assert set(posterior.predict(sample.codes, "median")) == {2.0}
 
 
-def test_unseen_items_get_the_mass_of_their_mode():
+def test_the_mass_of_a_cluster_is_its_mean_over_items():
+    _problem, posterior = posterior_of(Absolute(FIVE), 1)
+    square = replace(posterior, assign=(np.array([[0.9, 0.1], [0.6, 0.4]]),))  # as many items as clusters
+    np.testing.assert_allclose(square.mass[0], [0.75, 0.25])
+    np.testing.assert_allclose(square.unseen_rows[0], [2.5 / 4, 1.5 / 4])
+
+
+def test_unseen_items_fall_like_one_more_item_in_every_cluster():
     _problem, posterior = posterior_of(Absolute(FIVE), 2)
     unseen = posterior.predict_distribution([np.array([-1]), np.array([0])])
-    seen = posterior.predict_distribution(
-        [np.arange(len(posterior.assign[0])), np.zeros(len(posterior.assign[0]), int)]
+    pure = replace(
+        posterior, assign=(np.vstack([posterior.assign[0], np.eye(posterior.n_clusters[0])]), *posterior.assign[1:])
     )
+    seen = pure.predict_distribution([np.arange(len(pure.assign[0])), np.zeros(len(pure.assign[0]), int)])
     np.testing.assert_allclose(unseen[0], seen.mean(axis=0))
+    by_mass = replace(posterior, unseen="mass").predict_distribution([np.array([-1]), np.array([0])])
+    np.testing.assert_allclose(by_mass[0], seen[: len(posterior.assign[0])].mean(axis=0))
 
 
 def test_large_tables_are_refused_with_their_size():

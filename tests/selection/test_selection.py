@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+import sys
+from dataclasses import replace
+from itertools import combinations, pairwise
+from math import log, sqrt
 
 import numpy as np
 import pytest
@@ -12,6 +15,8 @@ import gingham as gg
 from gingham.core.problem import Problem
 from gingham.datasets import planted_counts, planted_graph
 from gingham.fitting.coarsen import information_rises, ladder, loss_rises, prune
+from gingham.selection.auto import _clearly
+from gingham.selection.beta_path import BetaPath, PathPoint
 from gingham.selection.coarser import problem_of
 
 
@@ -233,3 +238,76 @@ def test_a_graph_and_counts_are_simplified_in_their_own_way() -> None:
             gg.simplify(blocks, table, **asked)
     with pytest.raises(gg.GinghamError, match="not a fitted model with one grid"):
         gg.prune(blocks)
+
+
+PRICE_OF_A_CELL = {"absolute": log(5), "quadratic": 0.5 * log(800), "log": 4 * 0.5 * log(800)}
+
+
+@pytest.mark.parametrize("loss", PRICE_OF_A_CELL)
+def test_cells_are_paid_for_and_the_cheapest_merge_of_any_mode_is_taken(loss) -> None:
+    """ln |Y| for a label, ½ ln N for every free number of an answer; a merge saves the cells of one cluster."""
+    X, y = planted(n_tuples=800)
+    model = gg.CoClusteringRegressor((5, 2), loss=loss, beta=0.8, alphabet=range(1, 6), random_state=0, max_iter=5)
+    problem = problem_of(model.fit(X, y), X, y)
+    rng = np.random.default_rng(0)  # memberships that say next to nothing: the number of cells decides
+    vague = tuple(rng.dirichlet(np.full(m, a), len(q)) for m, a, q in zip((6, 2), (30.0, 2000.0), model.assign_))
+    rungs = list(ladder(problem, replace(model.posterior_, assign=vague).refit(problem.samples[0])))
+    by_price = 0
+    for before, after in pairwise(rungs):
+        assert before.price == pytest.approx(np.prod(before.n_clusters) * PRICE_OF_A_CELL[loss])
+        tables = before.posterior.statistics(problem.samples[0])
+        changes, rises = {}, {}
+        for mode, m in enumerate(before.n_clusters):
+            rise = information_rises(before.posterior.assign[mode]) + 0.8 * loss_rises(
+                problem.cells[0], np.moveaxis(tables, mode, 0)
+            )
+            saved = np.prod(before.n_clusters) / m * PRICE_OF_A_CELL[loss]
+            for a, b in combinations(range(m), 2):
+                rises[mode, a, b], changes[mode, a, b] = rise[a, b], rise[a, b] - saved
+        assert changes[after.merged] == pytest.approx(min(changes.values()), abs=1e-6)
+        by_price += rises[after.merged] > min(rises.values()) + 1e-6
+    assert by_price  # without the price of cells another pair would have been merged
+
+
+def points(losses, errors):
+    one = gg.CoClusteringRegressor((1, 1), beta=1.0, alphabet=(1, 2), random_state=0).fit([(0, 0), (0, 1)], [1, 2])
+    return BetaPath(
+        tuple(
+            PathPoint(beta, one.posterior_, 0.0, loss, error, np.nan, None)
+            for beta, loss, error in zip((8.0, 4.0, 2.0, 1.0, 0.5), losses, errors)
+        ),
+        ("a", "b"),
+    )
+
+
+def test_one_standard_error_is_that_of_the_best_point() -> None:
+    errors = [0.5, 0.1, 0.5, 0.5, 0.5]
+    assert points([1.2, 1.0, 1.05, 1.099, 1.101], errors).best("one-se").beta == 1.0
+    assert points([1.2, 1.0, 1.101, 1.15, 1.19], errors).best("one-se").beta == 4.0
+    assert points([1.2, 1.0, 1.2, 1.1, 1.2], errors).best("one-se").beta == 1.0  # just within
+    assert points([1.2, 1.0, 1.05, 1.099, 1.101], errors).best("cv").beta == 4.0
+
+
+def test_the_error_of_cross_validation_is_the_standard_error_over_folds(monkeypatch) -> None:
+    folds = iter([[(1.0, 10.0)], [(2.0, 20.0)], [(5.0, 60.0)]])
+    monkeypatch.setattr(sys.modules[PathPoint.__module__], "_fold", lambda *_: next(folds))
+    X = [(u, v) for u in range(4) for v in range(2)]
+    model = gg.CoClusteringRegressor((2, 2), beta=1.0, alphabet=(1, 2), random_state=0)
+    point = gg.beta_path(model, X, [1, 2] * 4, [1.0], cv=3).points[0]
+    assert point.cv_error == pytest.approx(sqrt((25 + 4 + 49) / 9 / 2 / 3))  # Σ (x − 8/3)²/2, over √3
+    assert point.cv_loss == pytest.approx((3 * 1 + 3 * 2 + 2 * 5) / 8)  # folds of 3, 3 and 2 rows
+    assert point.cv_prediction == pytest.approx((30 + 60 + 120) / 8)
+
+
+def test_clearly_is_more_than_one_standard_error() -> None:
+    noise = np.tile([1.0, -1.0], 50)  # standard deviation 1, standard error 1/√(Σ weights)
+    for count, error in ((1.0, 0.1), (4.0, 0.05)):
+        weights = np.full(100, count)
+        assert _clearly(noise + 1.02 * error, weights)
+        assert not _clearly(noise + 0.98 * error, weights)
+        assert not _clearly(noise - 1.5 * error, weights)
+    weights = np.where(noise > 0, 3.0, 1.0)  # mean ½, variance ¾, Σ weights 200
+    shift = sqrt(0.75 / 200) - 0.5
+    assert _clearly(noise + shift + 0.001, weights)
+    assert not _clearly(noise + shift - 0.001, weights)
+    assert not _clearly(np.array([2.0, 0.0]), np.array([0.5, 0.5]))  # one standard error exactly

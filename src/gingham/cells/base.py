@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats, namespace
-from gingham.data.modes import Alphabet, Features
+from gingham.data.modes import Alphabet, Bounds, Features
 from gingham.errors import GinghamError
 
 
@@ -75,7 +75,7 @@ class CellModel(ABC):
     n_answers: int | None
     table: Floats | None = None
     alphabet: Alphabet | None = None
-    bounds: tuple[float, float] | None = None
+    bounds: Bounds | None = None
     smoothing: float = 0.0
     needs_alphabet: ClassVar[bool] = True
     ordered: bool = False
@@ -128,13 +128,14 @@ class CellModel(ABC):
     def miss(self, labels: Floats, answers: Floats) -> Floats:
         """A number between 0 and 1 that grows with the loss of answers on numeric labels; see `loss_of_miss`.
 
-        By default the loss itself, scaled: (⟨coef(θ), t(y)⟩ − low)/range. Labels and answers are broadcast.
+        By default the loss itself, scaled: (⟨coef(θ), t(y)⟩ − low)/range. Labels and answers are broadcast. A loss
+        that leaves its range is found out by whoever asks.
         """
         labels, answers = np.broadcast_arrays(labels, answers)
         losses = np.einsum("...k,...k->...", self.coef(answers), self.features.evaluate(labels.ravel()).reshape(
             *labels.shape, self.features.size
         ))  # fmt: skip
-        return np.clip((losses - self.low) / (self.range if self.range > 0 else 1.0), 0.0, 1.0)
+        return (losses - self.low) / (self.range if self.range > 0 else 1.0)
 
     def loss_of_miss(self, miss: Floats) -> Floats:
         """The scaled loss, (loss − low)/range, of what `miss` returns."""

@@ -46,7 +46,7 @@ def _labels(cell: CellModel) -> Floats:
     if cell.alphabet is not None:
         return cell.alphabet.numbers
     if cell.bounds is not None:
-        return np.linspace(*cell.bounds, 9)
+        return np.linspace(cell.bounds[0], cell.bounds[1], 9)
     raise GinghamError(f"check_loss needs {cell.name!r} on an alphabet, or with bounds=.")
 
 
@@ -55,7 +55,7 @@ def _alternatives(cell: CellModel, numbers: Floats, rng: np.random.Generator) ->
     if cell.n_answers is not None:
         return list(np.arange(cell.n_answers))
     if cell.answers == "number":
-        low, high = cell.bounds or (float(numbers.min()), float(numbers.max()))
+        low, high = (numbers.min(), numbers.max()) if cell.bounds is None else cell.bounds
         return list(np.linspace(low, high, 101))
     if cell.answers == "distribution":
         free = rng.dirichlet(np.ones(len(numbers)), 100)

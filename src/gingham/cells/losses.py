@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import signature
 from typing import Any, TypeVar
@@ -11,7 +11,7 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats, namespace
 from gingham.cells.base import CellModel, filled
-from gingham.data.modes import Alphabet, Moments, OneHot
+from gingham.data.modes import Alphabet, Bounds, Moments, OneHot
 from gingham.errors import GinghamError
 
 LEAST = 1e-300  # lift of a cell that no tuple reaches: its cost is large and finite
@@ -131,12 +131,23 @@ class Quadratic(CellModel):
     beta_factors = (0.7, np.inf)  # with less, squares merge too much
     device_arrays = ()
 
-    def __init__(self, alphabet: Alphabet | None = None, bounds: tuple[float, float] | None = None) -> None:
-        if bounds is None and alphabet is not None:
-            bounds = (float(alphabet.numbers.min()), float(alphabet.numbers.max()))
+    def __init__(self, alphabet: Alphabet | None = None, bounds: Bounds | Sequence[float] | None = None) -> None:
+        ends = None if alphabet is None else alphabet.ends
+        if bounds is None or (ends is not None and not isinstance(bounds, Bounds) and tuple(bounds) == tuple(ends)):
+            self.bounds = ends  # as given as the alphabet
+        else:
+            self.bounds = Bounds.of(bounds, given=True)
+        if (
+            self.bounds is not None
+            and ends is not None
+            and not self.bounds.low <= ends.low <= ends.high <= self.bounds.high
+        ):
+            raise GinghamError(
+                f"bounds=({self.bounds.low:g}, {self.bounds.high:g}) do not contain the alphabet, which goes from "
+                f"{ends.low:g} to {ends.high:g}."
+            )
         self.alphabet = alphabet
-        self.bounds = bounds
-        self.range = np.inf if bounds is None else (bounds[1] - bounds[0]) ** 2
+        self.range = np.inf if self.bounds is None else (self.bounds.high - self.bounds.low) ** 2
 
     def answer(self, statistics: Floats, fallback: Floats | None = None) -> Floats:
         xp = namespace(statistics)
@@ -316,11 +327,13 @@ def needs_alphabet(loss: Any) -> bool:
     return bool(getattr(loss_kind(loss), "needs_alphabet", True))
 
 
-def make_cell(loss: Any, alphabet: Alphabet | None, bounds: tuple[float, float] | None = None) -> CellModel:
+def make_cell(loss: Any, alphabet: Alphabet | None, bounds: Bounds | Sequence[float] | None = None) -> CellModel:
     """The cell model of a loss: a name, a table (true label × answer), or a callable that takes the alphabet.
 
-    Losses on numbers take the alphabet, or None, and ``bounds``, the smallest and largest label, or None.
+    Losses on numbers take the alphabet, or None, and ``bounds``, the smallest and largest label, or None. Bounds that
+    do not say whether they were given are taken as stated.
     """
+    bounds = Bounds.of(bounds, given=True)
     kind = loss_kind(loss)
     if needs_alphabet(loss) and alphabet is None:
         raise GinghamError(f"loss={loss!r} needs a finite set of labels: give alphabet=, the possible label values.")

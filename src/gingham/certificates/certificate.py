@@ -260,7 +260,13 @@ def from_theorem(
     theorem: Theorem, evidence: Evidence, delta: float, predictor: str, assumptions: tuple[Assumption, ...], loss: str
 ) -> Certificate:
     """The certificate that one theorem gives on collected evidence."""
-    price = evidence.prices[theorem.price]
+    price = evidence.prices.get(theorem.price)
+    if price is None:
+        raise RefusedCertificate(
+            f"The price of {theorem.name!r} is for a number of items that is known, and the items were read off the "
+            "data: say how many there are of each mode in all (population=, --population on the command line), or "
+            "use a bound with the exact price, which covers items that nobody has seen: log-wealth."
+        )
     result = theorem.function(evidence.law, price.total, evidence.n_tuples, delta)
     return Certificate(
         value=evidence.in_unit(result.value),

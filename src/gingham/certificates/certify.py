@@ -17,11 +17,18 @@ from gingham.certificates import bounds as all_bounds
 from gingham.certificates.bounds import find
 from gingham.certificates.certificate import Assumption, Certificate, drawn_rows, from_theorem
 from gingham.certificates.confidence import checked_delta
-from gingham.certificates.evidence import Evidence, collect, unbounded
+from gingham.certificates.evidence import (
+    Evidence,
+    Population,
+    collect,
+    item_modes,
+    stated_population,
+    unbounded,
+)
 from gingham.certificates.holdout import certify_held_out, committee_members, pooled
 from gingham.certificates.record import Record, cell_facts, posterior_facts
 from gingham.core.posterior import Posterior
-from gingham.data import Alphabet, Sample
+from gingham.data import Alphabet, Bounds, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.sample import sample_kind
 from gingham.errors import GinghamError, RefusedCertificate
@@ -40,7 +47,7 @@ ARRIVING = (
         "given",
     ),
     Assumption(
-        "Items, labels, loss and delta were fixed before the first tuple arrived. The model may be refitted, its size "
+        "Labels, loss and delta were fixed before the first tuple arrived. The model may be refitted, its size "
         "changed, and the certificate looked at after every tuple, and one may stop whenever one likes.",
         "given",
     ),
@@ -60,10 +67,10 @@ def certify(
     anytime: bool = False,
     lower: bool = False,
     relation: int = 0,
-    population: Sequence[int] | None = None,
+    population: Population | None = None,
     **options: Any,
 ) -> Certificate:
-    """A guarantee on the loss of a co-clustering on new tuples.
+    """A guarantee on the loss of a co-clustering on new tuples, whether or not their items were seen.
 
     Parameters
     ----------
@@ -88,9 +95,9 @@ def certify(
         Also bound the loss of the randomised predictor from below; each side then holds with delta/2.
     relation : int
         Which relation of a model with several (shared matrices).
-    population : sequence of int, optional
-        How many items of each mode could have been drawn, where the model knows fewer: tuples with items it
-        has never seen are then covered too (they are predicted with the mode's masses).
+    population : sequence of int, or mapping from mode to int, optional
+        How many items of each mode there are in all, those included that the model has never seen. The papers'
+        bounds ("theorem-7", "theorem-1") need it; the others cover any number of items without it.
     **options
         Of "holdout" and "split".
 
@@ -148,7 +155,7 @@ def certify(
     else:
         evidence = collect(posterior, sample, relation, population)
     drawn = (*(ARRIVING if anytime else (INDEPENDENT,)), *drawn_rows(sample.weights))
-    assumptions = (*drawn, statement, *item_assumptions(posterior, relation, population), *_scale(evidence))
+    assumptions = (*drawn, statement, *coverage(posterior, relation, population), *_scale(evidence))
     certificate = from_theorem(theorem, evidence, delta / 2 if lower else delta, covered, assumptions, cell.name)
     certificate = replace(certificate, anytime=anytime, delta=delta)
     if lower:
@@ -202,12 +209,16 @@ def posterior_of(model: object) -> Posterior:
 
 def stated_cell(cell: CellModel, alphabet: Iterable[object] | None) -> tuple[CellModel, Assumption]:
     """The cell model on stated labels; refuses labels that were read off the data without a word."""
-    letters = cell.alphabet
-    if letters is None:
-        bounds = cell.bounds
+    letters, bounds = cell.alphabet, Bounds.of(cell.bounds, given=True)
+    if letters is None or (alphabet is None and not letters.given and bounds is not None and bounds.given):
         if bounds is None:
             raise unbounded(cell)
-        return cell, Assumption(f"Labels lie between {bounds[0]:g} and {bounds[1]:g}.", "given")
+        if not bounds.given:
+            raise RefusedCertificate(
+                "The smallest and largest label were read off the data, and a guarantee must not depend on what "
+                "happened to be observed. State them: bounds=(smallest, largest) when fitting."
+            )
+        return cell, Assumption(f"Labels lie between {bounds.low:g} and {bounds.high:g}.", "given")
     if alphabet is not None:
         stated = Alphabet.of(alphabet, given=True)
         if stated.size != letters.size or (stated.values != letters.values).any():
@@ -239,7 +250,7 @@ def sample_of(
     relation: int,
     backend: str = "compiled",
 ) -> Sample:
-    """The tuples in the posterior's own numbering; items it does not know are refused."""
+    """The tuples in the posterior's own numbering; items it does not know have the number −1."""
     if isinstance(X, Sample):
         return X
     columns = id_columns(X)
@@ -253,7 +264,18 @@ def sample_of(
         sizes = tuple(q.shape[1] for q in posterior.factor(relation))
         items = tuple(mode.n_items for mode in positions)
         kind = sample_kind(backend, Work(len(columns.columns[0]), items, sizes, alphabet.size, 1))
-    return kind.of(columns.columns, y, weights, modes=positions, alphabet=alphabet)
+    sample = kind.of(columns.columns, y, weights, modes=positions, alphabet=alphabet, unseen=True)
+    for mode, code in zip(positions, sample.codes):
+        if len(code) and (code < 0).all():
+            raise GinghamError(
+                f"Column {mode.name!r}: none of the ids is among the items of the model. Are they written as they were "
+                "when it was fitted?"
+            )
+    if sample.has_unseen and sample.on_device:  # urns are drawn from on the host
+        sample = Sample.of(columns.columns, y, weights, modes=positions, alphabet=alphabet, unseen=True)
+    if sample.has_unseen and posterior.shares_urn(relation) and (columns.columns[0] == columns.columns[1]).any():
+        raise RefusedCertificate("A pair has the same unseen node at both ends; leave such pairs out.")
+    return sample
 
 
 def covered_predictor(cell: CellModel, predictor: str) -> str:
@@ -275,17 +297,24 @@ def covered_predictor(cell: CellModel, predictor: str) -> str:
     raise GinghamError(f"predictor={predictor!r} is unknown; choose gibbs, mean, median or mode.")
 
 
-def item_assumptions(
-    posterior: Posterior, relation: int, population: Sequence[int] | None = None
-) -> tuple[Assumption, ...]:
-    modes = posterior.structure.columns(relation)
-    sizes = dict(zip(posterior.structure.modes, population or [m.n_items for m in posterior.structure.modes]))
-    counts = ", ".join(f"{sizes[mode]:,} of {mode.name!r}" for mode in dict.fromkeys(modes))
-    rest = "; tuples with other items are not covered" if population is None else ""
-    return (
-        Assumption(f"The items ({counts}) were fixed before the tuples were drawn{rest}.", "given"),
-        Assumption("Every tuple's items are known to the model.", "checked"),
-    )
+def coverage(posterior: Posterior, relation: int, population: Population | None = None) -> tuple[Assumption, ...]:
+    """Who is covered: all tuples of the source, with what was said of the number of their items."""
+    sizes, modes = stated_population(posterior, population), posterior.structure.modes
+    found = []
+    if sizes:
+        counts = ", ".join(f"{size:,} of {modes[mode].name!r}" for mode, size in sizes.items())
+        found.append(Assumption(f"There are so many items in all: {counts}.", "given"))
+    if any(sizes.get(mode) != len(posterior.assign[mode]) for mode in item_modes(posterior, relation)):
+        urn = (
+            "All tuples of the source are covered: an item that the model has not seen falls into cluster c with "
+            "probability (n·q̄(c) + 1)/(n + m)"
+        )
+        old = (
+            ". certificate.posterior predicts so; the model itself, from a file of an earlier version, predicts such "
+            "items by its masses, and that is not covered."
+        )
+        found.append(Assumption(f"{urn}{', as in predict.' if posterior.unseen == 'urn' else old}", "checked"))
+    return tuple(found)
 
 
 def _scale(evidence: Evidence) -> tuple[Assumption, ...]:
@@ -333,7 +362,7 @@ def certify_stream(
     y: npt.ArrayLike,
     *,
     sizes: Sequence[int] | None = None,
-    population: Sequence[int] | None = None,
+    population: Population | None = None,
     delta: float = 0.05,
     predictor: str = "gibbs",
     **options: Any,
@@ -345,8 +374,7 @@ def certify_stream(
     model : estimator (refitted on every prefix) or Posterior (kept)
     X, y : tuples in the order in which they arrived
     sizes : increasing sample sizes; ten from N/100 to N by default
-    population : number of items of each mode
-        Known beforehand; needed when the model is refitted, because the items of a prefix are not all items.
+    population : as for `certify`
     """
     checked_delta(delta)
     y = np.asarray(y)
@@ -356,11 +384,6 @@ def certify_stream(
     if len(steps) == 0 or (np.diff(steps) <= 0).any() or steps[0] < 1 or steps[-1] > n:
         raise GinghamError(f"sizes must increase from at least 1 to at most N = {n}.")
     fixed = isinstance(model, Posterior)
-    if not fixed and population is None:
-        raise RefusedCertificate(
-            "State how many items each mode has (population=): along a stream the items must be fixed beforehand, "
-            "and a prefix has not seen them all."
-        )
     certificates, models = [], []
     for size in steps:
         part = np.empty((size, len(columns)), dtype=object)
@@ -376,7 +399,7 @@ def certify_stream(
                 delta=delta,
                 predictor=predictor,
                 anytime=True,
-                population=None if fixed else population,
+                population=population,
                 **options,
             )
         )

@@ -27,16 +27,29 @@ from gingham.certificates.certificate import Assumption, Certificate, drawn_rows
 from gingham.certificates.certify import INDEPENDENT
 from gingham.certificates.confidence import checked_delta, log_inverse
 from gingham.certificates.divergence import ball_maxima, ball_maximum
-from gingham.certificates.evidence import Complexity, check_items, of_partitions
+from gingham.certificates.evidence import (
+    Complexity,
+    Population,
+    check_items,
+    in_full_precision,
+    of_partitions,
+    stated_population,
+    with_unseen,
+)
 from gingham.certificates.record import Record, posterior_facts
 from gingham.core.posterior import Posterior, contract
-from gingham.core.structure import Structure
+from gingham.core.structure import Structure, Tree
 from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.draws import whole_counts
 from gingham.errors import RefusedCertificate
 
+NO_CODE = (
+    "A code needs a word for every item that can occur, and the items were read off the data: say how many there are "
+    "of each mode in all, population= (the shape of a matrix that has a row and a column for each, say) or, on the "
+    "command line, --population."
+)
 SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform distribution that are tried
 
 
@@ -54,7 +67,7 @@ class CoClusterDensity:
         return tuple(p @ q for p, q in zip(self.items, self.assigns))
 
     def log_density(self, codes: Sequence[Ints]) -> Floats:
-        """ln p̃ of tuples given by their codes, shape (N,)."""
+        """ln p̃ of tuples given by their codes, shape (N,); items that were never seen come after the others."""
         factors = [
             np.divide(q, c[None, :], out=np.zeros_like(q), where=c[None, :] > 0)
             for q, c in zip(self.assigns, self.clusters)
@@ -64,7 +77,12 @@ class CoClusterDensity:
 
 
 def certify_density(
-    model: object, X: TableLike | Sample, *, sample_weight: npt.ArrayLike | None = None, delta: float = 0.05
+    model: object,
+    X: TableLike | Sample,
+    *,
+    sample_weight: npt.ArrayLike | None = None,
+    delta: float = 0.05,
+    population: Population | None = None,
 ) -> tuple[Certificate, CoClusterDensity | TreeDensity]:
     """A guarantee on the expected code length −E ln p̃ (nats a tuple), and the density it is about.
 
@@ -74,6 +92,9 @@ def certify_density(
         With bare assignments, X holds codes 0, …, n_i − 1.
     X : ids (N, d), one row per observed co-occurrence, or a Sample
     sample_weight : whole numbers, optional
+    population : sequence of int, or mapping from mode to int
+        How many items of each mode there are in all: a code needs a word for each. Items beyond those that the model
+        knows belong to clusters by the urn and share what smoothing leaves. Bare assignments have a row for each.
     """
     checked_delta(delta)
     fitted = getattr(model, "density_", None)
@@ -83,24 +104,34 @@ def certify_density(
             if isinstance(X, Sample)
             else Sample.of(id_columns(X).columns, None, sample_weight, modes=fitted.tree.columns())
         )
+        _check_leaves(fitted.tree, population)
         return certify_tree_density(fitted, sample, delta), fitted
     posterior, sample = _prepare(model, X, sample_weight)
+    bare = not hasattr(model, "posterior_") and not isinstance(model, Posterior)
+    sizes = (
+        {mode: len(q) for mode, q in enumerate(posterior.assign)} if bare else stated_population(posterior, population)
+    )
+    if not all(mode in sizes for mode in posterior.structure.factors[0]):
+        raise RefusedCertificate(NO_CODE)
     d = sample.n_modes
     n = whole(sample.n_tuples)
-    assigns = tuple(np.asarray(q, dtype=np.float64) / q.sum(axis=1, keepdims=True) for q in posterior.factor())
-    counts = posterior.statistics(sample, 0, Moments(0))[..., 0]
-    share = log(d + 1) + log_inverse(delta)
+    posterior = in_full_precision(posterior)
     modes = posterior.structure.factors[0]
     names = posterior.structure.titles(modes)
-    learned = {name: q for name, mode, q in zip(names, modes, assigns) if mode not in posterior.structure.frozen}
-    price = Complexity(of_partitions(learned, "exact"))
+    learned = {
+        name: posterior.assign[mode] for name, mode in zip(names, modes) if mode not in posterior.structure.frozen
+    }
+    price = Complexity(of_partitions(learned, "exact"))  # the urn pays for the items that nobody has seen
+    counts = posterior.statistics(sample, 0, Moments(0))[..., 0]
+    share = log(d + 1) + log_inverse(delta)
+    assigns = with_unseen(posterior, sizes).factor()
     concentration = ln_shtarkov(counts.size, n)
     epsilon = (price.total + concentration + share) / n
     terms = {**price.terms, f"concentration ln C({counts.size}, N)": concentration}
     cell_part, cells = _best_cells(counts / n, epsilon)
     parts, items = [], []
     for i, q in enumerate(assigns):
-        observed = sample.counts(i) / n
+        observed = np.bincount(sample.codes[i], sample.weights, minlength=len(q)) / n
         ln_c = ln_shtarkov(len(q), n)
         terms[f"{names[i]}: concentration ln C({len(q)}, N)"] = ln_c
         value, smooth = _best_items(observed, q, (ln_c + share) / n)
@@ -110,6 +141,7 @@ def certify_density(
     density = CoClusterDensity(assigns, cells, tuple(items))
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     empirical = float(-(weights @ density.log_density(sample.codes)) / n)
+    items_in_all = ", ".join(f"{len(q):,} of {name!r}" for name, q in zip(names, assigns))
     certificate = code_length_certificate(
         cell_part + sum(parts),
         empirical,
@@ -118,7 +150,7 @@ def certify_density(
         terms,
         {"cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns))},
         sample.weights,
-        fixed="The items of every mode were",
+        fixed=f"There are so many items in all: {items_in_all}.",
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
         "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "
         "largest mean of −ln p̃(x) + Σ_c q(c|x) ln p̃(c) over the item laws it allows.",
@@ -127,12 +159,26 @@ def certify_density(
         r"\Big[-\ln\tilde p(x) + \sum_c q(c|x)\ln\tilde p_Q(c)\Big]",
         reference="gingham, docs/theory/density; repairs Seldin and Tishby 2010, Theorem 12",
     )
-    record = Record("density", X, None, sample_weight, partial(_facts, posterior))
-    return replace(certificate, record=record), density
+    facts = partial(_facts, posterior, [len(q) for q in assigns])
+    return replace(certificate, record=Record("density", X, None, sample_weight, facts)), density
 
 
-def _facts(posterior: Posterior) -> dict[str, object]:
-    return {"posterior": posterior_facts(posterior)}
+def _facts(posterior: Posterior, population: list[int]) -> dict[str, object]:
+    return {"posterior": posterior_facts(posterior), "population": population}
+
+
+def _check_leaves(tree: Tree, population: Population | None) -> None:
+    """A density tree gives items that it has not seen no probability: somebody must say that there are none."""
+    if population is None:
+        raise RefusedCertificate(NO_CODE)
+    leaves = [tree.modes[at] for at in dict.fromkeys(tree.tables[: tree.n_leaves])]
+    named = population if isinstance(population, Mapping) else None
+    said = list(population) if named is None else [named.get(mode.name) for mode in leaves]
+    if said != [mode.n_items for mode in leaves]:
+        known = ", ".join(f"{mode.n_items:,} of {mode.name!r}" for mode in leaves)
+        raise RefusedCertificate(
+            f"A density tree has no word for items that it has not seen. It knows {known}; population={population!r}."
+        )
 
 
 def _best_cells(observed: Floats, epsilon: float) -> tuple[float, Floats]:
@@ -231,7 +277,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         terms,
         {**parts, "uniform": float(sum(log(mode.n_items) for mode in tree.columns()))},
         sample.weights,
-        fixed="The items of every leaf, and the tree, were",
+        fixed="There are no items but those that the model knows, and the tree was fixed before the tuples were drawn.",
         text="With probability at least 1 − δ, for all hard clusterings of this tree and all laws at once: the "
         "expected code length is at most the sum over nodes of the largest mean code length over the laws "
         "the sample allows.",
@@ -255,7 +301,7 @@ def code_length_certificate(
     latex: str,
     reference: str,
 ) -> Certificate:
-    """A bound on −E ln p(x); ``fixed`` says what was settled before the tuples were drawn."""
+    """A bound on −E ln p(x); ``fixed`` says what was stated of the items."""
     return Certificate(
         value=value,
         empirical=empirical,
@@ -267,7 +313,7 @@ def code_length_certificate(
         assumptions=(
             INDEPENDENT,
             *drawn_rows(weights),
-            Assumption(f"{fixed} fixed before the tuples were drawn.", "given"),
+            Assumption(fixed, "given"),
         ),
         worst=float("inf"),
         evidence=None,

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import comb, factorial, log, prod
+from math import comb, factorial, log
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ from gingham.certificates.divergence import kl_upper
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Tree
 from gingham.core.tree import TreePosterior
-from gingham.data import Alphabet, Mode, Moments, OneHot, Sample
+from gingham.data import Alphabet, Bounds, Mode, Moments, OneHot, Sample
 from gingham.data.draws import whole_counts
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
@@ -370,7 +370,7 @@ def quantise_answers(cell: CellModel, answers: AnyArray, statistics: Floats, sym
     """
     if cell.answers == "label" and cell.n_answers is not None:
         size = cell.n_answers
-        distinct, index = _pooled(answers, 0)
+        distinct, index = pooled_answers(answers, 0)
         return QuantisedAnswers(
             answers,
             distinct,
@@ -392,13 +392,15 @@ def quantise_answers(cell: CellModel, answers: AnyArray, statistics: Floats, sym
 
 def _on_grid(cell: CellModel, answers: Floats, size: int, symmetric: bool) -> QuantisedAnswers:
     """Numbers to the nearest of ``size`` evenly spaced ones between the bounds."""
-    if cell.bounds is None:
+    bounds = Bounds.of(cell.bounds, given=True)
+    if bounds is None:
         raise unbounded(cell)
-    low, high = cell.bounds
-    step = (high - low) / (size - 1)
-    at = np.clip(np.rint((answers - low) / step), 0, size - 1).astype(np.int64) if step > 0 else 0 * answers.astype(int)
-    fresh = low + step * at
-    distinct, index = _pooled(fresh, 0)
+    bounds.check(answers, "The answer of cell", SINGLE_PRECISION)
+    step = (bounds.high - bounds.low) / (size - 1)
+    at = np.rint((answers - bounds.low) / step) if step > 0 else 0.0 * answers
+    at = np.minimum(np.maximum(at, 0), size - 1).astype(np.int64)  # of answers that are outside by rounding
+    fresh = bounds.low + step * at
+    distinct, index = pooled_answers(fresh, 0)
     price = labels_either_way(cells_once(at) if symmetric else at, size)
     return QuantisedAnswers(fresh, distinct, index, price, labels_uniform(at.size, size), size, True)
 
@@ -408,7 +410,7 @@ def _in_parts(cell: CellModel, answers: Floats, parts: int, symmetric: bool) -> 
     size = answers.shape[-1]
     counts = _cut(answers, cell.smoothing, parts)
     fresh = smoothed(counts, parts, cell)
-    distinct, index = _pooled(fresh, 1)
+    distinct, index = pooled_answers(fresh, 1)
     ways = float(np.exp(log_binomial(parts + size - 1, size - 1)))
     cells = cells_once(index) if symmetric else index
     return QuantisedAnswers(
@@ -435,7 +437,7 @@ def _best(cell: CellModel, statistics: Floats, options: list[QuantisedAnswers]) 
     return replace(best, price={**best.price, **extra}, price_papers={**best.price_papers, **extra})
 
 
-def _pooled(answers: AnyArray, tail: int) -> tuple[AnyArray, Ints]:
+def pooled_answers(answers: AnyArray, tail: int) -> tuple[AnyArray, Ints]:
     """The different answers, and which of them each cell gives; the last ``tail`` axes are one answer."""
     shape = answers.shape[: answers.ndim - tail]
     distinct, index = np.unique(answers.reshape(-1, *answers.shape[answers.ndim - tail :]), axis=0, return_inverse=True)
@@ -453,6 +455,9 @@ def _cut(answers: Floats, smoothing: float, parts: int) -> Floats:
     return counts + (rank < missing[..., None])
 
 
+Population = Sequence[int] | Mapping[str, int]  # how many items there are of each mode
+ROUNDING = 1e-9  # of a scaled loss
+SINGLE_PRECISION = 1e-6  # by which answers of single precision may lie outside their bounds, as a share of their size
 MAX_SUPPORT = 1000  # possible losses up to which type-KL and split-kl are offered
 BINS = 2**16  # of |y − answer| for labels without an alphabet; losses are rounded up, so never understated
 
@@ -481,15 +486,12 @@ class Evidence:
         return self.in_unit(self.law.mean)
 
 
-def collect(
-    posterior: Posterior, sample: Sample, relation: int = 0, population: Sequence[int] | None = None
-) -> Evidence:
-    """The evidence a sample gives about one relation of a posterior.
+def collect(posterior: Posterior, sample: Sample, relation: int = 0, population: Population | None = None) -> Evidence:
+    """The evidence a sample gives about one relation of a posterior, whose unseen items are drawn from the urn.
 
-    ``population`` is the number of items of each mode that could have been drawn, where it is more than
-    the model knows; the others belong to clusters by the mode's masses, as in prediction.
+    ``population`` says how many items there are, see `stated_population`.
     """
-    posterior = in_full_precision(posterior)
+    posterior = replace(in_full_precision(posterior), unseen="urn")
     check_sample(posterior, sample, relation)
     cell = posterior.cells[relation]
     if not (np.isfinite(cell.range) and cell.range >= 0):
@@ -497,13 +499,7 @@ def collect(
     covered, quantised, accounts = quantised_and_priced(posterior, sample, relation, population)
     low, scale = loss_scale(cell)
     if sample.alphabet is not None:
-        losses = cell.coef(quantised.distinct) @ cell.features.of_labels(sample.alphabet.numbers).T  # (A, |Y|)
-        support = None if cell.table is None else np.unique(cell.table)  # all losses that could occur
-        support = support if support is None or len(support) <= MAX_SUPPORT else None
-        joint = answer_label_counts(covered, sample, quantised, relation)
-        law = GibbsLaw.of(
-            np.clip((losses - low) / scale, 0.0, 1.0), joint, None if support is None else (support - low) / scale
-        )
+        law = law_on_alphabet(covered, sample, quantised.distinct, quantised.index, relation)
     else:
         law = continuous_law(covered, sample, relation)
     return Evidence(
@@ -519,15 +515,13 @@ def collect(
 
 
 def quantised_and_priced(
-    posterior: Posterior, sample: Sample, relation: int, population: Sequence[int] | None = None
+    posterior: Posterior, sample: Sample, relation: int, population: Population | None = None
 ) -> tuple[Posterior, QuantisedAnswers, dict[str, Complexity]]:
     """The posterior with answers a prior can pay for, these answers, and both accounts of the price."""
     answers = list(posterior.answers)
-    undirected = is_graph(posterior, relation)
     table = answers[relation]
-    symmetric = undirected and bool((table == np.swapaxes(table, 0, 1)).all())
-    is_tree = isinstance(posterior.structure, Tree)
-    if type(posterior) is not Posterior and not is_tree:
+    symmetric = is_graph(posterior, relation) and bool((table == np.swapaxes(table, 0, 1)).all())
+    if type(posterior) is not Posterior and not isinstance(posterior.structure, Tree):
         raise RefusedCertificate(
             f"gingham does not know what {type(posterior).__name__} costs. Certify its predictions on tuples it was "
             "not fitted on: certify_predictions."
@@ -538,14 +532,20 @@ def quantised_and_priced(
     quantised = quantise_answers(cell, table, statistics, symmetric)
     answers[relation] = quantised.answers
     covered = replace(posterior, answers=tuple(answers))
-    if is_tree and population is not None:
-        raise RefusedCertificate("population= is for grids and graphs.")
-    return covered, quantised, prices(with_unseen(covered, population), quantised, relation, undirected)
+    sizes = checked_population(covered, sample, relation, population)
+    return covered, quantised, prices(covered, quantised, relation, sizes)
 
 
-def prices(posterior: Posterior, quantised: QuantisedAnswers, relation: int, undirected: bool) -> dict[str, Complexity]:
-    """KL(Q‖P) exactly and as in the papers, for the modes that meet in one relation."""
-    names = clusterings(posterior, relation)
+def prices(
+    posterior: Posterior, quantised: QuantisedAnswers, relation: int, sizes: Mapping[int, int]
+) -> dict[str, Complexity]:
+    """KL(Q‖P) exactly and as in the papers, for the modes that meet in one relation.
+
+    The exact prior is an urn, which pays for items that nobody has seen. The papers' price is for a number of items
+    that is known, and so it is given where ``sizes`` says how many there are.
+    """
+    undirected = is_graph(posterior, relation)
+    names = clusterings(posterior, relation, sizes)
     sums = {name: cluster_sums(q) for name, q in names.items()}
     exact = {**of_partitions(sums, "exact"), **quantised.price}
     if undirected:
@@ -553,56 +553,113 @@ def prices(posterior: Posterior, quantised: QuantisedAnswers, relation: int, und
     saved = renamings(list(names.values()))
     if saved > 0:
         exact["renamings of clusters"] = -saved
-    papers = {**of_partitions(sums, "papers"), **quantised.price_papers}
+    chosen: dict[str, float] = {}
     if isinstance(posterior.structure, Tree):
         tree = posterior.structure
         if tree.price > 0:
-            exact["choice of the tree"] = papers["choice of the tree"] = tree.price
+            chosen["choice of the tree"] = tree.price
         n_tied = sum(tree.tables.count(mode) > 1 for mode in range(len(tree.modes)) if mode not in tree.frozen)
         if n_tied:  # which of the two is decided by looking at the memberships
-            exact["tied tables, drawn once or at each node"] = n_tied * log(2)
-            papers["tied tables, drawn once or at each node"] = n_tied * log(2)
-    return {"exact": Complexity(exact), "papers": Complexity(papers)}
+            chosen["tied tables, drawn once or at each node"] = n_tied * log(2)
+    found = {"exact": Complexity({**exact, **chosen})}
+    every = {mode: sizes.get(mode, 0) for mode in item_modes(posterior, relation)}
+    # Ends of a pair that are both unseen come from one urn, which the papers' prior is not.
+    if min(every.values()) > 0 and not (undirected and any(n > len(posterior.assign[m]) for m, n in every.items())):
+        wide = clusterings(with_unseen(posterior, every), relation, sizes)
+        found["papers"] = Complexity({**of_partitions(wide, "papers"), **quantised.price_papers, **chosen})
+    return found
 
 
-def clusterings(posterior: Posterior, relation: int) -> dict[str, Floats]:
+def clusterings(posterior: Posterior, relation: int, sizes: Mapping[int, int]) -> dict[str, Floats]:
     """The clusterings that one relation's guarantee pays for, by name; frozen ones were not learned."""
     if isinstance(posterior.structure, Tree):
-        return _tree_clusterings(posterior.structure, posterior.assign)
+        return _tree_clusterings(posterior.structure, posterior.assign, sizes)
     modes = [m for m in dict.fromkeys(posterior.structure.factors[relation]) if m not in posterior.structure.frozen]
     names = posterior.structure.titles(modes) if len(modes) > 1 else ["items"]
     return {name: posterior.assign[i] for name, i in zip(names, modes)}
 
 
-def _tree_clusterings(tree: Tree, assign: Sequence[Floats]) -> dict[str, Floats]:
+def _tree_clusterings(tree: Tree, assign: Sequence[Floats], sizes: Mapping[int, int]) -> dict[str, Floats]:
     """The tables that the guarantee of a tree pays for, leaves and inner nodes alike (P0 eq. 51: B1 + B2).
 
-    A clustering that several nodes share is paid once when it is hard. A soft one is drawn anew at each
-    node (its Gibbs loss is the product over nodes), and so it is paid for at each. The prior draws it once or at each
-    node with probability ½, which costs ln 2 (see `prices`). Frozen tables were not learned and cost nothing.
+    A clustering that several nodes share is paid once when it is hard and no item is missing in it. A soft one is
+    drawn anew at each node (its Gibbs loss is the product over nodes), and so are unseen items: it is paid for at
+    each. The prior draws it once or at each node with probability ½, which costs ln 2 (see `prices`). Frozen tables
+    were not learned and cost nothing.
     """
     tables = {}
     for mode, q in enumerate(assign):
         if mode in tree.frozen:
             continue
         nodes = [node for node, at in enumerate(tree.tables) if at == mode]
+        known = nodes[0] >= tree.n_leaves or sizes.get(mode) == len(q)
         hard = bool(((q == 0) | (q == 1)).all())
-        for node in nodes[:1] if hard else nodes:
+        for node in nodes[:1] if hard and known else nodes:
             tables[f"node {node} ({tree.modes[mode].name})"] = q
     return tables
 
 
-def with_unseen(posterior: Posterior, population: Sequence[int] | None) -> Posterior:
-    """The posterior with rows for items that were never seen, which follow the masses."""
+def item_modes(posterior: Posterior, relation: int) -> tuple[int, ...]:
+    """The mode of each column of a relation's tuples: the inner nodes of a tree have no column."""
+    structure = posterior.structure
+    return structure.tables[: structure.n_leaves] if isinstance(structure, Tree) else structure.factors[relation]
+
+
+def stated_population(posterior: Posterior, population: Population | None) -> dict[int, int]:
+    """How many items there are of each mode, where somebody said so: one number a mode, or by the modes' names."""
     if population is None:
-        return posterior
-    if len(population) != len(posterior.assign):
-        raise GinghamError(f"population has {len(population)} entries, the model {len(posterior.assign)} modes.")
-    assign = []
-    for size, q, mass, mode in zip(population, posterior.assign, posterior.mass, posterior.structure.modes):
-        if size < len(q):
-            raise GinghamError(f"population says {size} items of {mode.name!r}, but the model knows {len(q)}.")
-        assign.append(np.vstack([q, np.tile(mass / mass.sum(), (size - len(q), 1))]))
+        return {}
+    modes = sorted({mode for at in range(len(posterior.structure.factors)) for mode in item_modes(posterior, at)})
+    names = dict(zip(posterior.structure.titles(modes), modes))
+    if isinstance(population, Mapping):
+        unknown = [name for name in population if name not in names]
+        if unknown:
+            raise GinghamError(f"population names {unknown[0]!r}; the modes are {', '.join(names)}.")
+        said = {names[name]: size for name, size in population.items()}
+    else:
+        if len(population) != len(modes):
+            raise GinghamError(f"population has {len(population)} entries, the model {len(modes)} modes.")
+        said = dict(zip(modes, population))
+    for mode, size in said.items():
+        known, name = len(posterior.assign[mode]), posterior.structure.modes[mode].name
+        if not float(size).is_integer() or size < known:
+            raise GinghamError(f"population says {size} items of {name!r}, but the model knows {known}.")
+    return {mode: int(size) for mode, size in said.items()}
+
+
+def checked_population(
+    posterior: Posterior, sample: Sample, relation: int, population: Population | None
+) -> dict[int, int]:
+    """The stated numbers of items; refuses items without a place in the urn, and tuples that contradict the numbers."""
+    sizes, structure, places = (
+        stated_population(posterior, population),
+        posterior.structure,
+        item_modes(posterior, relation),
+    )
+    drawn_apart = isinstance(structure, Tree) or posterior.shares_urn(relation) or len(set(places)) == len(places)
+    for mode, code in zip(places, sample.codes):
+        name, known = structure.modes[mode].name, len(posterior.assign[mode])
+        if sizes.get(mode) == known:
+            if (code < 0).any():
+                raise GinghamError(f"population says {known} items of {name!r}, but the tuples have more.")
+        elif mode in structure.frozen or not drawn_apart:
+            why = (
+                "stands more than once in a tuple of more than two"
+                if mode not in structure.frozen
+                else "is not clustered"
+            )
+            raise RefusedCertificate(
+                f"{name!r} {why}, and nothing is known of items that were never seen. If there are no others than the "
+                f"{known:,} that the model knows, say so: population=."
+            )
+    return sizes
+
+
+def with_unseen(posterior: Posterior, sizes: Mapping[int, int]) -> Posterior:
+    """The posterior with a row for every item that was never seen, where there are so many items in all."""
+    assign = list(posterior.assign)
+    for mode, size in sizes.items():
+        assign[mode] = np.vstack([assign[mode], np.tile(posterior.unseen_rows[mode], (size - len(assign[mode]), 1))])
     return replace(posterior, assign=tuple(assign))
 
 
@@ -611,12 +668,44 @@ def loss_scale(cell: CellModel) -> tuple[float, float]:
     return cell.low, float(cell.range) if cell.range > 0 else 1.0
 
 
-def answer_label_counts(posterior: Posterior, sample: Sample, quantised: QuantisedAnswers, relation: int) -> Floats:
+def scaled_losses(losses: Floats, cell: CellModel) -> Floats:
+    """(loss − low)/range, between 0 and 1; a loss that leaves its range is an error, and never moved into it."""
+    low, scale = loss_scale(cell)
+    scaled = (np.asarray(losses) - low) / scale
+    if scaled.size and not (scaled.min() >= -ROUNDING and scaled.max() <= 1 + ROUNDING):
+        worst = scaled.max() if scaled.max() > 1 + ROUNDING else scaled.min()
+        raise GinghamError(
+            f"A {cell.name} loss of {low + scale * worst:.6g} lies outside the range that it is said to have, {low:g} "
+            f"to {low + scale:g}: {type(cell).__name__}.range is wrong, or a label or answer is not among those stated."
+        )
+    return np.minimum(np.maximum(scaled, 0.0), 1.0)
+
+
+def answer_losses(cell: CellModel, answers: AnyArray, alphabet: Alphabet) -> Floats:
+    """The loss of each answer on each label, shape (A, |Y|)."""
+    numbers = alphabet.numbers
+    by_gap = cell.of_gap(numbers[None, :] - answers[:, None]) if cell.answers == "number" else None
+    return cell.coef(answers) @ cell.features.of_labels(numbers).T if by_gap is None else by_gap
+
+
+def law_on_alphabet(posterior: Posterior, sample: Sample, distinct: AnyArray, index: Ints, relation: int) -> GibbsLaw:
+    """The law of the scaled loss; ``distinct`` are the different answers, ``index`` which of them each cell gives."""
+    cell, letters = posterior.cells[relation], sample.alphabet
+    if letters is None:
+        raise RefusedCertificate("This law needs labels on an alphabet.")  # pragma: no cover - callers have asked
+    support = None if cell.table is None else np.unique(cell.table)  # all losses that could occur
+    support = support if support is None or len(support) <= MAX_SUPPORT else None
+    joint = answer_label_counts(posterior, sample, distinct, index, relation)
+    losses = scaled_losses(answer_losses(cell, distinct, letters), cell)
+    return GibbsLaw.of(losses, joint, None if support is None else scaled_losses(support, cell))
+
+
+def answer_label_counts(posterior: Posterior, sample: Sample, distinct: AnyArray, index: Ints, relation: int) -> Floats:
     """Expected number of tuples (A, |Y|) with each answer and each label."""
     size = sample.alphabet.size if sample.alphabet is not None else 1
     histogram = posterior.statistics(sample, relation, OneHot(size)).reshape(-1, size)
-    counts = np.zeros((len(quantised.distinct), size))
-    np.add.at(counts, quantised.index.ravel(), histogram)
+    counts = np.zeros((len(distinct), size))
+    np.add.at(counts, index.ravel(), histogram)
     return counts
 
 
@@ -628,43 +717,45 @@ def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> Gibbs
     if isinstance(posterior, TreePosterior):  # a grid at its roots
         posterior, sample = posterior.at_root(sample)
     cell = posterior.cells[relation]
-    bounds = cell.bounds
+    bounds = Bounds.of(cell.bounds, given=True)
     if bounds is None or sample.labels is None:
         raise RefusedCertificate("A certificate needs numeric labels between known bounds.")
-    low, high = bounds
-    if isinstance(sample, PairSample) and sample.complete and not low <= 0 <= high:
-        raise GinghamError(f"Absent pairs have label 0, which lies outside bounds=({low}, {high}).")
-    outside = (sample.labels < low) | (sample.labels > high)
-    if outside.any():
-        row = int(np.flatnonzero(outside)[0])
-        raise GinghamError(f"Label {sample.labels[row]:.6g} in row {row} lies outside bounds=({low}, {high}).")
+    if isinstance(sample, PairSample) and sample.complete and not bounds.low <= 0 <= bounds.high:
+        raise GinghamError(f"Absent pairs have label 0, which lies outside bounds=({bounds.low:g}, {bounds.high:g}).")
+    bounds.check(sample.labels, "The label of row")
     answers = posterior.answers[relation].ravel()
+    bounds.check(answers, "The answer of cell", SINGLE_PRECISION)
     distinct, at = np.unique(answers, return_inverse=True)
-    factors = posterior.factor(relation)
     total = np.zeros(BINS + 1)
     listed = np.zeros(len(distinct))
     order = np.argsort(at, kind="stable")
     starts = np.flatnonzero(np.diff(at[order], prepend=-1))
-    n_cells = prod(q.shape[1] for q in factors)
-    for start, stop in row_blocks(sample.n_rows, 4 * n_cells):
-        cells = np.ones((stop - start, 1))
-        for q, codes in zip(factors, sample.codes):
-            cells = (cells[:, :, None] * q[codes[start:stop]][:, None, :]).reshape(stop - start, -1)
+    for start, stop in row_blocks(sample.n_rows, 4 * len(at)):
+        cells = posterior.cell_laws([code[start:stop] for code in sample.codes], relation)
         by_answer = np.add.reduceat(cells[:, order], starts, axis=1)
         if sample.weights is not None:
             by_answer *= sample.weights[start:stop, None]
         listed += by_answer.sum(axis=0)
-        miss = cell.miss(sample.labels[start:stop, None], distinct[None, :])
-        bins = np.ceil(miss * BINS * (1 - 1e-12)).astype(np.int64)
-        total += np.bincount(np.minimum(bins, BINS).ravel(), by_answer.ravel(), minlength=BINS + 1)
+        bins = _bins(cell, sample.labels[start:stop, None], distinct[None, :])
+        total += np.bincount(bins.ravel(), by_answer.ravel(), minlength=BINS + 1)
     # A sample may have observed tuples that it does not list, all with label 0 (absent edges).
     everything = posterior.statistics(sample, relation, Moments(0)).ravel()
     absent = np.bincount(at.ravel(), everything, minlength=len(distinct)) - listed
     if absent.sum() > 1e-6:
-        bins = np.ceil(cell.miss(np.zeros(1), distinct) * BINS * (1 - 1e-12)).astype(np.int64)
-        total += np.bincount(np.minimum(bins, BINS), np.maximum(absent, 0.0), minlength=BINS + 1)
+        total += np.bincount(_bins(cell, np.zeros(1), distinct), np.maximum(absent, 0.0), minlength=BINS + 1)
     seen = total > 0
     return GibbsLaw.of(cell.loss_of_miss(np.arange(BINS + 1)[seen] / BINS), total[seen])
+
+
+def _bins(cell: CellModel, labels: Floats, answers: Floats) -> Ints:
+    """Which of the steps a miss is rounded up to."""
+    miss = cell.miss(labels, answers)
+    if miss.size and not (miss.min() >= -ROUNDING and miss.max() <= 1 + SINGLE_PRECISION):
+        raise GinghamError(
+            f"A {cell.name} loss lies outside the range that it is said to have ({type(cell).__name__}.miss goes from "
+            f"{miss.min():.6g} to {miss.max():.6g}, not from 0 to 1): range or bounds are wrong."
+        )
+    return np.ceil(np.minimum(np.maximum(miss, 0.0), 1.0) * BINS * (1 - 1e-12)).astype(np.int64)
 
 
 def in_full_precision(posterior: Posterior) -> Posterior:
@@ -745,7 +836,8 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
     if len(set(factor)) < len(factor) and not isinstance(posterior.structure, Tree):
         for a in range(len(factor)):
             for b in range(a):
-                if factor[a] == factor[b] and (sample.codes[a] == sample.codes[b]).any():
+                same = (sample.codes[a] == sample.codes[b]) & (sample.codes[a] >= 0)
+                if factor[a] == factor[b] and same.any():
                     raise RefusedCertificate(
                         "The graph has self loops, for which both ends fall into one cluster together; "
                         "leave them out before certifying."

@@ -7,6 +7,7 @@ be proven where the two separate bounds overlap. A negative value is a proven ga
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -17,7 +18,7 @@ from gingham.cells import CellModel
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate, drawn_rows
-from gingham.certificates.certify import INDEPENDENT, item_assumptions, posterior_of, sample_of, stated_cell, with_cell
+from gingham.certificates.certify import INDEPENDENT, coverage, posterior_of, sample_of, stated_cell, with_cell
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import (
     GRIDS,
@@ -25,12 +26,14 @@ from gingham.certificates.evidence import (
     Complexity,
     Evidence,
     answer_label_counts,
+    answer_losses,
     check_sample,
     in_full_precision,
     log_binomial,
     loss_scale,
     paired,
     quantised_and_priced,
+    scaled_losses,
     smoothed,
 )
 from gingham.data import Alphabet, Sample
@@ -73,19 +76,22 @@ def certify_gain(
     posterior = in_full_precision(posterior_of(model))
     cell, statement = stated_cell(posterior.cells[relation], alphabet)
     posterior = with_cell(posterior, cell, relation)
+    covers = coverage(posterior, relation)
+    posterior = replace(posterior, unseen="urn")
     sample = sample_of(posterior, X, y, sample_weight, relation)
+    assumptions = [INDEPENDENT, *drawn_rows(sample.weights), statement, *covers]
     check_sample(posterior, sample, relation)
     if sample.alphabet is None:
         raise RefusedCertificate("The gain is certified for labels on an alphabet: give alphabet= when fitting.")
     covered, rounded, accounts = quantised_and_priced(posterior, sample, relation)
     price = accounts["exact"]
-    losses = cell.coef(rounded.distinct) @ cell.features.of_labels(sample.alphabet.numbers).T  # (A, |Y|)
+    losses = answer_losses(cell, rounded.distinct, sample.alphabet)  # (A, |Y|)
+    scaled_losses(losses, cell)  # none of them beyond its range
     scale = loss_scale(cell)[1]
-    assumptions = [INDEPENDENT, *drawn_rows(sample.weights), statement, *item_assumptions(posterior, relation)]
     if isinstance(reference, str):
         if reference != "constant":
             raise RefusedCertificate("reference= is 'constant' or an array of predictions.")
-        counts = answer_label_counts(covered, sample, rounded, relation)
+        counts = answer_label_counts(covered, sample, rounded.distinct, rounded.index, relation)
         others, union = constants(cell, sample.alphabet, counts.sum(axis=0))
         price = Complexity({**price.terms, "choice of the constant": union})
         laws = [GibbsLaw.of((losses - other[None, :]) / scale, counts) for other in others]
@@ -94,7 +100,9 @@ def certify_gain(
     else:
         table, codes = _reference_losses(cell, sample, reference)
         pairs = paired(sample, codes, table.shape[1])
-        counts = answer_label_counts(covered, pairs, rounded, relation).reshape(len(losses), -1, table.shape[1])
+        counts = answer_label_counts(covered, pairs, rounded.distinct, rounded.index, relation).reshape(
+            len(losses), -1, table.shape[1]
+        )
         laws = [GibbsLaw.of((losses[:, :, None] - table[None]) / scale, counts)]
         against = np.array([(counts.sum(axis=0) * table).sum() / counts.sum()])
         assumptions.append(Assumption("The reference predictor was fixed without these tuples.", "given"))

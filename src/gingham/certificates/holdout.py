@@ -21,18 +21,22 @@ from gingham.certificates.bounds import GRID, Bound, GibbsLaw, find, mixture
 from gingham.certificates.certificate import Assumption, Certificate, drawn_order, drawn_rows
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.evidence import (
+    ROUNDING,
     Complexity,
     Evidence,
     check_alphabet,
     check_items,
     continuous_law,
     in_full_precision,
+    law_on_alphabet,
     loss_scale,
+    pooled_answers,
+    scaled_losses,
 )
 from gingham.certificates.record import Record, cell_facts
 from gingham.certificates.row_losses import between_labels
 from gingham.core.posterior import Posterior
-from gingham.data import Alphabet
+from gingham.data import Alphabet, Bounds
 from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
 from gingham.data.graphs import PairSample
 from gingham.data.sample import Sample, checked_weights
@@ -66,7 +70,7 @@ def certify_predictions(
     *,
     loss: Any = "absolute",
     alphabet: Iterable[object] | None = None,
-    label_bounds: tuple[float, float] | None = None,
+    label_bounds: Sequence[float] | Bounds | None = None,
     delta: float = 0.05,
     candidates: int = 1,
     method: str = "log-wealth",
@@ -102,11 +106,14 @@ def certify_predictions(
     y, y_pred = np.asarray(y), np.asarray(y_pred)
     if len(y) != len(y_pred):
         raise GinghamError(f"y has {len(y)} rows, y_pred {len(y_pred)}.")
-    cell = _stated_cell(loss, letters, label_bounds)
-    if letters is None and label_bounds is not None:
-        values = _of_numbers(cell, y, y_pred, label_bounds)
-        known = f"Labels lie between {label_bounds[0]:g} and {label_bounds[1]:g}."
-        stated = {**cell_facts(cell), "answers": "number", "alphabet": None, "table": None, "bounds": label_bounds}
+    span = Bounds.of(label_bounds, given=True)
+    cell = _stated_cell(loss, letters, span)
+    if span is not None:
+        if letters is not None:
+            letters.encode(y)
+        values = _of_numbers(cell, y, y_pred, (span.low, span.high))
+        known = f"Labels lie between {span.low:g} and {span.high:g}."
+        stated = {**cell_facts(cell), "answers": "number", "alphabet": None, "table": None, "bounds": list(span)}
     else:
         values = losses_of(cell, y, y_pred)
         known, stated = "Labels are among those stated.", cell_facts(cell)
@@ -119,14 +126,18 @@ def certify_predictions(
     return replace(certificate, record=Record("predictions", columns, y, sample_weight, partial(dict, facts)))
 
 
-def _stated_cell(loss: Any, letters: Alphabet | None, label_bounds: tuple[float, float] | None) -> CellModel:
-    """The loss on stated labels, all of them or the smallest and largest."""
-    if letters is not None or label_bounds is None:
+def _stated_cell(loss: Any, letters: Alphabet | None, span: Bounds | None) -> CellModel:
+    """The loss on stated labels: all of them, or the smallest and largest, which contain those that are listed."""
+    if span is None:
         return make_cell(loss, letters)
+    if letters is not None:
+        span.check(letters.numbers, "The alphabet's label")
     # Both ends stand for all numbers between them: the loss is a function of numbers.
-    cell = make_cell(loss, None if not needs_alphabet(loss) else Alphabet.of(label_bounds, True), label_bounds)
+    cell = make_cell(loss, Alphabet.of(tuple(span), given=True) if needs_alphabet(loss) else None, span)
     if cell.answers != "number" and cell.of_gap(np.zeros(0)) is None:
-        raise RefusedCertificate(f"loss={loss!r} needs alphabet=, the possible labels.")
+        raise RefusedCertificate(
+            f"loss={loss!r} needs alphabet=, the possible labels; label_bounds= is for losses of numbers."
+        )
     return cell
 
 
@@ -208,9 +219,8 @@ def _of_losses(
 ) -> Certificate:
     """The certificate of losses of single tuples, in the loss's own unit."""
     draws = whole_counts(weights)
-    low, scale = loss_scale(cell)
     counts = np.ones(len(values)) if weights is None else weights
-    scaled = np.clip((values - low) / scale, 0.0, 1.0)
+    scaled = scaled_losses(values, cell)
     single = scaled[rows_of_draws(len(scaled), draws)] if test.method == "betting" else None
     law, n = GibbsLaw.of(scaled, counts), int(counts.sum())
     return _certificate(law, cell, n, test, (*drawn_rows(weights), statement), covered, single)
@@ -234,7 +244,7 @@ def losses_of(cell: CellModel, y: AnyArray, y_pred: AnyArray) -> Floats:
         span = (float(letters.numbers.min()), float(letters.numbers.max()))
         return _of_numbers(cell, y, y_pred, span)
     if cell.answers == "number" and cell.bounds is not None:
-        return _of_numbers(cell, y, y_pred, cell.bounds)
+        return _of_numbers(cell, y, y_pred, (cell.bounds[0], cell.bounds[1]))
     if cell.answers is None:
         raise RefusedCertificate(f"{type(cell).__name__}: gingham does not know the loss of a single prediction.")
     raise RefusedCertificate("The loss is unbounded: state the possible labels.")
@@ -243,15 +253,16 @@ def losses_of(cell: CellModel, y: AnyArray, y_pred: AnyArray) -> Floats:
 def _of_numbers(cell: CellModel, y: AnyArray, y_pred: AnyArray, span: tuple[float, float]) -> Floats:
     """Losses of numeric predictions within an interval, possible answers or not."""
     low, high = span
+    room = ROUNDING * (high - low) / 4  # of a loss, which may be a square
     for what, values in (("label", y), ("prediction", y_pred)):
-        outside = ~((values >= low - 1e-9) & (values <= high + 1e-9))
+        outside = ~((values >= low - room) & (values <= high + room))
         if outside.any():
             row = int(np.flatnonzero(outside)[0])
             raise RefusedCertificate(
                 f"The {what} {values[row]} in row {row} lies outside {low:g} to {high:g}, where the loss is unbounded. "
                 "Clip predictions to the range of the labels, or widen it."
             )
-    y, guesses = np.asarray(y, dtype=np.float64), np.clip(np.asarray(y_pred, dtype=np.float64), low, high)
+    y, guesses = np.asarray(y, dtype=np.float64), np.asarray(y_pred, dtype=np.float64)
     by_gap = cell.of_gap(y - guesses)
     if by_gap is not None:
         return by_gap
@@ -266,8 +277,9 @@ def _gibbs_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:
     posterior = in_full_precision(posterior)
     if sample.alphabet is None:
         return continuous_law(posterior, sample, relation)
-    law, (low, scale) = posterior.loss_law(sample, relation), loss_scale(posterior.cells[relation])
-    return GibbsLaw.of(np.clip((law.values - low) / scale, 0.0, 1.0), law.weights)
+    answers = posterior.answers[relation]
+    distinct, index = pooled_answers(answers, answers.ndim - len(posterior.structure.factors[relation]))
+    return law_on_alphabet(posterior, sample, distinct, index, relation)
 
 
 def _certificate(
@@ -490,7 +502,7 @@ def certify_folds(
         loss = "absolute" if loss is None else loss
         letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
         stated = {"loss": loss, "alphabet": None if letters is None else letters.values, "label_bounds": label_bounds}
-        cell = _stated_cell(loss, letters, label_bounds)
+        cell = _stated_cell(loss, letters, Bounds.of(label_bounds, given=True))
     if not cell.convex:
         raise RefusedCertificate(
             f"The {cell.name} loss is not known to be convex in the prediction, so that averaging members may hurt. "

@@ -99,7 +99,9 @@ def theorem12(
         terms[f"{title}: H(x)"] = float(entropy(np.asarray(p)))
         terms[f"{title}: 2√(ε/2)·ln n"] = 2 * sqrt(ball.value / 2) * log(len(p))
         terms[f"{title}: φ+ψ"] = phi(ball.value) + psi(ball.value)
-    return Statement(sum(terms.values()), terms, "P0 Theorem 12, eq. (36)", "Hard posteriors only.")
+    return Statement(
+        sum(terms.values()), terms, "P0 Theorem 12, eq. (36)", "Hard posteriors only; the items were fixed beforehand."
+    )
 
 
 def quantised(

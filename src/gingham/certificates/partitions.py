@@ -39,7 +39,7 @@ def equation15(posterior: Posterior, sample: PairSample, delta: float = 0.05) ->
     partitions = n * posterior.information[0] + k * log(n)
     loss = posterior.gibbs_loss(sample) / cell.range
     stated = quantised(loss, partitions, k * k, int(sample.n_tuples), delta, labels=False)
-    return replace(stated, value=cell.range * stated.value)
+    return replace(stated, value=cell.range * stated.value, caveat="The nodes were fixed beforehand.")
 
 
 def partition_posterior(
@@ -90,7 +90,8 @@ def certify_partition(
     graph, pairs, directed
         As for ``from_graph``.
     loss, alphabet, bounds
-        The loss with the possible weights or their bounds. A graph without weights has the labels 0 and 1.
+        The loss with the possible weights or their bounds. A graph without weights has the labels 0 and 1; where there
+        are weights, they must be stated, even if only 0 and 1 were seen.
     gain : bool
         Certify the excess loss over the best constant instead (``certify_gain``): below zero, these
         clusters provably help to predict.
@@ -150,11 +151,13 @@ def compare_partitions(
 def _stated(
     sample: PairSample, loss: Any, alphabet: Iterable[object] | None, bounds: tuple[float, float] | None
 ) -> tuple[PairSample, CellModel]:
-    """The sample on stated labels with the loss's cell model; 0 and 1 need not be stated."""
-    binary = sample.labels is None or bool(np.isin(sample.labels, (0.0, 1.0)).all())
+    """The sample on stated labels with the loss's cell model; a graph without weights has 0 and 1."""
     if alphabet is None and bounds is None:
-        if not binary:
-            raise RefusedCertificate("State the possible weights: alphabet=(...) or bounds=(smallest, largest).")
+        if sample.weighted and sample.labels is not None:
+            raise RefusedCertificate(
+                "State the possible weights: alphabet=(...) or bounds=(smallest, largest). A graph without weights "
+                "(edges alone, a matrix of booleans) has 0 and 1; for a matrix of zeros and ones say alphabet=(0, 1)."
+            )
         alphabet = (0.0, 1.0)
     letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
     return (sample if letters is None else with_alphabet(sample, letters)), make_cell(loss, letters, bounds)

@@ -210,7 +210,7 @@ def ranking_losses(
     gains = 1.0 / np.log2(np.arange(2, at + 2))
     most = np.concatenate([[0.0], np.cumsum(gains)])[np.minimum(counts, at)]
     lost: Floats = 1.0 - np.bincount(rows, hits @ gains[: hits.shape[1]], users.n_items) / most
-    return np.clip(lost, 0.0, 1.0)
+    return np.maximum(lost, 0.0)  # the best list loses nothing, but for rounding
 
 
 def _lists(ranking: Lists, users: AnyArray, at: int, seen: TableLike | None) -> AnyArray:

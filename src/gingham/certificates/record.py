@@ -76,6 +76,7 @@ def posterior_facts(posterior: Posterior, relation: int = 0) -> dict[str, object
         "items": [[str(item) for item in posterior.structure.modes[mode].items.tolist()] for mode in modes],
         "memberships": [np.asarray(posterior.assign[mode]) for mode in modes],
         "answers": np.asarray(posterior.answers[relation]),
+        "unseen": posterior.unseen,
         "frozen": [mode in posterior.structure.frozen for mode in modes],
         "plain grid": type(posterior) is Posterior and len(set(modes)) == len(modes),
     }
@@ -87,7 +88,7 @@ def cell_facts(cell: CellModel) -> dict[str, object]:
     return {
         "answers": cell.answers,
         "alphabet": None if cell.alphabet is None else cell.alphabet.values,
-        "bounds": cell.bounds,
+        "bounds": None if cell.bounds is None else list(cell.bounds),
         "table": cell.table,
         "smoothing": cell.smoothing,
         "quantile": getattr(cell, "quantile", None),

@@ -5,7 +5,8 @@
 ``prior``
     The first part's memberships and answers become the prior, and the second part chooses a posterior
     near it: p(c|x) = .98 q⁰ + .02 qbar⁰, and each of the M cells keeps its answer with probability
-    M/(M + 1), so that about one may change. Covers Gibbs, and mean by Jensen.
+    M/(M + 1), so that about one may change. Items that the first part has not seen are drawn from the urn of those
+    it has, by prior and posterior alike. Covers Gibbs, and mean by Jensen.
 ``excess``
     The same, on the difference to the first part's median predictor (δ/10), plus a bound on the latter (9δ/10).
 """
@@ -30,16 +31,24 @@ from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate, drawn_order, drawn_rows
 from gingham.certificates.certify import (
     INDEPENDENT,
+    coverage,
     covered_predictor,
     grid_facts,
-    item_assumptions,
     posterior_of,
     sample_of,
     stated_cell,
 )
 from gingham.certificates.confidence import checked_candidates, checked_delta
 from gingham.certificates.divergence import relative_entropy
-from gingham.certificates.evidence import Complexity, Evidence, check_sample, in_full_precision, loss_scale, paired
+from gingham.certificates.evidence import (
+    Complexity,
+    Evidence,
+    check_sample,
+    in_full_precision,
+    loss_scale,
+    paired,
+    scaled_losses,
+)
 from gingham.certificates.holdout import certify_posterior
 from gingham.certificates.record import Record, posterior_facts
 from gingham.core.posterior import Posterior
@@ -107,12 +116,6 @@ def certify_split(
     fitted = clone(model).fit(_rows(X, columns, first.rows), y[first.rows], **first.weights)
     posterior = posterior_of(fitted)
     cell, statement = stated_cell(posterior.cells[0], None)
-    modes = posterior.structure.columns()
-    known = np.logical_and.reduce([m.encode(c[second.rows]) >= 0 for m, c in zip(modes, columns)])
-    if not known.all():
-        # Items are given by the first part; tuples with other items are outside the population spoken of.
-        second = second.take(known)
-        statement = Assumption(f"{statement.text} Only tuples whose items occur in the first part count.", "given")
     sample = sample_of(posterior, _rows(X, columns, second.rows), y[second.rows], second.counts, 0)
     parts: dict[str, Any] = {"rows": second.rows, **({} if second.counts is None else {"counts": second.counts})}
     if method == "holdout":
@@ -132,8 +135,7 @@ def certify_split(
         model=fitted,
         parameters=parameters,
         assumptions=(*certificate.assumptions, how),
-        # Tuples left out for their items belong to no known part of the population.
-        first_part=first.n_draws if known.all() else None,
+        first_part=first.n_draws,
     )
 
 
@@ -148,7 +150,8 @@ def certify_prior(
 ) -> Certificate:
     """The split-prior certificate for a prior learned elsewhere, minimised over posteriors on this sample."""
     checked_candidates(candidates)
-    prior = in_full_precision(prior)
+    covers = coverage(prior, 0)
+    prior = replace(in_full_precision(prior), unseen="urn")
     cell = prior.cells[0]
     refuse_unmet("The split prior (method='holdout' is for others)", (TABLE,), prior.cells[:1], RefusedCertificate)
     if cell.alphabet is None or cell.table is None or sample.alphabet is None or sample.label_codes is None:
@@ -159,7 +162,7 @@ def certify_prior(
     low, scale = loss_scale(cell)
     n = int(sample.n_tuples)
     union = {"union over candidates": log(candidates)} if candidates > 1 else {}
-    table = (cell.table - low) / scale  # (|Y|, A)
+    table = scaled_losses(cell.table, cell)  # (|Y|, A)
     share = (1 - REFERENCE_SHARE) * delta if excess else delta
     base, base_terms, labelled = 0.0, {}, sample
     if excess:
@@ -177,7 +180,7 @@ def certify_prior(
     bound = bounds.log_wealth(chosen.law, price.total, n, share)
     evidence = Evidence(chosen.law, low, scale, n, {"exact": price, "papers": price}, chosen.posterior)
     elsewhere = Assumption("The prior was learned on other tuples of the same population.", "given")
-    assumptions = (INDEPENDENT, *drawn_rows(sample.weights), statement, *item_assumptions(prior, 0), elsewhere)
+    assumptions = (INDEPENDENT, *drawn_rows(sample.weights), statement, *covers, elsewhere)
     return Certificate(
         value=low + scale * (base + bound.value),
         empirical=chosen.posterior.gibbs_loss(sample),
@@ -224,7 +227,7 @@ def _minimise(
     others = max(table.shape[1] - 1, 1)
     answer_price = np.full((*answers.shape, table.shape[1]), log(others) - log(1 - faith))
     np.put_along_axis(answer_price, first[..., None], -log(faith), axis=-1)
-    n = int(sample.n_tuples)
+    n, all_items = int(sample.n_tuples), sample.with_others()
     best: tuple[float, _Chosen] | None = None
     for _ in range(n_rounds):
         current = replace(prior, assign=tuple(assigns), answers=(answers,))
@@ -240,7 +243,9 @@ def _minimise(
             coef = effective.T[answers]  # (m_1, …, m_d, |Y|)
             moved = 0.0
             for mode in range(len(assigns)):
-                cost = _mode_cost(assigns, coef, sample, features, mode)
+                # Rows of unseen items move along with the others once a round; the law above counts them exactly.
+                wide = [np.vstack([q, row]) for q, row in zip(assigns, current.unseen_rows)]
+                cost = _mode_cost(wide, coef, all_items, features, mode)[:-1]
                 with np.errstate(divide="ignore"):
                     fresh = softmax(np.log(loose[mode]) - cost, axis=1)
                 moved = max(moved, float(np.abs(fresh - assigns[mode]).max()))

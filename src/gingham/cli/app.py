@@ -47,7 +47,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     "gingham simplify model.gingham ratings.csv --max-loss .75",
     clusters: "gingham clusters model.gingham --out clusters.csv",
     certify: "gingham certify model.gingham ratings.csv\n\n"
-    "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --alphabet 1..5 --json\n\n"
+    "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --population 943,1682 --json\n\n"
     "gingham certify --labels users.csv,movies.csv ratings.csv --label rating --alphabet 1..5",
     verify: "gingham verify c.json model.gingham ratings.csv",
     report: "gingham report model.gingham ratings.csv -o report.html\n\n"

@@ -32,6 +32,7 @@ def certify(
     predictor: Annotated[str, typer.Option(help="gibbs (randomised) or mean.")] = "gibbs",
     alphabet: options.OtherAlphabet = None,
     bounds: options.Bounds = None,
+    population: options.Population = None,
     progressive: options.Progressive = None,
     seed: Annotated[
         int | None, typer.Option(help="Of the order of progressive tests; drawn afresh if absent.", min=0)
@@ -69,7 +70,8 @@ def certify(
     for path in (save, save_predictor):
         if path is not None:
             options.need_files(path, tables=[model, *([] if file is None else [file])])
-    request = CertificateRequest(delta, bound, predictor, alphabet, options.parse_bounds(bounds), progressive, seed)
+    items, ends = options.parse_population(population), options.parse_bounds(bounds)
+    request = CertificateRequest(delta, bound, predictor, alphabet, ends, progressive, seed, items)
     if labels is not None or file is None:
         if progressive or save or save_predictor:
             raise GinghamError("Clusters from elsewhere are not fitted anew: leave --progressive and --save out.")
@@ -141,6 +143,7 @@ def certificate_of_labels(
         delta=request.delta,
         bound=request.bound,
         predictor=request.predictor,
+        population=request.population,
     )
 
 

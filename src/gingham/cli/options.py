@@ -43,6 +43,9 @@ SpreadsheetSafe = Annotated[
     bool, typer.Option("--spreadsheet-safe", help="Mark text that begins with = + - @ so that no spreadsheet runs it.")
 ]
 Bounds = Annotated[str | None, typer.Option(help="Smallest and largest possible label, 0,1, of measured labels.")]
+Population = Annotated[
+    str | None, typer.Option(help="Items there are in all, per axis: 943,1682, or user=943; where a bound needs it.")
+]
 Axes = Annotated[str | None, typer.Option(help="Of a joint model: the relation of the table; told by its columns.")]
 
 
@@ -76,3 +79,18 @@ def parse_bounds(listed: str | None) -> tuple[float, float] | None:
     if not -math.inf < low < high < math.inf:
         raise GinghamError(f"--bounds {listed!r}: the smallest must be below the largest, and both finite.")
     return low, high
+
+
+def parse_population(listed: str | None) -> tuple[int, ...] | dict[str, int] | None:
+    """Numbers of items from "943,1682", or by name from "user=943,movie=1682"."""
+    if listed is None:
+        return None
+    parts = [part.rpartition("=") for part in listed.split(",")]
+    try:
+        numbers = [int(number) for _, _, number in parts]
+    except ValueError:
+        numbers = []
+    names = [name.strip() for name, _, _ in parts if name]
+    if not numbers or len(names) not in (0, len(numbers)):
+        raise GinghamError(f"--population {listed!r} must be whole numbers, one per axis: 943,1682 or user=943.")
+    return dict(zip(names, numbers)) if names else tuple(numbers)

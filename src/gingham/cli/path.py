@@ -29,6 +29,7 @@ def path(
     ] = None,
     cv: Annotated[int, typer.Option(help="Folds; 0 for none.", min=0)] = 5,
     delta: options.Delta = 0.05,
+    population: options.Population = None,
     jobs: Annotated[int | None, typer.Option(help="Folds side by side; all cores if absent.", min=1)] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture to write, .png or .pdf.")] = None,
     seed: options.Seed = 0,
@@ -49,7 +50,8 @@ def path(
     wanted = FitOptions(
         names, label, model, weight, merges, clusters, loss, alphabet=alphabet, seed=seed, drop_missing=drop_missing
     )
-    path_options = PathOptions(parse_betas(betas), cv if tables.cross_validates else 0, delta, jobs)
+    items = options.parse_population(population)
+    path_options = PathOptions(parse_betas(betas), cv if tables.cross_validates else 0, delta, jobs, items)
     tables.check(wanted)
     task = FitTask(read_table(file, format, names.__contains__), wanted)
     with console.steps("path of β", quiet or json) as step:

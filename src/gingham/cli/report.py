@@ -35,6 +35,7 @@ def report(
     progressive: options.Progressive = None,
     alphabet: options.OtherAlphabet = None,
     bounds: options.Bounds = None,
+    population: options.Population = None,
     label: options.OtherLabel = None,
     axes: options.Axes = None,
     drop_missing: options.DropMissing = False,
@@ -49,7 +50,8 @@ def report(
     from gingham.report import summarize, write
 
     relation = None if axes is None else options.column_names(axes, "--axes")
-    request = CertificateRequest(delta, alphabet=alphabet, bounds=options.parse_bounds(bounds), progressive=progressive)
+    items, ends = options.parse_population(population), options.parse_bounds(bounds)
+    request = CertificateRequest(delta, alphabet=alphabet, bounds=ends, progressive=progressive, population=items)
     session = open_model(model, file, format, label, drop_missing, relation)
     found, refusal = {}, ""
     try:

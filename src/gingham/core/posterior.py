@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from scipy.special import xlogy
 
-from gingham.arrays import AnyArray, Floats, Ints, beside, namespace
+from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host
 from gingham.cells import CellModel
 from gingham.cells.losses import cell_from_state, cell_state
 from gingham.core.structure import Structure
@@ -22,6 +22,7 @@ from gingham.storage import State, fields_of, savable
 TABLE_BYTES = 2**32  # largest table of cell statistics
 DEVICE_BYTES = 2**32  # of a temporary on a GPU
 RULES = ("mean", "median", "mode")
+UNSEEN = ("urn", "mass")
 
 
 class LossLaw(NamedTuple):
@@ -50,12 +51,16 @@ class Posterior:
     assign : tuple of arrays of shape (n_items, n_clusters), one per mode
         q(c|x); rows sum to one.
     answers : tuple of arrays of shape (m_1, …, m_d) or (m_1, …, m_d, |Y|), one per relation
+    unseen : {"urn", "mass"}
+        How an item that nobody has seen belongs to the clusters, see `unseen_rows`. Certificates cover "urn"; "mass"
+        is what model files of earlier versions predict by.
     """
 
     structure: Structure
     cells: tuple[CellModel, ...]
     assign: tuple[Floats, ...]
     answers: tuple[AnyArray, ...]
+    unseen: str = field(default="urn", kw_only=True)
     # Sums over the assignments, once known. Not an argument: `replace` begins with none, for others have other sums.
     _sums: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False)
 
@@ -68,7 +73,10 @@ class Posterior:
 
     @classmethod
     def from_file(cls, state: State) -> Self:
-        posterior = cls(**{**state, "cells": tuple(cell_from_state(*cell) for cell in state["cells"])})
+        cells = tuple(cell_from_state(*cell) for cell in state["cells"])
+        posterior = cls(**{"unseen": "mass", **state, "cells": cells})  # earlier files do not name the rule they had
+        if posterior.unseen not in UNSEEN:
+            raise GinghamError(f"The model file is damaged: unseen items by {posterior.unseen!r}.")
         for mode, q in zip(posterior.structure.modes, posterior.assign):
             if q.ndim != 2 or len(q) != mode.n_items:
                 raise GinghamError(f"The model file is damaged: mode {mode.name!r} has memberships of shape {q.shape}.")
@@ -87,6 +95,19 @@ class Posterior:
         if "mass" not in self._sums:
             self._sums["mass"] = tuple(q.mean(axis=0, dtype=np.float64) for q in self.assign)
         return self._sums["mass"]
+
+    @property
+    def unseen_rows(self) -> tuple[Floats, ...]:
+        """Memberships of an item of each mode that nobody has seen: (n qbar(c) + 1)/(n + m).
+
+        The exact prior of a certificate (cluster sizes, then who belongs where) is Pólya's urn: having placed n items
+        it draws the next one into a cluster of N_c items with probability (N_c + 1)/(n + m). So an item that is
+        placed like that adds nothing to KL(Q‖P), however many there are (docs/theory/complexity).
+        """
+        if self.unseen == "mass":
+            return self.mass
+        sizes = ((*q.shape, mass) for q, mass in zip(self.assign, self.mass))
+        return tuple((n * mass + 1.0) / (n + m) for n, m, mass in sizes)
 
     @property
     def information(self) -> tuple[float, ...]:
@@ -156,7 +177,12 @@ class Posterior:
         features = self.cells[relation].features if features is None else features
         assigns = self.factor(relation)
         check_table(tuple(q.shape[1] for q in assigns), features.size)
-        return sample.sums(features).table(assigns, "compiled" if backend == "auto" else backend)
+        backend = "compiled" if backend == "auto" else backend
+        if not sample.has_unseen:
+            return sample.sums(features).table(assigns, backend)
+        wide = tuple(self.with_unseen(mode) for mode in self.structure.factors[relation])
+        table = sample.with_others().sums(features).table(wide, backend)
+        return table + self._statistics_shared(sample, features, relation) if self.shares_urn(relation) else table
 
     def gibbs_loss(self, sample: Sample, relation: int = 0) -> float:
         """L̂(Q): expected loss on a tuple of the sample when the partition is drawn from Q."""
@@ -188,7 +214,7 @@ class Posterior:
     def predict_distribution(self, codes: Sequence[Ints], relation: int = 0) -> Floats:
         """Law of the Gibbs answer over the alphabet for each tuple, shape (N, |Y|).
 
-        Unseen items (code −1) are drawn from the mode's mass.
+        Unseen items (code −1) belong to clusters by `unseen_rows`.
         """
         table = self.cells[relation].distribution(self.answers[relation])
         if table is None:
@@ -225,15 +251,77 @@ class Posterior:
         sides = self.factor(relation)
         return (sides[0], core, sides[1]) if len(sides) == 2 else (core, sides)
 
+    def cell_laws(self, codes: Sequence[Ints], relation: int = 0) -> Floats:
+        """P(the items of a tuple fall into the cell) for each tuple and cell, shape (N, Π m_j)."""
+        laws = np.ones((len(codes[0]), 1))
+        for mode, code in zip(self.structure.factors[relation], codes):
+            laws = (laws[:, :, None] * self.with_unseen(mode)[code][:, None, :]).reshape(len(laws), -1)
+        if self.shares_urn(relation) and (unseen := np.minimum(*codes) < 0).any():
+            m = self.factor(relation)[0].shape[1]
+            each_cell = np.eye(m * m).reshape(m, m, -1)
+            laws[unseen] += self._contract_shared([code[unseen] for code in codes], each_cell, relation)
+        return laws
+
     def expectation(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
-        """Σ_c Π_j q_j(c_j|x_j) table[c_1, …, c_d, :] for each tuple."""
+        """Σ_c P(cell c | tuple) table[c_1, …, c_d, :] for each tuple; the modes of a grid are independent."""
         factors = [beside(self.with_unseen(mode), codes[0]) for mode in self.structure.factors[relation]]
-        return contract(codes, factors, beside(table, codes[0]))
+        result = contract(codes, factors, beside(table, codes[0]))
+        if self.shares_urn(relation):
+            result += beside(self._contract_shared([on_host(code) for code in codes], table, relation), result)
+        return result
 
     def with_unseen(self, mode: int) -> Floats:
-        """Memberships of a mode's items, with its mass in the last row: code −1 is an unseen item."""
+        """Memberships of a mode's items, with those of an unseen item (code −1) in the last row."""
         q = self.assign[mode]
-        return namespace(q).vstack([q, beside(self.mass[mode], q)])  # type: ignore[no-any-return]
+        rows: Floats = namespace(q).vstack([q, beside(self.unseen_rows[mode], q)])
+        return rows
+
+    # Both ends of a pair of a graph are drawn from one urn, an unseen end after the other. With S = n·qbar:
+    #   one end unseen:  P(a, c) = q(a|x) (S_c − q(c|x) + [a = c] + 1)/(n + m)
+    #   both unseen:     P(a, c) = {(S_a + 1)(S_c + 1 + [a = c]) + cov(N_a, N_c)}/((n + m)(n + m + 1))
+    # The functions below add what these differ from the product of the two ends' rows.
+
+    def shares_urn(self, relation: int = 0) -> bool:
+        """Whether unseen items at the two positions of a relation are drawn from one urn, as in a graph."""
+        factor = self.structure.factors[relation]
+        return self.unseen == "urn" and len(factor) == 2 and factor[0] == factor[1]
+
+    def _contract_shared(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
+        """What a shared urn adds to Σ_ac (row of one end)_a (row of the other)_c table[a, c, :] for each pair."""
+        q = self.factor(relation)[0]
+        n_unseen = np.add(*[np.asarray(code) < 0 for code in codes], dtype=np.int64)
+        one, both = n_unseen == 1, n_unseen == 2
+        result = np.zeros((len(n_unseen), table.shape[-1]))
+        if one.any():
+            seen = np.maximum(*codes)[one]
+            alike = q[seen] @ np.einsum("aak->ak", table)
+            result[one] = (alike - contract([seen, seen], [q, q], table)) / sum(q.shape)
+        if both.any():
+            result[both] = np.tensordot(self._both_unseen(relation), table, 2)
+        return result
+
+    def _statistics_shared(self, sample: Sample, features: Features, relation: int) -> Floats:
+        """What a shared urn adds to the statistics of the pairs of a sample, shape (m, m, K)."""
+        q = np.asarray(self.factor(relation)[0], dtype=np.float64)
+        n_unseen = np.add(*[code < 0 for code in sample.codes], dtype=np.int64)
+        one, both = n_unseen == 1, n_unseen == 2
+        sums = features.evaluate(sample.labels, sample.label_codes)
+        if sample.weights is not None:
+            sums = sums * sample.weights[:, None]
+        at_node = np.zeros((len(q), features.size))
+        np.add.at(at_node, np.maximum(*sample.codes)[one], sums[one])
+        result = -np.einsum("xa,xc,xk->ack", q, q, at_node, optimize=True)
+        result[np.diag_indices(q.shape[1])] += q.T @ at_node
+        return result / sum(q.shape) + self._both_unseen(relation)[..., None] * sums[both].sum(axis=0)
+
+    def _both_unseen(self, relation: int) -> Floats:
+        """The law of the clusters of two unseen ends less the product of their rows, shape (m, m)."""
+        q = np.asarray(self.factor(relation)[0], dtype=np.float64)
+        n, m = q.shape
+        sizes = q.sum(axis=0)
+        together = np.outer(sizes + 1, sizes + 1) + np.diag(2 * sizes + 1) - q.T @ q  # cov = [a = c] S_a − (qᵀq)_ac
+        row = self.unseen_rows[self.structure.factors[relation][0]]
+        return together / ((n + m) * (n + m + 1)) - np.outer(row, row)
 
 
 def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) -> Floats:

@@ -83,8 +83,8 @@ class TreePosterior(Posterior):
 
         ``named`` gives the combinations readable names, for pictures.
         """
-        layout = lay_out(self.structure, sample.codes)
-        messages = self._messages(layout)
+        layout = lay_out(self.structure, self._with_last(sample.codes))
+        messages = self._messages(layout, sample.has_unseen)
         if named:
             modes = combination_modes(self.structure, layout)
         else:
@@ -103,15 +103,20 @@ class TreePosterior(Posterior):
     def factors(self, relation: int = 0) -> tuple[Any, ...]:
         raise GinghamError("A tree is no tri-factorisation; its tables are assign_, its root cells answers_.")
 
-    def _messages(self, layout: TreeLayout, unseen: bool = False) -> list[Floats]:
+    def shares_urn(self, relation: int = 0) -> bool:
+        return False  # nodes draw their clusters independently of each other
+
+    def _with_last(self, codes: Sequence[Ints]) -> list[Ints]:
+        """The same codes, in which an unseen item (−1) is the one after the last."""
+        return [np.where(code < 0, len(self.assign[mode]), code) for code, mode in zip(codes, self.structure.tables)]
+
+    def _messages(self, layout: TreeLayout, unseen: bool) -> list[Floats]:
         at, d = self.structure.tables, self.structure.n_leaves
         leaves = [self.with_unseen(mode) if unseen else self.assign[mode] for mode in at[:d]]
         return ascend(self.structure, layout, leaves, [self.assign[mode] for mode in at[d:]])
 
     def expectation(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
-        # An unseen item (code −1) takes the extra last row, which holds the masses.
-        known = [np.where(code < 0, len(self.assign[mode]), code) for code, mode in zip(codes, self.structure.tables)]
-        layout = lay_out(self.structure, known)
+        layout = lay_out(self.structure, self._with_last(codes))
         messages = self._messages(layout, unseen=True)
         return contract(layout.top, [messages[root] for root in self.structure.roots], table)
 

@@ -42,10 +42,14 @@ class PairSample(Sample):
     complete : bool
         Whether every pair was observed: those that are not listed have label 0. Their sums are totals
         minus listed ones, so that nothing of size n² is ever held.
+    weighted : bool
+        Whether pairs have weights. If not, a pair is joined or it is not, and 0 and 1 are all there is; of weights 0
+        and 1 may be all that was seen.
     """
 
     directed: bool = False
     complete: bool = True
+    weighted: bool = True
 
     @property
     def n_nodes(self) -> int:
@@ -64,7 +68,7 @@ class PairSample(Sample):
         part = super().take(rows)
         return PairSample(
             part.modes, part.codes, part.labels, part.alphabet, part.label_codes, part.weights,
-            directed=self.directed, complete=False,
+            directed=self.directed, complete=False, weighted=self.weighted,
         )  # fmt: skip
 
     def listed(self) -> PairSample:
@@ -197,6 +201,7 @@ class Edges(NamedTuple):
     weights: Floats  # (E,)
     mode: Mode
     directed: bool | None
+    weighted: bool  # if not, all weights are 1
 
 
 def from_graph(
@@ -224,7 +229,8 @@ def from_graph(
         None reads it off the graph: networkx says so, a matrix is directed if it is not symmetric,
         a list or frame is taken as undirected.
     weight : str or None
-        Name of the weight attribute or column; None takes every edge with weight 1.
+        Name of the weight attribute or column; None takes every edge with weight 1. A matrix of numbers has weights,
+        one of booleans has none.
     nodes : sequence, optional
         All node ids, for lists and frames in which some node has no edge.
     """
@@ -271,6 +277,7 @@ def _sample(edges: Edges, directed: bool, complete: bool) -> PairSample:
         labels=edges.weights,
         directed=directed,
         complete=complete,
+        weighted=edges.weighted,
     )
 
 
@@ -282,7 +289,7 @@ def _read(graph: object, weight: str | None, nodes: Ids | None, listed: bool) ->
     if is_frame(graph):
         return _from_frame(as_frame(graph), weight, nodes)
     if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[0] == graph.shape[1]:
-        return _from_dense(graph, nodes, listed)
+        return _from_dense(graph, nodes, listed, weight)
     return _from_list(graph, nodes)
 
 
@@ -297,10 +304,12 @@ def _from_sparse(matrix: sparse.sparray, nodes: Ids | None, weight: str | None) 
         values,
         _mode(nodes, matrix.shape[0]),
         bool(difference),
+        weight is not None and matrix.dtype.kind != "b",
     )
 
 
-def _from_dense(matrix: AnyArray, nodes: Ids | None, listed: bool) -> Edges:
+def _from_dense(matrix: AnyArray, nodes: Ids | None, listed: bool, weight: str | None) -> Edges:
+    weighted = weight is not None and matrix.dtype.kind != "b"
     matrix = np.ma.filled(matrix.astype(np.float64), np.nan)  # masked pairs were not observed
     missing = np.isnan(matrix)
     if missing.any() and not listed:
@@ -311,7 +320,8 @@ def _from_dense(matrix: AnyArray, nodes: Ids | None, listed: bool) -> Edges:
         )
     ends = np.argwhere(~missing if listed else matrix != 0)
     symmetric = bool(np.array_equal(matrix, matrix.T, equal_nan=True))
-    return Edges(ends, matrix[ends[:, 0], ends[:, 1]], _mode(nodes, len(matrix)), not symmetric)
+    weights = matrix[ends[:, 0], ends[:, 1]] if weight is not None else np.ones(len(ends))
+    return Edges(ends, weights, _mode(nodes, len(matrix)), not symmetric, weighted)
 
 
 def _from_networkx(graph: Any, weight: str | None) -> Edges:
@@ -320,7 +330,9 @@ def _from_networkx(graph: Any, weight: str | None) -> Edges:
     ends = np.array(
         [mode.encode(_objects([edge[j] for edge in listed])) for j in (0, 1)], dtype=np.int64
     ).T.reshape(-1, 2)  # fmt: skip
-    return Edges(ends, np.array([edge[2] for edge in listed], dtype=np.float64), mode, bool(graph.is_directed()))
+    weighted = weight is not None and any(weight in data for _, _, data in graph.edges(data=True))
+    weights = np.array([edge[2] for edge in listed], dtype=np.float64)
+    return Edges(ends, weights, mode, bool(graph.is_directed()), weighted)
 
 
 def _from_frame(frame: nw.DataFrame[Any], weight: str | None, nodes: Ids | None) -> Edges:
@@ -377,7 +389,7 @@ def _encoded(columns: Sequence[AnyArray], weights: Floats | None, nodes: Ids | N
     if len(ends) and ends.min() < 0:
         row = int(np.flatnonzero(ends.min(axis=1) < 0)[0])
         raise GinghamError(f"Edge {row} has a node that is not among nodes=.")
-    return Edges(ends, np.ones(len(ends)) if weights is None else weights, mode, None)
+    return Edges(ends, np.ones(len(ends)) if weights is None else weights, mode, None, weights is not None)
 
 
 def _mode(nodes: Ids | None, n: int) -> Mode:
@@ -449,7 +461,8 @@ def _masked(edges: Edges, directed: bool, mask: MatrixLike) -> PairSample:
         if len(chosen) and chosen.min() < 0:
             row = int(np.flatnonzero(chosen.min(axis=1) < 0)[0])
             raise GinghamError(f"pairs=, row {row}: {table[row].tolist()} has a node that is not in the graph.")
-    wanted = _once(_without_loops(Edges(chosen, np.zeros(len(chosen)), edges.mode, directed)), directed)
+    blank = Edges(chosen, np.zeros(len(chosen)), edges.mode, directed, edges.weighted)
+    wanted = _once(_without_loops(blank), directed)
     if len(wanted.ends) == 0:
         raise GinghamError("The mask of observed pairs is empty.")
     shape = (n,) * edges.ends.shape[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import length_hint
@@ -226,6 +226,11 @@ class Alphabet:
         return len(self.values)
 
     @property
+    def ends(self) -> Bounds:
+        """The smallest and largest label as numbers, given if the alphabet is."""
+        return Bounds(float(self.numbers.min()), float(self.numbers.max()), self.given)
+
+    @property
     def numeric(self) -> bool:
         return self.values.dtype.kind in "biuf"
 
@@ -265,6 +270,54 @@ class Alphabet:
 
     def decode(self, codes: Ints) -> AnyArray:
         return self.values[codes]
+
+
+@savable
+@dataclass(frozen=True)
+class Bounds:
+    """The smallest and largest possible label, for labels without a finite list.
+
+    ``given`` says whether the caller stated them (a certificate may then rely on them) or they were read off the data.
+    They unpack like a pair of numbers.
+    """
+
+    low: float
+    high: float
+    given: bool = False
+
+    @classmethod
+    def of(cls, bounds: Bounds | Sequence[float] | None, given: bool) -> Bounds | None:
+        """Bounds from a pair of numbers; those that know whether they were given are passed on."""
+        if bounds is None or isinstance(bounds, Bounds):
+            return bounds
+        try:
+            low, high = (float(end) for end in bounds)
+        except (TypeError, ValueError):
+            raise GinghamError(f"bounds={bounds!r} must be two numbers, the smallest and largest label.") from None
+        if not -np.inf < low <= high < np.inf:
+            raise GinghamError(f"bounds={bounds!r} must be two finite numbers, the smaller one first.")
+        return cls(low, high, given)
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.low, self.high))
+
+    def __getitem__(self, end: int) -> float:
+        return (self.low, self.high)[end]
+
+    def __len__(self) -> int:
+        return 2
+
+    def check(self, values: AnyArray, what: str, rounding: float = 0.0) -> None:
+        """Refuse values outside, but for ``rounding`` as a share of their size."""
+        values = np.asarray(values).ravel()
+        room = rounding * max(abs(self.low), abs(self.high))
+        outside = ~((values >= self.low - room) & (values <= self.high + room))
+        if outside.any():
+            at = int(np.flatnonzero(outside)[0])
+            raise GinghamError(
+                f"{what} {at} is {values[at]:.6g} and lies outside bounds=({self.low:g}, {self.high:g}): state the "
+                "smallest and largest that can occur."
+            )
 
 
 class Features(ABC):

@@ -30,6 +30,7 @@ class Sample:
     ----------
     modes : tuple of Mode, one per position
     codes : tuple of int32 arrays of shape (n_rows,), one per position
+        −1 is an item that the mode does not have; only a posterior can tell where it belongs.
     labels : float64 array of shape (n_rows,) or None
         Numeric labels (positions in the alphabet where labels are names).
     alphabet : Alphabet or None
@@ -60,10 +61,12 @@ class Sample:
         modes: Sequence[Mode] | None = None,
         alphabet: Alphabet | None = None,
         numbers: bool = True,
+        unseen: bool = False,
     ) -> Sample:
         """Number the items of each column (or use given modes) and check labels and weights.
 
-        ``numbers`` says whether labels of an alphabet are kept as numbers beside their codes.
+        ``numbers`` says whether labels of an alphabet are kept as numbers beside their codes, ``unseen`` whether
+        items that given modes do not have are kept as −1 or refused.
         """
         columns = cls.brought(columns)
         if modes is None:
@@ -72,7 +75,7 @@ class Sample:
         else:
             codes = tuple(cls.encoded(mode, column) for mode, column in zip(modes, columns))
             for mode, code in zip(modes, codes):
-                if len(code) and code.min() < 0:
+                if len(code) and code.min() < 0 and not unseen:
                     row = int(namespace(code).argmax(1 * (code < 0)))
                     raise GinghamError(
                         f"Column {mode.name!r}, row {row}: this id was not among the items of the mode. "
@@ -152,6 +155,19 @@ class Sample:
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(mode.n_items for mode in self.modes)
+
+    @property
+    def has_unseen(self) -> bool:
+        """Whether some tuple has an item that its mode does not have (code −1)."""
+        if ("unseen",) not in self._layouts:
+            self._layouts["unseen",] = any(bool(len(code)) and bool(code.min() < 0) for code in self.codes)
+        return bool(self._layouts["unseen",])
+
+    def with_others(self) -> Sample:
+        """The same tuples with one more item at the end of each mode, which stands for all that it does not have."""
+        wide = {id(mode): Mode(mode.name, np.arange(mode.n_items + 1)) for mode in self.modes}
+        codes = tuple(np.where(code < 0, n, code).astype(np.int32) for code, n in zip(self.codes, self.shape))
+        return replace(self, modes=tuple(wide[id(mode)] for mode in self.modes), codes=codes)
 
     @property
     def has_counts(self) -> bool:
@@ -254,6 +270,10 @@ class Sample:
     def _group(self, axis: int, features: Features) -> Rows:
         from gingham.kernels.group_by_item import grouping  # compiled code is loaded where it is used
 
+        if self.has_unseen:
+            raise GinghamError(
+                "Some tuples have items that were not in the training data: they cannot be learned from."
+            )
         codes = self.codes[axis]
         n_items = self.shape[axis]
         label_codes = None

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -16,9 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham import models, storage
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike, on_host
+from gingham.cells import CellModel
 from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.posterior import Posterior
-from gingham.data import Mode, Sample
+from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, id_columns, tuples_of
 from gingham.data.modes import LARGEST, Moments, need_moderate, need_unmasked
 from gingham.data.sample import checked_weights
@@ -182,11 +184,24 @@ def load(path: str | os.PathLike[str]) -> Any:
         if not isinstance(model, Saved) or type(model).__name__ != kind:
             raise GinghamError(f"The file names {kind!r}, which is not the model in it.")
         model.notes_ = dict(state.get("notes", {}))
+        _unsay_bounds(model)
     except GinghamError:
         raise
     except Exception as error:  # whatever the class of the model makes of a damaged file
         raise GinghamError(f"{os.fspath(path)!r} is a damaged or foreign model file ({error}).") from None
     return model
+
+
+def _unsay_bounds(model: Any) -> None:
+    """Mark bounds that an earlier command line had read off the labels: its notes say whether somebody stated them."""
+    posterior = getattr(model, "posterior_", None)
+    if not isinstance(posterior, Posterior) or model.notes_.get("bounds", "nothing said") is not None:
+        return
+    cell = copy(posterior.cells[0])
+    bounds = Bounds.of(cell.bounds, given=True)
+    if bounds is not None and cell.alphabet is None and bounds.given:
+        cell.bounds = replace(bounds, given=False)
+        model.posterior_ = replace(posterior, cells=(cell, *posterior.cells[1:]))
 
 
 def _class_named(name: str) -> type | None:
@@ -552,6 +567,13 @@ def default_loss(labels: AnyArray, stated: bool = False, bounds: tuple[float, fl
     if bounds is not None:
         return "quadratic"
     return "absolute" if stated or len(np.unique(labels)) <= FEW else "quadratic"
+
+
+def check_within(labels: AnyArray, cell: CellModel, what: str = "The label of row") -> None:
+    """Refuse labels outside the bounds that were stated for them."""
+    bounds = Bounds.of(cell.bounds, given=True)
+    if bounds is not None and cell.alphabet is None:
+        bounds.check(labels, what)
 
 
 def named_auto(setting: object) -> bool:

@@ -70,7 +70,7 @@ def _bayesian(old: State, params: State) -> State:
     beliefs = _own("DirichletPosterior", **_parts(old), **{name: old[name] for name in ("alpha", "gamma", "counts")})
     alphabet = beliefs.cells[0].alphabet
     cell = Quadratic(bounds=params.get("bounds")) if alphabet is None else Logarithmic(alphabet)
-    posterior = Posterior(beliefs.structure, (cell,), beliefs.assign, (old["checkerboard"],))
+    posterior = Posterior(beliefs.structure, (cell,), beliefs.assign, (old["checkerboard"],), unseen="mass")
     return {"beliefs_": beliefs, "posterior_": posterior}
 
 

@@ -27,9 +27,10 @@ from gingham.cells import LOSSES, CellModel, loss_kind, make_cell, needs_alphabe
 from gingham.cells.losses import cell_state
 from gingham.certificates import Certificate
 from gingham.certificates.confidence import checked_delta
+from gingham.certificates.evidence import Population
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
-from gingham.data import Alphabet, Mode, Sample
+from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.draws import taken, whole_counts
 from gingham.data.modes import MAX_LABELS
 from gingham.data.sample import checked_weights
@@ -99,12 +100,13 @@ class FitTask:
 
 @dataclass(frozen=True)
 class PathOptions:
-    """Which values of β to try, with how many folds and processes, and the δ of their certificates."""
+    """Which values of β to try, with how many folds and processes, and what their certificates are told."""
 
     betas: list[float] | None = None
     cv: int = 5
     delta: float = 0.05
     n_jobs: int | None = None
+    population: Population | None = None
 
 
 class PredictOptions(NamedTuple):
@@ -149,6 +151,7 @@ class CertificateRequest:
     bounds: Interval | None = None
     progressive: bool | None = None  # None: where it is possible
     seed: int | None = None  # of the order of progressive tests; None: drawn afresh
+    population: Population | None = None
 
     def need_defaults(self, what: str) -> None:
         """Refuse a bound or predictor where the model has one theorem of its own."""
@@ -840,10 +843,9 @@ def _stated_bounds(known: Interval | None, labels: AnyArray, notes: Facts, reque
 
 
 def labels_of_cell(cell: CellModel) -> Alphabet | Interval | None:
-    """The labels that a cell knows: all of them, or the smallest and largest."""
-    letters: Alphabet | None = getattr(cell, "alphabet", None)
-    bounds = getattr(cell, "bounds", None)
-    return letters if letters is not None or bounds is None else (float(bounds[0]), float(bounds[1]))
+    """The labels that a cell knows: all of them, or the smallest and largest, unless those were read off the data."""
+    letters, bounds = cell.alphabet, Bounds.of(cell.bounds, given=True)
+    return letters if letters is not None or bounds is None or not bounds.given else (bounds.low, bounds.high)
 
 
 def prediction_errors(predicted: AnyArray, data: Rows, classify: bool = False) -> dict[str, float]:
@@ -950,7 +952,7 @@ class TuplesWithModel(ModelWithData[Any]):
         if self.tables.has_posterior(model) and bounded:
             makers["training rows"] = lambda share: certify(
                 judged, seen.X, seen.y, bound=request.bound, delta=share, predictor=request.predictor,
-                sample_weight=seen.weight, alphabet=space.alphabet,
+                sample_weight=seen.weight, alphabet=space.alphabet, population=request.population,
             )  # fmt: skip
         loss = space.loss_of_predictions(model)
         if self.unseen is not None:

@@ -200,7 +200,7 @@ def test_certificates_apply_to_the_memberships(n_columns):
     X, y, _, _ = planted("bernoulli", shape=(120, 160), share=0.9)
     shared = {"n_clusters": (3, n_columns), "approximation": "shared", "concentration": 0.1, "alphabet": (0, 1)}
     fitted = model("bernoulli", **shared).fit(X, y)
-    certificate = gg.certify(fitted, X, y)
+    certificate = gg.certify(fitted, X, y, population={} if n_columns else {"mode1": 160})
     assert certificate.empirical < certificate.value
     # The certified loss is that of one cluster per item: no better than the mixture over entries.
     assert certificate.empirical > -fitted.score(X, y)

@@ -179,9 +179,10 @@ def test_weights_are_accepted_and_the_certificate_says_why_not() -> None:
 def test_certificate_is_the_repaired_bound() -> None:
     X = planted() * 20
     model = gg.CoOccurrenceClustering((3, 4), beta=0.5, random_state=0).fit(X)
-    certificate = model.certify(X)
+    certificate = model.certify(X, population=X.shape)
     rows, columns = np.nonzero(X)
-    expected, _ = certify_density(model.posterior_, np.column_stack([rows, columns]), sample_weight=X[rows, columns])
+    pairs = np.column_stack([rows, columns])
+    expected, _ = certify_density(model.posterior_, pairs, sample_weight=X[rows, columns], population=X.shape)
     assert np.isclose(certificate.value, expected.value)
     assert certificate.empirical <= certificate.value < np.log(X.size)
     assert model.theorem12(X).value > certificate.value

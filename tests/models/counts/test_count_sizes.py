@@ -9,7 +9,7 @@ import pytest
 
 import gingham as gg
 from gingham.certificates.density import certify_density
-from gingham.models.counts.fit import CountSolver, certified_length, choose_n_clusters, count_sample
+from gingham.models.counts.fit import CountSolver, certified_length, choose_n_clusters, count_sample, smoothed_lift
 
 
 def density(seed: int = 0, shape: tuple[int, int] = (60, 50), k: int = 5) -> np.ndarray:
@@ -32,7 +32,7 @@ def test_the_certificate_finds_the_planted_number(beta: float) -> None:
     tried = model.sizes_tried_
     assert tried[5] == min(tried.values())
     assert tried[5] < tried[1] < log(X.size) + 1e-9  # one cluster codes no worse than the uniform law
-    assert model.certify(X).value <= tried[5] + 0.05
+    assert model.certify(X, population=X.shape).value <= tried[5] + 0.05
 
 
 def test_few_tokens_certify_a_single_cluster() -> None:
@@ -63,7 +63,7 @@ def test_the_chosen_size_keeps_the_promise() -> None:
         counts = gg.data.adapt.count_matrix(X, "test")
         size, lengths = choose_n_clusters("certificate", counts, CountSolver(), np.random.default_rng(seed), (2, 4))
         model = gg.CoOccurrenceClustering(size, random_state=seed).fit(X)
-        certificate = model.certify(X)
+        certificate = model.certify(X, population=X.shape)
         every = np.argwhere(np.ones(p.shape, bool))
         failures += -(p.ravel() @ model.density_.log_density(every.T)) > min(certificate.value, lengths[size])
     assert failures <= 2  # δ = .05: more than 2 of 10 have a probability of .012
@@ -75,3 +75,18 @@ def test_unknown_criteria_and_weights_are_refused() -> None:
         gg.CoOccurrenceClustering(criterion="fame").fit(X)
     with pytest.raises(gg.GinghamError, match="not whole numbers"):
         gg.CoOccurrenceClustering(criterion="certificate").fit(X * 0.5)
+
+
+def test_smoothing_adds_tuples_as_if_the_sides_were_independent() -> None:
+    """Half a tuple for each of four cells: two in all, spread by the margins (4, 4)/8 and (3, 5)/8."""
+    table = np.array([[3.0, 1.0], [0.0, 4.0]])
+    expected = np.outer([0.5, 0.5], [3 / 8, 5 / 8])
+    by_hand = (table + 2 * expected) / 10 / expected
+    found = smoothed_lift(table, 0.5)
+    np.testing.assert_allclose(found, by_hand)
+    assert found[1, 0] == pytest.approx(0.2)  # nothing was counted there: what smoothing leaves, 2/10
+    np.testing.assert_allclose((found * expected).sum(axis=0), [3 / 8, 5 / 8])
+    np.testing.assert_allclose((found * expected).sum(axis=1), [0.5, 0.5])
+    np.testing.assert_allclose(smoothed_lift(table, 0.0), table / 8 / expected)
+    np.testing.assert_allclose(smoothed_lift(np.array([[2.0, 2.0], [0.0, 0.0]]))[1], [1.0, 1.0])  # an empty side
+    assert smoothed_lift(table)[1, 0] == pytest.approx(4 / 12)  # one tuple a cell where nothing is said

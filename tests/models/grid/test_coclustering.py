@@ -96,11 +96,13 @@ def test_distribution_mean_median_mode_belong_together(fitted):
     assert set(fitted.predict(X, rule="mode")) <= set(range(1, 6))
 
 
-def test_unseen_ids_are_predicted_from_the_mass_and_counted(fitted):
+def test_unseen_ids_are_predicted_like_one_more_item_and_counted(fitted):
     with pytest.warns(gg.UnseenItemsWarning, match=r"1 in 'viewer', of 2 rows"):
         prediction = fitted.predict(pd.DataFrame({"viewer": ["stranger", "v00"], "movie": [0, 0]}))
     everyone = pd.DataFrame({"viewer": fitted.items_[0], "movie": 0})
-    assert prediction[0] == pytest.approx(fitted.predict(everyone).mean())
+    clusters = fitted.answers_ @ fitted.assign_[1][0]  # what each cluster of viewers answers to this movie
+    both = np.append(fitted.predict(everyone), clusters)
+    assert prediction[0] == pytest.approx(both.mean())
 
 
 def test_weights_are_counts():

@@ -66,11 +66,14 @@ def test_tucker_factors_of_three_modes():
 def test_certificates_share_delta(planted, fitted):
     relations = {RATINGS: planted["relations"][RATINGS]}
     alone = fitted.certify(relations, delta=0.05)[RATINGS]
-    both = fitted.certify(planted["relations"], delta=0.05)
+    with pytest.raises(gg.RefusedCertificate, match="'genre' is not clustered"):  # an unseen genre has no cells
+        fitted.certify(planted["relations"])
+    genres = {"genre": 6}
+    both = fitted.certify(planted["relations"], delta=0.05, population=genres)
     assert both[RATINGS].delta == 0.025
     assert alone.value < both[RATINGS].value < 3.0
     assert not any("genre" in name for name in both[GENRES].terms)  # singletons were given, not learned
-    uneven = fitted.certify(planted["relations"], shares={RATINGS: 0.9, GENRES: 0.1})
+    uneven = fitted.certify(planted["relations"], shares={RATINGS: 0.9, GENRES: 0.1}, population=genres)
     assert uneven[RATINGS].value < both[RATINGS].value
     with pytest.raises(gg.GinghamError, match="shares"):
         fitted.certify(planted["relations"], shares={RATINGS: 0.9, GENRES: 0.2})

@@ -76,21 +76,21 @@ def test_statistics_and_predictions_are_the_sums_of_equation_50():
     np.testing.assert_allclose(posterior.predict_distribution(sample.codes), law, atol=1e-12)
 
 
-def test_unseen_items_take_the_masses():
+def test_unseen_items_fall_as_the_urn_says_at_every_leaf():
     posterior = random_case(1)[1]
     d = posterior.structure.n_leaves
     unseen = posterior.predict([np.array([-1])] * d)[0]
-    with_masses = [np.array([0])] * d
+    first = [np.array([0])] * d
     flat = TreePosterior(
         posterior.structure,
         posterior.cells,
         tuple(
-            np.tile(q.mean(0), (len(q), 1)) if at in posterior.structure.tables[:d] else q
+            np.tile((q.sum(0) + 1) / sum(q.shape), (len(q), 1)) if at in posterior.structure.tables[:d] else q
             for at, q in enumerate(posterior.assign)
         ),
         posterior.answers,
     )
-    assert unseen == pytest.approx(flat.predict(with_masses)[0])
+    assert unseen == pytest.approx(flat.predict(first)[0])
 
 
 @pytest.mark.parametrize("seed", range(24))

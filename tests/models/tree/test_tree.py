@@ -35,7 +35,8 @@ def test_certificate_covers_and_beats_the_papers_bound(planted, fitted):
     X, y = planted.X[:5000], planted.y[:5000]
     value = gg.certify(fitted, X, y).value
     assert -fitted.score(planted.X[5000:], planted.y[5000:]) < value < 1.0
-    assert value < gg.certify(fitted, X, y, bound="theorem-7").value
+    known = [mode.n_items for mode in fitted.posterior_.structure.columns()]
+    assert value < gg.certify(fitted, X, y, bound="theorem-7", population=known).value
 
 
 def test_file_round_trip(fitted, planted, tmp_path):
@@ -131,4 +132,4 @@ def test_given_bounds_reach_the_cells():
     X = [(a, b, c) for a in range(4) for b in range(4) for c in range(4)]
     y = [float(a % 2 + b % 2) for a, b, c in X]
     model = gg.TreeCoClustering(2, loss="quadratic", bounds=(-1.0, 6.0), n_init=1, max_iter=3, random_state=0)
-    assert model.fit(X, y).posterior_.cells[0].bounds == (-1.0, 6.0)
+    assert model.fit(X, y).posterior_.cells[0].bounds == gg.data.Bounds(-1.0, 6.0, given=True)

@@ -15,7 +15,7 @@ from gingham.cells.families import Family, family_kind, make_family, total_stati
 from gingham.core.posterior import Posterior
 from gingham.core.problem import Problem
 from gingham.core.structure import Structure
-from gingham.data import Alphabet, Sample
+from gingham.data import Alphabet, Bounds, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Constant, Down, Restart, Solution, best_of
 from gingham.fitting.starts import Start, from_votes, make_start
@@ -163,6 +163,9 @@ class BayesianCoClustering(DensityMixin, GridModel):
                 f"Bayesian co-clustering needs two columns of ids (rows, columns); X has {len(columns.columns)}."
             )
         alphabet = self._alphabet(labels)
+        bounds = Bounds.of(self.bounds, given=True)
+        if bounds is not None and labels.dtype.kind in "biuf":
+            bounds.check(labels, "The label of row")
         sample = Sample.of(columns.columns, labels, weights, names=columns.names, alphabet=alphabet)
         family = make_family(self._family(labels), alphabet, self.pseudo, self.shift)
         if sample.labels is not None:

@@ -28,7 +28,7 @@ BISECTIONS = 60
 def log_density(q: Posterior, sample: Sample, codes: Sequence[Ints] | None = None) -> Floats:
     """ln Σ_ij E[π_1](i) E[π_2](j) p(y|θ_ij) of each tuple, shape (N,), from training memberships only.
 
-    ``codes`` may replace the sample's own: −1 (an unseen item) stands for the mode's average memberships.
+    ``codes`` may replace the sample's own: −1 is an unseen item.
     """
     q = cast(DirichletPosterior, q)
     memberships = tuple(q.with_unseen(mode) for mode in range(2))
@@ -52,7 +52,7 @@ def mean_and_std(q: DirichletPosterior, codes: Sequence[Ints]) -> tuple[Floats, 
     """Mean of E[y|π_1, π_2] and its standard deviation over q(π), in closed form, two arrays (N,).
 
     With Dirichlet π of mean s and concentration Γ, E ππᵀ = (Γ ssᵀ + diag s)/(Γ + 1), and the two modes are
-    independent. An unseen item is a draw from its mode's average memberships, one cluster for good.
+    independent. An unseen item is in one cluster for good, drawn from the memberships of unseen items.
     """
     values = q.cells[0].values(q.answers[0])
     factors = [q.with_unseen(mode) for mode in range(2)]

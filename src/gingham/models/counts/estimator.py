@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.cells import Mass
 from gingham.certificates import Certificate, certify_density
+from gingham.certificates.evidence import Population
 from gingham.certificates.papers import Statement, theorem12
 from gingham.core.posterior import Posterior
 from gingham.core.structure import Structure
@@ -391,17 +392,20 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         cell = Mass()
         return Posterior(Structure.grid(modes), (cell,), assign, (cell.answer(self.blocks_[..., None]),))
 
-    def certify(self, X: object, delta: float = 0.05) -> Certificate:
+    def certify(self, X: object, delta: float = 0.05, population: Population | None = None) -> Certificate:
         """A guarantee on the code length of new co-occurrences; X is the matrix that was fitted.
 
-        Each count must be an independent draw; weights that are not whole numbers are refused.
+        Each count must be an independent draw; weights that are not whole numbers are refused. ``population`` says how
+        many rows and columns there are in all: X.shape where the matrix has a line for everything that can occur.
         """
         counts = self._counts(X)
         if not (counts.data == np.floor(counts.data)).all():
             raise RefusedCertificate(
                 "The entries are weights, not counts: a certificate counts independent draws. Fit raw counts."
             )
-        certificate, self.density_ = certify_density(self.posterior_, count_sample(counts), delta=delta)
+        certificate, self.density_ = certify_density(
+            self.posterior_, count_sample(counts), delta=delta, population=population
+        )
         return certificate
 
     def theorem12(self, X: object, delta: float = 0.05) -> Statement:

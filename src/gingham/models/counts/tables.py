@@ -120,8 +120,10 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
                 model = made(first.n_clusters_, beta, "concave", labels, random_state=options.seed)
                 model.fit(counts)
                 try:
-                    certificate = model.certify(counts, path.delta)
-                except RefusedCertificate:  # weights that are no counts
+                    certificate = model.certify(counts, path.delta, path.population)
+                except (
+                    RefusedCertificate
+                ):  # weights that are no counts, or nobody said how many rows and columns there are
                     certificate = None
                 yield PathPoint(beta, model.posterior_, -model.information_, np.nan, np.nan, np.nan, certificate)
 
@@ -242,7 +244,7 @@ class CountsWithModel(common.ModelWithData["CoOccurrenceClustering"]):
         # All counts: those that are left where whole entries were set aside are no sample of the source, and the bound
         # holds for all posteriors at once, whatever they were fitted to.
         everything = self.counts if self.held is None else (self.counts + self.held).tocsr()
-        return {"counted pairs": self.model.certify(everything, request.delta)}
+        return {"counted pairs": self.model.certify(everything, request.delta, request.population)}
 
     def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, common.Facts]:
         from gingham.selection import simplify

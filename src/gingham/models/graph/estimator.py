@@ -21,7 +21,7 @@ from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, make_schedule
-from gingham.models.base import Persistent, moments_of, predicted_by, stderr_progress
+from gingham.models.base import Persistent, check_within, moments_of, predicted_by, stderr_progress
 from gingham.models.graph.adjacency import weighted_pairs
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
 from gingham.models.graph.kernels import block_sums
@@ -29,7 +29,7 @@ from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
 from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior
 from gingham.models.questions import Predicted
 from gingham.reading.observed import Observed, Refit, Relation
-from gingham.storage import savable
+from gingham.storage import State, savable
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -90,7 +90,8 @@ class GraphClustering(ClusterMixin, Persistent):
         Clusters say whom a node is joined with, and its degree says how often; for graphs with hubs.
         Needs ``solver="sweep"`` and weights that are not negative.
     alphabet : sequence of numbers, optional
-        The possible weights, for losses on a table; read off the graph otherwise.
+        The possible weights, for losses on a table; read off the graph otherwise. A graph without weights has 0 and 1;
+        for a certificate of a matrix of zeros and ones, say alphabet=(0, 1), or give a matrix of booleans.
     bounds : (float, float), optional
         Smallest and largest possible weight, which a certificate of quadratic loss needs.
     objective : {"tradeoff", "iclust"}
@@ -256,9 +257,9 @@ class GraphClustering(ClusterMixin, Persistent):
         alphabet = None
         if self.alphabet is not None:
             alphabet = Alphabet.of(self.alphabet, given=True)
-        elif binary:
-            # An edge is there or not: what a graph without weights is, not something read off the data.
-            alphabet = Alphabet.of(np.array([0.0, 1.0]), given=True)
+        elif binary and (self.bounds is None or not sample.weighted):
+            # An edge is there or not: what a graph without weights is. Of weights, others may come.
+            alphabet = Alphabet.of(np.array([0.0, 1.0]), given=not sample.weighted)
         elif needs_alphabet(loss):
             if len(values) > MAX_LABELS:
                 raise GinghamError(
@@ -270,7 +271,9 @@ class GraphClustering(ClusterMixin, Persistent):
             sample = with_alphabet(sample, alphabet)
         if isinstance(loss, str) and loss == "log" and alphabet is not None:
             return sample, Logarithmic(alphabet, TINY)
-        return sample, make_cell(loss, alphabet, self.bounds)
+        cell = make_cell(loss, alphabet, self.bounds)
+        check_within(values if sample.labels is None else sample.labels, cell, "The weight of pair")
+        return sample, cell
 
     def _beta(self, sample: PairSample, cell: CellModel) -> float:
         if self.beta is not None:
@@ -329,7 +332,7 @@ class GraphClustering(ClusterMixin, Persistent):
         at = mode.encode(found.modes[0].items)
         renamed = PairSample(
             (mode,) * found.n_modes, tuple(at[code] for code in found.codes), found.labels,
-            directed=found.directed, complete=found.complete,
+            directed=found.directed, complete=found.complete, weighted=found.weighted,
         )  # fmt: skip
         return renamed if alphabet is None else with_alphabet(renamed, alphabet)
 
@@ -379,6 +382,17 @@ class GraphClustering(ClusterMixin, Persistent):
     def information_(self) -> float:
         """Ī, nats."""
         return self.posterior_.information[0]
+
+    @classmethod
+    def from_file(cls, state: State) -> Self:
+        model = super().from_file(state)
+        letters = model.posterior_.cells[0].alphabet
+        if model.posterior_.unseen == "mass" and letters is not None and model.alphabet is None:
+            # Earlier versions took 0 and 1 for given wherever nothing else had been seen.
+            cell = copy(model.posterior_.cells[0])
+            cell.alphabet = replace(letters, given=False)
+            model.posterior_ = replace(model.posterior_, cells=(cell,))
+        return model
 
     # coarser
 

@@ -148,15 +148,22 @@ class GraphWithData(common.ModelWithData["GraphClustering"]):
                 "A guarantee must know the smallest and largest possible weight, and the model was not told. If they "
                 f"are {low:g} and {high:g}, fit with --bounds {low:g},{high:g}."
             )
+        stated = None if request.alphabet is None else common.parse_alphabet(request.alphabet, False)
         # The log loss of rare edges has a huge range; the squared error of the same blocks lies between 0 and 1.
         squared = replace(posterior, cells=(Quadratic(letters, bounds),)).refit(self.sample)
         found: common.Facts = {
             "pairs of nodes": certify(
-                squared, self.sample, delta=request.delta / 2, bound=request.bound, predictor=request.predictor
+                squared,
+                self.sample,
+                delta=request.delta / 2,
+                bound=request.bound,
+                predictor=request.predictor,
+                population=request.population,
+                alphabet=stated,
             )
         }
         if letters is not None:
-            gain = certify_gain(squared, self.sample, delta=request.delta / 2)
+            gain = certify_gain(squared, self.sample, delta=request.delta / 2, alphabet=stated)
             found["pairs of nodes, against one answer for all"] = gain
         return found
 

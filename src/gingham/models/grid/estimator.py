@@ -45,6 +45,7 @@ from gingham.kernels.place import USUAL_SWEEPS, Work
 from gingham.models.base import (
     FEW,
     GridPredictor,
+    check_within,
     default_loss,
     finite_labels,
     named_auto,
@@ -461,7 +462,9 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         return default_loss(y, self.alphabet is not None, self.bounds) if named_auto(self.loss) else self.loss
 
     def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
-        return make_cell(self._loss(y), alphabet, self.bounds)
+        cell = make_cell(self._loss(y), alphabet, self.bounds)
+        check_within(y, cell)
+        return cell
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

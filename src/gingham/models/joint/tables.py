@@ -212,7 +212,7 @@ class RelationWithModel(common.ModelWithData["JointCoClustering"]):
         share = checked_delta(request.delta) / (2 if tested else 1)  # both hold together
         found = model.certify(
             {self.relation: seen.weighted}, share, bound=request.bound, predictor=request.predictor,
-            alphabet=space.alphabet,
+            alphabet=space.alphabet, population=request.population,
         )  # fmt: skip
         result: common.Facts = {"training rows": found[self.relation]}
         if self.unseen is not None and tested:

@@ -27,6 +27,7 @@ from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, 
 from gingham.fitting.starts import Start
 from gingham.models.base import (
     GridPredictor,
+    check_within,
     default_loss,
     moments_of,
     named_auto,
@@ -310,7 +311,9 @@ class TreeCoClustering(GridPredictor):
     def _cell(self, alphabet: Alphabet | None, y: AnyArray) -> CellModel:
         auto = named_auto(self.loss)
         loss = default_loss(y, self.alphabet is not None, self.bounds) if auto else self.loss
-        return make_cell(loss, alphabet, self.bounds)
+        cell = make_cell(loss, alphabet, self.bounds)
+        check_within(y, cell)
+        return cell
 
     def _alphabet(self, y: AnyArray) -> Alphabet | None:
         if self.alphabet is not None:

@@ -1,0 +1,99 @@
+"""Statements whose constants no other test would miss, computed a second time from the formulas."""
+
+from __future__ import annotations
+
+from math import lgamma, log, sqrt
+
+import numpy as np
+import pytest
+
+from gingham.cells import Absolute
+from gingham.certificates import Assumption, bounds, certify_density
+from gingham.certificates.bounds import GibbsLaw, ln_shtarkov
+from gingham.certificates.density import SMOOTHINGS
+from gingham.certificates.divergence import ball_maximum
+from gingham.certificates.papers import theorem12
+from gingham.certificates.split import certify_prior
+from gingham.core.posterior import Posterior
+from gingham.core.structure import Structure
+from gingham.data import Alphabet, Mode, Sample
+
+DELTA = 0.1
+
+
+def hard(labels, m=2):
+    return np.eye(m)[np.asarray(labels)]
+
+
+def price_of_hard(labels, m=2):
+    """ln m(m+1) + ln C(n+m−1, m−1) + ln n!/Π N_c!."""
+    n, sizes = len(labels), np.bincount(labels, minlength=m)
+    return (
+        log(m * (m + 1))
+        + lgamma(n + m) - lgamma(m) - lgamma(n + 1)
+        + lgamma(n + 1) - sum(lgamma(size + 1) for size in sizes)
+    )  # fmt: skip
+
+
+def test_a_density_gives_each_of_its_balls_an_equal_share_of_delta():
+    """ε = (KL + ln C(M, N) + ln((d+1)/δ))/N for the cells, ε_i = (ln C(n_i, N) + ln((d+1)/δ))/N for the items."""
+    rng = np.random.default_rng(0)
+    labels = ([0, 0, 1, 1, 0], [0, 1, 1, 0])
+    assigns = [hard(l) for l in labels]
+    X = np.column_stack([rng.integers(0, 5, 300), rng.integers(0, 4, 300)])
+    certificate, _ = certify_density(assigns, X, delta=DELTA)
+    n, share = len(X), log(3 / DELTA)
+    cells = np.zeros((2, 2))
+    np.add.at(cells, (np.array(labels[0])[X[:, 0]], np.array(labels[1])[X[:, 1]]), 1 / n)
+    epsilon = (sum(price_of_hard(l) for l in labels) + ln_shtarkov(4, n) + share) / n
+    smooth = [(1 - s) * cells.ravel() + s / 4 for s in SMOOTHINGS]
+    expected = min(ball_maximum(cells.ravel(), -np.log(p), epsilon) for p in smooth)
+    assert certificate.parameters["cells"] == pytest.approx(expected, rel=1e-6)
+    for i, (q, name) in enumerate(zip(assigns, ("mode 0", "mode 1"))):
+        seen = np.bincount(X[:, i], minlength=len(q)) / n
+        options = [(1 - s) * seen + s / len(q) for s in SMOOTHINGS]
+        part = min(
+            ball_maximum(seen, -np.log(p) + q @ np.log(p @ q), (ln_shtarkov(len(q), n) + share) / n) for p in options
+        )
+        assert certificate.parameters[name] == pytest.approx(part, rel=1e-6)
+        expected += part
+    assert certificate.value == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_excess_certificate_divides_delta_between_its_two_parts():
+    """A tenth of δ for the difference to the reference, nine tenths for the reference's own loss."""
+    rng = np.random.default_rng(1)
+    alphabet = Alphabet.of((0, 1, 2), given=True)
+    modes = (Mode("a", np.arange(6)), Mode("b", np.arange(4)))
+    assign = (rng.dirichlet([0.4, 0.4], 6), rng.dirichlet([0.4, 0.4], 4))
+    prior = Posterior(Structure.grid(modes), (Absolute(alphabet),), assign, (np.array([[0, 2], [1, 0]]),))
+    codes = [rng.integers(0, 6, 400), rng.integers(0, 4, 400)]
+    y = rng.integers(0, 3, 400)
+    sample = Sample.of(codes, y, modes=modes, alphabet=alphabet)
+    found = certify_prior(prior, sample, DELTA, Assumption("Labels are 0, 1, 2.", "given"), excess=True)
+    own = {name: v for name, v in found.terms.items() if "memberships" in name or "answers" in name}
+    assert len(own) == 3
+    reference = prior.predict(codes, "median")
+    losses = np.abs(np.subtract.outer(y, np.arange(3))) / 2  # (N, answers)
+    own_loss = np.abs(y - reference) / 2
+    laws = found.posterior.predict_distribution(codes)
+    gap = bounds.log_wealth(GibbsLaw.of(losses - own_loss[:, None], laws), sum(own.values()), 400, 0.1 * DELTA)
+    base = bounds.log_wealth(GibbsLaw.of(own_loss, np.ones(400)), 0.0, 400, 0.9 * DELTA)
+    assert found.value == pytest.approx(2 * (gap.value + base.value), rel=1e-9)
+
+
+def test_theorem_12_by_hand():
+    """−I(C_1;C_2) + √(ε/2) ln M + φ(ε) + Σ_i {H(X_i) + 2√(ε_i/2) ln n_i + φ(ε_i) + ψ(ε_i)} (P0 eq. 36)."""
+    rows, columns, n = hard([0, 0, 1, 1]), hard([0, 1, 1]), 5000
+    table = np.array([[0.2, 0.05, 0.05], [0.1, 0.1, 0.05], [0.02, 0.13, 0.1], [0.08, 0.02, 0.1]])
+    cells, margins = rows.T @ table @ columns, (table.sum(1), table.sum(0))
+    papers = 4 * log(2) + 2 * log(4) + (log(3) + 2 * log(3 / 2)) + 2 * log(3)  # Σ n·I + m ln n
+    share = log(3 / DELTA)
+    radii = [(papers + 3 * log(n + 1) + share) / n, (3 * log(n + 1) + share) / n, (2 * log(n + 1) + share) / n]
+    psi = [sqrt(r / 2) * log((1 + sqrt(r / 2)) / sqrt(r / 2)) for r in radii]
+    phi = [p + log(1 + sqrt(r / 2)) for p, r in zip(psi, radii)]
+    information = float((cells * np.log(cells / np.outer(cells.sum(1), cells.sum(0)))).sum())
+    expected = -information + sqrt(radii[0] / 2) * log(4) + phi[0]
+    for i, margin in enumerate(margins, start=1):
+        expected += -float(margin @ np.log(margin)) + 2 * sqrt(radii[i] / 2) * log(len(margin)) + phi[i] + psi[i]
+    assert theorem12([rows, columns], cells, list(margins), n, DELTA).value == pytest.approx(expected)
