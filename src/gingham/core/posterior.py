@@ -312,7 +312,8 @@ class Posterior:
         np.add.at(at_node, np.maximum(*sample.codes)[one], sums[one])
         result = -np.einsum("xa,xc,xk->ack", q, q, at_node, optimize=True)
         result[np.diag_indices(q.shape[1])] += q.T @ at_node
-        return result / sum(q.shape) + self._both_unseen(relation)[..., None] * sums[both].sum(axis=0)
+        total: Floats = result / sum(q.shape) + self._both_unseen(relation)[..., None] * sums[both].sum(axis=0)
+        return total
 
     def _both_unseen(self, relation: int) -> Floats:
         """The law of the clusters of two unseen ends less the product of their rows, shape (m, m)."""
@@ -321,7 +322,8 @@ class Posterior:
         sizes = q.sum(axis=0)
         together = np.outer(sizes + 1, sizes + 1) + np.diag(2 * sizes + 1) - q.T @ q  # cov = [a = c] S_a − (qᵀq)_ac
         row = self.unseen_rows[self.structure.factors[relation][0]]
-        return together / ((n + m) * (n + m + 1)) - np.outer(row, row)
+        law: Floats = together / ((n + m) * (n + m + 1)) - np.outer(row, row)
+        return law
 
 
 def contract(codes: Sequence[Ints], factors: Sequence[Floats], table: Floats) -> Floats:
