@@ -224,9 +224,9 @@ def csv(folder: Path, tries: int, rng: random.Random) -> dict[str, object]:
 def signals(folder: Path, number: signal.Signals, tries: int, rng: random.Random) -> dict[str, object]:
     """A fit in a process of its own, interrupted at moments between its start and its end."""
     found, kept, models = Outcomes(), 0, 0
-    ratings(20_000).write_csv(folder / "t.csv")
+    ratings(4_000).write_csv(folder / "t.csv")
     out = folder / "signal.gingham"
-    options = ["--axes", "user,movie", "--label", "rating", "--clusters", "6,5", "--beta", "1", "--starts", "60"]
+    options = ["--axes", "user,movie", "--label", "rating", "--clusters", "6,5", "--beta", "1", "--starts", "40"]
     fit = [sys.executable, "-m", "gingham", "fit", str(folder / "t.csv"), *options, "--checkpoint-every", "0.05"]
     fit += ["--out", str(out)]
     began = time.monotonic()
