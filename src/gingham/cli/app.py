@@ -16,11 +16,14 @@ from gingham.cli import console
 from gingham.cli.certify import certify
 from gingham.cli.clusters import clusters
 from gingham.cli.datasets import datasets
+from gingham.cli.describe import describe
+from gingham.cli.explain import explain
 from gingham.cli.fit import FitCommand, fit
 from gingham.cli.path import path
 from gingham.cli.predict import predict
 from gingham.cli.recommend import recommend
 from gingham.cli.report import report
+from gingham.cli.similar import similar
 from gingham.cli.simplify import simplify
 from gingham.cli.verify import verify
 from gingham.errors import GinghamError
@@ -46,6 +49,9 @@ EXAMPLES: dict[Callable[..., None], str] = {
     simplify: "gingham simplify model.gingham ratings.csv --clusters 5,4 --out small.gingham\n\n"
     "gingham simplify model.gingham ratings.csv --max-loss .75",
     clusters: "gingham clusters model.gingham --out clusters.csv",
+    describe: "gingham describe model.gingham\n\ngingham describe model.gingham --size 5,4 --items --out items.csv",
+    similar: "gingham similar model.gingham Fargo -n 5",
+    explain: "gingham explain model.gingham 17 Fargo\n\ngingham explain model.gingham Fargo",
     certify: "gingham certify model.gingham ratings.csv\n\n"
     "gingham certify model.gingham ratings.csv --delta .01 --bound theorem-7 --population 943,1682 --json\n\n"
     "gingham certify --labels users.csv,movies.csv ratings.csv --label rating --alphabet 1..5",
@@ -55,7 +61,8 @@ EXAMPLES: dict[Callable[..., None], str] = {
     recommend: "gingham recommend model.gingham --users 17,23 -n 10\n\n"
     "gingham recommend model.gingham --all --out lists.parquet\n\n"
     "gingham recommend model.gingham --basket 'beer,nuts'\n\n"
-    "gingham recommend model.gingham --users 17 --items beer --page page.html",
+    "gingham recommend model.gingham --users 17 --items beer --page page.html\n\n"
+    "gingham recommend model.gingham --item 17 --data ratings.csv",
     datasets: "gingham datasets\n\ngingham datasets movielens-100k --out ratings.csv",
 }
 for _command, _examples in EXAMPLES.items():

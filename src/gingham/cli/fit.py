@@ -73,6 +73,13 @@ def fit(
     holdout: Annotated[
         float | None, typer.Option(help="Share set aside to measure the error, 0 for none; .1 of labelled rows.")
     ] = None,
+    info: Annotated[
+        list[str] | None,
+        typer.Option(help="What is known of the items of an axis, for names and facts: movie=movies.csv."),
+    ] = None,
+    reading: Annotated[
+        bool, typer.Option(help="Find readable groups and their names, and keep them in the file.")
+    ] = True,
     seed: options.Seed = 0,
     resume: options.Resume = False,
     checkpoint_every: options.CheckpointEvery = 10.0,
@@ -85,7 +92,8 @@ def fit(
     from gingham.cli.checkpoint import checkpoint_of, forget, identity, need_own
 
     relations = [parse_relation(one) for one in relation or []]
-    inputs = [file, *(source for _, _, source in relations)]
+    about = dict(parse_info(one) for one in info or [])
+    inputs = [file, *(source for _, _, source in relations), *about.values()]
     options.need_files(out, tables=inputs)
     kept = checkpoint_of(out)
     options.need_files(kept, tables=inputs)
@@ -126,6 +134,14 @@ def fit(
                 console.say_note(f"Going on after {known} sweeps.")
             task = FitTask(table, wanted, {"callback": phase.sweep, "checkpoint": checkpoint}, further)
             fitted = tables.fit(task)
+        if reading and not fitted.model.interrupted_:
+            phase.begin("naming groups")
+            try:
+                fitted.model.made_readable({axis: read_table(name) for axis, name in about.items()} or None)
+            except GinghamError as refusal:
+                if about:
+                    raise
+                console.say_note(f"The file has no named groups. {refusal}")
         phase.begin("saving")
         fitted.model.save(out, {**fitted.notes, **KEPT_TEXT})
     if fitted.model.interrupted_:  # what there is was saved, and the checkpoint stays
@@ -142,6 +158,14 @@ def columns_of(table: pl.DataFrame, names: set[str | None]) -> list[tuple[str, s
 
     used = [column for column in table.get_columns() if column.name in names and not column.dtype.is_nested()]
     return [(column.name, str(column.dtype), fingerprint(table, [column.name])) for column in used]
+
+
+def parse_info(listed: str) -> tuple[str, str]:
+    """Axis and file from AXIS=FILE."""
+    axis, sign, file = listed.partition("=")
+    if not (axis.strip() and sign and file.strip()):
+        raise GinghamError(f"--info {listed!r} must read AXIS=FILE, movie=movies.csv say.")
+    return axis.strip(), file.strip()
 
 
 def parse_relation(listed: str) -> tuple[Relation, str, str]:

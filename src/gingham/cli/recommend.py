@@ -23,11 +23,19 @@ def recommend(
     seen: Annotated[bool, typer.Option("--seen", help="List what was taken already, too.")] = False,
     page: Annotated[Path | None, typer.Option(help="Page with the board and the reasons to write, .html.")] = None,
     items: Annotated[str | None, typer.Option(help="Items to explain on the page: beer,nuts.")] = None,
+    item: Annotated[str | None, typer.Option(help="Of models but rankings: an id, or a title, of any side.")] = None,
+    side: Annotated[str | None, typer.Option(help="The axis of --item, where several know the id.")] = None,
+    label: Annotated[str | None, typer.Option(help="Of labels that are names: the one that is wanted.")] = None,
+    data: Annotated[str | None, typer.Option(help="Table with what was observed already, to leave it out.")] = None,
     out: options.OutTable = None,
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
-    """Rank what each user has not taken yet, with scores and reasons."""
+    """Rank what each user has not taken yet, with scores and reasons; of other models, the best partners of an item."""
+    if item is not None:
+        options.need_files(out, [model])
+        best_partners(model, item, n, side, label, data, not seen, (out, format, spreadsheet_safe))
+        return
     if sum((users is not None, everybody, basket is not None)) != 1 and page is None:
         raise GinghamError("Say for whom: --users 17,23, --all, or --basket beer,nuts for somebody new.")
     options.need_files(out, [model])
@@ -37,7 +45,7 @@ def recommend(
 
     ranker = load(model)
     if not hasattr(ranker, "recommend_for"):
-        raise GinghamError(f"{model!r} is no ranking; make one with gingham fit --model ranking.")
+        raise GinghamError(f"{model!r} is no ranking: ask it for the best partners of an item with --item.")
     chosen = [] if users is None else known(users, ranker.users_, "user")
     if page is not None:
         from gingham.report import ranking
@@ -53,6 +61,31 @@ def recommend(
         )
     elif chosen:
         write_table(ranker.recommend(chosen, n, not seen, backend="polars"), out, format, spreadsheet_safe)
+
+
+def best_partners(
+    model: str,
+    item: str,
+    n: int,
+    side: str | None,
+    label: str | None,
+    data: str | None,
+    exclude_seen: bool,
+    target: tuple[str | None, str | None, bool],
+) -> None:
+    """The partners with the highest predictions for one item of a model that is no ranking."""
+    from gingham.cli.describe import read_model
+    from gingham.cli.table_files import read_table, write_table
+
+    fitted = read_model(model)
+    if hasattr(fitted, "recommend_for"):
+        raise GinghamError(f"{model!r} is a ranking: say for whom with --users, --all or --basket.")
+    axes = getattr(fitted, "notes_", {}).get("axes")
+    rows = None if data is None else read_table(data)
+    if rows is not None and axes and set(axes) <= set(rows.columns):
+        rows = rows.select(list(axes))
+    found = fitted.recommend(item, n, side=side, label=label, seen=rows, exclude_seen=exclude_seen, backend="polars")
+    write_table(found, *target)
 
 
 def known(listed: str, ids: AnyArray, what: str) -> list[object]:

@@ -115,6 +115,17 @@ class Persistent(Questions, Saved, BaseEstimator):
             self._keep_for_questions()
         return self._reading
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the reading has been made, so that it is at hand without the data and a file keeps it."""
+        return self._reading is not None
+
+    def made_readable(self, item_info: ItemInfo | None = None) -> Self:
+        """The same model with its reading made, and what is known of its items in it."""
+        self._reading, self._item_info = None, item_info
+        self.reading_  # noqa: B018  # made when it is asked for
+        return self
+
     def _keep_for_questions(self) -> None:
         """Small sums of the data that answers need beside the reading; a model file keeps them with it."""
 

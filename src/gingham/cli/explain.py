@@ -1,0 +1,23 @@
+"""``gingham explain``: why a model says what it says of a row, or where an item belongs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gingham.cli import console, options
+
+
+def explain(
+    model: options.ModelFile,
+    row: Annotated[list[str], typer.Argument(help="Ids of a row in the order of the axes, or one item.")],
+    label: Annotated[str | None, typer.Option(help="Of labels that are names: the one to explain.")] = None,
+) -> None:
+    """Say why: where the items belong, what was observed there, what is predicted."""
+    from gingham.cli.describe import read_model
+
+    fitted = read_model(model)
+    asked: object = row[0] if len(row) == 1 else tuple(row)
+    told = fitted.explain(asked) if label is None else fitted.explain(asked, label=label)
+    console.output().print(str(told), markup=False, soft_wrap=True)

@@ -1,0 +1,32 @@
+"""``gingham similar``: items that meet the other side alike."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gingham.cli import options
+
+Item = Annotated[str, typer.Argument(help="An id, or a title, of any side.")]
+Side = Annotated[str | None, typer.Option(help="The item's axis, where several know the id.")]
+
+
+def similar(
+    model: options.ModelFile,
+    item: Item,
+    side: Side = None,
+    n: Annotated[int, typer.Option("-n", help="Items in the list.", min=1)] = 10,
+    out: options.OutTable = None,
+    format: options.Format = None,
+    spreadsheet_safe: options.SpreadsheetSafe = False,
+) -> None:
+    """List the items most like one of them."""
+    options.need_files(out, [model])
+    from gingham.cli.describe import read_model
+    from gingham.cli.table_files import write_table
+    from gingham.models.questions import Questions
+
+    # A ranking has a likeness of its own, by factors, for several items at once; this is the one all models have.
+    found = Questions.similar(read_model(model), item, n, side=side, backend="polars")
+    write_table(found, out, format, spreadsheet_safe)

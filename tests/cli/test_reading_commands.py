@@ -1,0 +1,89 @@
+"""describe, similar, explain and recommend on files of every kind of model; side tables by --info."""
+
+from __future__ import annotations
+
+import io
+
+import polars as pl
+import pytest
+
+import gingham as gg
+from gingham.cli.app import run
+from gingham.models.tables import families
+from model_kinds import write_tables
+
+KINDS = tuple(families())
+FIRST = {"graph": "n00", "cooccurrence": "w00"}
+NO_PAIRS = ("pairwise",)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    found = {}
+    for kind, case in write_tables(tmp_path_factory.mktemp("kinds")).items():
+        path = case.file.with_name(f"{kind}.gingham")
+        assert run(case.fit(path)) == 0, kind
+        found[kind] = (path, case.file)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_described(gingham, models, kind):
+    ran = gingham("describe", models[kind][0])
+    assert ran.code == 0, ran.err
+    table = pl.read_csv(io.StringIO(ran.out))
+    assert {"side", "cluster", "name", "items"} <= set(table.columns)
+    assert table["cluster"].min() == 1
+    ran = gingham("describe", models[kind][0], "--items")
+    assert {"item", "cluster", "membership"} <= set(pl.read_csv(io.StringIO(ran.out)).columns)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_answers_about_its_items(gingham, models, kind):
+    path, file = models[kind]
+    item = str(gg.load(path).reading_.sides[0].items[0])
+    ran = gingham("similar", path, item, "-n", 3)
+    assert ran.code == 0, ran.err
+    assert pl.read_csv(io.StringIO(ran.out)).height >= 1
+    ran = gingham("explain", path, item)
+    assert ran.code == 0, ran.err
+    assert "belongs to group" in ran.out
+    ran = gingham("recommend", path, "--item", item, "-n", 3, *(["--data", file] if kind == "coclustering" else []))
+    if kind in NO_PAIRS or kind == "ranking":
+        assert ran.code == 2
+        assert ("--users" if kind == "ranking" else "predicts nothing") in ran.err
+    elif kind == "tree":
+        assert ran.code == 2  # its roots are combinations that only the data know
+        assert "Hand them over" in ran.err.replace("\n", " ")
+    else:
+        assert ran.code == 0, ran.err
+        assert pl.read_csv(io.StringIO(ran.out))["place"][0] == 1
+
+
+def test_side_tables_become_names_and_facts(gingham, models, tmp_path):
+    file, out, info = models["coclustering"][1], tmp_path / "m.gingham", tmp_path / "films.csv"
+    films = [f"film {m}" for m in range(15)]
+    kinds = ["love" if m % 2 else "war" for m in range(15)]
+    pl.DataFrame({"movie": films, "title": [f"{chr(97 + m) * 4} tale" for m in range(15)], "kind": kinds}).write_csv(
+        info
+    )
+    options = ["--axes", "user,movie", "--label", "rating", "--clusters", "2", "--beta", "1", "-q", "--out", out]
+    ran = gingham("fit", file, *options, "--info", f"movie={info}")
+    assert ran.code == 0, ran.err
+    ran = gingham("describe", out, "--size", "2")
+    assert "tale" in ran.out
+    assert "love 100%" in ran.out
+    assert gingham("similar", out, "aaaa tale").code == 0
+    assert gingham("fit", file, *options, "--info", "movie").code == 2
+    ran = gingham("fit", file, *options, "--info", f"film={info}")
+    assert ran.code == 2
+    assert "'film'" in ran.err
+
+
+def test_a_file_without_a_reading_says_so(gingham, models, tmp_path):
+    file, out = models["coclustering"][1], tmp_path / "m.gingham"
+    options = ["--axes", "user,movie", "--label", "rating", "--clusters", "2", "-q", "--out", out]
+    assert gingham("fit", file, *options, "--no-reading").code == 0
+    ran = gingham("describe", out)
+    assert ran.code == 2
+    assert "holds no reading" in ran.err
