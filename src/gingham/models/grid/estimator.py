@@ -167,7 +167,7 @@ class GridFit(GridPredictor):
     def _tuples(self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> tuple[Sample, CellModel]:
         """The tuples to learn from, and the cells that predict their labels."""
         columns, labels, sample_weight = self._observed(X, y, sample_weight)
-        kind = self._sample_kind(columns, labels)
+        kind = self._place_of_tuples(columns, labels)
         labels = kind.column(labels)
         values = few_values(labels, MAX_LABELS)
         alphabet = self._alphabet(values)
@@ -176,7 +176,7 @@ class GridFit(GridPredictor):
             kind, labels = Sample, on_host(labels)
         return kind.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet), cell
 
-    def _sample_kind(self, columns: Columns, labels: AnyArray) -> type[Sample]:  # type: ignore[override]
+    def _place_of_tuples(self, columns: Columns, labels: AnyArray) -> type[Sample]:  # type: ignore[override]
         """Where the tuples go: to the device where the whole fit is faster there."""
         if self.solver != "projection" or self.backend not in ("auto", "torch"):
             return Sample
@@ -189,7 +189,7 @@ class GridFit(GridPredictor):
         n_sweeps = (1 + len(FACTORS) * searched) * USUAL_SWEEPS
         return sample_kind(self.backend, Work(n_rows, items, sizes, n_labels if n_labels <= FEW else 3, n_sweeps))
 
-    def _sample_kind(self, columns: Columns) -> type[Sample]:  # type: ignore[no-redef, override]
+    def _place_of_tuples(self, columns: Columns) -> type[Sample]:  # type: ignore[no-redef, override]
         sizes, items = self.n_clusters_, tuple(len(q) for q in self.assign_)
         return sample_kind(self.backend, Work(len(columns.columns[0]), items, sizes, 1, 1))
 
@@ -282,7 +282,7 @@ class GridFit(GridPredictor):
     def goes_to_device(self, X: TableLike, y: ArrayLike) -> bool:
         """Whether a fit of these tuples would run on a GPU."""
         columns = id_columns(X)
-        return self._sample_kind(columns, np.asarray(y)).on_device
+        return self._place_of_tuples(columns, np.asarray(y)).on_device
 
     def fitted_along(self, X: TableLike, y: ArrayLike, betas: Sequence[float]) -> Iterator[tuple[Self, Sample]]:
         """Models fitted at falling β, each started where the one before ended, and the tuples, which are read once."""
