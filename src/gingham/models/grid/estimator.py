@@ -176,7 +176,7 @@ class GridFit(GridPredictor):
             kind, labels = Sample, on_host(labels)
         return kind.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=alphabet), cell
 
-    def _place_of_tuples(self, columns: Columns, labels: AnyArray) -> type[Sample]:  # type: ignore[override]
+    def _place_of_tuples(self, columns: Columns, labels: AnyArray) -> type[Sample]:
         """Where the tuples go: to the device where the whole fit is faster there."""
         if self.solver != "projection" or self.backend not in ("auto", "torch"):
             return Sample
@@ -189,7 +189,7 @@ class GridFit(GridPredictor):
         n_sweeps = (1 + len(FACTORS) * searched) * USUAL_SWEEPS
         return sample_kind(self.backend, Work(n_rows, items, sizes, n_labels if n_labels <= FEW else 3, n_sweeps))
 
-    def _place_of_tuples(self, columns: Columns) -> type[Sample]:  # type: ignore[no-redef, override]
+    def _sample_kind(self, columns: Columns) -> type[Sample]:
         sizes, items = self.n_clusters_, tuple(len(q) for q in self.assign_)
         return sample_kind(self.backend, Work(len(columns.columns[0]), items, sizes, 1, 1))
 
