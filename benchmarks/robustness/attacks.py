@@ -326,7 +326,7 @@ def weights_are_given() -> dict[str, Any]:
     certificates = [
         gg.certify(model, X, y, sample_weight=w),
         certify_gain(model, X, y, sample_weight=w),
-        certify_density(model, X, sample_weight=w)[0],
+        certify_density(model, X, sample_weight=w, population=[len(q) for q in model.posterior_.assign])[0],
         gg.certify(model, X, y, sample_weight=w, bound="holdout", predictor="median"),
         gg.certify_folds(cross()),
         gg.certify_progressive(grid(), X, y, sample_weight=w, blocks=2),
@@ -514,6 +514,7 @@ def doors() -> dict[str, Callable[[float, float], object]]:
     """Every way to a certificate, with a δ and a number of candidates."""
     X, y = rows(60)
     model, pairs = grid().fit(X, y), np.array([(0, 1), (1, 2), (2, 0)])
+    sizes = [len(q) for q in model.posterior_.assign]
     given = {"loss": "zero-one", "alphabet": BINARY}
     return {
         "certify": lambda d, k: gg.certify(model, X, y, delta=d),
@@ -524,9 +525,9 @@ def doors() -> dict[str, Callable[[float, float], object]]:
         "betting": lambda d, k: gg.certify_predictions(y, y, delta=d, candidates=k, method="betting", **given),
         "progressive": lambda d, k: gg.certify_progressive(grid(), X, y, delta=d, candidates=k),
         "gain": lambda d, k: gg.certify_gain(model, X, y, delta=d),
-        "density": lambda d, k: gg.certify_density(model, X, delta=d),
+        "density": lambda d, k: gg.certify_density(model, X, delta=d, population=sizes),
         "ranking": lambda d, k: gg.certify_ranking({0: [1], 1: [2], 2: [0]}, pairs, at=1, delta=d, candidates=k),
-        "partition": lambda d, k: gg.certify_partition(np.arange(4) % 2, np.ones((4, 4)) - np.eye(4), delta=d),
+        "partition": lambda d, k: gg.certify_partition(np.arange(4) % 2, ~np.eye(4, dtype=bool), delta=d),
     }
 
 

@@ -40,9 +40,9 @@ from gingham.kernels.project_torch import to_device
 from gingham.models.grid import estimator
 
 FIGURES = {
-    "seconds of a fit": "fits/*/fit_s",
-    "of predictions": "fits/*/predict_s",
-    "of a certificate": "fits/*/certify_s",
+    "seconds of a fit": "fits/*/fit_s/*",
+    "of predictions": "fits/*/predict_s/*",
+    "of a certificate": "fits/*/certify_s/*",
 }
 FULL = ["--billion"]
 SHAPE = (480_000, 17_770)
