@@ -250,7 +250,7 @@ def entries_set_aside(rng: np.random.Generator) -> Outcome:
         codes = [np.arange(COUNT_SIDE).repeat(COUNT_SIDE), np.tile(np.arange(COUNT_SIDE), COUNT_SIDE)]
         return float(-COUNT_LAW.ravel() @ fitted.model.density_.log_density(codes)) > certificate.value
 
-    found = fails(opened.certificates(CertificateRequest(DELTA))["counted pairs"])
+    found = fails(opened.certificates(CertificateRequest(DELTA, population=COUNT_LAW.shape))["counted pairs"])
     return Outcome(found, fails(fitted.model.certify(opened.counts, DELTA)))
 
 
