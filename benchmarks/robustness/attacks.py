@@ -251,7 +251,7 @@ def entries_set_aside(rng: np.random.Generator) -> Outcome:
         return float(-COUNT_LAW.ravel() @ fitted.model.density_.log_density(codes)) > certificate.value
 
     found = fails(opened.certificates(CertificateRequest(DELTA, population=COUNT_LAW.shape))["counted pairs"])
-    return Outcome(found, fails(fitted.model.certify(opened.counts, DELTA)))
+    return Outcome(found, fails(fitted.model.certify(opened.counts, DELTA, COUNT_LAW.shape)))
 
 
 def predicted(model: Any) -> np.ndarray:
