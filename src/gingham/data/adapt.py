@@ -175,6 +175,8 @@ def frame_of(columns: Mapping[str, Sequence[object]], backend: str | None = None
 
 def frame_values(frame: IntoDataFrame) -> dict[str, list[object]]:
     """The columns of a frame as plain values, None where one is missing; dates become seconds."""
+    import narwhals as nw
+
     table = nw.from_native(frame, eager_only=True)
     found: dict[str, list[object]] = {}
     for name in table.columns:
