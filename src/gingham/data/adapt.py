@@ -196,6 +196,8 @@ def frame_values(frame: IntoDataFrame) -> dict[str, list[object]]:
 
 def without_column(X: TableLike, column: str | int) -> tuple[TableLike, AnyArray | None]:
     """A table without one of its columns (by name in a frame, or by position), and that column; None if absent."""
+    import narwhals as nw
+
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         name = column if isinstance(column, str) else dict(enumerate(frame.columns)).get(column)
