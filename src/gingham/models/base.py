@@ -132,7 +132,9 @@ class Persistent(Questions, Saved, BaseEstimator):
     def _remember(self, data: Any, n_rows: int, item_info: ItemInfo | None = None) -> None:
         """Keep the data of a fit, as long as the model lives in this process, so that it can be read."""
         self._reading, self._item_info = None, item_info
-        self._data = data if n_rows <= MOST_REMEMBERED else None
+        self._data = None
+        if n_rows <= MOST_REMEMBERED:  # a reading is made of arrays, wherever the fit was
+            self._data = data.on_host() if getattr(data, "on_device", False) else data
 
     def forget_data(self) -> Self:
         """Let go of the data of the fit; a reading that was made stays."""
