@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from gingham import CoClusteringClassifier, CoClusteringRegressor  # noqa: E402
+from gingham import CoClusteringClassifier, CoClusteringRegressor, load  # noqa: E402
 from gingham.core.problem import Problem  # noqa: E402
 from gingham.errors import UnseenItemsWarning  # noqa: E402
 from gingham.fitting.starts import item_embeddings, make_start, means_tell  # noqa: E402
@@ -133,9 +133,9 @@ def test_a_model_that_was_fitted_on_the_device_is_read_and_saved(tmp_path):
     X = np.array([(u, i) for u in range(12) for i in range(10)])
     y = np.where((X[:, 0] < 6) == (X[:, 1] < 5), 5.0, 1.0)
     models = [
-        gg.CoClusteringRegressor(2, beta=2.0, alphabet=range(1, 6), backend=backend, random_state=0).fit(X, y)
+        CoClusteringRegressor(2, beta=2.0, alphabet=range(1, 6), backend=backend, random_state=0).fit(X, y)
         for backend in ("torch", "compiled")
     ]
     assert models[0].reading_.size == models[1].reading_.size
     models[0].save(tmp_path / "m.gingham")
-    np.testing.assert_allclose(gg.load(tmp_path / "m.gingham").predict(X), models[1].predict(X), atol=1e-9)
+    np.testing.assert_allclose(load(tmp_path / "m.gingham").predict(X), models[1].predict(X), atol=1e-9)
