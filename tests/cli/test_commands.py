@@ -191,6 +191,16 @@ def test_without_progressive_tests_the_others_share(gingham, model, ratings, tmp
         assert (ran.code == 0) == (wrong == "--progressive")  # the last word counts
 
 
+@pytest.mark.parametrize("option", ["--save", "--save-predictor"])
+def test_what_certify_saves_never_takes_the_place_of_what_it_reads(gingham, model, ratings, tmp_path, option):
+    before = model.read_bytes(), ratings.read_bytes()
+    for target in (model, ratings, tmp_path, tmp_path / "absent" / "c.json"):
+        assert gingham("certify", model, ratings, option, target).code == 2
+    assert (model.read_bytes(), ratings.read_bytes()) == before
+    both = ("--save", tmp_path / "same", "--save-predictor", tmp_path / "same")
+    assert "same file" in gingham("certify", model, ratings, *both).err
+
+
 def test_what_cannot_be_tested_row_by_row_says_so(gingham, tmp_path):
     path, out = tmp_path / "edges.csv", tmp_path / "g.gingham"
     pl.DataFrame({"from": [0, 0, 1, 2, 3], "to": [1, 2, 2, 3, 4]}).write_csv(path)

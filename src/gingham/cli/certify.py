@@ -62,14 +62,16 @@ def certify(
         raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
     else:
         options.need_files(models=[model], tables=[file])
+        for path in (save, save_predictor):
+            if path is not None:
+                options.need_files(path, [model], [file])
+        if save is not None and save == save_predictor:
+            raise GinghamError("--save and --save-predictor name the same file; they are two.")
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
     from gingham.models.base import Saved
     from gingham.models.tables import CertificateRequest
 
-    for path in (save, save_predictor):
-        if path is not None:
-            options.need_files(path, tables=[model, *([] if file is None else [file])])
     items, ends = options.parse_population(population), options.parse_bounds(bounds)
     request = CertificateRequest(delta, bound, predictor, alphabet, ends, progressive, seed, items)
     if labels is not None or file is None:
