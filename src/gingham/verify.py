@@ -1,8 +1,7 @@
 """An independent checker of certificate files: python -m gingham.verify c.json model.gingham data.csv
 
-Written from the theorems (docs/theory); it imports nothing of gingham. It covers log-wealth with the exact price on the
-fitted sample, holdout (log-wealth, betting), finished predictions, progressive validation, the split prior and the
-density of a grid. What no checker can see (how rows were drawn, say) are the given assumptions, which it lists.
+Written from the theorems (docs/theory); it imports nothing of gingham. It covers log-wealth, holdout and betting,
+finished predictions, progressive validation, the split prior and the density of a grid, and lists what is only given.
 """
 
 from __future__ import annotations
@@ -50,13 +49,14 @@ def log_wealth(losses: Array, weights: Array, price: float, n: float) -> float:
 
 def betting(losses: Array, price: float, seed: int) -> float:
     """sup {L : mean over orders of Π (ν_t − X_t)/(ν_t − L) ≤ e^price}, ν_t from the losses before t."""
-    n, orders, mean = len(losses), max(1, min(32, 2**16 // len(losses))), float(losses.mean())
+    n, orders = len(losses), max(1, min(32, 2**16 // len(losses)))
     x, seen = np.random.default_rng(seed).permuted(np.tile(losses, (orders, 1)), axis=1), np.arange(2, n + 2)
     means = (0.5 + np.cumsum(x, axis=1)) / seen
     spread = (0.25 + np.cumsum((x - means) ** 2, axis=1)) / seen
     before, variance = np.insert(means[:, :-1], 0, 0.5, axis=1), np.insert(spread[:, :-1], 0, 0.25, axis=1)
     nu, meet = np.maximum(before + np.sqrt(variance * n / (2 * price)), 1.001), price + math.log(orders)
-    return bisect(lambda at: bool(np.logaddexp.reduce(np.log((nu - x) / (nu - at)).sum(axis=1)) > meet), mean, 1.0)
+    grown = lambda at: np.logaddexp.reduce(np.log((nu - x) / (nu - at)).sum(axis=1))  # noqa: E731
+    return bisect(lambda at: bool(grown(at) > meet), float(losses.mean()), 1.0)
 
 
 def log_choose(n: float, k: float) -> float:
@@ -240,14 +240,14 @@ class Checker:
         alike = own["assign"] if "assign" in own else [own["row_memberships_"], own["column_memberships_"]]
         modes = [texts(mode["items"]) for mode in nodes(self.model, "name", "items")] or facts["items"]
         pairs = list(zip(Grid(alike, 0, [], [], 0).q, map(np.array, facts["memberships"])))
-        held = modes[: len(pairs)] == facts["items"]
-        held = held and all(q.shape == said.shape and np.abs(q - said).max() < 1e-9 for q, said in pairs)
+        held = all(q.shape == said.shape and np.abs(q - said).max() < 1e-9 for q, said in pairs)
         if rounding is not None:
             held = held and np.allclose(own["answers"][0], facts["answers"], 0, rounding + 1e-9)
             letters = [texts(a["values"]) for a in nodes(self.model, "values", "given")][:1]
             self.need(letters in ([], [texts(self.loss.get("alphabet") or ())]), "The alphabet is not the model's.")
         rule = stated.get("unseen")  # a finished predictor may place unseen items as it likes
-        self.need(held and own.get("unseen", rule) == rule, "Items or clusters are not those of the model file.")
+        held = held and modes[: len(pairs)] == facts["items"] and own.get("unseen", rule) == rule
+        self.need(held, "Items, memberships or answers are not those of the model file.")
         self.need(rule == "urn" or self.kind == "holdout", "Unseen items do not come from the urn that is paid for.")
         return Grid(stated["memberships"], stated["answers"], stated["items"], self.columns, rule)
 
