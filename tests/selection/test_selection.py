@@ -290,10 +290,11 @@ def test_one_standard_error_is_that_of_the_best_point() -> None:
 
 def test_the_error_of_cross_validation_is_the_standard_error_over_folds(monkeypatch) -> None:
     folds = iter([[(1.0, 10.0)], [(2.0, 20.0)], [(5.0, 60.0)]])
-    monkeypatch.setattr(sys.modules[PathPoint.__module__], "_fold", lambda *_: next(folds))
+    module = sys.modules[PathPoint.__module__]
+    monkeypatch.setattr(module, "_fold", lambda *_: module.Part(next(folds)))
     X = [(u, v) for u in range(4) for v in range(2)]
     model = gg.CoClusteringRegressor((2, 2), beta=1.0, alphabet=(1, 2), random_state=0)
-    point = gg.beta_path(model, X, [1, 2] * 4, [1.0], cv=3).points[0]
+    point = gg.beta_path(model, X, [1, 2] * 4, [1.0], cv=3, n_jobs=1).points[0]
     assert point.cv_error == pytest.approx(sqrt((25 + 4 + 49) / 9 / 2 / 3))  # Σ (x − 8/3)²/2, over √3
     assert point.cv_loss == pytest.approx((3 * 1 + 3 * 2 + 2 * 5) / 8)  # folds of 3, 3 and 2 rows
     assert point.cv_prediction == pytest.approx((30 + 60 + 120) / 8)

@@ -207,7 +207,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _unsay_bounds(model: Any) -> None:
     """Mark bounds that an earlier command line had read off the labels: its notes say whether somebody stated them."""
-    posterior = getattr(model, "posterior_", None)
+    posterior = vars(model).get("posterior_")
     if not isinstance(posterior, Posterior) or model.notes_.get("bounds", "nothing said") is not None:
         return
     cell = copy(posterior.cells[0])

@@ -20,7 +20,7 @@ EXAMPLES = [
     ),
     Example(
         "co-clustering of measurements",
-        gg.CoClusteringRegressor(n_clusters=2, loss="quadratic", bounds=(1, 5), max_iter=30, random_state=0),
+        gg.CoClusteringRegressor(n_clusters=2, loss="quadratic", bounds=(1, 6), max_iter=30, random_state=0),
         (X, STARS + 0.25),
         lambda model: model.predict(X),
         TINY,

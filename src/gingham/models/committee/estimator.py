@@ -11,7 +11,6 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.model_selection import KFold
 from sklearn.utils import Tags, _safe_indexing, check_random_state, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
@@ -333,6 +332,8 @@ class Folds:
         if len(draws) < n_folds:
             raise GinghamError(f"{n_folds} folds need at least as many rows; there are {len(draws)}.")
         fold_of = np.empty(len(draws), dtype=np.int64)
+        from sklearn.model_selection import KFold  # a large package, and only folds need it
+
         for fold, (_, held) in enumerate(KFold(n_folds, shuffle=True, random_state=seed).split(draws)):
             fold_of[held] = fold
         entries, number = np.unique(draws * n_folds + fold_of, return_counts=True)
