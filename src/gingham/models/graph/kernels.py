@@ -21,7 +21,7 @@ from gingham.kernels.compile import njit
 from gingham.kernels.logarithm import ln
 
 QUADRATIC, BERNOULLI = 0, 1
-TRIED = 2  # clusters, the best by a linear estimate, that a node looks at exactly
+TRIED = 3  # clusters, the best by a linear estimate, that a node looks at exactly
 RENEWED = 4  # times the number of clusters: moves after which that estimate is renewed
 TIE = 1e-9  # a move must gain more than this: rounding must not move nodes to and fro
 
@@ -160,15 +160,6 @@ def _fit(m, s, kind):
     if kind == QUADRATIC:
         return m * m / s if s >= 1e-9 else 0.0
     return _xlogx(m) + _xlogx(s - m) - _xlogx(s) if s >= 1e-9 else 0.0
-
-
-@njit(inline="always", error_model="numpy")
-def _rise(m, s, more, kind):
-    """What ``more`` weight adds to the fit of a block with s pairs of total weight m, which stay as many."""
-    if kind == QUADRATIC:
-        return (2.0 * m + more) * more / s if s >= 1e-9 else 0.0
-    rest = s - m
-    return _xlogx(m + more) - _xlogx(m) + _xlogx(rest - more) - _xlogx(rest) if s >= 1e-9 else 0.0
 
 
 @njit(inline="always", error_model="numpy")
@@ -330,11 +321,9 @@ def _edges_in(c, touched, own, count, weight, pairs, sizes, complete, kind, part
     for t in range(len(touched)):
         b = touched[t]
         times = 2.0 if b == c else 1.0  # pairs within a cluster are counted in both orders
-        if complete:
-            part[t] = _rise(w[b], p[b] + times * sizes[b], times * own[b], kind) / times
-        else:
-            after = _fit(w[b] + times * own[b], p[b] + times * count[b], kind)
-            part[t] = (after - _fit(w[b], p[b], kind)) / times
+        before = p[b] + times * sizes[b] if complete else p[b]
+        after = before if complete else p[b] + times * count[b]
+        part[t] = (_fit(w[b] + times * own[b], after, kind) - _fit(w[b], before, kind)) / times
     total = 0.0
     for t in range(len(touched)):
         total += part[t]
@@ -348,11 +337,9 @@ def _edges_out(a, touched, own, count, weight, pairs, sizes, complete, kind, par
     for t in range(len(touched)):
         b = touched[t]
         times = 2.0 if b == a else 1.0
-        if complete:
-            part[t] = -_rise(w[b], p[b] - times * (sizes[b] - times + 1.0), -times * own[b], kind) / times
-        else:
-            after = _fit(w[b] - times * own[b], p[b] - times * count[b], kind)
-            part[t] = (_fit(w[b], p[b], kind) - after) / times
+        before = p[b] - times * (sizes[b] - times + 1.0) if complete else p[b]
+        after = before if complete else p[b] - times * count[b]
+        part[t] = (_fit(w[b], before, kind) - _fit(w[b] - times * own[b], after, kind)) / times
     total = 0.0
     for t in range(len(touched)):
         total += part[t]

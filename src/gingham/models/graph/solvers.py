@@ -40,7 +40,7 @@ from gingham.models.graph.adjacency import Neighbours, WeightedPairs, neighbours
 from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, block_sums
 
 PRICE = 1.0  # of a nat of n Ī in hard moves, beside β of the loss
-LANES = 64  # clusters whose estimates take as long as one edge
+LANES = 16  # clusters that the estimate of a visit takes at a time
 LEAST = -1e5  # of a log-membership: a dead cluster stays dead, and no step has an infinity
 
 
