@@ -36,9 +36,10 @@ def test_starts_are_made_on_one_library_thread(start: str, monkeypatch: pytest.M
 
     def watched(*args: Any, **options: Any) -> Any:
         look()
-        return kmeans_plusplus(*args, **options)
+        return plus_plus(*args, **options)
 
-    monkeypatch.setattr(k_means, "kmeans_plusplus", watched)
+    plus_plus = k_means.plus_plus
+    monkeypatch.setattr(k_means, "plus_plus", watched)
     monkeypatch.setattr(partition, "KMeans", Watched)
     with threadpool_limits(2):
         if start == "counts":
@@ -61,3 +62,13 @@ def test_means_that_say_nothing_do_not_end_in_one_cluster() -> None:
     model = CoClusteringRegressor(5, beta=0.3, alphabet=range(1, 6), start="means", schedule="constant", random_state=0)
     one_cluster = 0.3 * np.abs(stars - np.median(stars)).sum()
     assert model.fit(ids, stars).objective_.total < 0.7 * one_cluster
+
+
+@pytest.mark.parametrize(("n", "dim", "k"), [(5, 1, 2), (200, 4, 7), (3000, 3, 40), (30, 2, 30)])
+def test_seeds_equal_those_of_scikit_learn(n: int, dim: int, k: int) -> None:
+    rng = np.random.default_rng(n)
+    points, weights = rng.normal(size=(n, dim)), rng.integers(0, 5, n) + 0.5
+    for seed in range(5):
+        own = k_means.plus_plus(points, weights, k, np.random.RandomState(seed))
+        theirs, _ = kmeans_plusplus(points, k, sample_weight=weights, random_state=np.random.RandomState(seed))
+        np.testing.assert_array_equal(own, theirs)
