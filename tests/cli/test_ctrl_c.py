@@ -16,7 +16,7 @@ from model_kinds import write_tables
 
 KINDS = tuple(kind for kind in families() if kind != "ranking")  # its fit is short and keeps no checkpoint
 INTERRUPTED = 130  # the exit code where there is no model yet
-AUTO = {"pairwise": ["--clusters", "auto"], "cooccurrence": ["--clusters", "auto"]}
+AUTO = {"graph": ["--starts", "4"], "pairwise": ["--clusters", "auto"], "cooccurrence": ["--clusters", "auto"]}
 # What has several stages: sizes and β that are chosen, several starts, certificates, trees that are compared.
 STAGES = {
     "coclustering": ["--clusters", "auto", "--starts", "2", "--objective", "certificate"],
@@ -117,7 +117,7 @@ def test_ctrl_c_in_the_middle_of_a_sweep(gingham, cases, kind, options, within, 
 
         patch.setattr(within, listens)
 
-    for after in (2, 3):
+    for after in (2,) if kind == "graph" else (2, 3):  # a graph makes one posterior a start
         out = tmp_path / f"{after}.gingham"
         interrupted_and_resumed(gingham, monkeypatch, cases[kind].fit(out, *options), out, pressed, after)
         assert out.read_bytes() == whole.read_bytes(), after

@@ -39,6 +39,7 @@ def stop_after(monkeypatch, writes: int) -> None:
 def test_resumed_equals_uninterrupted(gingham, cases, kind, tmp_path, monkeypatch):
     whole, out = tmp_path / "whole.gingham", tmp_path / "m.gingham"
     options = ["--clusters", "auto"] if kind in ("pairwise", "cooccurrence") else []
+    options += ["--starts", "4"] if kind == "graph" else []  # one alone is done before it is interrupted
     assert gingham(*cases[kind].fit(whole, *options)).code == 0
     fit = cases[kind].fit(out, *options)
     with monkeypatch.context() as patch:

@@ -254,14 +254,14 @@ def test_cells_are_paid_for_and_the_cheapest_merge_of_any_mode_is_taken(loss) ->
     rungs = list(ladder(problem, replace(model.posterior_, assign=vague).refit(problem.samples[0])))
     by_price = 0
     for before, after in pairwise(rungs):
-        assert before.price == pytest.approx(np.prod(before.n_clusters) * PRICE_OF_A_CELL[loss])
+        assert before.price == pytest.approx(np.prod(before.posterior.n_clusters) * PRICE_OF_A_CELL[loss])
         tables = before.posterior.statistics(problem.samples[0])
         changes, rises = {}, {}
-        for mode, m in enumerate(before.n_clusters):
+        for mode, m in enumerate(before.posterior.n_clusters):
             rise = information_rises(before.posterior.assign[mode]) + 0.8 * loss_rises(
                 problem.cells[0], np.moveaxis(tables, mode, 0)
             )
-            saved = np.prod(before.n_clusters) / m * PRICE_OF_A_CELL[loss]
+            saved = np.prod(before.posterior.n_clusters) / m * PRICE_OF_A_CELL[loss]
             for a, b in combinations(range(m), 2):
                 rises[mode, a, b], changes[mode, a, b] = rise[a, b], rise[a, b] - saved
         assert changes[after.merged] == pytest.approx(min(changes.values()), abs=1e-6)
