@@ -49,14 +49,13 @@ def log_wealth(losses: Array, weights: Array, price: float, n: float) -> float:
 
 def betting(losses: Array, price: float, seed: int) -> float:
     """sup {L : mean over orders of Π (ν_t − X_t)/(ν_t − L) ≤ e^price}, ν_t from the losses before t."""
-    n, orders = len(losses), max(1, min(32, 2**16 // len(losses)))
+    n, orders, mean = len(losses), max(1, min(32, 2**16 // len(losses))), float(losses.mean())
     x, seen = np.random.default_rng(seed).permuted(np.tile(losses, (orders, 1)), axis=1), np.arange(2, n + 2)
     means = (0.5 + np.cumsum(x, axis=1)) / seen
     spread = (0.25 + np.cumsum((x - means) ** 2, axis=1)) / seen
     before, variance = np.insert(means[:, :-1], 0, 0.5, axis=1), np.insert(spread[:, :-1], 0, 0.25, axis=1)
     nu, meet = np.maximum(before + np.sqrt(variance * n / (2 * price)), 1.001), price + math.log(orders)
-    grown = lambda at: np.logaddexp.reduce(np.log((nu - x) / (nu - at)).sum(axis=1))  # noqa: E731
-    return bisect(lambda at: bool(grown(at) > meet), float(losses.mean()), 1.0)
+    return bisect(lambda at: bool(np.logaddexp.reduce(np.log((nu - x) / (nu - at)).sum(axis=1)) > meet), mean, 1.0)
 
 
 def log_choose(n: float, k: float) -> float:
