@@ -1,6 +1,7 @@
 """What `backend="auto"` expects a fit to cost, against what fits cost on one core and on a GPU.
 
-The GPU's times are those in ``speed_gpu_fit.json``, which ``gpu_fit.py`` writes on a machine that has one. CPU seconds are those of all threads; the sweep least disturbed by others on the machine counts.
+The GPU's times are those in ``speed_gpu_fit.json``, which ``gpu_fit.py`` writes on a machine that has one. CPU seconds
+are those of all threads; the sweep least disturbed by others on the machine counts.
 """
 
 from __future__ import annotations
