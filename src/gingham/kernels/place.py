@@ -1,6 +1,7 @@
 """Where a fit runs when nobody says: on this machine's cores or on its GPU, whichever measured costs call faster.
 
-Costs are counted in operations and turned into seconds by rates that ``benchmarks/speed/place.py`` measures.
+Costs are counted in operations and turned into seconds by rates, which ``benchmarks/speed/place.py`` holds against
+measured fits.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from gingham.kernels.threads import thread_limit
 # sum over rows and in a product of matrices, of a membership
 READ, START, GATHER, PRODUCT, MEMBERSHIP = 60e-9, 250e-9, 0.27e-9, 0.085e-9, 6e-9
 SPREAD = 0.7  # share of a core's speed that each of many has
-# seconds on a GPU: to import torch and wake it, of a call, of a byte that is moved there or back, of the same work
-WAKE, CALL, BYTE, DEVICE_ROW, DEVICE_GATHER, DEVICE_PRODUCT = 1.0, 1.5e-3, 0.25e-9, 5e-9, 5e-13, 1e-13
+# seconds on a GPU: to import torch and wake it, to begin a fit, of a call, of a byte that is moved, of the same work
+WAKE, BEGIN, CALL, BYTE, DEVICE_ROW, DEVICE_GATHER, DEVICE_PRODUCT = 3.0, 0.25, 1.5e-3, 1e-10, 1.5e-9, 5e-13, 1e-13
 DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # of Nvidia, of AMD, of Windows below Linux
 USUAL_SWEEPS = 50  # of a fit
 MARGIN = 1.5  # times that a GPU must be faster by: others are slower than the one that was measured
@@ -60,7 +61,7 @@ class Work(NamedTuple):
         sweep = CALL + DEVICE_GATHER * self.gathered + DEVICE_PRODUCT * self.multiplied
         rows, d = self.n_rows, len(self.n_items)
         moved = 8.0 * (rows * (d + 1) + self.memberships)
-        return (0.0 if awake else WAKE) + BYTE * moved + d * DEVICE_ROW * rows + (self.n_sweeps + 30) * sweep
+        return (0.0 if awake else WAKE) + BEGIN + BYTE * moved + d * DEVICE_ROW * rows + self.n_sweeps * sweep
 
 
 def goes_to_device(backend: str, work: Work) -> bool:
