@@ -175,7 +175,7 @@ def frame_of(columns: Mapping[str, Sequence[object]], backend: str | None = None
 
 def frame_values(frame: IntoDataFrame) -> dict[str, list[object]]:
     """The columns of a frame as plain values, None where one is missing; dates become seconds."""
-    table = nw.from_native(frame, eager_only=True)
+    table = as_frame(frame)
     found = {}
     for name in table.columns:
         series = table[name]
@@ -195,7 +195,7 @@ def frame_values(frame: IntoDataFrame) -> dict[str, list[object]]:
 def without_column(X: TableLike, column: str | int) -> tuple[TableLike, AnyArray | None]:
     """A table without one of its columns (by name in a frame, or by position), and that column; None if absent."""
     if is_frame(X):
-        frame = nw.from_native(X, eager_only=True)
+        frame = as_frame(X)
         name = column if isinstance(column, str) else dict(enumerate(frame.columns)).get(column)
         if name not in frame.columns:
             return X, None
