@@ -229,15 +229,14 @@ def test_new_users_from_ratings_from_a_basket_and_from_what_is_known():
 def test_a_basket_alone_tells_a_new_users_taste():
     """Users meet mostly what they like: what a new one has met says what it will like."""
     rng = np.random.default_rng(0)
-    users, films = rng.integers(80, size=9000), rng.integers(60, size=9000)
-    likes = users % 2 == films % 2
-    met = rng.random(9000) < np.where(likes, 0.6, 0.15)
+    users, films = rng.integers(120, size=12000), rng.integers(60, size=12000)
+    met = rng.random(12000) < np.where(users % 2 == films % 2, 0.8, 0.05)
     X = pd.DataFrame({"user": users, "film": films})[met].drop_duplicates()
     y = np.clip(np.rint(np.where(X["user"] % 2 == X["film"] % 2, 4, 2) + rng.normal(0, 0.7, len(X))), 1, 5)
-    old = (X["user"] < 70).to_numpy()
+    old = (X["user"] < 100).to_numpy()
     model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_layers": 0, "baskets": 6}).fit(X[old], y[old])
     before = error(model, X[~old], y[~old])
-    assert error(model.fold_in(X[~old]), X[~old], y[~old]) < 0.95 * before
+    assert error(model.fold_in(X[~old]), X[~old], y[~old]) < 0.9 * before
 
 
 def test_what_is_not_known_spreads_the_law(fitted):
