@@ -71,6 +71,7 @@ SOURCES = {  # how a file's name begins: where it comes from, what is in it
 PEERS = {  # short name: variable that names the Python of its environment, packages there
     "surprise": ("GINGHAM_SURPRISE", "scikit-surprise"),
     "lenskit": ("GINGHAM_LENSKIT", "lenskit, scikit-surprise"),
+    "myfm": ("GINGHAM_RATINGS", "myfm, lenskit, scikit-surprise"),
     "sib": ("GINGHAM_SIB", "sib-clustering, and what gingham itself needs"),
     "cca": ("GINGHAM_CCA", "cca-zoo, and what gingham itself needs"),
     "graph": ("GINGHAM_PEERS", "leidenalg, graspologic, scikit-network"),

@@ -22,8 +22,8 @@ from gingham.storage import savable
 
 TASTE, HABIT, SIDE = "taste", "habit", "side information"
 SETTLE = 2  # sweeps with offsets only
-# Tastes find their clusters better while they are alone. Baskets wait as long as each sweep lowers the mean square of
-# the residuals by so much, and no longer than so many sweeps.
+# Tastes find their clusters better without habits. These wait as long as each sweep lowers the mean square of the
+# residuals by so much, and no longer than so many sweeps.
 STRIDE, LONGEST_WAIT = 0.05, 12
 
 
@@ -231,7 +231,7 @@ class BasketState:
     latent: Floats  # z, (N,) float32
     n_sweeps: int = 0
     square: float = float("inf")  # mean square of the residuals after the last sweep
-    awake: bool = False  # whether baskets count
+    awake: bool = False  # whether habits count
 
     def end_sweep(self, square: float) -> None:
         """A sweep has ended with this mean square of the residuals."""

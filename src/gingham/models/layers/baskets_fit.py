@@ -13,6 +13,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.core.problem import Objective
@@ -52,6 +53,7 @@ LEAST_HELD = 10  # rows; with fewer the noise stays where it begins
 NARROWER = 8.0  # each width of windows over the next
 MOST_WIDTHS = 8
 FULL = 0.9  # share of all pairs that are met, above which who met whom says nothing
+KEEP_EVERY, FEWEST_DRAWS = 3, 10  # neighbouring sweeps say much the same; a chain keeps ten draws at least
 MOST_BYTES = 2**30  # of all kept draws: where there would be more, fewer sweeps are kept
 CLUSTERS = 4  # of tokens and of targets
 LEVELS = np.arange(1, 100) / 100.0
@@ -182,8 +184,10 @@ def make_layers(
             plan = LayerPlan(SIDE, p, q, len(baskets), m, min(CLUSTERS, n_items[q]), False)
             layers += [plan] * max(1, -(-effort.side // len(others)))
         baskets.append(Basket.of_pairs(table.items, table.tokens, n_items[p], table.n_tokens))
-    # Grouped by what they aim at and look from: rows change their order once a mode.
-    return tuple(baskets), tuple(sorted(layers, key=lambda layer: (layer.target, layer.source)))
+    # Grouped by what they aim at and look from: rows change their order once a mode. What is known of items is first:
+    # where a property and an item's own taste explain the same, it is the property that also serves for new items.
+    kinds = (SIDE, TASTE, HABIT)
+    return tuple(baskets), tuple(sorted(layers, key=lambda it: (it.target, it.source, kinds.index(it.kind))))
 
 
 def make_baskets(
@@ -257,14 +261,15 @@ def shortest(below: Floats, share: float) -> tuple[Ints, Ints]:
     return first, last
 
 
-def calibrated(problem: BasketProblem, rows: Bools, mean: Floats, below: Floats, noise: float) -> Intervals:
-    """How large a share of the law of the rows held out covers how many of their labels."""
+def calibrated(problem: BasketProblem, rows: Bools, mean: Floats, variance: Floats, below: Floats) -> Intervals:
+    """How large a share of the law of the rows held out covers how many of their labels.
+
+    The law is normal with that mean and variance, or (ordinal) P(y ≤ letter) is ``below``.
+    """
     labels = problem.labels[rows]
     if problem.letters is None:
         # How far from the middle of its law each label lies, as a share of the law.
-        from scipy.special import ndtr
-
-        far = np.abs(2.0 * ndtr((labels - mean) / np.sqrt(noise)) - 1.0)
+        far = np.abs(2.0 * ndtr((labels - mean) / np.sqrt(variance)) - 1.0)
         return Intervals(LEVELS, np.quantile(far, LEVELS))
     at = problem.letter_codes[rows]
     shares = np.linspace(0.0, 1.0, 201)[:-1]
@@ -328,7 +333,9 @@ def fit_chains(
     first, noise, intervals = None, plan.noise, as_they_are()
     if noise is None:
         first, noise, intervals = _pilot(problem, layout, generators[0], checkpoint.stage("noise"))
-    keep_every = max(1, -(-_bytes_of_draw(problem) * plan.n_chains * (plan.n_sweeps - plan.burn_in) // MOST_BYTES))
+    n_after = plan.n_sweeps - plan.burn_in
+    fitting = -(-_bytes_of_draw(problem) * plan.n_chains * n_after // MOST_BYTES)
+    keep_every = max(min(KEEP_EVERY, max(1, n_after // FEWEST_DRAWS)), min(fitting, n_after))
 
     def job(number: int, stage: Checkpoint, report: Report) -> ChainResult:
         rng = generators[number]
@@ -404,7 +411,7 @@ def _run(
             chain.state.noise = noise * cooling(sweep, warm / noise)
             chain.sweep(adapt=sweep < plan.burn_in)
             if sweep >= plan.burn_in:
-                keeper.add(chain.state, keep=(sweep - plan.burn_in) % keep_every == 0)
+                keeper.add(chain.state, keep=(sweep + 1 - plan.n_sweeps) % keep_every == 0)
             begun = sweep + 1
             checkpoint.keep(partial(_so_far, chain, keeper, begun), finished=begun == plan.n_sweeps)
             report(sweep, 1.0, Objective((chain.state.square,), (0.0,), (1.0,)))
@@ -444,7 +451,8 @@ def _pilot(
     chain.layout = layout.with_weights(problem, np.where(held, 0.0, counted))
     chain.counts = chain.window_counts(np.where(held, 0.0, counted))
     letters = problem.letters
-    total, below = np.zeros(len(labels)), np.zeros((len(labels), 0 if letters is None else len(letters) - 1))
+    total, squares = np.zeros(len(labels)), np.zeros(len(labels))
+    below = np.zeros((len(labels), 0 if letters is None else len(letters) - 1))
     mean = total
     for sweep in range(HELD_SWEEPS):
         chain.sweep(adapt=True)
@@ -453,6 +461,7 @@ def _pilot(
         n = sweep - HEARD_FROM + 1
         effects = (state.latent[held] - chain.residual[held]).astype(np.float64)
         total += effects
+        squares += effects**2
         if letters is None:
             mean = total / n
         else:
@@ -463,7 +472,9 @@ def _pilot(
         state.noise = max(error, 1e-6 * problem.scale)
     chain.layout = layout
     chain.counts = chain.window_counts(problem.weights)
-    intervals = calibrated(problem, held, mean, below / (HELD_SWEEPS - HEARD_FROM), state.noise)
+    n = HELD_SWEEPS - HEARD_FROM
+    variance = state.noise + np.maximum(squares / n - (total / n) ** 2, 0.0)
+    intervals = calibrated(problem, held, mean, variance, below / n)
     checkpoint.keep(lambda: {"chain": chain.to_file(), "noise": state.noise, "shares": intervals.shares}, finished=True)
     return chain, state.noise, intervals
 

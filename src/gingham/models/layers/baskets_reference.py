@@ -12,7 +12,7 @@ from scipy.special import gammaln, ndtr, ndtri
 from scipy.stats import norm
 
 from gingham.arrays import Floats, Ints
-from gingham.models.layers.baskets import SETTLE, TASTE, BasketProblem, BasketState, inner_cuts
+from gingham.models.layers.baskets import HABIT, SETTLE, BasketProblem, BasketState, inner_cuts
 
 EDGE = 1e-10  # probabilities are kept this far from 0 and 1 before they are turned into latent answers
 
@@ -257,7 +257,7 @@ def sweep(problem: BasketProblem, state: BasketState, rng: np.random.Generator) 
             draw_mean(problem, state, rng)
         if settled:
             for t, layer in enumerate(problem.layers):
-                if layer.target == mode and (layer.kind == TASTE or state.awake):
+                if layer.target == mode and (layer.kind != HABIT or state.awake):
                     draw_layer(problem, state, t, rng)
     state.end_sweep(float(np.mean((state.latent - effect(problem, state)) ** 2)))
 

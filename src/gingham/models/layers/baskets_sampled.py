@@ -14,7 +14,7 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.models.layers import baskets_kernels as kernel
-from gingham.models.layers.baskets import SETTLE, TASTE, BasketProblem, BasketState, inner_cuts
+from gingham.models.layers.baskets import HABIT, SETTLE, BasketProblem, BasketState, inner_cuts
 from gingham.storage import State
 
 ADAPT = 5  # sweeps of the burn-in after which the steps of the cut points are looked at
@@ -228,7 +228,7 @@ class BasketChain:
 
     def _draw_layers(self, mode: int) -> None:
         problem, state, order, width = self.problem, self.state, self.layout.orders[mode], self.layout.width
-        awake = [state.awake or layer.kind == TASTE for layer in problem.layers]
+        awake = [state.awake or layer.kind != HABIT for layer in problem.layers]
         mine = [t for t, layer in enumerate(problem.layers) if layer.target == mode and awake[t]]
         nothing: Ints = np.zeros(problem.n_items[mode], dtype=np.uint8)
         before, source = nothing, -1

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, Union, cast
 
 import numpy as np
-from narwhals.typing import IntoDataFrame
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints
 from gingham.data import Mode
@@ -20,8 +19,11 @@ from gingham.data.adapt import frame_values, is_frame
 from gingham.errors import GinghamError
 from gingham.storage import savable
 
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+
 # A mode (its position or name) → a frame, or ids of its items and a table of yes or no.
-Sides = Mapping[int | str, IntoDataFrame | tuple[Sequence[str] | Sequence[int] | AnyArray, ArrayLike]]
+Sides = Mapping[int | str, Union["IntoDataFrame", tuple[Sequence[str] | Sequence[int] | AnyArray, ArrayLike]]]
 
 FLAG, CATEGORY, MANY, NUMBER = "flag", "category", "many", "number"
 SEPARATOR = "|"

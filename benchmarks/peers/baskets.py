@@ -1,0 +1,301 @@
+"""Basket layers beside myFM, LensKit and Surprise on the same splits: error, CPU seconds, with and without time.
+
+    python benchmarks/peers/baskets.py --data FOLDER --splits u1,u2 --methods "ours;myFM ids" --peers-python PYTHON
+
+Splits: u1 … u5 (official MovieLens-100K); "later" (its first 80 % in the order of time, then the rest: what a service
+would see); ml1m-90-SEED and ml1m-80-SEED; jester-80-SEED. Results are added to the JSON file as they come.
+
+All settings are chosen inside each training part: ours by the model itself, ranks of myFM on a tenth of it. Whole stars
+are the median of a law where a model has one (ours, ordinal myFM); for all others cut points are learned on a tenth
+of the training part that the model does without, in the same way for each. CPU seconds are those of the fit and the
+predictions; what was spent on choosing settings stands apart as ``search_cpu_s`` (ours has none).
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+import gingham as gg
+from common import arguments, data_file, left_out, load, peer_option, previous, write
+from gingham.models.layers.pilot import cut_points
+
+FIGURES = {
+    "RMSE over the best peer's": "summary/*/rmse over the best peer",
+    "MAE of whole stars over the best peer's": "summary/*/label over the best peer",
+}
+OURS = {
+    "ours": {},
+    "ours + side": {"side": True},
+    "ours + side + time": {"side": True, "time": True},
+    "ours, fast": {"effort": "fast"},
+    "ours + side, fast": {"side": True, "effort": "fast"},
+    "ours, best": {"effort": "best"},
+    "ours + side, best": {"side": True, "effort": "best"},
+    "ours + side + time, best": {"side": True, "time": True, "effort": "best"},
+    "ours, plain layers": {"baskets": None},
+}
+MYFM = (
+    "myFM ids",
+    "myFM ids + implicit",
+    "myFM ids + implicit + side",
+    "myFM ordinal, ids + implicit + side",
+    "myFM ordinal, ids + implicit",
+    "myFM ordinal, ids + implicit + side + time",
+)
+OTHERS = (
+    "LensKit item-kNN (20 neighbours)",
+    "Surprise SVD (100 factors, 60 epochs, reg .1)",
+    "Surprise SVD++ (defaults)",
+)
+WIDTHS = tuple(8.0**k for k in range(8))  # seconds, for myFM; ours are found from the data
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--splits", default="u1,u2,u3,u4,u5,later")
+    parser.add_argument("--methods", default=";".join(["ours + side", "ours + side + time", *MYFM, *OTHERS]))
+    peer_option(parser, "myfm", "--peers-python")
+
+
+def read_csv(folder: Any, name: str) -> list[dict[str, str]]:
+    with gzip.open(data_file(folder, name), "rt") as stream:
+        return list(csv.DictReader(stream))
+
+
+def side_of(folder: Any, name: str, genres: Any) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """What is known of users and of movies, as anybody would have it in two tables."""
+    if name.startswith("jester"):
+        return None
+    stem = "ml1m" if name.startswith("ml1m") else "ml100k"
+    people, movies = read_csv(folder, f"{stem}_users.csv.gz"), read_csv(folder, f"{stem}_items.csv.gz")
+    columns = [c for c in people[0] if c != "row"]
+    users = pl.DataFrame({"user": [int(row["row"]) for row in people], **{c: [r[c] for r in people] for c in columns}})
+    users = users.with_columns(pl.col(c).cast(pl.Int64) for c in columns if c == "age")
+    years = [re.search(r"\((\d{4})\)", row["title"]) for row in movies]
+    found = {
+        "movie": [int(row["col"]) for row in movies],
+        "year": [None if y is None else int(y.group(1)) for y in years],
+    }
+    if genres is not None:
+        found["genres"] = ["|".join(f"g{g}" for g in np.flatnonzero(row)) for row in genres]
+    elif "genres" in movies[0]:
+        found["genres"] = [row["genres"] for row in movies]
+    return users, pl.DataFrame(found)
+
+
+def split_of(folder: Any, name: str) -> dict[str, Any]:
+    """Users, items, labels, times (None without), and which rows are for training and for testing."""
+    file = "jester1.npz" if name.startswith("jester") else "ml1m.npz" if name.startswith("ml1m") else "ml100k.npz"
+    data = load(folder, file)
+    users, items, labels = data["rows"].astype(np.int64), data["cols"].astype(np.int64), data["vals"].astype(float)
+    times = data["timestamps"].astype(float) if "timestamps" in data else None
+    if name.startswith("u"):
+        train, test = data[f"{name}_base_idx"], data[f"{name}_test_idx"]
+    elif name == "later":
+        order = np.argsort(times, kind="stable")
+        train, test = np.split(order, [int(0.8 * len(order))])
+    else:
+        _, share, seed = name.split("-")
+        order = np.random.default_rng(int(seed)).permutation(len(labels))
+        if name.startswith("jester"):
+            order = order[:400_000]  # of 1.8 million: peers take hours for all
+        train, test = np.split(order, [int(int(share) / 100 * len(order))])
+    shape = tuple(int(n) for n in data["shape"])
+    side = side_of(folder, name, data.get("genres"))
+    return {
+        "users": users, "items": items, "labels": labels, "times": times, "train": np.asarray(train),
+        "test": np.asarray(test), "shape": shape, "side": side,
+    }  # fmt: skip
+
+
+def measures(mean: Any, label: Any, y: Any, bounds: tuple[float, float]) -> dict[str, float]:
+    mean = np.clip(mean, *bounds)
+    found = {"rmse": float(np.sqrt(np.mean((mean - y) ** 2))), "mae": float(np.mean(np.abs(mean - y)))}
+    return found if label is None else {**found, "label": float(np.mean(np.abs(label - y)))}
+
+
+def bounds_of(split: dict[str, Any]) -> tuple[float, float]:
+    return float(split["labels"].min()), float(split["labels"].max())
+
+
+def run_ours(method: str, split: dict[str, Any], seed: int) -> dict[str, Any]:
+    settings = dict(OURS[method])
+    with_side, with_time = settings.pop("side", False), settings.pop("time", False)
+    X = pl.DataFrame({"user": split["users"], "movie": split["items"]})
+    if with_side and split["side"] is not None:
+        settings["side"] = dict(zip(("user", "movie"), split["side"]))
+    letters = np.unique(split["labels"])
+    few = len(letters) <= 20
+    model = gg.LayeredCoClusteringRegressor(alphabet=letters if few else None, random_state=seed, **settings)
+    train, test, y = split["train"], split["test"], split["labels"]
+    times = {name: split["times"][rows] for name, rows in (("train", train), ("test", test))} if with_time else {}
+    start, begun = time.process_time(), time.perf_counter()
+    model.fit(X[train], y[train], time=times.get("train"))
+    fitted = time.process_time()
+    dated = {"time": times["test"]} if with_time else {}
+    mean = model.predict(X[test], **dated)
+    predicted = time.process_time()
+    label = model.predict(X[test], rule="label", **dated) if few else None
+    found = measures(mean, label, y[test], bounds_of(split))
+    low, high = model.predict_interval(X[test], 0.9, **dated).T
+    found |= {
+        "cpu_s": predicted - start, "fit_cpu_s": fitted - start, "wall_s": time.perf_counter() - begun,
+        "coverage_90": float(np.mean((low <= y[test]) & (y[test] <= high))), "noise": model.noise_,
+        "width_90": float(np.mean(high - low)), "chosen": str(model.selection_),
+    }  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        model.save(Path(folder) / "model")
+        found["file_mb"] = (Path(folder) / "model").stat().st_size / 1e6
+    return found
+
+
+def side_tokens(split: dict[str, Any]) -> dict[str, Any]:
+    """The same tokens for myFM as the layers read."""
+    from gingham.data.adapt import frame_values
+    from gingham.models.layers.side import SideCode
+
+    found: dict[str, Any] = {}
+    for name, mode, table in zip(("user", "item"), ("user", "movie"), split["side"] or (None, None)):
+        pairs, n = np.zeros((2, 0), dtype=np.int64), 0
+        if table is not None:
+            values = frame_values(table)
+            values.pop(mode)
+            code = SideCode.of(mode, values)
+            held = code.read(values)
+            pairs, n = np.stack([held.items, held.tokens]), len(code.tokens)
+        found |= {f"{name}_tokens": pairs, f"{name}_n_tokens": n}
+    return found
+
+
+def window_codes(split: dict[str, Any], seed: int) -> Any:
+    """Users in windows of time of some widths, shifted at random."""
+    if split["times"] is None:
+        return np.zeros((0, 0), dtype=np.int64)
+    rng, since = np.random.default_rng(seed), split["times"] - split["times"].min()
+    return np.stack([split["users"] * 10**10 + ((since + rng.uniform(0, w)) // w).astype(np.int64) for w in WIDTHS])
+
+
+def run_myfm(method: str, split: dict[str, Any], seed: int, python: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "split.npz", Path(folder) / "out.npz"
+        plain = {name: split[name] for name in ("users", "items", "labels", "train", "test", "shape")}
+        np.savez(source, **plain, **side_tokens(split), windows=window_codes(split, seed))
+        _call(python, "baskets_peers.py", method, source, target, seed)
+        with np.load(target) as out:
+            found = _peer_measures(out["mean"], out["below"], out["held"], out["held_mean"], split)
+            return {
+                **found, "cpu_s": float(out["cpu_s"]), "search_cpu_s": float(out["search_s"]),
+                "chosen": str(out["chosen"]), "version": str(out["version"]),
+            }  # fmt: skip
+
+
+def run_other(method: str, split: dict[str, Any], seed: int, python: str) -> dict[str, Any]:
+    """LensKit or Surprise: once on nine tenths of the training part, for the cut points, and once on all of it."""
+    train, test = split["train"], split["test"]
+    held = train[np.random.default_rng(seed).random(len(train)) < 0.1]
+    (guesses, _), (mean, cpu) = (
+        _other(method, split, rows, asked, seed, python)
+        for rows, asked in ((np.setdiff1d(train, held), held), (train, test))
+    )
+    found = _peer_measures(mean, np.zeros((len(test), 0)), held, guesses, split)
+    return {**found, "cpu_s": cpu}
+
+
+def _other(method: str, split: dict[str, Any], rows: Any, asked: Any, seed: int, python: str) -> tuple[Any, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "split.npz", Path(folder) / "out.npz"
+        users, items = split["users"], split["items"]
+        np.savez(
+            source, train_users=users[rows], train_items=items[rows], train_labels=split["labels"][rows],
+            test_users=users[asked], test_items=items[asked],
+        )  # fmt: skip
+        _call(python, "ratings_peers.py", method, source, target, seed)
+        with np.load(target) as out:
+            return out["predictions"], float(out["fit_s"] + out["predict_s"])
+
+
+def _call(python: str, script: str, method: str, source: Path, target: Path, seed: int) -> None:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    path = Path(__file__).with_name(script)
+    subprocess.run([python, path, method, source, target, str(seed)], check=True, env=environment)
+
+
+def _peer_measures(mean: Any, below: Any, held: Any, held_mean: Any, split: dict[str, Any]) -> dict[str, float]:
+    y, letters = split["labels"], np.unique(split["labels"])
+    label = None
+    if below.shape[1]:
+        label = letters[np.sum(below < 0.5, axis=1)]
+    elif len(letters) <= 20:
+        cuts = cut_points(np.clip(held_mean, *bounds_of(split)), y[held], np.ones(len(held)), letters)
+        label = letters[np.searchsorted(cuts, mean)]
+    return measures(mean, label, y[split["test"]], bounds_of(split))
+
+
+def summary(by_split: dict[str, Any]) -> dict[str, Any]:
+    """Means over the official splits and over the seeds of each other split, and ours over the best peer."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for name, rows in by_split.items():
+        key = "u1-u5" if re.fullmatch(r"u\d", name) else name.rsplit("-", 1)[0] if "-" in name else name
+        groups.setdefault(key, []).append(rows)
+    found = {}
+    for key, every in groups.items():
+        methods = [m for m in every[0] if all(m in rows for rows in every)]
+        names = [k for k in ("rmse", "mae", "label", "cpu_s", "coverage_90") if any(k in every[0][m] for m in methods)]
+        means = {
+            m: {k: float(np.mean([rows[m][k] for rows in every])) for k in names if k in every[0][m]} for m in methods
+        }
+        part: dict[str, Any] = {"splits": len(every), "means": means}
+        peers = [m for m in methods if m not in OURS]
+        ours = [m for m in methods if m in OURS]
+        for k in ("rmse", "mae", "label"):
+            values = [means[m][k] for m in peers if k in means[m]]
+            own = [means[m][k] for m in ours if k in means[m]]
+            if values and own:
+                part[f"{k} over the best peer"] = min(own) / min(values)
+        found[key] = part
+    return found
+
+
+def main() -> None:
+    args = arguments(__doc__ or "", "peers_baskets", options)
+    warnings.simplefilter("ignore", gg.UnseenItemsWarning)
+    wanted = ["ours + side, fast", "myFM ids"] if args.quick else args.methods.split(";")
+    if not args.peers_python:
+        left_out("myfm")
+    for name in ("u1",) if args.quick else args.splits.split(","):
+        split = split_of(args.data, name)
+        for method in wanted:
+            if ("time" in method and split["times"] is None) or (method not in OURS and not args.peers_python):
+                continue
+            if method in OURS:
+                found = run_ours(method, split, args.seed)
+            elif method in MYFM:
+                found = run_myfm(method, split, args.seed, args.peers_python)
+            else:
+                found = run_other(method, split, args.seed, args.peers_python)
+            print(name, method, {k: round(v, 4) for k, v in found.items() if isinstance(v, float)}, flush=True)
+            # Read again: another part of the run may have written in the meantime.
+            results = previous(args) or {"by_split": {}}
+            results["by_split"].setdefault(name, {})[method] = found
+            results["summary"] = summary(results["by_split"])
+            write(args, {"measures": "rmse, mae: real-valued; label: whole labels"}, results, ("polars",))
+
+
+if __name__ == "__main__":
+    main()

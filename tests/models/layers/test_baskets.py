@@ -1,0 +1,324 @@
+"""LayeredCoClusteringRegressor with baskets: side information, time, laws, new items, files, interruptions."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import gingham as gg
+from gingham.errors import InterruptedWarning
+from gingham.models.layers.baskets_fit import Intervals, shortest, window_widths
+from gingham.models.layers.side import SideCode, SideColumn
+
+STARS = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+SMALL = {"n_layers": 2, "n_chains": 2, "n_sweeps": 30, "burn_in": 10, "baskets": 2, "random_state": 0}
+
+
+@pytest.fixture(autouse=True)
+def _unseen_ids_are_expected():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", gg.UnseenItemsWarning)
+        yield
+
+
+def taste(users, films, rng, noise=0.6):
+    """Stars of a 3 × 3 taste."""
+    table = np.array([[5, 3, 1], [1, 5, 3], [3, 1, 5]])
+    return np.clip(np.rint(table[users % 3, films % 3] + rng.normal(0, noise, len(users))), 1, 5)
+
+
+def ratings(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    users, films = rng.integers(50, size=n), rng.integers(45, size=n)
+    return pd.DataFrame({"user": users, "film": films}), taste(users, films, rng)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = ratings()
+    return gg.LayeredCoClusteringRegressor(**SMALL).fit(X[:1600], y[:1600]), X[1600:], y[1600:]
+
+
+def error(model, X, y, **more):
+    return float(np.sqrt(np.mean((model.predict(X, **more) - y) ** 2)))
+
+
+def test_mean_label_quantiles_and_intervals_belong_to_one_law(fitted):
+    model, X, y = fitted
+    law = model.predict_distribution(X)
+    np.testing.assert_allclose(law.sum(axis=1), 1.0)
+    assert law.min() >= 0
+    np.testing.assert_allclose(model.predict(X), law @ STARS, atol=1e-9)
+    label = model.predict(X, rule="label")
+    np.testing.assert_array_equal(label, STARS[(np.cumsum(law, axis=1) < 0.5).sum(axis=1)])
+    np.testing.assert_array_equal(model.predict_quantiles(X, [0.5])[:, 0], label)
+    low, high = model.predict_interval(X, 0.9).T
+    assert 0.85 < np.mean((low <= y) & (y <= high)) < 0.97
+    assert error(model, X, y) < 0.8
+    assert np.mean(np.abs(label - y)) < np.mean(np.abs(model.predict(X) - y))
+    with pytest.raises(gg.GinghamError, match="levels"):
+        model.predict_quantiles(X, [0.0])
+
+
+def test_real_labels_have_intervals_that_cover():
+    X, y = ratings()
+    y = y + np.random.default_rng(1).normal(0, 0.3, len(y))
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 1}).fit(X[:1600], y[:1600])
+    assert model.alphabet_ is None
+    for level in (0.5, 0.9):
+        low, high = model.predict_interval(X[1600:], level).T
+        assert np.mean((low <= y[1600:]) & (y[1600:] <= high)) == pytest.approx(level, abs=0.12)
+    middle = model.predict_quantiles(X[1600:], [0.1, 0.5, 0.9])
+    assert (np.diff(middle, axis=1) > 0).all()
+    assert error(model, X[1600:], y[1600:]) < 0.9
+    with pytest.raises(gg.GinghamError, match="ordinal"):
+        gg.LayeredCoClusteringRegressor(likelihood="ordinal").fit(X, y)
+    with pytest.raises(gg.GinghamError, match="alphabet"):
+        model.predict_distribution(X)
+
+
+@pytest.mark.parametrize("letters", [(0, 1), (1, 2, 4), tuple(range(11))], ids=str)
+def test_any_alphabet_outer_cuts_fixed(letters):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(30, size=900), rng.integers(25, size=900)])
+    y = np.array(letters)[np.clip((X[:, 0] % 2 == X[:, 1] % 2) * (len(letters) - 1), 0, None)]
+    y = np.where(rng.random(900) < 0.3, rng.choice(letters, 900), y)
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 1, "alphabet": letters}).fit(X, y)
+    assert model.cuts_[0] == pytest.approx((letters[0] + letters[1]) / 2)
+    assert model.cuts_[-1] == pytest.approx((letters[-1] + letters[-2]) / 2)
+    assert (np.diff(model.cuts_) > 0).all()
+    assert set(model.predict(X, rule="label")) <= set(letters)
+    assert error(model, X, y) < np.std(y)
+
+
+def test_gaussian_likelihood_of_stars_has_labels_too(fitted):
+    _, X, y = fitted
+    train, labels = ratings()
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "likelihood": "gaussian"}).fit(train[:1600], labels[:1600])
+    assert set(model.predict(X, rule="label")) <= set(STARS)
+    assert error(model, X, y) < 0.85
+
+
+# side information
+
+
+def test_columns_become_tokens():
+    frame = {
+        "kind": ["a", "b", "a", None],
+        "genres": ["Drama|War", "War", "Drama", "Only here"],
+        "grown up": [True, False, None, True],
+        "flag": [0, 1, 1, 0],
+        "size": [1, 2, 2, 1],
+    }
+    code = SideCode.of("film", frame)
+    assert code.tokens == tuple(
+        sorted(["kind: a", "genres: Drama", "genres: War", "grown up", "flag", "size: 1", "size: 2"])
+    )  # what only one item has says nothing of others
+    held = code.read(frame)
+    words = {(int(i), code.tokens[t]) for i, t in zip(held.items, held.tokens)}
+    assert (0, "genres: War") in words
+    assert (1, "genres: War") in words
+    assert (3, "flag") not in words
+    numbers = SideColumn.of("age", list(range(100)))
+    assert len({word for age in range(100) for word in numbers.words(age)}) == 10
+    assert list(numbers.words(-5)) == list(numbers.words(0))
+    assert list(numbers.words(None)) == []
+    with pytest.raises(gg.GinghamError, match="age"):
+        numbers.words("old")
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, dict])
+def test_films_known_by_their_genres_alone(kind):
+    rng = np.random.default_rng(0)
+    users, films = rng.integers(60, size=2500), rng.integers(60, size=2500)
+    X, y = pd.DataFrame({"user": users, "film": films}), taste(users, films, rng)
+    old = films < 50
+    genres = {"film": np.arange(60), "genre": [f"g{i % 3}" for i in range(60)], "year": rng.integers(1950, 2000, 60)}
+    side = {1: (np.arange(60), np.eye(3)[np.arange(60) % 3])} if kind is dict else {"film": kind(genres)}
+    plain = gg.LayeredCoClusteringRegressor(**SMALL).fit(X[old], y[old])
+    informed = gg.LayeredCoClusteringRegressor(**SMALL, side=side).fit(X[old], y[old])
+    assert error(informed, X[~old], y[~old]) < 0.85 * error(plain, X[~old], y[~old])
+
+
+def test_side_information_that_cannot_be_read_is_refused():
+    X, y = ratings(300)
+    for side, words in (
+        ({"movie": pd.DataFrame({"film": [1], "a": [1]})}, "the modes are"),
+        ({"film": pd.DataFrame({"film": [1, 1], "a": ["x", "y"]})}, "distinct"),
+        ({"film": pd.DataFrame({"film": ["x", "y"], "a": ["x", "y"]})}, "another type"),
+        ({"film": pd.DataFrame({"film": [1, 2]})}, "column of ids"),
+        ({"film": 3}, "data frame"),
+    ):
+        with pytest.raises(gg.GinghamError, match=words):
+            gg.LayeredCoClusteringRegressor(**SMALL, side=side).fit(X, y)
+
+
+# time
+
+
+def dated(n=2400, seed=0):
+    """Users whose mood changes every hundred seconds."""
+    rng = np.random.default_rng(seed)
+    users, films, times = rng.integers(8, size=n), rng.integers(40, size=n), rng.uniform(0, 3000, n)
+    mood = rng.normal(0, 1.0, (8, 30))
+    return pd.DataFrame({"user": users, "film": films, "when": times}), 3 + mood[users, (times // 100).astype(int)] + (
+        rng.normal(0, 0.5, n)
+    )
+
+
+def test_windows_of_time_are_learned_and_average_out_without_a_time():
+    X, y = dated()
+    settings = {**SMALL, "n_sweeps": 20, "n_chains": 2}
+    model = gg.LayeredCoClusteringRegressor(**settings, time="when").fit(X[:2000], y[:2000])
+    without = gg.LayeredCoClusteringRegressor(**settings).fit(X[["user", "film"]][:2000], y[:2000])
+    test = X[2000:]
+    assert error(model, test, y[2000:]) < 0.8 * error(without, test[["user", "film"]], y[2000:])
+    # Without its time a row has the average over its user's windows: as good as a model without time.
+    assert error(model, test[["user", "film"]], y[2000:]) < 1.1 * error(without, test[["user", "film"]], y[2000:])
+    nothing = test.assign(when=np.nan)
+    np.testing.assert_allclose(model.predict(nothing), model.predict(test[["user", "film"]]))
+    # As an array, and as dates.
+    again = gg.LayeredCoClusteringRegressor(**settings)
+    dates = (X["when"].to_numpy() * 1e6).astype("datetime64[us]")
+    again.fit(X[["user", "film"]][:2000], y[:2000], time=dates[:2000])
+    np.testing.assert_allclose(again.predict(test[["user", "film"]], time=dates[2000:]), model.predict(test), atol=0.05)
+    with pytest.raises(gg.GinghamError, match="points for"):
+        model.predict(test[["user", "film"]], time=[1.0])
+    with pytest.raises(gg.GinghamError, match="no point in time"):
+        gg.LayeredCoClusteringRegressor(**settings, time="when").fit(nothing, y[2000:])
+
+
+def test_widths_go_from_the_whole_time_down_to_single_rows():
+    users, times = np.array([0, 0, 0, 1, 1]), np.array([0.0, 1.0, 512.0, 5.0, 9.0])
+    np.testing.assert_allclose(window_widths(users, times), [1.0, 8.0, 64.0])
+    assert window_widths(users, np.zeros(5)) == ()
+
+
+# new items
+
+
+def test_new_users_from_ratings_from_a_basket_and_from_what_is_known():
+    X, y = ratings()
+    people = pd.DataFrame({"user": np.arange(50), "kind": [f"k{u % 3}" for u in range(50)]})
+    plain = gg.LayeredCoClusteringRegressor(**SMALL).fit(X, y)
+    informed = gg.LayeredCoClusteringRegressor(**SMALL, side={"user": people}).fit(X, y)
+    known = plain.predict(X), informed.predict(X)
+    films, rng = np.arange(45), np.random.default_rng(5)
+    plain.fold_in(pd.DataFrame({"user": 100, "film": films[:30]}), taste(np.full(30, 0), films[:30], rng))
+    plain.fold_in(pd.DataFrame({"user": 101, "film": films[:30]}))
+    informed.fold_in(side={"user": pd.DataFrame({"user": [102], "kind": ["k0"]})})
+    truth = np.array([5, 3, 1])[films[30:] % 3]
+    for model, user in ((plain, 100), (informed, 102)):
+        found = model.predict(pd.DataFrame({"user": user, "film": films[30:]}))
+        assert np.corrcoef(found, truth)[0, 1] > 0.8, user
+    met = plain.predict(pd.DataFrame({"user": 101, "film": films[30:]}))  # who met what at random says nothing here
+    assert np.isfinite(met).all()
+    for model, before in zip((plain, informed), known):
+        np.testing.assert_allclose(model.predict(X), before, atol=1e-6)  # what was learned stays
+    with pytest.raises(gg.GinghamError, match="fit it with side="):
+        plain.fold_in(side={"user": people})
+    with pytest.raises(gg.GinghamError, match="tuples"):
+        plain.fold_in()
+
+
+def test_a_basket_alone_tells_a_new_users_taste():
+    """Users meet mostly what they like: what a new one has met says what it will like."""
+    rng = np.random.default_rng(0)
+    users, films = rng.integers(120, size=12000), rng.integers(60, size=12000)
+    met = rng.random(12000) < np.where(users % 2 == films % 2, 0.8, 0.05)
+    X = pd.DataFrame({"user": users, "film": films})[met].drop_duplicates()
+    y = np.clip(np.rint(np.where(X["user"] % 2 == X["film"] % 2, 4, 2) + rng.normal(0, 0.7, len(X))), 1, 5)
+    old = (X["user"] < 100).to_numpy()
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_layers": 0, "baskets": 6}).fit(X[old], y[old])
+    before = error(model, X[~old], y[~old])
+    assert error(model.fold_in(X[~old]), X[~old], y[~old]) < 0.9 * before
+
+
+def test_what_is_not_known_spreads_the_law(fitted):
+    model, X, _ = fitted
+    known = model.predict_distribution(X[:50])
+    stranger = model.predict_distribution(X[:50].assign(user=999))
+    entropy = lambda law: -np.sum(law * np.log(law + 1e-12), axis=1).mean()  # noqa: E731
+    assert entropy(stranger) > entropy(known)
+
+
+# files, threads, interruptions
+
+
+def test_a_file_keeps_every_answer(fitted, tmp_path):
+    X, y = dated(800)
+    people = pd.DataFrame({"user": np.arange(8), "kind": [f"k{u % 2}" for u in range(8)]})
+    model = gg.LayeredCoClusteringRegressor(**SMALL, time="when", side={"user": people}).fit(X, y)
+    model.save(tmp_path / "m.gingham")
+    back = gg.load(tmp_path / "m.gingham")
+    np.testing.assert_array_equal(back.predict(X), model.predict(X))
+    np.testing.assert_array_equal(back.predict_interval(X), model.predict_interval(X))
+    new = {"user": pd.DataFrame({"user": [77], "kind": ["k1"]})}
+    asked = pd.DataFrame({"user": [77], "film": [3]})
+    np.testing.assert_array_equal(back.fold_in(side=new).predict(asked), model.fold_in(side=new).predict(asked))
+
+
+def test_ctrl_c_keeps_the_chains_done():
+    X, y = ratings(600)
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 3, "n_jobs": 1})
+    told = []
+
+    def press(progress):
+        told.append((progress.restart, progress.iteration, progress.n_restarts, progress.max_iter))
+        if progress.restart == 1 and progress.iteration == 4:
+            raise KeyboardInterrupt
+
+    with pytest.warns(InterruptedWarning, match="1 of 3 chains"):
+        model.fit(X, y, callback=press)
+    assert model.interrupted_
+    assert told[0] == (0, 0, 3, 30)
+    alone = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 1}).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), alone.predict(X))  # the first chain, as it would have been
+    assert not model.fit(X, y).interrupted_
+
+
+def test_three_modes():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(30, size=2000), rng.integers(25, size=2000), rng.integers(4, size=2000)])
+    y = np.clip(
+        np.rint(3 + 1.5 * ((X[:, 0] % 2 == X[:, 1] % 2) - 0.5) + (X[:, 2] % 2) + rng.normal(0, 0.5, 2000)), 1, 5
+    )
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 1}).fit(X[:1600], y[:1600])
+    assert error(model, X[1600:], y[1600:]) < 0.75
+    pairs = {(layer.source, layer.target) for layer in model.model_.layers if layer.kind == "habit"}
+    assert pairs == {(0, 1), (1, 0)}  # everybody has met every third one: who met it says nothing
+
+
+# intervals
+
+
+def test_shortest_runs_of_labels():
+    below = np.array([[0.1, 0.2, 0.7, 0.95], [0.5, 0.6, 0.7, 0.8]])
+    first, last = shortest(below, 0.7)
+    assert (first[0], last[0]) == (2, 3)
+    assert (first[1], last[1]) == (0, 2)
+    first, last = shortest(below, 0.999)
+    assert (last - first == 4).all()
+    assert Intervals(np.array([0.5]), np.array([0.7])).share(0.25) == pytest.approx(0.35)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"likelihood": "poisson"}, "likelihood"),
+        ({"effort": "huge"}, "effort"),
+        ({"baskets": "many"}, "baskets"),
+        ({"baskets": 3, "solver": "projection"}, "sampled"),
+        ({"n_sweeps": 5}, "burn_in"),
+    ],
+)
+def test_bad_settings_are_refused_with_a_sentence(settings, words):
+    X, y = ratings(200)
+    with pytest.raises(gg.GinghamError, match=words):
+        gg.LayeredCoClusteringRegressor(**{**SMALL, **settings}).fit(X, y)
+    assert replace(Intervals(np.ones(1), np.ones(1)), shares=np.zeros(1)).share(1.0) == 1.0
