@@ -43,7 +43,7 @@ def test_a_signal_in_a_fit_keeps_what_it_has(long_fit, tmp_path, number):
         time.sleep(0.02)
     time.sleep(0.2)
     child.send_signal(number)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=120)
     assert only_sentences(said.decode()), said
     assert checkpoint_of(out).exists()
     if child.returncode == 0:
@@ -55,12 +55,25 @@ def test_a_signal_in_a_fit_keeps_what_it_has(long_fit, tmp_path, number):
     assert not list(tmp_path.glob(".*.part"))
 
 
-@pytest.mark.parametrize("seconds", [0.15, 0.7])
+LISTENING = """
+import sys
+from gingham.cli import main
+from gingham.cli.signals import SIGNALS
+SIGNALS.install()
+sys.stdout.write("ready\\n"); sys.stdout.flush()
+main()
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.3, 1.0])
 def test_a_signal_during_imports(long_fit, tmp_path, seconds):
-    child = begun(*long_fit)
+    """From the moment on at which Python has come to gingham's first line."""
+    command = [sys.executable, "-c", LISTENING, *map(str, long_fit)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdout.readline() == b"ready\n"
     time.sleep(seconds)
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=120)
     assert child.returncode in (0, 130)
     assert only_sentences(said.decode()), said
     assert not list(tmp_path.glob(".*.part"))

@@ -10,7 +10,6 @@ import narwhals as nw
 import numpy as np
 from narwhals.typing import IntoDataFrame
 from scipy.special import xlogy
-from scipy.stats import false_discovery_control, hypergeom
 
 from gingham.arrays import AnyArray, Bools, Ints
 from gingham.data import Mode
@@ -162,6 +161,8 @@ def facts_of(properties: Properties, members: Sequence[Ints]) -> list[tuple[Fact
         rows = where[own[properties.known[own]]]
         inside[number], size[number] = flags[rows].sum(axis=0), len(rows)
     total = flags.sum(axis=0)
+    from scipy.stats import false_discovery_control, hypergeom  # loaded where a side table is read
+
     chance = hypergeom.sf(inside - 1, n, total[None], size)
     q = false_discovery_control(np.clip(chance.ravel(), 0.0, 1.0)).reshape(chance.shape)
     outside, rest = total - inside, n - size
