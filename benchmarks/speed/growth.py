@@ -25,8 +25,10 @@ FIGURES = {
     "with clusters": "exponent_clusters",
     "with cells and modes": "exponent_modes",
     "largest peak, GiB": "with_tuples/-1/peak_gib",
+    "exponents of the phases": "exponents_phases_16/*",
+    "a certificate over a sweep, 64 × 64": "phases_64/*/certify_over_sweep",
 }
-PARTS = ("tuples", "fixed", "clusters", "items", "modes")
+PARTS = ("tuples", "fixed", "clusters", "items", "modes", "phases")
 SIZES = {
     "tuples": (1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8),
     "clusters": (8, 16, 32, 64, 128),
@@ -79,6 +81,75 @@ peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 import numba
 print(json.dumps({**row, "peak_gib": peak, "threads": numba.get_num_threads()}))
 """
+
+
+PHASES = """
+import json, resource, sys, time
+import numpy as np
+import gingham as gg
+from gingham.data.modes import few_values
+from gingham.core.problem import Problem
+from gingham.data import Alphabet, Sample
+from gingham.cells import Absolute
+from gingham.fitting.loop import Constant
+from gingham.fitting.projection import Projection
+from gingham.fitting.starts import make_start
+from gingham.selection.auto import beta_of_item_means
+alphabet = Alphabet.of(range(1, 6), given=True)
+def phases(n, shape, m):
+    rng = np.random.default_rng(0)
+    X, y = np.empty((n, 2), np.int32), np.empty(n, np.int8)
+    table = rng.integers(1, 6, (8, 8))
+    for start in range(0, n, 5_000_000):
+        part = slice(start, min(n, start + 5_000_000))
+        for j, items in enumerate(shape):
+            X[part, j] = rng.integers(0, items, part.stop - part.start, dtype=np.int32)
+        planted = table[X[part, 0] % 8, X[part, 1] % 8]
+        noisy = rng.random(len(planted)) < 0.3
+        y[part] = np.where(noisy, rng.integers(1, 6, len(planted)), planted)
+    found, began = {}, time.process_time()
+    def mark(name):
+        nonlocal began
+        found[name] = time.process_time() - began
+        began = time.process_time()
+    few_values(y, 1000)
+    sample = Sample.of(list(X.T), y, alphabet=alphabet)
+    mark("read")
+    beta = beta_of_item_means(sample, Absolute(alphabet))[0]
+    mark("beta")
+    problem = Problem.grid(sample, Absolute(alphabet), beta)
+    for axis in range(2):
+        sample.rows(axis, problem.cells[0].features)
+    mark("sort")
+    begun = make_start("spectral", problem, m, rng)
+    mark("start")
+    marks = []
+    solve = Projection(Constant(), tol=0.0, max_iter=4, backend="compiled").solve
+    solution = solve(problem, begun, lambda *_: marks.append(time.process_time()))
+    found["sweep"], began = min(np.diff(marks)), time.process_time()
+    solution.posterior.predict(sample.codes)
+    mark("predict")
+    del sample, problem
+    began = time.process_time()
+    gg.certify(solution.posterior, X, y)
+    mark("certify")
+    return found
+phases(2_000, (30, 20), (4, 4))  # compiled code is loaded before the clock runs
+n, shape, m = json.loads(sys.argv[1])
+print(json.dumps({**phases(n, shape, m), "peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}))
+"""
+
+
+def phases(n: int, m: int) -> dict:
+    """CPU seconds of every phase of a fit, and of a prediction and a certificate of all its tuples."""
+    shape = [max(20, n // 250), max(20, n // 5_000)]
+    done = subprocess.run(
+        [sys.executable, "-c", PHASES, json.dumps([n, shape, [m, m]])], capture_output=True, text=True, check=True
+    )
+    result = {"tuples": n, "shape": shape, "clusters": m, **json.loads(done.stdout)}
+    result["certify_over_sweep"] = result["certify"] / result["sweep"]
+    print(result, flush=True)
+    return result
 
 
 def point(n: int, shape: list[int], m: list[int]) -> dict:
@@ -178,6 +249,19 @@ def main() -> None:
         results["with_modes"] = [point(300_000, [2_000] * d, [4] * d) for d in sizes["modes"]]
         # Each mode more multiplies the cells by four: seconds against cells × modes.
         results["exponent_modes"] = exponent(results["with_modes"], lambda r: len(r["shape"]) * 4 ** len(r["shape"]))
+    if "phases" in wanted:
+        for m in (16, 64):
+            key = f"phases_{m}"
+            for n in tuples if m == 16 else [n for n in tuples if n <= 10**7]:
+                kept = [row for row in results.get(key, []) if row["tuples"] != n]
+                results[key] = sorted([*kept, phases(n, m)], key=by_tuples)
+                write(args, settings, results)
+            names = ("read", "beta", "sort", "start", "sweep", "predict", "certify")
+            sizes_of = np.log([row["tuples"] for row in results[key]])
+            results[f"exponents_{key}"] = {
+                name: float(np.polyfit(sizes_of, np.log([row[name] for row in results[key]]), 1)[0]) for name in names
+            }
+            print(results[f"exponents_{key}"], flush=True)
     write(args, settings, results)
     if results.get("with_tuples"):
         plot(results, args.out.with_suffix(".png"))
