@@ -36,11 +36,24 @@ def table(results: dict[str, Any]) -> Iterator[str]:
     yield ""
 
 
+def others(summary: dict[str, Any]) -> str:
+    """The attacks on who is covered and what is given, which have a page of results of their own."""
+    return (
+        f"On who is covered (items nobody has seen) and what is given (alphabets, bounds): {summary['attacks']} attacks, "
+        f"{summary['refused or true']} refused or true, at most {100 * summary['worst']:.1f} % failures "
+        "(`attacks_cover`)."
+    )
+
+
+def results(name: str) -> Any:
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))["results"]
+
+
 def renew() -> str:
     """The page with a fresh table."""
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    found = json.loads((ROOT / "benchmarks" / "results" / "attacks.json").read_text(encoding="utf-8"))["results"]
-    return before + BEGIN + "\n\n" + "\n".join(table(found)).rstrip() + "\n\n" + END + rest.split(END)[1]
+    lines = [*table(results("attacks")), others(results("attacks_cover")["summary"])]
+    return before + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + END + rest.split(END)[1]
 
 
 if __name__ == "__main__":

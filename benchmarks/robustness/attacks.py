@@ -48,7 +48,7 @@ FIGURES = {
     "least where the rule is left out": "summary/least without the rule/rate",
 }
 DELTA = 0.05
-ROWS, COVERED, GIVEN, DOORS = "what a row is", "who is covered", "what is given", "other doors"
+ROWS, DOORS = "what a row is", "other doors"
 
 
 @dataclass(frozen=True)
@@ -335,12 +335,7 @@ def weights_are_given() -> dict[str, Any]:
     return {"holds": said == [["given"]] * len(certificates), "certificates": len(certificates)}
 
 
-# who is covered: items nobody has seen, graphs with unseen nodes
-# (attacks on what certificates say of items that were read off the data are added here)
-
-
-# what is given: alphabets and bounds that were read off the data
-# (attacks with labels, bounds and ranges that nobody stated are added here)
+# Attacks on who is covered (items nobody has seen) and what is given (alphabets and bounds) are in attacks_cover.py.
 
 
 # other doors
