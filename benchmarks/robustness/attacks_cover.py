@@ -364,8 +364,7 @@ def bounds_read_off(n_samples: int, seed: int, n: int = 100) -> dict[str, Any]:
         )
         answer = float(y.mean())
         true = 0.005 * (100 - answer) ** 2 + 0.995 * (1 / 12 + (0.5 - answer) ** 2)
-        count.note(np.inf, true, true)
-        count.old_failures -= true <= unstated(posterior, X, y)
+        count.note(unstated(posterior, X, y), true, true)
         if turn == 0:
             with tempfile.TemporaryDirectory() as folder:
                 refusal = _through_the_command_line(Path(folder), y)
@@ -405,8 +404,7 @@ def weights_zero_and_one(n_samples: int, seed: int, n_nodes: int = 20) -> dict[s
         lie = gg.certify_partition(labels, matrix, alphabet=(0, 1))
         answers = lie.posterior.predict([i, j])
         true = float(np.mean(0.998 * 0.5 * (answers**2 + (1 - answers) ** 2) + 0.002 * (10 - answers) ** 2))
-        count.note(np.inf, true, true)
-        count.old_failures -= true <= lie.value
+        count.note(lie.value, true, true)
     floats = matrix
     outcomes["certify_partition"] = refused(lambda: gg.certify_partition(labels, floats))
     outcomes["compare_partitions"] = refused(lambda: gg.compare_partitions({"mine": labels}, floats))
