@@ -463,7 +463,12 @@ def find_partition(
         return search.choose_size(start, rng, min(most, n), checkpoint)
     if n_clusters == 1:
         return Partition(np.zeros(n, dtype=np.int64), 1, 0.0)
-    return search.descend(start(2 * n_clusters), rng, n_clusters)
+    if checkpoint.known is not None and checkpoint.finished:
+        return Search.of_state(checkpoint.known["place"]).best
+    found = search.descend(start(2 * n_clusters), rng, n_clusters)
+    if not found.interrupted:  # half of a search must not be taken for the whole when the fit goes on
+        checkpoint.keep(lambda: {"place": Search(found, 1).state()}, finished=True)
+    return found
 
 
 def compact(labels: Ints) -> tuple[Ints, int]:
