@@ -96,7 +96,7 @@ def test_ctrl_c_between_sweeps(gingham, cases, kind, options, tmp_path, monkeypa
     [
         ("coclustering", [], "gingham.fitting.projection.half_step"),
         ("coclustering", ["--solver", "sweep", "--starts", "2"], "gingham.fitting.sweep.size_cost"),
-        ("graph", ["--starts", "2"], "gingham.models.graph.solvers.hard_posterior"),
+        ("graph", ["--starts", "2"], "gingham.models.graph.solvers.hard_answers"),
         ("information", [], "gingham.fitting.sweep.board_cost"),
     ],
     ids=["coclustering", "hard moves", "graph", "information"],

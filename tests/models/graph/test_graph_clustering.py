@@ -10,6 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 
 import gingham as gg
 from gingham.datasets import planted_graph
+from gingham.errors import InterruptedWarning
+from gingham.fitting.checkpoint import kept_in
+from gingham.models.graph.partition import PartitionSearch
 
 GRAPH = planted_graph(300, 3, inside=20, outside=3, seed=0)
 
@@ -182,3 +185,54 @@ def test_bad_pairs_are_refused_with_a_sentence():
         gg.GraphClustering(2, loss="absolute").fit(np.triu(weights, 1) + np.triu(weights, 1).T)
     with pytest.raises(gg.GinghamError, match="nothing to cluster"):
         gg.GraphClustering(2, loss="quadratic").fit(np.ones((5, 5)) - np.eye(5), pairs=[(0, 1), (2, 3)])
+
+
+@pytest.mark.parametrize("degree_correction", [False, True])
+def test_ctrl_c_in_the_search_keeps_the_best_partition_so_far(degree_correction, monkeypatch):
+    pressed = []
+
+    def press(*args, **more):
+        pressed.append(1)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PartitionSearch, "split_and_merge", press)
+    model = gg.GraphClustering(degree_correction=degree_correction, random_state=0)
+    with pytest.warns(InterruptedWarning, match="best solution so far"):
+        model.fit(GRAPH.adjacency)
+    assert pressed == [1]
+    assert model.interrupted_
+    assert adjusted_rand_score(GRAPH.labels, model.labels_) > 0.9  # of the merged start
+    assert np.isfinite(model.objective_.total)
+
+
+@pytest.mark.parametrize("pressed_at", [0, 1, 2])
+def test_a_search_that_was_interrupted_goes_on_where_it_was(pressed_at, tmp_path, monkeypatch):
+    """Checkpoints are written in the search, too, and a resumed fit ends as if nothing had been."""
+    step, steps = PartitionSearch.settle, []
+    with monkeypatch.context() as patch:
+        patch.setattr(PartitionSearch, "settle", lambda *args: steps.append(1) or step(*args))
+        whole = gg.GraphClustering(random_state=0).fit(GRAPH.adjacency)
+    n_steps = len(steps)
+    assert n_steps > 2
+    steps.clear()
+
+    def counted(search, *args):
+        steps.append(1)
+        if len(steps) == pressed_at + 1:
+            raise KeyboardInterrupt
+        return step(search, *args)
+
+    path = tmp_path / "checkpoint"
+    with monkeypatch.context() as patch, kept_in(path, "key", False, 0.0) as (checkpoint, _):
+        patch.setattr(PartitionSearch, "settle", counted)
+        with pytest.warns(InterruptedWarning):
+            gg.GraphClustering(random_state=0).fit(GRAPH.adjacency, checkpoint=checkpoint)
+    assert path.exists()
+    steps.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(PartitionSearch, "settle", lambda *args: steps.append(1) or step(*args))
+        with kept_in(path, "key", True, 0.0) as (checkpoint, _):
+            again = gg.GraphClustering(random_state=0).fit(GRAPH.adjacency, checkpoint=checkpoint)
+    np.testing.assert_array_equal(again.labels_, whole.labels_)
+    assert len(steps) == n_steps - pressed_at  # what was done before is not done again
+    assert again.objective_.total == whole.objective_.total

@@ -48,7 +48,7 @@ DIMENSIONS, MOST_DIMENSIONS = 20, 60  # of the spectral embedding when the numbe
 SAMPLED = 8000  # nodes from which k-means learns its centres
 FINE_SWEEPS, SETTLING_SWEEPS = 2, 3  # of clusters that were split, and after they were merged
 HALVING_SWEEPS = {False: 2, True: 4}  # between the halves of clusters; more where they were cut at random
-MOST_ROUNDS, LEAST_GAIN = 30, 3e-4  # rounds of splitting and merging; share of the cost that two of them must save
+MOST_ROUNDS, LEAST_GAIN = 30, 2e-3  # rounds of splitting and merging; share of the cost that two of them must save
 FEW, NEAREST = 48, 12  # up to FEW clusters all pairs are tried, beyond that the NEAREST of each
 GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a grid of 1/64
 
@@ -463,7 +463,12 @@ def find_partition(
         return search.choose_size(start, rng, min(most, n), checkpoint)
     if n_clusters == 1:
         return Partition(np.zeros(n, dtype=np.int64), 1, 0.0)
-    return search.descend(start(2 * n_clusters), rng, n_clusters)
+    if checkpoint.known is not None and checkpoint.finished:
+        return Search.of_state(checkpoint.known["place"]).best
+    found = search.descend(start(2 * n_clusters), rng, n_clusters)
+    if not found.interrupted:  # half of a search must not be taken for the whole when the fit goes on
+        checkpoint.keep(lambda: {"place": Search(found, 1).state()}, finished=True)
+    return found
 
 
 def compact(labels: Ints) -> tuple[Ints, int]:
