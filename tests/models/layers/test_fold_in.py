@@ -92,7 +92,7 @@ def test_importance_stand_in_model_files(grown) -> None:
     again = Draws.from_file(model.model_.to_file())
     codes = X[:200].T
     np.testing.assert_array_equal(again.predict(codes).mean, model.model_.predict(codes).mean)
-    fitted = gg.LayeredCoClusteringRegressor(1, 2, n_chains=1, n_sweeps=22, n_pilots=0).fit(X, X[:, 0])
+    fitted = gg.LayeredCoClusteringRegressor(1, 2, n_chains=1, n_sweeps=22, n_pilots=0, baskets=None).fit(X, X[:, 0])
     assert fitted.model_.to_file()["importance"].size == 0
 
 
