@@ -20,7 +20,10 @@ from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.kernels.project import BACKENDS
+from gingham.models.layers import baskets_kernels as basket_kernel
 from gingham.models.layers import kernels as kernel
+from gingham.models.layers.baskets import Basket
+from gingham.models.layers.baskets_sampled import padded
 from gingham.models.layers.data import EMPTY, LayerData, first_positions, strides_of
 from gingham.models.layers.model import NO_IMPORTANCE, Draws, with_unseen
 from gingham.storage import State
@@ -49,6 +52,29 @@ class Shape:
         return prod(self.n_clusters)
 
 
+class Pairs:
+    """Tuples of two modes as `gingham.models.layers.baskets_kernels` want them: grouped by the mode with more items.
+
+    A layer of two modes is a basket layer whose sources, the items of the other mode, are their own only tokens.
+    """
+
+    def __init__(self, data: LayerData, shape: Shape) -> None:
+        target = int(np.argmax(data.n_items))
+        self.modes = (1 - target, target)
+        self.n_items = tuple(data.n_items[mode] for mode in self.modes)
+        self.n_clusters = tuple(shape.n_clusters[mode] for mode in self.modes)
+        group = data.groups[target]
+        self.indptr = group.indptr
+        self.rows = None if target == 0 else group.order  # tuples stand grouped by the first mode
+        self.sources = group.others[0].astype(np.uint32)
+        self.weights = None if data.weights is None else data.weights[group.order].astype(np.float32)
+        self.itself = Basket.itself(self.n_items[0])
+        rows, width = (padded(m) for m in self.n_clusters)
+        self.cells: Floats = np.zeros((rows, width), dtype=np.float32)
+        self.table, self.stats, self.work = np.zeros((3, self.n_items[0] * 2 * width), dtype=np.float32)
+        self.none: Floats = np.zeros((0, 0), dtype=np.float32)
+
+
 class Chain:
     """The state of one chain; `sweep` moves it on. ``noise`` (σ²) may be changed between sweeps."""
 
@@ -70,6 +96,8 @@ class Chain:
         self.cell_variance: Floats = np.full(shape.n_layers, CELL_VARIANCE * data.variance)
         self.residual: Floats = (data.labels - self.mean).astype(np.float32)
         self.n_sweeps = 0
+        two = data.n_modes == 2 and shape.n_layers > 0 and all(side is None for side in data.sides)
+        self.pairs = Pairs(data, shape) if two else None
 
     @classmethod
     def resume(
@@ -104,9 +132,44 @@ class Chain:
         if self.shape.offsets:
             self._draw_offsets()
         if self.n_sweeps >= SETTLE or not self.shape.offsets:
-            for layer in range(self.shape.n_layers):
-                self._draw_layer(layer)
+            if self.pairs is not None:
+                self._draw_pairs(self.pairs)
+            else:
+                for layer in range(self.shape.n_layers):
+                    self._draw_layer(layer)
         self.n_sweeps += 1
+
+    def _draw_pairs(self, pairs: Pairs) -> None:
+        """All layers of two modes: one pass over the tuples a layer."""
+        data, (n_source, n_target) = self.data, pairs.n_items
+        (source, target), (m_source, m_target) = pairs.modes, pairs.n_clusters
+        residual = self.residual if pairs.rows is None else self.residual[pairs.rows]
+        before = np.zeros(n_target, dtype=np.uint8)
+        pairs.table[:] = 0
+        for layer in range(self.shape.n_layers):
+            labels = self.labels[layer]
+            mine = [labels[self.first[mode] : self.first[mode] + data.n_items[mode]] for mode in (source, target)]
+            cells = self.cells[layer].reshape(self.shape.n_clusters)
+            pairs.cells[:m_source, :m_target] = cells if source == 0 else cells.T
+            shares = [
+                np.log((np.bincount(own, minlength=m) + 1.0) / (len(own) + m)) for own, m in zip(mine, pairs.n_clusters)
+            ]
+            target_share = np.full(pairs.cells.shape[1], basket_kernel.LOWEST, dtype=np.float32)
+            target_share[:m_target] = shares[1]
+            basket_kernel.draw_layer(
+                pairs.indptr, pairs.sources, residual, pairs.weights, pairs.table, before, mine[1], 1.0 / self.noise,
+                target_share, self.rng.random(n_target, dtype=np.float32), pairs.stats, *pairs.itself.by_token,
+                pairs.none, pairs.itself.scale, mine[0], shares[0].astype(np.float32),
+                self.rng.random(n_source, dtype=np.float32), self.cell_variance[layer],
+                self.rng.standard_normal((2, m_target, m_source)), pairs.cells, pairs.work,
+            )  # fmt: skip
+            drawn = pairs.cells[:m_source, :m_target]
+            self.cells[layer] = (drawn if source == 0 else drawn.T).ravel()
+            self.cell_variance[layer] = self._cell_variance(self.cells[layer])
+            before = mine[1]
+        basket_kernel.finish_layers(pairs.indptr, pairs.sources, residual, pairs.table, pairs.cells.shape[1], before)
+        if pairs.rows is not None:
+            self.residual[pairs.rows] = residual
 
     def _draw_offsets(self) -> None:
         data = self.data
