@@ -40,8 +40,8 @@ def others(summary: dict[str, Any]) -> str:
     """The attacks on who is covered and what is given, which have a page of results of their own."""
     return (
         "On who is covered (items nobody has seen) and what is given (alphabets, bounds): "
-        f"{summary['attacks']} attacks, {summary['refused or true']} refused or true, at most {100 * summary['worst']:.1f} % failures "
-        "(`attacks_cover`)."
+        f"{summary['attacks']} attacks, {summary['refused or true']} refused or true, "
+        f"at most {100 * summary['worst']:.1f} % failures (`attacks_cover`)."
     )
 
 
