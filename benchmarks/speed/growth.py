@@ -25,8 +25,6 @@ FIGURES = {
     "with clusters": "exponent_clusters",
     "with cells and modes": "exponent_modes",
     "largest peak, GiB": "with_tuples/-1/peak_gib",
-    "exponents of the phases": "exponents_phases_16/*",
-    "a certificate over a sweep, 64 × 64": "phases_64/*/certify_over_sweep",
 }
 PARTS = ("tuples", "fixed", "clusters", "items", "modes", "phases")
 SIZES = {
