@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-.PHONY: demo test test-all lint coverage docs papers bench bench-full clean
+.PHONY: demo test test-all lint coverage docs papers bench bench-peers bench-full clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -46,6 +46,9 @@ papers: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/run.py --quick
+
+bench-peers: $(VENV)/.ready
+	$(BIN)/python benchmarks/run.py --peers
 
 bench-full: $(VENV)/.ready
 	$(BIN)/python benchmarks/run.py --full

@@ -29,6 +29,8 @@ from typing import Any
 
 import numpy as np
 
+import prepare
+
 RESULTS = Path(__file__).parent / "results"
 QUICK = Path(__file__).parent / "quick"
 SOURCES = {  # how a file's name begins: where it comes from, what is in it
@@ -133,18 +135,25 @@ def importable(peer: str, module: str) -> bool:
 
 
 def data_file(folder: str | os.PathLike[str] | None, file: str) -> Path:
-    """The path of a data file; stops the script with a sentence when it is not there."""
-    source = next((origin for start, (origin, _) in SOURCES.items() if file.startswith(start)), "its publisher")
-    if folder is None:
-        raise SystemExit(
-            f"This benchmark needs {file}: give its folder with --data or GINGHAM_DATA (get it from {source})."
-        )
-    path = Path(folder) / file
-    if not path.exists():
-        raise SystemExit(
-            f"{file} is not in the data folder; get it from {source} and prepare it as benchmarks/README.md says."
-        )
-    return path
+    """The path of a data file, fetched where that is possible; stops the script with a sentence where it is not."""
+    home = prepare.data_home(folder)
+    path = home / file
+    if path.exists():
+        return path
+    begin, source = next(
+        ((b, origin) for b, (origin, _) in SOURCES.items() if file.startswith(b)), ("", "its publisher")
+    )
+    if begin in prepare.SETS:
+        home.mkdir(parents=True, exist_ok=True)
+        try:
+            prepare.SETS[begin](home)
+            return path
+        except (OSError, ValueError) as error:  # a GinghamError is a ValueError
+            raise SystemExit(f"{file} is missing. {error} Then: python benchmarks/prepare.py {begin}") from None
+    raise SystemExit(
+        f"{file} is missing. Get it from {source}, store it as benchmarks/README.md says, and name its folder with "
+        "--data or GINGHAM_DATA."
+    )
 
 
 def load(folder: str | os.PathLike[str] | None, file: str) -> dict[str, np.ndarray]:

@@ -1,8 +1,10 @@
 """Run the benchmarks and renew benchmarks/README.md.
 
-``--quick`` (make bench) runs the small version of every script, under ten minutes on two cores, leaves JSON and log in
-benchmarks/quick and prints the main figures. ``--full`` (make bench-full) runs them whole and renews
-benchmarks/results; started again after an interruption it goes on with the scripts that were not finished.
+``--quick`` (make bench) runs the small version of every script, under ten minutes on two cores, and ends in one page,
+benchmarks/quick/index.html: gingham beside its peers, and the main figures of every script.
+``--peers`` (make bench-peers) installs the peers, each group in an environment of its own.
+``--full`` (make bench-full) runs the scripts whole and renews benchmarks/results; started again after an
+interruption it goes on with the scripts that were not finished.
 ``--papers`` (make papers) runs the scripts behind the papers' pages whole, those that fit into an hour together, and
 says which take longer. ``--table`` only renews the README.
 
@@ -24,20 +26,24 @@ import signal
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import page
 from common import PEERS, SOURCES
 
 HERE = Path(__file__).parent
-FOLDERS = ("speed", "papers", "peers", "robustness", "structure")
+FOLDERS = ("speed", "papers", "peers", "reading", "robustness", "structure")
 QUICK_SECONDS = 180  # a small version needs a fraction of it, kernels still to be compiled included
 SKIPPED_KEYS = ("summary", "mean", "means", "table", "predicted", "verdict")  # repeat what stands elsewhere
 TIMES = HERE / "times.json"
 """Seconds of whole full runs, kept beside the results."""
+ENVIRONMENTS = HERE / "environments"
+"""Of the peers, as `install_peers` leaves them."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,10 @@ def scripts(words: list[str] | None = None) -> list[Script]:
 
 def reached(value: Any, way: list[str]) -> Iterator[Any]:
     """All values at the end of a path through nested results."""
-    if not way:
+    if not way and isinstance(value, list):
+        for item in value:
+            yield from reached(item, way)
+    elif not way:
         yield value
     elif isinstance(value, dict):
         for key in value if way[0] == "*" else [way[0]] if way[0] in value else []:
@@ -129,7 +138,7 @@ def run(script: Script, options: list[str], folder: Path, limit: float | None = 
             stdout=stream,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={**with_peers(), "PYTHONUNBUFFERED": "1"},
         )
         try:
             started.wait(limit)
@@ -152,6 +161,7 @@ def quick(chosen: list[Script]) -> bool:
     """The small versions; whether none was stopped or failed."""
     folder, began, good = HERE / "quick", time.perf_counter(), True
     folder.mkdir(exist_ok=True)
+    measured = []
     for script in chosen:
         for old in folder.glob(f"{script.name}.*"):
             old.unlink()
@@ -159,10 +169,38 @@ def quick(chosen: list[Script]) -> bool:
         state, seconds = run(script, ["--quick"], folder, QUICK_SECONDS) if not reason else (f"only full: {reason}", 0)
         good &= not state.startswith(("STOPPED", "FAILED"))
         print(f"{script.title:36} {seconds:6.1f} s  {state}", flush=True)
+        measured.append((script.title, script.purpose, state, script.figures(folder)))
     print(f"\n{time.perf_counter() - began:.0f} s in all. Small versions measured (JSON and logs in {folder}):\n")
-    for script in chosen:
-        print(f"{script.title:36} {script.figures(folder) or '–'}")
+    for title, _, state, figures in measured:
+        print(f"{title:36} {figures or state}")
+    print(f"\nThe page: {page.page(folder, measured)}")
     return good
+
+
+def install_peers() -> bool:
+    """An environment for every group of peers that has none; whether all could be installed."""
+    good = True
+    for peer, (variable, packages) in PEERS.items():
+        home = ENVIRONMENTS / peer
+        if (home / "ready").exists() or os.environ.get(variable):
+            continue
+        names, _, gingham = packages.partition(", and what gingham")
+        print(f"installing {names}", flush=True)
+        venv.create(home, clear=True, with_pip=True)
+        command = [str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", *names.split(", ")]
+        done = subprocess.run([*command, *(["--editable", str(HERE.parent)] if gingham else [])], check=False)
+        if done.returncode == 0:
+            (home / "ready").touch()
+        else:
+            print(f"{names}: not installed; {variable} may name the Python of an environment that has them.")
+        good &= done.returncode == 0
+    return good
+
+
+def with_peers() -> dict[str, str]:
+    """The variables that name the environments of `install_peers`, where nothing else was named."""
+    ready = {v: ENVIRONMENTS / peer / "bin" / "python" for peer, (v, _) in PEERS.items()}
+    return {v: str(python) for v, python in ready.items() if (python.parents[1] / "ready").exists()} | dict(os.environ)
 
 
 def full(chosen: list[Script], everything: bool) -> bool:
@@ -253,8 +291,9 @@ def table() -> str:
         "# Benchmarks",
         "",
         "`make bench` runs a small version of every script, under ten minutes on two cores (longer the first time,",
-        "while kernels are compiled), prints the main figures and leaves JSON and logs in `benchmarks/quick`. They are",
-        "a first look; the figures below come from full runs.",
+        "while kernels are compiled), and ends in one page, `benchmarks/quick/index.html`: gingham beside its peers,",
+        "ratios as bars, and the main figures of every script. They are a first look; the figures below come from full",
+        "runs. `make bench-peers` installs the peers before (several GB, because LensKit needs PyTorch).",
         "",
         "`make bench-full` renews `results/`. It takes many hours: the column *full run* says what a script takes, or",
         '"over" how much by the seconds that its result has on record. Interrupted and started again, it goes on with',
@@ -271,8 +310,10 @@ def table() -> str:
         "|---|---|",
         *(f"| `{variable}` | {packages} |" for variable, packages in PEERS.values()),
         "",
-        "Data comes from the folder `--data` or `GINGHAM_DATA`. It may not be passed on, so fetch it where it is",
-        "published and store it in these files; rows, cols and ends of edges count from 0.",
+        "Data comes from the folder `--data` or `GINGHAM_DATA`, `benchmarks/data` by default. MovieLens and Jester are",
+        "fetched from their publishers when they are needed (or by `python benchmarks/prepare.py ml100k`). Other sets",
+        "may not be passed on: get them where they are published and store them in these files; rows, cols and ends of",
+        "edges count from 0.",
         "",
         "| files | from | what is in them |",
         "|---|---|---|",
@@ -295,7 +336,7 @@ def table() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     kind = parser.add_mutually_exclusive_group(required=True)
-    for option in ("quick", "full", "papers", "table"):
+    for option in ("quick", "full", "papers", "peers", "table"):
         kind.add_argument(f"--{option}", action="store_true")
     parser.add_argument("--only", nargs="*", help="scripts whose path contains one of these words")
     args = parser.parse_args()
@@ -305,6 +346,8 @@ def main() -> None:
             good = quick(scripts(args.only))
         if args.papers:
             good = papers()
+        if args.peers:
+            good = install_peers()
         if args.full:
             good = full(scripts(args.only), everything=not args.only)
     except KeyboardInterrupt:

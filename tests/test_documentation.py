@@ -20,8 +20,10 @@ MODULES = sorted(m.name for m in pkgutil.walk_packages(gingham.__path__, "gingha
 
 
 @pytest.mark.parametrize("name", gingham.__all__)
-def test_every_public_name_says_what_it_is(name):
-    assert (inspect.getdoc(getattr(gingham, name)) or "").strip()
+def test_every_public_name_says_what_it_is_and_shows_it(name):
+    text = inspect.getdoc(getattr(gingham, name)) or ""
+    assert text.strip()
+    assert ">>> " in text, f"gingham.{name} has no example"
 
 
 def test_every_public_name_is_reached_from_the_reference():

@@ -127,15 +127,19 @@ def committee(model: BayesianCoClustering, alpha, X, y, Xt, yt, seed: int) -> np
     return logsumexp(members, axis=0) - np.log(MEMBERS)
 
 
-def lda(t: Table, train: np.ndarray, test: np.ndarray, seed: int) -> float:
-    """LDA with 10 topics on the entries of value 1 as words of a document: perplexity of held-out words."""
-    ones, held = train[t.y[train] == 1], test[t.y[test] == 1]
+def words_of_lda(t: Table, ones: np.ndarray, seed: int, n_topics: int = 10):
+    """The probability of a column as the next word of a row, under LDA on these entries as words."""
     counts = sparse.coo_array((np.ones(len(ones)), tuple(t.X[ones].T)), shape=t.shape).tocsr()
-    model = LatentDirichletAllocation(n_components=10, max_iter=10, random_state=seed)
+    model = LatentDirichletAllocation(n_components=n_topics, max_iter=10, random_state=seed)
     topics = model.fit_transform(counts)
     words = model.components_ / model.components_.sum(1, keepdims=True)
-    r, c = t.X[held].T
-    return float(np.exp(-np.log((topics[r] * words[:, c].T).sum(1)).mean()))
+    return lambda rows, columns: (topics[rows] * words[:, columns].T).sum(1)
+
+
+def lda(t: Table, train: np.ndarray, test: np.ndarray, seed: int) -> float:
+    """LDA on the entries of value 1: perplexity of held-out words."""
+    words = words_of_lda(t, train[t.y[train] == 1], seed)
+    return float(np.exp(-np.log(words(*t.X[test[t.y[test] == 1]].T)).mean()))
 
 
 def summary(folds: dict) -> dict:

@@ -4,19 +4,66 @@ from __future__ import annotations
 
 
 class GinghamError(ValueError):
-    """Something in the input or the request cannot be served; the message says what and how to mend it."""
+    """Something in the input or the request cannot be served; the message says what and how to mend it.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> try:
+    ...     gg.load("no such file")
+    ... except gg.GinghamError as error:
+    ...     print(error)
+    There is no model file 'no such file'.
+    """
 
 
 class RefusedCertificate(GinghamError):
-    """A guarantee was asked for that no theorem gives in this case."""
+    """A guarantee was asked for that no theorem gives in this case.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> try:
+    ...     gg.certify(model, X, y, predictor="mean", lower=True)
+    ... except gg.RefusedCertificate as error:
+    ...     print("refused")
+    refused
+    """
 
 
 class GinghamWarning(UserWarning):
-    """Something was done that the caller should know of."""
+    """Something was done that the caller should know of.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import gingham as gg
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", gg.GinghamWarning)  # stop at the first thing that you should know of
+    """
 
 
 class UnseenItemsWarning(GinghamWarning):
-    """Ids that were not in the training data are predicted as one more item of their mode would fall."""
+    """Ids that were not in the training data are predicted as one more item of their mode would fall.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> import warnings
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always", gg.UnseenItemsWarning)
+    ...     prediction = model.predict([[0, 99]])  # item 99 was never seen
+    >>> caught[0].category.__name__
+    'UnseenItemsWarning'
+    """
 
 
 class InterruptedWarning(GinghamWarning):

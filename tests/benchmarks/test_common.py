@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import sys
+import urllib.error
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +17,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import common
+import prepare
 
 
 def test_write_leaves_the_five_keys_and_no_path(tmp_path: Path) -> None:
@@ -26,11 +31,41 @@ def test_write_leaves_the_five_keys_and_no_path(tmp_path: Path) -> None:
     assert [p.name for p in args.out.parent.iterdir()] == ["x.json"]
 
 
-def test_missing_data_is_a_sentence_with_its_source(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match=r"ml100k\.npz.*grouplens"):
+def test_missing_data_is_a_sentence_with_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_network(*given: object, **more: object) -> None:
+        raise urllib.error.URLError("no network")
+
+    monkeypatch.setattr("urllib.request.urlopen", no_network)
+    with pytest.raises(SystemExit, match=r"ml100k\.npz.*grouplens.*prepare\.py ml100k"):
         common.data_file(tmp_path, "ml100k.npz")
-    with pytest.raises(SystemExit, match="--data"):
-        common.data_file(None, "ml100k.npz")
+    with pytest.raises(SystemExit, match=r"yeast.*thebiogrid.*--data"):
+        common.data_file(tmp_path, "yeast_biogrid.npz")
+
+
+def test_movielens_is_fetched_and_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The publisher's archive, three ratings in its format, becomes the files that the scripts read."""
+    pairs = [(1, 2), (2, 1), (1, 1)]
+    ratings = "".join(f"{user}\t{movie}\t{stars}\t88000000{stars}\n" for (user, movie), stars in zip(pairs, (3, 5, 1)))
+    flags = "|".join(["0", "1", *["0"] * 17])
+    with zipfile.ZipFile(tmp_path / "ml-100k.zip", "w") as archive:
+        archive.writestr("ml-100k/u.data", ratings)
+        archive.writestr("ml-100k/u.item", "".join(f"{m}|Title {m} (1995)|01-Jan-1995||url|{flags}\n" for m in (1, 2)))
+        archive.writestr("ml-100k/u.user", "1|24|M|technician|85711\n2|53|F|other|94043\n")
+        for part in range(1, 6):
+            archive.writestr(f"ml-100k/u{part}.base", "".join(ratings.splitlines(keepends=True)[1:]))
+            archive.writestr(f"ml-100k/u{part}.test", ratings.splitlines()[0])
+    remote = prepare.FILES["movielens-100k"][0]
+    monkeypatch.setitem(prepare.FILES, "movielens-100k", (replace(remote, checksum=None),))
+    data = common.load(tmp_path, "ml100k.npz")
+    assert data["rows"].tolist() == [0, 1, 0]
+    assert data["cols"].tolist() == [1, 0, 0]
+    assert data["vals"].tolist() == [3, 5, 1]
+    assert data["timestamps"].tolist() == [880000003, 880000005, 880000001]
+    assert data["u3_base_idx"].tolist() == [1, 2]
+    assert data["u3_test_idx"].tolist() == [0]
+    assert data["genres"].shape == (2, 19)
+    with gzip.open(tmp_path / "ml100k_items.csv.gz", "rt") as stream:
+        assert stream.read().splitlines()[1].startswith("0,Title 1 (1995),01-Jan-1995,0,1,")
 
 
 def test_clock_and_best_of_measure() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
+import page
 import run
 
 SCRIPT = """'''What it measures.'''
@@ -83,6 +84,7 @@ def test_small_versions_leave_files_and_print_their_figures(bench: Path, capsys:
     printed = capsys.readouterr().out
     assert "done; left out: a peer" in printed
     assert "ratio 0.5; right 1 of 2" in printed
+    assert "ratio 0.5; right 1 of 2" in (bench / "quick" / "index.html").read_text(encoding="utf-8")
     (bench / "speed" / "made_up.py").write_text(SCRIPT.replace("FULL = ", "ONLY_FULL = 'it is long'; FULL = "))
     assert run.quick(run.scripts())
     assert "only full: it is long" in capsys.readouterr().out
@@ -131,3 +133,16 @@ def test_recorded_seconds_count_each_part_once() -> None:
     part = {"fit_wall_s": 2.0, "fit_cpu_s": 1.0, "predict_cpu_s": 0.5}
     assert run.recorded({"a": part, "b": [part, {"cpu_s": 1.0, "seeds": 3}], "summary": {"x": part}}) == 8.0
     assert run.recorded({"seconds": {"fit": 2.0, "lda": 1.0}, "cpu_over_single": 9.0}) == 3.0
+
+
+def test_the_page_shows_who_is_ahead_and_by_how_much(tmp_path: Path) -> None:
+    row = {"task": "ratings", "data": "<b>", "peer": "other", "version": "1", "gingham_cpu_s": 1.0, "peer_cpu_s": 10.0}
+    ahead = {**row, "measure": "MAE", "gingham": 0.7, "peer_quality": 0.8, "times_faster": 10.0}
+    behind = {**row, "measure": "NMI", "gingham": 0.7, "peer_quality": 0.8, "times_faster": 0.01}
+    (tmp_path / "peers_all.json").write_text(json.dumps({"results": {"ratings": [ahead, behind]}}))
+    found = page.page(tmp_path, [("a.py", "What.", "passed over: ml100k.npz is missing", "")]).read_text()
+    assert found.count("<b>0.700</b>") == 1  # lower is better for an error only
+    assert 'class="good" style="left:50%;width:25.0%"' in found
+    assert 'class="bad" style="left:0.0%;width:50.0%"' in found
+    assert "&lt;b&gt;" in found
+    assert "ml100k.npz is missing" in found

@@ -64,6 +64,14 @@ class CellModel(ABC):
 
     The constructor keeps each of its arguments as an attribute of the same name, as scikit-learn's estimators do:
     they are what a model file keeps of a cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> cell = gg.Quadratic(bounds=(0, 10))
+    >>> isinstance(cell, gg.CellModel), cell.convex
+    (True, True)
     """
 
     name: str

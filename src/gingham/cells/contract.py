@@ -16,6 +16,11 @@ def check_loss(cell: CellModel, seed: int = 0) -> None:
     The answer beats alternatives; weight 2 is the tuple twice; losses lie within the stated range; empty cells
     answer like all together; a convex loss is convex; and a model file brings the same cell back. The cell must be
     on an alphabet, or have ``bounds``.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> gg.check_loss(gg.Quadratic(bounds=(0, 10)))  # silent: it keeps the contract
     """
     numbers = _labels(cell)
     rng, t = np.random.default_rng(seed), cell.features.of_labels(numbers)

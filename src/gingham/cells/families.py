@@ -241,7 +241,15 @@ FAMILIES: dict[str, type[Family]] = {}
 
 
 def register_family(kind: type[Family]) -> type[Family]:
-    """Give a family its ``name``: ``family=`` and model files know it from then on. A class decorator."""
+    """Give a family its ``name``: ``family=`` and model files know it from then on. A class decorator.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> from gingham.cells.families import Poisson
+    >>> gg.register_family(Poisson) is Poisson  # a class of your own stands in its place
+    True
+    """
     if not (isinstance(kind, type) and issubclass(kind, Family)):
         raise GinghamError(f"register_family takes a subclass of Family, not {kind!r}.")
     if FAMILIES.get(kind.name, kind).__qualname__ != kind.__qualname__:

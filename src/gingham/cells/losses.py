@@ -21,6 +21,15 @@ class TableLoss(CellModel):
     """Any loss ℓ(y, y') given as a table, row: true label, column: answer. P0 §3.1.
 
     The answer is argmin_y' Σ_y h_y ℓ(y, y'), the lowest label when several are best.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> price = np.array([[0.0, 1.0], [5.0, 0.0]])  # missing an ill patient costs five times a false alarm
+    >>> cell = gg.TableLoss(gg.Alphabet.of(["ill", "well"], given=True), price)
+    >>> cell.range
+    5.0
     """
 
     name = "table"
@@ -71,7 +80,15 @@ class TableLoss(CellModel):
 
 
 class ZeroOne(TableLoss):
-    """ℓ(y, y') = [y ≠ y']: the answer is the commonest label."""
+    """ℓ(y, y') = [y ≠ y']: the answer is the commonest label.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> gg.ZeroOne(gg.Alphabet.of(["no", "yes"], given=True)).range
+    1.0
+    >>> model = gg.CoClusteringClassifier(2, loss="zero-one", alphabet=["no", "yes"])
+    """
 
     def __init__(self, alphabet: Alphabet) -> None:
         super().__init__(alphabet, 1.0 - np.eye(alphabet.size))
@@ -83,7 +100,16 @@ class ZeroOne(TableLoss):
 
 
 class Absolute(TableLoss):
-    """ℓ(y, y') = |y − y'|: the answer is the median label."""
+    """ℓ(y, y') = |y − y'|: the answer is the median label.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> cell = gg.Absolute(gg.Alphabet.of([1, 2, 3], given=True))
+    >>> cell.range, cell.convex
+    (2.0, True)
+    >>> model = gg.CoClusteringRegressor(2, loss="absolute", alphabet=[1, 2, 3])
+    """
 
     convex = True
     ordered = True
@@ -97,7 +123,15 @@ class Absolute(TableLoss):
 
 
 class Pinball(TableLoss):
-    """ℓ(y, y') = max(τ(y − y'), (τ − 1)(y − y')): the answer is the τ-quantile label."""
+    """ℓ(y, y') = max(τ(y − y'), (τ − 1)(y − y')): the answer is the τ-quantile label.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> cell = gg.Pinball(gg.Alphabet.of([0, 1, 2], given=True), quantile=0.9)
+    >>> float(cell.range)
+    1.8
+    """
 
     convex = True
     ordered = True
@@ -118,6 +152,12 @@ class Quadratic(CellModel):
 
     ``bounds`` are the smallest and largest possible label, when they are known: they make the loss
     bounded, which a certificate needs.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> gg.Quadratic(bounds=(0, 10)).range
+    100.0
     """
 
     features = Moments(2)
@@ -183,6 +223,12 @@ class Logarithmic(CellModel):
 
     ``smoothing`` mixes that share of the uniform distribution into every answer, which bounds the
     loss by ln(|Y|/smoothing). MDL co-clustering is this loss with β = 1 (P0 prints the wrong sign).
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> round(gg.Logarithmic(gg.Alphabet.of([0, 1], given=True), smoothing=0.02).range, 3)
+    4.605
     """
 
     name = "log"

@@ -93,6 +93,19 @@ class Certificate:
         Of how many certificates this is the smallest, where a comparison, a path or a stream chose it.
     choice : str
         What that choice costs, in words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> certificate = gg.certify(model, X, y)
+    >>> certificate.empirical < certificate.value < certificate.worst
+    True
+    >>> certificate.predictor, certificate.delta
+    ('gibbs', 0.05)
     """
 
     value: float

@@ -105,6 +105,17 @@ def certify(
     ------
     RefusedCertificate
         Where no theorem covers what was asked.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> certificate = gg.certify(model, X, y)
+    >>> round(certificate.value, 2), round(certificate.empirical, 2)
+    (0.36, 0.0)
     """
     checked_delta(delta)
     if bound in ("split", "holdout") and (anytime or lower or population is not None):
@@ -375,6 +386,17 @@ def certify_stream(
     X, y : tuples in the order in which they arrived
     sizes : increasing sample sizes; ten from N/100 to N by default
     population : as for `certify`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0)
+    >>> stream = gg.certify_stream(model, X, y, sizes=[150, 300, 600])
+    >>> [round(certificate.value, 2) for certificate in stream.certificates]
+    [1.25, 0.68, 0.36]
     """
     checked_delta(delta)
     y = np.asarray(y)

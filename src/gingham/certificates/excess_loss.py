@@ -71,6 +71,16 @@ def certify_gain(
         "constant": the constant answer that fits the sample best (on a small set of answers: the value
         holds against every constant). An array: predictions, one per tuple, of a predictor that was fixed
         without these tuples; they must be possible answers of a cell.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> gg.certify_gain(model, X, y).value < 0  # provably better than any constant
+    True
     """
     checked_delta(delta)
     posterior = in_full_precision(posterior_of(model))

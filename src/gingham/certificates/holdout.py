@@ -95,6 +95,16 @@ def certify_predictions(
         A row of weight w stands for w draws.
     random_state : int, optional
         Seed of the orders in which bets are made; drawn afresh by default, and recorded in ``parameters["seed"]``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> y = np.random.default_rng(0).integers(1, 6, 2000)
+    >>> predicted = np.clip(y + 0.5, 1, 5)  # of any model that has not seen these ratings
+    >>> certificate = gg.certify_predictions(predicted, y, alphabet=range(1, 6))
+    >>> round(certificate.empirical, 2) < certificate.value < 0.5
+    True
     """
     checked_delta(delta)
     letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
@@ -469,6 +479,17 @@ def certify_folds(
         The members' own by default, "absolute" where they have none that is known.
     alphabet, label_bounds
         The possible labels, or the smallest and largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> board = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0)
+    >>> committee = gg.Committee(board, n_members=3, cross=True).fit(X, y)
+    >>> gg.certify_folds(committee).predictor
+    'mean of the committee'
     """
     checked_delta(delta)
     kept = [getattr(model, name, None) for name in ("folds_", "fold_predictions_", "fold_rows_", "fold_labels_")]

@@ -148,6 +148,16 @@ def certify_ranking(
     delta : float
     random_state : int, optional
         Seed of the order in which bets are made on users; drawn afresh by default, and recorded in ``seed``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> hidden = np.array([(user, user % 2) for user in range(200)])  # kept back from the ranking
+    >>> ranking = {user: [0, 2, 4] if user % 2 == 0 else [1, 3, 5] for user in range(200)}
+    >>> certificate = gg.certify_ranking(ranking, hidden, at=3)
+    >>> certificate.empirical, certificate.value < 0.1
+    (0.0, True)
     """
     if measure not in MEASURES:
         raise GinghamError(f"measure={measure!r} is unknown; choose one of {', '.join(MEASURES)}.")

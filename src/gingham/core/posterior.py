@@ -54,6 +54,16 @@ class Posterior:
     unseen : {"urn", "mass"}
         How an item that nobody has seen belongs to the clusters, see `unseen_rows`. Certificates cover "urn"; "mass"
         is what model files of earlier versions predict by.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> [rows.shape for rows in model.posterior_.assign], model.posterior_.answers[0].shape
+    ([(30, 2), (30, 2)], (2, 2))
     """
 
     structure: Structure

@@ -231,7 +231,17 @@ def seconds(times: npt.ArrayLike, name: str = "time") -> Floats:
 def from_frame(
     frame: IntoDataFrame, axes: Sequence[str], label: str, weight: str | None = None
 ) -> tuple[IntoDataFrame, AnyArray, AnyArray | None]:
-    """Split a table into ids (a frame of the same kind), labels and weights (None without a column for them)."""
+    """Split a table into ids (a frame of the same kind), labels and weights (None without a column for them).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import gingham as gg
+    >>> frame = pd.DataFrame({"user": ["ann", "bob"], "movie": ["Alien", "Heat"], "stars": [5, 3]})
+    >>> X, y, weight = gg.from_frame(frame, ["user", "movie"], "stars")
+    >>> list(X.columns), y, weight
+    (['user', 'movie'], array([5, 3]), None)
+    """
     table = as_frame(frame)
     wanted = [*axes, label, *([weight] if weight else [])]
     for name in wanted:
@@ -259,6 +269,14 @@ def from_matrix(matrix: MatrixLike, missing: str | None = None, names: Names = N
     -------
     X : int array of shape (N, d), positions; of a matrix with names a table of them, (N, 2): a frame for a frame
     y : array of shape (N,), values
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X, y = gg.from_matrix(np.array([[1.0, np.nan], [3.0, 4.0]]), missing="nan")
+    >>> X.tolist(), y.tolist()
+    ([[0, 0], [1, 0], [1, 1]], [1.0, 3.0, 4.0])
     """
     if names is not None or is_frame(matrix):
         plain, axes, items = with_names(matrix, names)
@@ -425,6 +443,14 @@ def from_tuples(
     """Pairs (N, 2) of ids as a sparse matrix of counts, with the ids of its rows and of its columns.
 
     Weights add up; a pair that is listed twice counts twice.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> counts, rows, columns = gg.from_tuples([["ann", "tea"], ["bob", "tea"], ["bob", "tea"]])
+    >>> counts.toarray(), rows, columns
+    (array([[1.],
+           [2.]]), array(['ann', 'bob'], dtype='<U3'), array(['tea'], dtype='<U3'))
     """
     columns = id_columns(X)
     if len(columns.columns) != 2:
@@ -520,6 +546,16 @@ def from_anndata(data: Any, missing: str | None = None, layer: str | None = None
         What an absent entry means; see :func:`gingham.from_matrix`.
     layer : str, optional
         A layer in the place of ``data.X``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> import gingham as gg
+    >>> cells = SimpleNamespace(X=np.array([[3, 0], [0, 2]]), obs_names=["c1", "c2"], var_names=["geneA", "geneB"])
+    >>> X, y = gg.from_anndata(cells, missing="none")  # an AnnData object has these attributes
+    >>> X[0].tolist(), y.tolist()
+    (['c1', 'geneA'], [3, 0, 0, 2])
     """
     for name in ("X", "obs_names", "var_names"):
         if not hasattr(data, name):
@@ -544,6 +580,19 @@ def to_anndata(model: Any, data: Any, key: str = "gingham") -> Any:
     model : model of two modes fitted on `from_anndata` tuples, or CoOccurrenceClustering fitted on ``data.X``
     data : AnnData
     key : str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from types import SimpleNamespace
+    >>> import gingham as gg
+    >>> names = {"obs_names": [f"c{i}" for i in range(40)], "var_names": [f"g{j}" for j in range(30)]}
+    >>> tables = {"obs": {}, "var": {}, "obsm": {}, "varm": {}}
+    >>> counts = np.random.default_rng(0).poisson(np.kron([[3, 1], [1, 3]], np.ones((20, 15))))
+    >>> data = SimpleNamespace(X=counts, shape=counts.shape, **names, **tables)  # in place of an AnnData object
+    >>> model = gg.CoOccurrenceClustering(2, 2, random_state=0).fit(counts)
+    >>> len(set(gg.to_anndata(model, data).obs["gingham"]))
+    2
     """
     for name in ("obs_names", "var_names"):
         if not hasattr(data, name):

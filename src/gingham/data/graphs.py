@@ -233,6 +233,13 @@ def from_graph(
         one of booleans has none.
     nodes : sequence, optional
         All node ids, for lists and frames in which some node has no edge.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> pairs = gg.from_graph([(0, 1), (1, 2)])
+    >>> pairs.n_nodes, pairs.n_tuples  # the pair (0, 2) was observed, too: it is not joined
+    (3, 3.0)
     """
     if isinstance(graph, PairSample):
         return graph

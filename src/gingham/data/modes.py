@@ -202,6 +202,13 @@ class Alphabet:
 
     ``given`` says whether the caller stated them (a certificate may then rely on them) or they were
     read off the data.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> stars = gg.Alphabet.of([1, 2, 3, 4, 5], given=True)
+    >>> stars.values, stars.given
+    (array([1, 2, 3, 4, 5]), True)
     """
 
     values: AnyArray

@@ -37,6 +37,17 @@ class Sample:
     label_codes : int32 array of shape (n_rows,) or None
     weights : float64 array of shape (n_rows,) or None
         Counts; None means one each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> sample = model.sample(X, y)
+    >>> len(sample.modes), sample.codes[0].shape
+    (2, (600,))
     """
 
     on_device: ClassVar[bool] = False  # whether the columns are tensors on a GPU, see `DeviceSample`

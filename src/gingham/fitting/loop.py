@@ -30,7 +30,13 @@ POLL = 0.2  # seconds: on some systems a wait without end does not hear Ctrl-C
 
 @dataclass(frozen=True)
 class Constant:
-    """β from the first sweep on."""
+    """β from the first sweep on.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> model = gg.CoClusteringRegressor(3, schedule=gg.Constant())
+    """
 
     n_steps: int = 0
 
@@ -44,6 +50,11 @@ class Down:
 
     Coming down lets clusters form before information is priced; going up loses clusters, and a
     cluster that has died does not come back.
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> model = gg.CoClusteringRegressor(3, schedule=gg.Down(start=3.0, n_steps=10))
     """
 
     start: float = 5.0

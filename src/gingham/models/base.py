@@ -190,7 +190,23 @@ class Persistent(Questions, Saved, BaseEstimator):
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load a model that was written by ``model.save(path)``. Nothing in the file is executed."""
+    """Load a model that was written by ``model.save(path)``. Nothing in the file is executed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> import os, tempfile
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "model.gingham")
+    ...     model.save(path)
+    ...     again = gg.load(path)
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
     kind, state = storage.read(path, _class_named)
     try:
         model = state["model"] if "model" in state else model_of_version_1(_class_named(kind), kind, state)

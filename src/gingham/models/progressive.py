@@ -81,6 +81,17 @@ class ProgressivePredictor(Saved):
         Passed to the members' ``predict``.
     clip_ : bool
         Whether predictions are moved into the stated range.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0)
+    >>> predictor = gg.certify_progressive(model, X, y, random_state=0).model
+    >>> len(predictor.members_), predictor.predict(X[:2]).shape
+    (6, (2,))
     """
 
     members_: tuple[Predictor, ...]

@@ -406,6 +406,15 @@ class Reading:
     n_observed : float
     notes : tuple of str
         Further sentences.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> counts = np.random.default_rng(0).poisson(np.kron([[3, 1], [1, 3]], np.ones((20, 15))))
+    >>> reading = gg.read(gg.CoOccurrenceClustering(random_state=0).fit(counts))
+    >>> reading.size, reading.found
+    ((2, 2), True)
     """
 
     sides: tuple[Side, ...]

@@ -69,6 +69,22 @@ def fit_distributed(
     -------
     The fitted clone; ``posterior_`` covers all items. Where sizes are given it equals ``fit`` in memory, with the
     same start, seed and schedule, up to rounding.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> rows = pl.DataFrame({"user": X[:, 0], "movie": X[:, 1], "stars": 1.0 + 4 * (X.sum(axis=1) % 2)})
+    >>> with tempfile.TemporaryDirectory() as folder, gg.OutOfCore() as disk:
+    ...     path = os.path.join(folder, "ratings.parquet")
+    ...     rows.write_parquet(path)
+    ...     board = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0)
+    ...     model = gg.fit_distributed(board, [path], axes=["user", "movie"], label="stars", client=disk)
+    >>> model.posterior_.answers[0].shape
+    (2, 2)
     """
     if client is None:
         if find_spec("distributed") is None:

@@ -36,7 +36,18 @@ Beta = tuple[float, tuple[tuple[float, float], ...], str]  # β, the values trie
 
 @dataclass(frozen=True)
 class Selection:
-    """What was chosen, and why."""
+    """What was chosen, and why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor("auto", alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> model.selection_.n_clusters
+    (2, 2)
+    """
 
     beta: float
     n_clusters: tuple[int, ...]

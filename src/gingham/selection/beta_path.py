@@ -54,7 +54,18 @@ class PathPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BetaPath:
-    """Fits at decreasing β with their losses, information and certificates."""
+    """Fits at decreasing β with their losses, information and certificates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> path = gg.beta_path(gg.CoClusteringRegressor(2, alphabet=[1, 5]), X, y, betas=[2.0, 1.0], cv=0)
+    >>> [point.beta for point in path.points], path.best().beta
+    ([2.0, 1.0], 2.0)
+    """
 
     points: tuple[PathPoint, ...]
     names: tuple[str, ...]  # of the modes
@@ -164,6 +175,16 @@ def beta_path(
         on it.
     callback : callable, optional
         Called with a PathProgress as the work goes on.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> path = gg.beta_path(gg.CoClusteringRegressor(2, alphabet=[1, 5]), X, y, betas=[2.0, 1.0], cv=3)
+    >>> [round(point.loss, 2) for point in path.points]
+    [0.0, 0.0]
     """
     from sklearn.model_selection import KFold  # a large package, and no other fit needs it
 

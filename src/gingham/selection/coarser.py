@@ -47,7 +47,18 @@ Model = TypeVar("Model", bound=OneGrid | MergesItself)
 
 
 def prune(model: Grid, least: float = 0.5) -> Grid:
-    """The model without clusters that expect fewer than ``least`` items."""
+    """The model without clusters that expect fewer than ``least`` items.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> gg.prune(model, least=1).posterior_.answers[0].shape
+    (2, 2)
+    """
     pruned = coarsen.prune(_posterior(model), least)
     return model.with_posterior(pruned)
 
@@ -71,6 +82,17 @@ def merge(
         these tuples. The bounds hold for all posteriors at once, so that choosing by them costs nothing.
     bound : str
         Which certificate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(6, beta=3.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> merged = gg.merge(model, X, y)
+    >>> merged.posterior_.answers[0].shape
+    (2, 2)
     """
     if by == "tradeoff":
         return simplify(model, X, y, sample_weight=sample_weight)
@@ -107,6 +129,16 @@ def simplify(
     Returns
     -------
     A new fitted model of the same kind. Without limits: the one where merging no longer pays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
+    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
+    >>> model = gg.CoClusteringRegressor(6, beta=3.0, alphabet=[1, 5], random_state=0).fit(X, y)
+    >>> gg.simplify(model, X, y, max_clusters=2).posterior_.answers[0].shape
+    (2, 2)
     """
     if isinstance(model, MergesItself):
         return model.simplified(X, y, max_clusters, max_loss, sample_weight)

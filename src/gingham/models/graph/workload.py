@@ -85,6 +85,14 @@ def workload_path(
         Shares of the population, in (0, 1); samples are nested.
     delta : float
         All certificates hold at once: each gets delta/len(fractions).
+
+    Examples
+    --------
+    >>> import gingham as gg
+    >>> edges = [(i, j) for i in range(12) for j in range(i) if i // 6 == j // 6]
+    >>> path = gg.workload_path(gg.GraphClustering(2, random_state=0), edges, [0.5, 0.9], random_state=0)
+    >>> [round(row.fraction, 1) for row in path.rows]
+    [0.5, 0.9]
     """
     checked_delta(delta)
     everything = from_graph(graph, pairs=pairs)

@@ -337,6 +337,17 @@ class KernelCCA(ViewsModel):
     :math:`\sum_i \alpha_i^\top (K_i^2 + \tau_i K_i) \alpha_i = 1`: an eigenproblem of the size of all views
     together. Parameters and attributes are those of :class:`PairwiseClusterAnalysis`; ``strengths_`` are the
     eigenvalues.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> rng = np.random.default_rng(0)
+    >>> shared = rng.normal(size=(60, 1))
+    >>> views = [shared + 0.1 * rng.normal(size=(60, 3)) for _ in range(2)]
+    >>> model = gg.KernelCCA(1, ridge=0.1).fit(views)
+    >>> [view.shape for view in model.transform(views)]
+    [(60, 1), (60, 1)]
     """
 
     _method: ClassVar[multiview.Method] = staticmethod(multiview.correlated)
