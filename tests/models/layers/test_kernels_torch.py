@@ -1,10 +1,14 @@
 """Sampled layers in torch: each step against the plain reference with the same random numbers, then whole chains."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
+import gingham as gg  # noqa: E402
 from gingham.data import Sample  # noqa: E402
 from gingham.errors import GinghamError  # noqa: E402
 from gingham.models import LayeredCoClusteringRegressor  # noqa: E402
@@ -116,3 +120,41 @@ def test_what_does_not_fit_is_refused():
     assert not use_torch("auto", data, Shape(2, N_CLUSTERS))
     with pytest.raises(GinghamError, match="backend='cuda' is unknown"):
         use_torch("cuda", data, Shape(2, N_CLUSTERS))
+
+
+def test_predictions_by_torch_are_those_of_the_compiled_code(monkeypatch):
+    """The same sums of cells and offsets, unseen items and items that were folded in included."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, (40, 30), (3000, 2))
+    y = X[:, 0] % 3 + 0.5 * (X[:, 1] % 2) + 0.1 * rng.standard_normal(3000)
+    model = gg.LayeredCoClusteringRegressor(3, 4, n_chains=2, n_sweeps=40, n_pilots=1, baskets=None, random_state=0)
+    old = (X[:, 0] < 35) & (X[:, 1] < 28)
+    model.fit(X[old], y[old]).fold_in(X[~old][::2], y[~old][::2])
+    asked = np.vstack([X[~old], [[99, 0], [0, 99]]])
+    with pytest.warns(gg.UnseenItemsWarning):
+        compiled = model.predict(asked)
+    monkeypatch.setattr("gingham.models.layers.model.on_device", lambda n_cells: True)
+    monkeypatch.setattr(device_layers, "PREDICTED", 100)
+    with pytest.warns(gg.UnseenItemsWarning):
+        np.testing.assert_allclose(model.predict(asked), compiled, rtol=1e-6)
+
+
+def test_layers_are_fitted_without_numba(tmp_path):
+    """Machines with a GPU often have torch but no compiler of ours."""
+    code = """
+import sys, importlib.util
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("numba", "llvmlite"):
+            raise ImportError(name, name=name)
+sys.meta_path.insert(0, Missing())
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "numba" else found(name, *more)
+import numpy as np, gingham as gg
+X = np.random.default_rng(0).integers(0, (30, 20), (4000, 2))
+y = X[:, 0] % 3 + 0.5 * (X[:, 1] % 2)
+model = gg.LayeredCoClusteringRegressor(3, 4, n_chains=1, n_sweeps=40, n_pilots=1, backend="torch", random_state=0)
+error = np.abs(model.fit(X[:3000], y[:3000]).predict(X[3000:]) - y[3000:]).mean()
+assert error < 0.1, error
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -17,9 +17,14 @@ from scipy.special import ndtr
 from gingham.arrays import Bools, Floats, Ints
 from gingham.errors import GinghamError
 from gingham.kernels.threads import over_blocks
-from gingham.models.layers import baskets_kernels as kernel
+from gingham.lazy import lazy_module
 from gingham.models.layers.baskets import TASTE, Basket, BasketProblem, BasketState, LayerPlan, window_at
 from gingham.storage import State, fields_of, savable
+
+if TYPE_CHECKING:
+    from gingham.models.layers import baskets_kernels as kernel
+else:
+    kernel = lazy_module("gingham.models.layers.baskets_kernels")
 
 DRAWS_AT_A_TIME = 8  # by one thread; fixed, so that sums do not depend on the number of threads
 BISECTIONS = 40

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -30,7 +30,7 @@ from gingham.fitting.loop import (
     notifier,
     side_by_side,
 )
-from gingham.models.layers import baskets_kernels as kernel
+from gingham.lazy import lazy_module
 from gingham.models.layers.baskets import (
     HABIT,
     SIDE,
@@ -44,6 +44,11 @@ from gingham.models.layers.baskets import (
 from gingham.models.layers.baskets_draws import BasketDraws, Keeper, join
 from gingham.models.layers.baskets_sampled import BasketChain, Layout
 from gingham.storage import State, savable
+
+if TYPE_CHECKING:
+    from gingham.models.layers import baskets_kernels as kernel
+else:
+    kernel = lazy_module("gingham.models.layers.baskets_kernels")
 
 NOISE = 0.65  # σ² before anything is known, as a share of the labels' variance
 HELD = 0.1  # share of the rows that the first chain does without at first

@@ -9,13 +9,19 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gingham.arrays import Floats, Ints
-from gingham.models.layers import baskets_kernels as kernel
+from gingham.lazy import lazy_module
 from gingham.models.layers.baskets import HABIT, SETTLE, BasketProblem, BasketState, inner_cuts
 from gingham.storage import State
+
+if TYPE_CHECKING:
+    from gingham.models.layers import baskets_kernels as kernel
+else:
+    kernel = lazy_module("gingham.models.layers.baskets_kernels")
 
 ADAPT = 5  # sweeps of the burn-in after which the steps of the cut points are looked at
 

@@ -11,15 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.linear_model import ridge_regression
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.data import Mode, Sample
-from gingham.models.layers import kernels as kernel
+from gingham.lazy import lazy_module
 from gingham.models.layers.data import EMPTY, Grouped, LayerData, first_positions, strides_of
 from gingham.models.layers.model import Draws, with_unseen
+
+if TYPE_CHECKING:
+    from gingham.models.layers import kernels as kernel
+else:
+    kernel = lazy_module("gingham.models.layers.kernels")
 
 N_SWEEPS = 3  # over the new items' layers, for each draw; it starts where the draw before ended
 # Covariances of few draws are noisy, and the tuples have placed the item already: σ² counts 1 + CAUTION/S times.

@@ -16,6 +16,8 @@ from torch import Tensor
 from gingham.arrays import Floats, Ints
 from gingham.kernels.project_torch import DeviceRows, device_name, device_rows, tall_product, triton_kernels
 
+PREDICTED = 2**22  # tuples that are predicted together
+
 
 class DeviceChains:
     """The draws of `gingham.models.layers.sampled.Chain`, for B chains at once.
@@ -200,3 +202,28 @@ def draw_labels(items: Tensor, cells: Tensor, labels: Tensor, noise: float, unif
 
 def one_hot(labels: Tensor, m: int) -> Tensor:
     return (labels[:, :, None] == torch.arange(m, device=labels.device, dtype=torch.uint8)).float()
+
+
+def predict_draws(codes, first, labels, strides, cells, offsets, means, importance, total, squares, reweighted):  # type: ignore[no-untyped-def]
+    """Equivalent to `gingham.models.layers.kernels.predict_draws`, on the device where there is one."""
+    device = torch.device(device_name())
+    put = lambda a: torch.as_tensor(np.ascontiguousarray(a), device=device)  # noqa: E731
+    labels, cells, offsets, importance = put(labels), put(cells), put(offsets), put(importance)
+    for start in range(0, codes.shape[1], PREDICTED):
+        rows = slice(start, start + PREDICTED)
+        places = [put(code[rows]).long() + int(begin) for code, begin in zip(codes, first)]
+        sums = torch.zeros(3, len(places[0]), dtype=torch.float64, device=device)
+        for s, mean in enumerate(means.tolist()):
+            drawn = torch.full((len(places[0]),), mean, dtype=torch.float32, device=device)
+            for place in places:
+                drawn += offsets[s][place]
+            for t in range(labels.shape[1]):
+                at = sum(labels[s, t][place].long() * int(stride) for place, stride in zip(places, strides))
+                drawn += cells[s, t][at]
+            drawn = drawn.double()
+            sums[0] += drawn
+            sums[1] += drawn**2
+            for place in places if len(importance) else ():
+                sums[2] += drawn * importance[s][place]
+        for out, found in zip((total, squares, reweighted), sums.cpu().numpy()):
+            out[rows] += found

@@ -5,23 +5,33 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from importlib.util import find_spec
 from math import prod
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.data import Mode
 from gingham.errors import GinghamError
-from gingham.models.layers import kernels as kernel
+from gingham.lazy import lazy_module
 from gingham.models.layers.data import first_positions, strides_of
 from gingham.storage import State, fields_of, savable
 
+if TYPE_CHECKING:
+    from gingham.models.layers import kernels as kernel
+    from gingham.models.layers import kernels_torch as device_kernel
+else:
+    device_kernel = lazy_module("gingham.models.layers.kernels_torch")
+    kernel = lazy_module("gingham.models.layers.kernels")
+
 Codes = Sequence[Ints] | Ints  # codes of each mode: d arrays (N,), or one of shape (d, N)
 
+WORTHWHILE = 10**9  # cells from which a GPU looks them up in less time than it takes to send the draws
 NO_IMPORTANCE: Floats = np.zeros((0, 0), dtype=np.float32)
 
 
@@ -77,7 +87,8 @@ class Draws:
         # An unseen item (−1) stands at the position after the last.
         placed = np.stack([np.where(code < 0, n, code) for code, n in zip(codes, self.n_items)]).astype(np.int32)
         total, squares, reweighted = np.zeros((3, placed.shape[1]))
-        kernel.predict_draws(
+        here = device_kernel if on_device(placed.shape[1] * prod(self.labels.shape[:2])) else kernel
+        here.predict_draws(
             placed, first_positions(self.n_items), self.labels, self.strides, self.cells,
             self.offsets.astype(np.float32), self.means, self.importance, total, squares, reweighted,
         )  # fmt: skip
@@ -109,6 +120,13 @@ class Draws:
         return Draws(
             chains[0].n_items, chains[0].n_clusters, stack("means"), stack("offsets"), stack("labels"), stack("cells")
         )
+
+
+def on_device(n_cells: int) -> bool:
+    """Whether that many cells are looked up by torch: on a GPU that is awake, if they are many, or without numba."""
+    torch = sys.modules.get("torch")
+    awake = torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized()
+    return (awake and n_cells > WORTHWHILE) or find_spec("numba") is None
 
 
 @savable

@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.util import find_spec
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,13 +20,19 @@ from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.kernels.project import BACKENDS
-from gingham.models.layers import baskets_kernels as basket_kernel
-from gingham.models.layers import kernels as kernel
+from gingham.lazy import lazy_module
 from gingham.models.layers.baskets import Basket
 from gingham.models.layers.baskets_sampled import padded
 from gingham.models.layers.data import EMPTY, LayerData, first_positions, strides_of
 from gingham.models.layers.model import NO_IMPORTANCE, Draws, with_unseen
 from gingham.storage import State
+
+if TYPE_CHECKING:
+    from gingham.models.layers import baskets_kernels as basket_kernel
+    from gingham.models.layers import kernels as kernel
+else:
+    basket_kernel = lazy_module("gingham.models.layers.baskets_kernels")
+    kernel = lazy_module("gingham.models.layers.kernels")
 
 OFFSET_VARIANCE = 0.2  # of offsets at the start, as a share of the labels' variance
 CELL_VARIANCE = 0.04  # of cells: the start, and the prior with the weight of four cells
