@@ -214,3 +214,22 @@ def test_whole_numbers_are_found_exactly():
 def test_a_missing_time_is_a_missing_id():
     with pytest.raises(GinghamError, match=r"missing id \(NaT\) in row 1"):
         Mode.of(np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"), "a")
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.parametrize("unseen", [True, False])
+def test_equal_tuples_are_merged_in_a_fixed_order(labelled, unseen):
+    """The order of codes, then labels, whatever the order of the rows; brute force over a dictionary."""
+    rng = np.random.default_rng(0)
+    columns = [rng.integers(-unseen, n, 400).astype(np.int32) for n in (5, 4, 3)]
+    labels = rng.integers(0, 3, 400) * 0.5 if labelled else None
+    sample = Sample(
+        modes=tuple(Mode(name, np.arange(n)) for name, n in zip("abc", (5, 4, 3))), codes=tuple(columns), labels=labels
+    )
+    counts: dict[tuple, int] = {}
+    for row in zip(*columns, labels if labelled else np.zeros(400)):
+        counts[tuple(map(float, row))] = counts.get(tuple(map(float, row)), 0) + 1
+    merged = sample.merged()
+    rows = list(zip(*merged.codes, merged.labels if labelled else np.zeros(merged.n_rows)))
+    assert [tuple(map(float, row)) for row in rows] == sorted(counts)
+    assert merged.weights.tolist() == [counts[key] for key in sorted(counts)]

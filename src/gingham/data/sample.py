@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -210,12 +211,25 @@ class Sample:
         written, and a tuple that is held out has no twin among the others.
         """
         columns = (*self.codes, *(() if self.labels is None else (self.labels,)))
-        order = np.lexsort(columns[::-1])
+        order = self._sorted()
         changes = np.any([np.diff(column[order]) != 0 for column in columns], axis=0)
         starts = np.flatnonzero(np.concatenate([[True], changes]))
         weights: Floats = np.ones(self.n_rows) if self.weights is None else self.weights
         totals = np.add.reduceat(weights[order], starts)
         return replace(self.take(order[starts]), weights=None if (totals == 1).all() else totals)
+
+    def _sorted(self) -> Ints:
+        """``np.lexsort`` by codes, then labels: one sort by a joint code where it fits, labels only among equals."""
+        if prod(self.shape) > 2**62 or any(int(code.min(initial=0)) < 0 for code in self.codes):
+            return np.lexsort((*(() if self.labels is None else (self.labels,)), *self.codes[::-1]))
+        joint = np.ravel_multi_index(tuple(code.astype(np.int64) for code in self.codes), self.shape)
+        order = np.argsort(joint, kind="stable")
+        if self.labels is not None:
+            equal = np.diff(joint[order]) == 0
+            among = np.concatenate([equal, [False]]) | np.concatenate([[False], equal])
+            rows = order[among]
+            order[among] = rows[np.lexsort((self.labels[rows], joint[rows]))]
+        return order
 
     def counts(self, axis: int) -> Floats:
         """Total weight of each item of one position, shape (n_items,)."""

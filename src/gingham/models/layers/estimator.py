@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from math import prod
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -248,7 +249,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             return False
         possible = self.solver == "sampled" and n_modes >= 2
         if self.baskets == "auto":
-            return possible and self.backend != "torch" and n_modes <= MOST_MODES
+            return possible and self._compiled and n_modes <= MOST_MODES
         if not possible:
             raise GinghamError(
                 f"baskets={self.baskets!r} needs solver='sampled' and at least two modes; leave it at 'auto' or None."
@@ -409,7 +410,12 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     @property
     def _with_baskets(self) -> bool:
         """Whether baskets are wanted, as far as parameters tell; with a single mode there are none."""
-        return self.baskets is not None and self.solver == "sampled" and self.backend != "torch"
+        return self.baskets is not None and self.solver == "sampled" and self._compiled
+
+    @property
+    def _compiled(self) -> bool:
+        """Whether numba's kernels are there and wanted: baskets have no others."""
+        return self.backend != "torch" and find_spec("numba") is not None
 
     @property
     def _n_sweeps(self) -> int:
