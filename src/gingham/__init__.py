@@ -63,6 +63,7 @@ _PUBLIC = {
     "from_matrix": "data.adapt",
     "from_tuples": "data.adapt",
     "load": "models",
+    "look": "reading.look",
     "merge": "selection",
     "prune": "selection",
     "read": "reading",
