@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 # public name → module that defines it; imported when first used, so that `import gingham` is fast
 _PUBLIC = {
     "Absolute": "cells",
+    "AdviceWarning": "errors",
     "Alphabet": "data",
     "BasketRanker": "models",
     "BayesianCoClustering": "models",

@@ -19,5 +19,11 @@ class UnseenItemsWarning(GinghamWarning):
     """Ids that were not in the training data are predicted as one more item of their mode would fall."""
 
 
+class AdviceWarning(GinghamWarning):
+    """The fit went through, and may not be what was meant: labels look like counts, a side has one row an item, the
+    model is not better than a baseline, nothing was found on a side.
+    """
+
+
 class InterruptedWarning(GinghamWarning):
     """The work was interrupted; the best solution so far was returned."""

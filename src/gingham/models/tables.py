@@ -40,7 +40,9 @@ from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss
 from gingham.models.kinds import kinds
 from gingham.models.vocabulary import Words
+from gingham.reading import observed
 from gingham.reading.look import proposed_alphabet, proposed_bounds
+from gingham.reading.taste import averages
 from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
 
 Model = TypeVar("Model", bound=Persistent)
@@ -870,6 +872,21 @@ def prediction_errors(predicted: AnyArray, data: Rows, classify: bool = False) -
     }
 
 
+def errors_of_averages(training: Rows, held: Rows) -> dict[str, float]:
+    """What the averages of all sides together, of the rows learned from, cost on rows set aside; for numbers only."""
+    if training.named:
+        return {}
+    names = training.X.columns
+    both = pl.concat([training.X, held.X])
+    modes, codes = numbered(both, names)
+    weights = None if training.weight is None else np.concatenate([training.weight, np.asarray(held.weight)])
+    values = np.concatenate([training.y, held.y]).astype(np.float64)
+    relation = observed.Relation(tuple(range(len(names))), tuple(codes), "difference", values, weights)
+    seen = np.arange(len(values)) < len(training)
+    miss = averages(relation, [mode.n_items for mode in modes], seen)[~seen] - values[~seen]
+    return {"rmse_of_averages": float(np.sqrt(np.average(miss**2, weights=held.weight)))}
+
+
 def held_out_facts(held: Rows | None) -> Facts:
     """How much was set aside."""
     if held is None:
@@ -1043,7 +1060,8 @@ class TupleTables(FamilyTables[Any]):
         }
         facts = {"rows": len(training), **self.facts(model), **held_out_facts(held)}
         if held is not None:
-            facts.update({f"held_out_{name}": value for name, value in self.errors(model, held).items()})
+            errors = {**self.errors(model, held), **errors_of_averages(training, held)}
+            facts.update({f"held_out_{name}": value for name, value in errors.items()})
         return FittedModel(model, notes, facts)
 
     def columns(self, model: Any) -> tuple[list[str], list[Mode]]:

@@ -33,6 +33,7 @@ WIDE = 3  # columns alike from which they are a side
 MANY_COLUMNS = 6  # from which whole numbers in columns without telling names are measurements
 LONG_TEXT = 60  # letters, on average, from which a text is prose
 BUSY = 0.1  # the share of the items whose share of the rows tells how skewed a side is
+FEW_ROWS = 20  # below which nothing is said of data
 SEVERAL = 1.5  # rows an item, on average, below which nothing can be learned of it
 UNLIKE = 30.0  # times the spread of another column from which columns are measured on different scales
 OVERLAP = {"text": 0.2, "number": 0.6}  # of the ids of the shorter column that the other one has: nodes of a graph
@@ -310,13 +311,18 @@ class _Facts:
     @property
     def counts(self) -> bool:
         """Whether numbers look like counts: whole, not negative, and most of them far below the largest."""
-        if self.numbers is None or not self.present or not self.whole or self.numbers.min() < 0:
-            return False
-        above = self.numbers[self.numbers > 0]
-        if len(above) == 0:
-            return False
-        middle = float(np.median(above))
-        return float(above.max()) >= max(8.0, 5.0 * middle) and float(above.mean()) > 1.15 * middle
+        return self.numbers is not None and look_like_counts(self.numbers)
+
+
+def look_like_counts(numbers: Floats) -> bool:
+    """Whether numbers are whole, not negative, and most of them far below the largest."""
+    if len(numbers) == 0 or numbers.min() < 0 or not (numbers == np.floor(numbers)).all():
+        return False
+    above = numbers[numbers > 0]
+    if len(above) == 0:
+        return False
+    middle = float(np.median(above))
+    return float(above.max()) >= max(8.0, 5.0 * middle) and float(above.mean()) > 1.15 * middle
 
 
 _WORDS = {role: set(words.split()) for role, words in WORDS.items()}
@@ -665,7 +671,7 @@ def _look_long(frame: nw.DataFrame[Any], facts: dict[str, _Facts], roles: dict[s
         findings += _matrix(frame, axes, label, facts)
     for name in axes:
         if facts[name].present < SEVERAL * facts[name].n_values:
-            advice.append(_alone(name, facts[name].n_values, facts[name].present))
+            advice.append(says_alone(name, facts[name].n_values, facts[name].present))
     others: list[tuple[str, Choice]] = []
     alphabet = ""
     weight = said.weight if said.label else None
@@ -777,7 +783,8 @@ def _matrix(frame: nw.DataFrame[Any], axes: tuple[str, ...], label: str | None, 
     return found
 
 
-def _alone(name: str, n_items: int, n_rows: int) -> str:
+def says_alone(name: str, n_items: int, n_rows: int) -> str:
+    """What to say of a side with about one row an item."""
     return (
         f"{name!r} has {n_items:,} ids in {n_rows:,} rows, about one row each: nothing can be learned of an id that "
         "occurs once. Is it a side, or does it number the rows?"
