@@ -7,6 +7,8 @@ graph, a random graph with hubs; and, so that silence is not the cheap answer, p
 from __future__ import annotations
 
 import sys
+import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from scipy import sparse
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
-from common import arguments, write
+from common import arguments, previous, write
 
 FIGURES = {
     "draws in which nothing was found, of all": "null/*/*/said nothing",
@@ -88,31 +90,35 @@ def fits(size: int | str, seed: int) -> dict[str, Callable[..., object]]:
     }  # fmt: skip
 
 
-def measured(n_draws: int, seed: int, planted: bool, size: int | str) -> dict[str, dict[str, object]]:
-    found: dict[str, dict[str, object]] = {}
-    for name in fits(size, seed):
-        said, sizes = 0, []
-        for draw in range(n_draws):
-            rng = np.random.default_rng([seed, draw, planted])
+def measured(name: str, n_draws: int, seed: int, planted: bool, size: int | str) -> dict[str, object]:
+    said, sizes, began = 0, [], time.process_time()
+    for draw in range(n_draws):
+        rng = np.random.default_rng([seed, draw, planted])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that nothing was found is what is counted here
             reading = gg.read(fits(size, seed + draw)[name](rng, planted))
-            said += reading.found
-            sizes.append(" × ".join(map(str, reading.size_by_rule)))
-        key = "said something" if planted else "said nothing"
-        found[name] = {"draws": n_draws, key: said if planted else n_draws - said, "sizes": sorted(set(sizes))}
-    return found
+        said += reading.found
+        sizes.append(" × ".join(map(str, reading.size_by_rule)))
+    key = "said something" if planted else "said nothing"
+    return {
+        "draws": n_draws, key: said if planted else n_draws - said, "sizes": sorted(set(sizes)),
+        "cpu seconds a draw": round((time.process_time() - began) / n_draws, 1),
+    }  # fmt: skip
 
 
 def main() -> None:
     args = arguments(__doc__, name="reading_null")
     n_draws = 3 if args.quick else 50
-    results = {
-        "null": {
-            str(label): measured(n_draws, args.seed, False, size)
-            for label, size in (("nothing set", "auto"), ("20", 20))
-        },
-        "planted": {"nothing set": measured(3 if args.quick else 10, args.seed, True, "auto")},
-    }
-    write(args, settings={"draws": n_draws}, results=results)
+    results = {} if args.quick else previous(args)
+    cases = (("null", "nothing set", "auto", n_draws), ("planted", "nothing set", "auto", min(n_draws, 10)),
+             ("null", "20 clusters a side", 20, n_draws))  # fmt: skip
+    for what, label, size, draws in cases:
+        found = results.setdefault(what, {}).setdefault(label, {})
+        for name in fits(size, args.seed):
+            if name not in found:
+                found[name] = measured(name, draws, args.seed, what == "planted", size)
+                print(what, label, name, found[name], flush=True)
+                write(args, settings={"draws": n_draws}, results=results)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ __version__ = "0.1.0"
 # public name → module that defines it; imported when first used, so that `import gingham` is fast
 _PUBLIC = {
     "Absolute": "cells",
+    "AdviceWarning": "errors",
     "Alphabet": "data",
     "BasketRanker": "models",
     "BayesianCoClustering": "models",
@@ -63,6 +64,7 @@ _PUBLIC = {
     "from_matrix": "data.adapt",
     "from_tuples": "data.adapt",
     "load": "models",
+    "look": "reading.look",
     "merge": "selection",
     "prune": "selection",
     "read": "reading",

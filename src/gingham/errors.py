@@ -66,5 +66,11 @@ class UnseenItemsWarning(GinghamWarning):
     """
 
 
+class AdviceWarning(GinghamWarning):
+    """The fit went through, and may not be what was meant: labels look like counts, a side has one row an item, the
+    model is not better than a baseline, nothing was found on a side.
+    """
+
+
 class InterruptedWarning(GinghamWarning):
     """The work was interrupted; the best solution so far was returned."""

@@ -19,6 +19,8 @@ from gingham.cli.datasets import datasets
 from gingham.cli.describe import describe
 from gingham.cli.explain import explain
 from gingham.cli.fit import FitCommand, fit
+from gingham.cli.look import look
+from gingham.cli.models import models
 from gingham.cli.path import path
 from gingham.cli.predict import predict
 from gingham.cli.recommend import recommend
@@ -36,7 +38,10 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 EXAMPLES: dict[Callable[..., None], str] = {
-    fit: "gingham fit ratings.csv --axes user,movie --label rating\n\n"
+    look: "gingham look ratings.csv\n\ngingham look ratings.csv --json",
+    models: "gingham models",
+    fit: "gingham fit ratings.csv\n\n"
+    "gingham fit ratings.csv --axes user,movie --label rating\n\n"
     "gingham fit ratings.csv --axes user,movie --label rating --clusters 13,6 --loss absolute --beta 1 "
     "--alphabet 1..5 --out model.gingham\n\n"
     "gingham fit edges.csv --model graph --axes from,to --clusters 10\n\n"

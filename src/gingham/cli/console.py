@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -60,6 +61,16 @@ def say_note(sentence: str) -> None:
 def say(text: str) -> None:
     """Text on standard output, as it is written."""
     output().print(plainly(text), markup=False, soft_wrap=True)
+
+
+def paragraphs(text: str) -> None:
+    """Lines on standard output, folded between words at the width of the terminal; indented ones stay in one piece."""
+    width = max(40, output().width)
+    for line in plainly(text).split("\n"):
+        if line.startswith("  "):  # a command to paste, or a line of a list
+            output().print(line, markup=False, soft_wrap=True)
+        else:
+            output().print(textwrap.fill(line, width), markup=False, soft_wrap=True)
 
 
 @contextmanager

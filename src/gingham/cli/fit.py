@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,78 +17,150 @@ from gingham.errors import GinghamError
 if TYPE_CHECKING:
     import polars as pl
 
-    from gingham.models.tables import LabelledTable, Relation
+    from gingham.models.tables import FitOptions, LabelledTable, Relation
+    from gingham.reading.look import Look
 
 
 class FitCommand(TyperCommand):
-    """Its help lists the kinds of models that there are."""
+    """Its help says what each kind of model is for."""
 
     def get_help(self, ctx: Any) -> str:  # a context of click, or of the one that some versions of typer bring
-        from gingham.models.kinds import kinds
+        from gingham.models.kinds import about_kinds
 
         option = next(option for option in self.params if option.name == "model")
-        option.help = f"{', '.join(kinds())}."  # type: ignore[attr-defined]
+        lines = [f"{kind}: {about}" for kind, about in about_kinds().items()]
+        option.help = "\n\n".join(["auto: told by the data.", *lines])  # type: ignore[attr-defined]
         return super().get_help(ctx)
+
+
+DATA, MODEL, OUTPUT, ADVANCED = "Data", "Model", "Output", "Advanced"  # groups of options
+# What only a single checkerboard knows: with one of these, labels that are numbers are not left to layers of them.
+OF_ONE_BOARD = ("clusters", "loss", "beta", "objective", "solver", "n_init", "max_iter")
 
 
 def fit(
     file: options.File,
-    axes: options.Ids,
-    label: options.Label = None,
-    model: Annotated[str, typer.Option(help="Kind of model.")] = "coclustering",
-    merges: Annotated[
-        str | None, typer.Option(help="Of a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters…; or auto.")
+    axes: Annotated[
+        str | None,
+        typer.Option(help="Columns with ids, one per axis: user,movie. Told by the data.", rich_help_panel=DATA),
     ] = None,
-    out: options.OutModel = Path("model.gingham"),
-    weight: Annotated[str | None, typer.Option(help="Column with counts.")] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(help="Column to predict; a graph or counts need none. Told by the data.", rich_help_panel=DATA),
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Column with counts.", rich_help_panel=DATA)] = None,
+    wide: Annotated[
+        bool,
+        typer.Option(
+            "--wide", help="One side lies in the columns: a row a person, a column a question.", rich_help_panel=DATA
+        ),
+    ] = False,
+    alphabet: Annotated[
+        str | None,
+        typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates want it stated.", rich_help_panel=DATA),
+    ] = None,
+    bounds: Annotated[
+        str | None,
+        typer.Option(help="Smallest and largest possible label, 0,1, of measured labels.", rich_help_panel=DATA),
+    ] = None,
+    relation: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--relation", "-r", help="Of a joint model: a further table, AXES=LABEL:FILE.", rich_help_panel=DATA
+        ),
+    ] = None,
+    info: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What is known of the items of an axis, for names and facts: movie=movies.csv.", rich_help_panel=DATA
+        ),
+    ] = None,
+    drop_missing: Annotated[
+        bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.", rich_help_panel=DATA)
+    ] = False,
+    format: Annotated[
+        str | None,
+        typer.Option("--format", help="csv, tsv, parquet or ndjson; told by the file's name.", rich_help_panel=DATA),
+    ] = None,
+    model: Annotated[str, typer.Option(help="Kind of model.", rich_help_panel=MODEL)] = "auto",
     clusters: Annotated[
         str | None,
-        typer.Option(help="Clusters per axis: 13,6; of a joint model also movie=20,genre=none. By size if absent."),
+        typer.Option(
+            help="Clusters per axis: 13,6; of a joint model also movie=20,genre=none. By size if absent.",
+            rich_help_panel=MODEL,
+        ),
     ] = None,
-    loss: options.Loss = None,
-    beta: Annotated[
-        float | None, typer.Option(help="Trade-off per unit of loss; from held-out rows if absent.")
+    loss: Annotated[
+        str | None,
+        typer.Option(help="absolute, quadratic, zero-one, log, pinball, …; told by the labels.", rich_help_panel=MODEL),
     ] = None,
-    alphabet: Annotated[
-        str | None, typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates want it stated.")
+    merges: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters…; or auto.", rich_help_panel=MODEL
+        ),
     ] = None,
-    bounds: options.Bounds = None,
-    relation: Annotated[
-        list[str] | None, typer.Option("--relation", "-r", help="Of a joint model: a further table, AXES=LABEL:FILE.")
-    ] = None,
-    cold_start: Annotated[
-        bool, typer.Option("--cold-start", help="Of a joint model: place items with few tuples anew.")
+    seed: Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**32 - 1, rich_help_panel=MODEL)] = 0,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.", rich_help_panel=OUTPUT)] = Path(
+        "model.gingham"
+    ),
+    reading: Annotated[
+        bool,
+        typer.Option(help="Find readable groups and their names, and keep them in the file.", rich_help_panel=OUTPUT),
+    ] = True,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object, for scripts.", rich_help_panel=OUTPUT)
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.", rich_help_panel=OUTPUT)] = False,
+    holdout: Annotated[
+        float | None,
+        typer.Option(
+            help="Share set aside to measure the error, 0 for none; .1 of labelled rows.", rich_help_panel=ADVANCED
+        ),
+    ] = None,
+    beta: Annotated[
+        float | None,
+        typer.Option(help="Trade-off per unit of loss; from held-out rows if absent.", rich_help_panel=ADVANCED),
+    ] = None,
     objective: Annotated[
-        str | None, typer.Option(help="tradeoff (the default), or certificate to minimise the certificate.")
+        str | None,
+        typer.Option(
+            help="tradeoff (the default), or certificate to minimise the certificate.", rich_help_panel=ADVANCED
+        ),
     ] = None,
     solver: Annotated[
         str | None,
         typer.Option(
-            help="projection (soft, the default), or sweep: hard moves; with --loss log, a description length."
+            help="projection (soft, the default), or sweep: hard moves; with --loss log, a description length.",
+            rich_help_panel=ADVANCED,
         ),
     ] = None,
-    starts: Annotated[int | None, typer.Option(help="Starts; the best is kept. By kind if absent.", min=1)] = None,
-    max_iter: Annotated[int | None, typer.Option(help="Most sweeps of one start. By kind if absent.", min=1)] = None,
-    holdout: Annotated[
-        float | None, typer.Option(help="Share set aside to measure the error, 0 for none; .1 of labelled rows.")
+    cold_start: Annotated[
+        bool,
+        typer.Option(
+            "--cold-start", help="Of a joint model: place items with few tuples anew.", rich_help_panel=ADVANCED
+        ),
+    ] = False,
+    starts: Annotated[
+        int | None,
+        typer.Option(help="Starts; the best is kept. By kind if absent.", min=1, rich_help_panel=ADVANCED),
     ] = None,
-    info: Annotated[
-        list[str] | None,
-        typer.Option(help="What is known of the items of an axis, for names and facts: movie=movies.csv."),
+    max_iter: Annotated[
+        int | None,
+        typer.Option(help="Most sweeps of one start. By kind if absent.", min=1, rich_help_panel=ADVANCED),
     ] = None,
-    reading: Annotated[
-        bool, typer.Option(help="Find readable groups and their names, and keep them in the file.")
-    ] = True,
-    seed: options.Seed = 0,
-    resume: options.Resume = False,
-    checkpoint_every: options.CheckpointEvery = 10.0,
-    drop_missing: options.DropMissing = False,
-    format: options.Format = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.", rich_help_panel=ADVANCED),
+    ] = False,
+    checkpoint_every: Annotated[
+        float, typer.Option(help="Seconds between checkpoints.", min=0, rich_help_panel=ADVANCED)
+    ] = 10.0,
 ) -> None:
-    """Co-cluster a table of tuples and save the model."""
+    """Fit a model to a table and save it; what is not said is told by the data.
+
+    gingham look says beforehand what it would take the columns for.
+    """
     from gingham.cli.checkpoint import checkpoint_of, forget, identity, need_own
 
     relations = [parse_relation(one) for one in relation or []]
@@ -102,22 +174,34 @@ def fit(
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
         from gingham.cli.table_files import read_table
+        from gingham.data.table_files import content_of, unfolded
         from gingham.fitting.checkpoint import kept_in
         from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
 
-        tables = tables_of_kind(model)
-        if relations and not tables.has_relations:
-            raise GinghamError("--relation adds a table to a joint model: add --model joint.")
         if len({ids for ids, _, _ in relations}) < len(relations):
             raise GinghamError("--relation names the same columns of ids twice; one table for each.")
-        names, interval = options.column_names(axes, "--axes"), options.parse_bounds(bounds)
+        names, interval = None if axes is None else options.column_names(axes, "--axes"), options.parse_bounds(bounds)
         wanted = FitOptions(
-            axes=names, label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss,
+            axes=names or (), label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss,
             beta=beta, alphabet=alphabet, bounds=interval, objective=objective, solver=solver, n_init=starts,
             max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start, drop_missing=drop_missing,
         )  # fmt: skip
+        if names is not None and model != "auto":
+            tables_of_kind(model).check(wanted)  # what is wrong with it shows before the table is read
+        content, found = content_of(file), None
+        if model == "auto" or names is None or wide:
+            wanted, found = settled(
+                read_table(file, format, data=content), wanted, wide, bool(relations), (file, format)
+            )
+        tables = tables_of_kind(wanted.model)
+        if relations and not tables.has_relations:
+            raise GinghamError("--relation adds a table to a joint model: add --model joint.")
         tables.check(wanted)
-        table = with_ids(read_table(file, format, tables.id_axes(wanted).__contains__), tables.id_axes(wanted))
+        table = read_table(file, format, tables.id_axes(wanted).__contains__, content)
+        folded = None if found is None else found.wide
+        if folded is not None:
+            table = unfolded(table, folded.axes, folded.label, folded.columns, folded.zeros)
+        table = with_ids(table, tables.id_axes(wanted))
         further: dict[Relation, LabelledTable] = {
             ids: (other, with_ids(read_table(name, is_id=ids.__contains__), ids)) for ids, other, name in relations
         }
@@ -125,7 +209,8 @@ def fit(
             console.say_note("There is no checkpoint; the fit begins at its beginning.")
         phase.begin("starting")
         began = time.perf_counter()
-        named = {label, weight, *names, *(part for name in names for part in name.split(";"))}  # views have semicolons
+        names = wanted.axes
+        named = {wanted.label, wanted.weight, *names, *(part for name in names for part in name.split(";"))}  # of views
         prints = [columns_of(table, named)]
         prints += [columns_of(other, {*ids, title}) for ids, (title, other) in further.items()]
         key = identity({"tables": prints, "relations": [(ids, title) for ids, title, _ in relations], **asdict(wanted)})
@@ -143,13 +228,61 @@ def fit(
                     raise
                 console.say_note(f"The file has no named groups. {refusal}")
         phase.begin("saving")
-        fitted.model.save(out, {**fitted.notes, **KEPT_TEXT})
+        shape = {} if folded is None else {"wide": {**asdict(folded)}}
+        fitted.model.save(out, {**fitted.notes, **KEPT_TEXT, **shape})
     if fitted.model.interrupted_:  # what there is was saved, and the checkpoint stays
         console.say_note("The model so far was saved; the same command with --resume goes on.")
     else:
         forget(kept)
     facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
     console.show(facts, json, f"Co-clustering of {file}")
+
+
+def settled(
+    table: pl.DataFrame, said: FitOptions, wide: bool, joint: bool, source: tuple[str, str | None]
+) -> tuple[FitOptions, Look | None]:
+    """The options with what the data decide of them, said in a sentence, and the look that decided."""
+    from gingham.data.table_files import numbers_with_missing_words
+    from gingham.models.tables import tables_of_kind
+    from gingham.reading.look import look
+
+    if said.model == "auto" and said.axes and not wide:
+        asked = "joint" if joint or said.cold_start else "tree" if said.merges is not None else ""
+        if asked:
+            return replace(said, model=asked), None
+    table = table.with_columns(numbers_with_missing_words(column) for column in table.get_columns())
+    found = look(
+        table, source[1], axes=said.axes or None, label=said.label, weight=said.weight, wide=wide or None,
+        file=source[0],
+    )  # fmt: skip
+    choice = found.choice
+    if choice is None:
+        raise GinghamError(f"{found.advice[-1]} Name the columns with --axes and --label.")
+    settled = replace(said, axes=choice.axes, drop_missing=said.drop_missing, label=choice.label, weight=choice.weight)
+    if said.model != "auto":
+        if found.wide is not None:
+            labelled = "label" not in tables_of_kind(said.model).unused
+            settled = replace(settled, **{"label" if labelled else "weight": found.wide.label})
+            if tables_of_kind(said.model).needs_label:  # then a zero is a label as any other
+                settled, found = replace(settled, weight=None), replace(found, wide=replace(found.wide, zeros=True))
+        elif said.label is not None or said.weight is not None:
+            settled = replace(settled, label=said.label, weight=said.weight)
+        if not said.axes:
+            console.say_note(f"Columns: {columns_said(settled)}.")
+        return settled, found
+    kind, reason = choice.kind, choice.reason
+    own = [name for name in OF_ONE_BOARD if getattr(said, name) is not None]
+    if kind == "layered" and own:
+        option = {"n_init": "starts", "max_iter": "max-iter"}.get(own[0], own[0])
+        kind, reason = "coclustering", f"Model: coclustering, one checkerboard, because --{option} speaks of one."
+    console.say_note(reason if said.axes else f"{reason} Columns: {columns_said(settled)}.")
+    return replace(settled, model=kind), found
+
+
+def columns_said(said: FitOptions) -> str:
+    """The columns of a fit as options."""
+    parts = [f"--axes {','.join(said.axes)}", said.label and f"--label {said.label}"]
+    return " ".join(part for part in (*parts, said.weight and f"--weight {said.weight}") if part)
 
 
 def columns_of(table: pl.DataFrame, names: set[str | None]) -> list[tuple[str, str, str]]:

@@ -20,3 +20,17 @@ def kinds() -> dict[str, str]:
             kind = getattr(import_module(name), "KIND", None)
             found[kind or import_module(f"{name}.tables").TABLES.kind] = name
     return found
+
+
+def about_kinds() -> dict[str, str]:
+    """What each kind is for, in a line, as its package says by ``ABOUT`` (or by its own first line)."""
+    found = {}
+    for kind, name in kinds().items():
+        package = import_module(name)
+        found[kind] = getattr(package, "ABOUT", None) or str(package.__doc__ or "").partition("\n")[0]
+    return found
+
+
+def example_of(kind: str) -> str:
+    """A command that fits a model of a kind, as its package says by ``EXAMPLE``."""
+    return str(getattr(import_module(kinds()[kind]), "EXAMPLE", f"gingham fit table.csv --model {kind}"))

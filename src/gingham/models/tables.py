@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,10 +35,14 @@ from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.draws import taken, whole_counts
 from gingham.data.modes import MAX_LABELS
 from gingham.data.sample import checked_weights
+from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss
 from gingham.models.kinds import kinds
 from gingham.models.vocabulary import Words
+from gingham.reading import observed
+from gingham.reading.look import proposed_alphabet, proposed_bounds
+from gingham.reading.taste import averages
 from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
 
 Model = TypeVar("Model", bound=Persistent)
@@ -52,7 +57,6 @@ NUMBERS = (
     pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64,
 )  # types of columns that numpy has as well  # fmt: skip
 TESTS = "progressive tests"  # what the first certificate comes from
-MISSING = ("", "nan", "na", "n/a", "null", "none")  # words that stand for a missing number, in any case
 
 
 # what a command hands in, and what it gets
@@ -414,6 +418,11 @@ def without_missing(table: pl.DataFrame, names: Sequence[str]) -> tuple[pl.DataF
     return kept, table.height - kept.height
 
 
+def _say_dropped(n_dropped: int, n_rows: int) -> None:
+    sentence = f"{n_dropped:,} of {n_rows:,} rows have a missing value and were left out."
+    warnings.warn(sentence, GinghamWarning, stacklevel=3)
+
+
 def with_ids(table: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
     """The table with ids as text or numbers in the named columns, where it has them."""
     return table.with_columns(id_column(table[name]) for name in dict.fromkeys(names) if name in table.columns)
@@ -432,21 +441,6 @@ def id_column(column: pl.Series) -> pl.Series:
     if kind in (pl.Binary, pl.Duration):
         raise GinghamError(f"Column {column.name!r} holds {kind} values; ids are text or numbers: write them as text.")
     return column.dt.to_string("%H:%M:%S%.9f") if kind == pl.Time else column.cast(pl.String)
-
-
-def text_as_ids(column: pl.Series) -> pl.Series:
-    """Ids of a text file: 017, 17 and 17.0 are three of them, and stay so.
-
-    A column becomes whole numbers only where every text in it is the one way to write its number. Among numbers,
-    words like "nan" stand for a missing id.
-    """
-    marked = column.str.strip_chars().str.to_lowercase().is_in(MISSING)
-    if marked.any():
-        rest = column.filter(~marked)
-        if len(rest) and rest.cast(pl.Float64, strict=False).null_count() == rest.null_count():
-            column = pl.select(pl.when(~marked).then(column)).to_series().alias(column.name)
-    numbers = column.cast(pl.Int64, strict=False)
-    return numbers if numbers.cast(pl.String).eq_missing(column).all() else column
 
 
 def like_items(table: pl.DataFrame, names: Sequence[str], modes: Sequence[Mode]) -> pl.DataFrame:
@@ -481,7 +475,13 @@ def _unused_number(mode: Mode) -> int:
 
 
 def id_pairs(
-    table: pl.DataFrame, axes: Sequence[str], weight: str | None, example: str, kind: str, numbers: bool = True
+    table: pl.DataFrame,
+    axes: Sequence[str],
+    weight: str | None,
+    example: str,
+    kind: str,
+    numbers: bool = True,
+    drop_missing: bool = False,
 ) -> tuple[pl.DataFrame, Floats | None]:
     """Rows with two ids (and a value), none missing; the value as finite numbers where they are wanted."""
     if len(axes) != 2:
@@ -490,8 +490,12 @@ def id_pairs(
     if weight is not None:
         need_columns(table, [weight], "--weight")
     kept, dropped = without_missing(table, [*axes, *([weight] if weight else [])])
+    if dropped and not drop_missing:
+        raise GinghamError(
+            f"{dropped:,} of {table.height:,} rows have a missing value. Leave them out with --drop-missing."
+        )
     if dropped:
-        raise GinghamError(f"{dropped:,} of {table.height:,} rows have a missing value; leave them out first.")
+        _say_dropped(dropped, table.height)
     kept = with_ids(kept, axes)
     if weight is None or not numbers:
         return kept, None
@@ -693,22 +697,11 @@ def labelled_rows(
             "Leave them out with --drop-missing."
         )
     if dropped:
-        sentence = f"{dropped:,} of {table.height:,} rows have a missing value and were left out."
-        warnings.warn(sentence, GinghamWarning, stacklevel=2)
+        _say_dropped(dropped, table.height)
     if kept.height == 0:
         raise GinghamError("No row is left: every one has a missing value.")
     X = with_ids(kept.select(axes), axes) if modes is None else like_items(kept, axes, modes)
     return Rows(X, _labels(kept[label]), None if weight is None else _weights(kept[weight]))
-
-
-def numbers_with_missing_words(column: pl.Series) -> pl.Series:
-    """Numbers among which words like "nan" stand for missing values, which are read as text, as numbers again."""
-    if column.dtype != pl.String:
-        return column
-    marked = column.str.strip_chars().str.to_lowercase().is_in(MISSING)
-    numbers = pl.select(pl.when(~marked).then(column)).to_series().cast(pl.Float64, strict=False)
-    plain = bool(marked.any()) and numbers.null_count() == int(marked.sum()) + column.null_count() < len(column)
-    return numbers.alias(column.name) if plain else column
 
 
 def _labels(column: pl.Series) -> AnyArray:
@@ -793,11 +786,9 @@ class LabelSpace:
             values = parse_alphabet(request.alphabet, labels.dtype.kind not in "biuf")
             return cls(np.asarray(values), None, values)
         if not known.given:
-            shown = ",".join(map(str, known.values[:20])) + (",…" if known.size > 20 else "")
             raise GinghamError(
                 "The model read the possible labels off the data, and a guarantee must not depend on what happened to "
-                f"be observed. If they are {shown}, say so with --alphabet {shown}; if there are more, fit with all of "
-                "them."
+                f"be observed. {_proposal(known)}"
             )
         return cls(known.values, None)
 
@@ -823,6 +814,20 @@ class LabelSpace:
         return "absolute" if getattr(kind, "ordered", True) else "zero-one"
 
 
+def _proposal(known: Alphabet) -> str:
+    """What to say of the possible labels, as it is then taken."""
+    listed = proposed_alphabet(known.values)
+    if not listed:
+        return "Fit with all of them stated: --alphabet."
+    filled = np.setdiff1d(parse_alphabet(listed, not known.numeric), known.values)
+    if len(filled):  # the model has to know them as well
+        return f"If no others than {listed} are possible, fit with --alphabet {shlex.quote(listed)}."
+    return (
+        f"If no others than {listed} are possible, say so with --alphabet {shlex.quote(listed)}; if there are more, "
+        "fit with all of them."
+    )
+
+
 def _stated_bounds(known: Interval | None, labels: AnyArray, notes: Facts, request: CertificateRequest) -> Interval:
     """The smallest and largest possible label that somebody stated."""
     low, high = (float(np.min(labels)), float(np.max(labels))) if known is None else known
@@ -836,9 +841,11 @@ def _stated_bounds(known: Interval | None, labels: AnyArray, notes: Facts, reque
     stated = notes.get("bounds")
     if stated is not None:
         return float(stated[0]), float(stated[1])
+    proposed = proposed_bounds(low, high)
     raise GinghamError(
         "The smallest and largest possible label were read off the data, and a guarantee must not depend on what "
-        f"happened to be observed. If no label lies outside {low:g} to {high:g}, say so: --bounds {low:g},{high:g}."
+        f"happened to be observed. If no label can lie outside {proposed.replace(',', ' to ')}, say so: --bounds "
+        f"{proposed}."
     )
 
 
@@ -863,6 +870,21 @@ def prediction_errors(predicted: AnyArray, data: Rows, classify: bool = False) -
         "rmse": float(np.sqrt(np.average(miss**2, weights=weight))),
         "mae_of_a_constant": float(np.average(np.abs(np.median(data.y) - data.y), weights=weight)),
     }
+
+
+def errors_of_averages(training: Rows, held: Rows) -> dict[str, float]:
+    """What the averages of all sides together, of the rows learned from, cost on rows set aside; for numbers only."""
+    if training.named:
+        return {}
+    names = training.X.columns
+    both = pl.concat([training.X, held.X])
+    modes, codes = numbered(both, names)
+    weights = None if training.weight is None else np.concatenate([training.weight, np.asarray(held.weight)])
+    values = np.concatenate([training.y, held.y]).astype(np.float64)
+    relation = observed.Relation(tuple(range(len(names))), tuple(codes), "difference", values, weights)
+    seen = np.arange(len(values)) < len(training)
+    miss = averages(relation, [mode.n_items for mode in modes], seen)[~seen] - values[~seen]
+    return {"rmse_of_averages": float(np.sqrt(np.average(miss**2, weights=held.weight)))}
 
 
 def held_out_facts(held: Rows | None) -> Facts:
@@ -1038,7 +1060,8 @@ class TupleTables(FamilyTables[Any]):
         }
         facts = {"rows": len(training), **self.facts(model), **held_out_facts(held)}
         if held is not None:
-            facts.update({f"held_out_{name}": value for name, value in self.errors(model, held).items()})
+            errors = {**self.errors(model, held), **errors_of_averages(training, held)}
+            facts.update({f"held_out_{name}": value for name, value in errors.items()})
         return FittedModel(model, notes, facts)
 
     def columns(self, model: Any) -> tuple[list[str], list[Mode]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Protocol
 
+from gingham.errors import AdviceWarning
 from gingham.reading.make_reading import ItemInfo, read_observed
 from gingham.reading.observed import Observed
 from gingham.reading.values import Reading
@@ -34,6 +36,7 @@ def read(model: Readable, *data: Any, item_info: ItemInfo | None = None, random_
     Returns
     -------
     Reading
+        An `AdviceWarning` says where the model is not better than a baseline, or nothing was found on a side.
 
     Examples
     --------
@@ -45,4 +48,7 @@ def read(model: Readable, *data: Any, item_info: ItemInfo | None = None, random_
     >>> reading.size, reading.found
     ((2, 2), True)
     """
-    return read_observed(model.observed(*data), item_info, random_state)
+    reading = read_observed(model.observed(*data), item_info, random_state)
+    for sentence in reading.advice:
+        warnings.warn(sentence, AdviceWarning, stacklevel=2)
+    return reading

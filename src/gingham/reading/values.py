@@ -433,6 +433,20 @@ class Reading:
     n_observed: float = 0.0
     notes: tuple[str, ...] = field(default=())
 
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What a person should know before trusting the model: a baseline that does as well, sides without groups."""
+        said = []
+        errors = self.errors
+        if errors is not None and errors.useful is False and errors.best_baseline is not None:
+            said.append(
+                f"The model is not better than {errors.best_baseline.name}: {errors.unit} {errors.model:.4g} on data "
+                f"it had not seen, against {errors.best_baseline.value:.4g}."
+            )
+        if not self.found or 1 in self.size:
+            said.append(self.verdict)
+        return tuple(said)
+
     def side(self, name: str | int) -> Side:
         """A side by its name or position."""
         if isinstance(name, str):

@@ -19,6 +19,7 @@ from gingham.data import Alphabet, Bounds, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Constant, Down, Restart, Solution, best_of
 from gingham.fitting.starts import Start, from_votes, make_start
+from gingham.models.advice import advise
 from gingham.models.base import FEW, GridModel, numeric_labels, plain_labels, refit_on, stderr_progress
 from gingham.models.bayesian import coembedding, predictive
 from gingham.models.bayesian.dirichlet import DirichletPosterior
@@ -218,6 +219,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
             self.elbo_terms_ = dict(solution.objective.terms)
         self._sample: Sample = sample
         self._remember(replace(sample), sample.n_rows, item_info)
+        advise(sample, counts_are_meant=self.family_ == "poisson")
         return self
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:

@@ -38,7 +38,7 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
         clusters = common.parse_clusters(options.clusters, len(options.axes))
         model = self.made(options, {"n_clusters": clusters, "beta": options.beta})
         weight = options.weight or options.label
-        modes, counts = count_matrix(table, options.axes, weight)
+        modes, counts = count_matrix(table, options.axes, weight, options.drop_missing)
         share = options.holdout or 0.0
         learned, held = parted(counts, share, options.seed)
         names = {mode.name: mode.items for mode in modes}
@@ -82,7 +82,7 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
         notes = model.notes_
         axes = list(source.axes or self.id_columns(model))
         weight = notes.get("weight") or source.label
-        kept, weights = tokens(source.table, axes, weight)
+        kept, weights = tokens(source.table, axes, weight, source.drop_missing)
         codes = codes_of(model, kept, axes)
         for name, code in zip(axes, codes.T):
             if (code < 0).any():
@@ -108,7 +108,7 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
     def path(self, task: common.FitTask, path: common.PathOptions, progress: common.PathCallback) -> BetaPath:
         """Soft memberships from the same hard start; no cross-validation."""
         table, options = task.table, task.options
-        _, counts = count_matrix(table, options.axes, options.weight or options.label)
+        _, counts = count_matrix(table, options.axes, options.weight or options.label, options.drop_missing)
         clusters = common.parse_clusters(options.clusters, len(options.axes))
         made = models.CoOccurrenceClustering
         first = made("auto" if clusters is None else clusters, random_state=options.seed).fit(counts)
@@ -130,9 +130,11 @@ class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
         return common.path_of(points(), len(values), progress)
 
 
-def tokens(table: pl.DataFrame, axes: Sequence[str], weight: str | None) -> tuple[pl.DataFrame, Floats]:
+def tokens(
+    table: pl.DataFrame, axes: Sequence[str], weight: str | None, drop_missing: bool = False
+) -> tuple[pl.DataFrame, Floats]:
     """Rows with two ids, and how often each was counted."""
-    kept, weights = common.id_pairs(table, axes, weight, "word,document", "cooccurrence")
+    kept, weights = common.id_pairs(table, axes, weight, "word,document", "cooccurrence", drop_missing=drop_missing)
     if weights is None:
         return kept, np.ones(kept.height)
     if (weights < 0).any():
@@ -144,9 +146,11 @@ def matrix(codes: Sequence[Ints] | Ints, weights: Floats, shape: Sequence[int]) 
     return sparse.coo_array((weights, (codes[0], codes[1])), shape=tuple(shape)).tocsr()
 
 
-def count_matrix(table: pl.DataFrame, axes: Sequence[str], weight: str | None) -> tuple[list[Mode], sparse.csr_array]:
+def count_matrix(
+    table: pl.DataFrame, axes: Sequence[str], weight: str | None, drop_missing: bool = False
+) -> tuple[list[Mode], sparse.csr_array]:
     """Rows and columns of the table's ids, and how often each pair was counted."""
-    kept, weights = tokens(table, axes, weight)
+    kept, weights = tokens(table, axes, weight, drop_missing)
     modes, codes = common.numbered(kept, axes)
     return modes, matrix(codes, weights, [mode.n_items for mode in modes])
 

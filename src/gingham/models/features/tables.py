@@ -38,7 +38,9 @@ class FeatureTables(common.FamilyTables["InformationClustering"]):
         model = self.made(options, said)
         if options.label is None:
             raise GinghamError("--model information clusters values of features: name their column with --label.")
-        kept, _ = common.id_pairs(table, options.axes, options.label, EXAMPLE, self.kind, numbers=False)
+        kept, _ = common.id_pairs(
+            table, options.axes, options.label, EXAMPLE, self.kind, numbers=False, drop_missing=options.drop_missing
+        )
         modes, codes = common.numbered(kept, options.axes)
         names, values = np.unique(kept[options.label].cast(pl.String).to_numpy().astype(str), return_inverse=True)
         matrix = filled(codes, values, (modes[0].n_items, modes[1].n_items))
@@ -94,7 +96,9 @@ class FeatureTables(common.FamilyTables["InformationClustering"]):
         if "features" not in notes:
             raise GinghamError("This file was not written by gingham fit: it does not know the names of its features.")
         axes, label = list(source.axes or notes["axes"]), source.label or notes["label"]
-        kept, _ = common.id_pairs(source.table, axes, label, EXAMPLE, self.kind, numbers=False)
+        kept, _ = common.id_pairs(
+            source.table, axes, label, EXAMPLE, self.kind, numbers=False, drop_missing=source.drop_missing
+        )
         row = common.places(notes["items"][0], kept, axes[0])
         if (row < 0).any():
             at = int(np.flatnonzero(row < 0)[0])

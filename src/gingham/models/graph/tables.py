@@ -44,7 +44,8 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
         }
         model = self.made(options, said)
         model.fit(
-            edges(table, options.axes, options.weight or options.label), **common.accepted(model.fit, task.arguments)
+            edges(table, options.axes, options.weight or options.label, options.drop_missing),
+            **common.accepted(model.fit, task.arguments),
         )
         notes = self.notes(options, label=options.label, weight=options.weight)
         return common.FittedModel(model, notes, {"rows": table.height, **self.facts(model)})
@@ -69,13 +70,13 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
         typed = typed_pairs(model, source.table)
         table = source.table.with_columns(typed.get_columns())
         label, notes = source.label or model.notes_.get("label"), model.notes_
-        frame = edges(table, typed.columns, notes.get("weight") or label)
+        frame = edges(table, typed.columns, notes.get("weight") or label, source.drop_missing)
         return GraphWithData(model, notes, model.sample(frame), label or "edge")
 
     def path(self, task: common.FitTask, path: common.PathOptions, progress: common.PathCallback) -> BetaPath:
         """Soft memberships, each fit from the one before; no cross-validation."""
         table, options = task.table, task.options
-        frame = edges(table, options.axes, options.weight or options.label)
+        frame = edges(table, options.axes, options.weight or options.label, options.drop_missing)
         clusters = common.parse_clusters(options.clusters, len(options.axes))
         made = models.GraphClustering
         first = made("auto" if clusters is None else clusters[0], random_state=options.seed).fit(frame)
@@ -100,9 +101,9 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
         return common.path_of(points(), len(values), progress)
 
 
-def edges(table: pl.DataFrame, axes: Sequence[str], weight: str | None) -> pl.DataFrame:
+def edges(table: pl.DataFrame, axes: Sequence[str], weight: str | None, drop_missing: bool = False) -> pl.DataFrame:
     """Columns from, to and, where there is one, weight."""
-    kept, weights = common.id_pairs(table, axes, weight, "from,to", "graph")
+    kept, weights = common.id_pairs(table, axes, weight, "from,to", "graph", drop_missing=drop_missing)
     frame = kept.select(pl.col(axes[0]).alias("from"), pl.col(axes[1]).alias("to"))
     return frame if weights is None else frame.with_columns(weight=weights)
 
@@ -143,10 +144,10 @@ class GraphWithData(common.ModelWithData["GraphClustering"]):
         letters, bounds = getattr(posterior.cells[0], "alphabet", None), getattr(posterior.cells[0], "bounds", None)
         if letters is None and bounds is None:
             low, high = float(self.sample.labels.min()), float(self.sample.labels.max())  # type: ignore[union-attr]
-            low = min(low, 0.0) if self.sample.complete else low
+            proposed = common.proposed_bounds(min(low, 0.0) if self.sample.complete else low, high)
             raise GinghamError(
                 "A guarantee must know the smallest and largest possible weight, and the model was not told. If they "
-                f"are {low:g} and {high:g}, fit with --bounds {low:g},{high:g}."
+                f"lie within {proposed.replace(',', ' and ')}, fit with --bounds {proposed}."
             )
         stated = None if request.alphabet is None else common.parse_alphabet(request.alphabet, False)
         # The log loss of rare edges has a huge range; the squared error of the same blocks lies between 0 and 1.

@@ -42,6 +42,7 @@ from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step
 from gingham.fitting.starts import Start, make_start
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.place import USUAL_SWEEPS, Work
+from gingham.models.advice import advise
 from gingham.models.base import (
     FEW,
     GridPredictor,
@@ -156,6 +157,7 @@ class GridFit(GridPredictor):
         sample, cell = self._tuples(X, y, sample_weight)
         self._fit(sample, cell, callback, checkpoint.bound_to(self, X, y, sample_weight))
         self._remember(replace(sample), sample.n_rows, item_info)  # without what the fit has made of it
+        advise(sample)
         return self
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:

@@ -23,6 +23,7 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, seconds, without_column
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
+from gingham.models.advice import advise
 from gingham.models.base import TupleModel, named_auto, numeric_labels, observed_of
 from gingham.models.layers.baskets_draws import BasketDraws, Law
 from gingham.models.layers.baskets_fit import (
@@ -241,6 +242,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             self._fit_plain(columns, labels, weights, alphabet, seeds, checkpoint)
         sample = Sample.of(columns.columns, labels, weights, modes=self.modes_, alphabet=alphabet)
         self._remember(sample, sample.n_rows, item_info)
+        advise(sample)
         return self
 
     def _uses_baskets(self, n_modes: int) -> bool:

@@ -26,7 +26,9 @@ class RankingTables(common.FamilyTables["BasketRanker"]):
     def fit(self, task: common.FitTask) -> common.FittedModel:
         options = task.options
         model = self.made(options, {})
-        kept, weights = common.id_pairs(task.table, options.axes, options.weight, "customer,product", self.kind)
+        kept, weights = common.id_pairs(
+            task.table, options.axes, options.weight, "customer,product", self.kind, drop_missing=options.drop_missing
+        )
         model.fit(kept.select(options.axes), sample_weight=weights)
         facts = {
             "rows": kept.height,

@@ -25,6 +25,7 @@ from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, best_of, make_schedule
 from gingham.fitting.starts import Start
+from gingham.models.advice import advise
 from gingham.models.base import (
     GridPredictor,
     check_within,
@@ -182,6 +183,7 @@ class TreeCoClustering(GridPredictor):
                 best_of(solve, self.n_init, rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint)
             )
         self._remember(replace(sample), sample.n_rows, item_info)
+        advise(sample)
         return self
 
     def observed(self, *data: Any) -> Observed:

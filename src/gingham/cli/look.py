@@ -1,0 +1,17 @@
+"""``gingham look``: what a table seems to be, and the command that fits it."""
+
+from __future__ import annotations
+
+from gingham.cli import console, options
+
+
+def look(file: options.File, format: options.Format = None, json: options.Json = False) -> None:
+    """Say what the columns seem to be, what is missing, and which model fits, with the command to paste."""
+    options.need_files(tables=[file])
+    from gingham.reading.look import look as look_at
+
+    found = look_at(file, format)
+    if json:
+        console.print_json(found.to_dict())
+        return
+    console.paragraphs(str(found))

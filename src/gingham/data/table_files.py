@@ -1,0 +1,199 @@
+"""Tables from files: CSV, TSV, Parquet, NDJSON, gzipped or not, or from standard input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from gingham.errors import GinghamError
+from gingham.files import need_table
+
+FORMATS = ("csv", "tsv", "parquet", "ndjson")
+SUFFIXES = {
+    ".csv": "csv",
+    ".txt": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+}
+MISSING = ("", "nan", "na", "n/a", "null", "none")  # words that stand for a missing number, in any case
+
+
+def read_table(
+    source: str,
+    kind: str | None = None,
+    is_id: Callable[[str], bool] = lambda name: False,
+    data: bytes | None = None,
+) -> pl.DataFrame:
+    """A whole table; ``-`` reads standard input (CSV unless ``kind`` says otherwise).
+
+    ``is_id`` says which columns hold ids: a text file has no types, and their text is kept. ``data`` are the bytes of
+    the source where they are at hand, from `content_of`: standard input can be read but once.
+    """
+    data = content_of(source) if data is None else data
+    kind = format_of(source, kind)
+    shown = "standard input" if source == "-" else repr(source)
+    if not data.strip():
+        raise GinghamError(f"{shown} is empty.")
+    try:
+        if kind == "parquet":
+            _try_parquet(data, shown)
+            table = pl.read_parquet(io.BytesIO(data))
+        elif kind == "ndjson":
+            table = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+        else:
+            table = _read_text(data, "\t" if kind == "tsv" else ",", is_id, shown)
+    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
+        raise _unreadable(shown, kind, str(error)) from None
+    except BaseException as error:  # a panic inside polars is no Exception
+        if type(error).__name__ != "PanicException":
+            raise
+        raise _unreadable(shown, kind, str(error)) from None
+    if table.height == 0:
+        raise GinghamError(f"{shown} has column names but no rows.")
+    return table
+
+
+def _unreadable(shown: str, kind: str, reason: str) -> GinghamError:
+    first = (reason.strip().splitlines() or ["it is damaged"])[0].rstrip(".")
+    return GinghamError(f"{shown} cannot be read as {kind}: {first}. Is --format right?")
+
+
+TRY_PARQUET = """
+import sys, polars
+try:
+    polars.read_parquet(sys.stdin.buffer.read())
+except Exception as error:
+    sys.stdout.write(str(error))
+    sys.exit(3)
+"""
+
+
+def _try_parquet(data: bytes, shown: str) -> None:
+    """Read a Parquet file in another process first.
+
+    A damaged one can ask for more memory than any machine has, and then polars ends the whole process, without a word
+    that Python could catch.
+    """
+    if not sys.executable:
+        return
+    tried = subprocess.run([sys.executable, "-c", TRY_PARQUET], input=data, capture_output=True, check=False)
+    if tried.returncode:
+        raise _unreadable(shown, "parquet", tried.stdout.decode("utf-8", "replace") if tried.returncode == 3 else "")
+
+
+def _read_text(data: bytes, separator: str, is_id: Callable[[str], bool], shown: str) -> pl.DataFrame:
+    """A CSV or TSV file; the types of columns other than ids are told by all their values."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise GinghamError(f'{shown} is in UTF-16; save it as UTF-8 (as Excel\'s "CSV UTF-8").')
+    names = pl.read_csv(io.BytesIO(data), separator=separator, n_rows=0).columns
+    ids = {name: pl.String for name in names if is_id(name)}
+    table = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema_length=None, schema_overrides=ids)
+    return table.with_columns(text_as_ids(table[name]) for name in ids)
+
+
+def text_as_ids(column: pl.Series) -> pl.Series:
+    """Ids of a text file: 017, 17 and 17.0 are three of them, and stay so.
+
+    A column becomes whole numbers only where every text in it is the one way to write its number. Among numbers,
+    words like "nan" stand for a missing id.
+    """
+    marked = column.str.strip_chars().str.to_lowercase().is_in(MISSING)
+    if marked.any():
+        rest = column.filter(~marked)
+        if len(rest) and rest.cast(pl.Float64, strict=False).null_count() == rest.null_count():
+            column = pl.select(pl.when(~marked).then(column)).to_series().alias(column.name)
+    numbers = column.cast(pl.Int64, strict=False)
+    return numbers if numbers.cast(pl.String).eq_missing(column).all() else column
+
+
+def unfolded(
+    table: pl.DataFrame, axes: tuple[str, str], label: str, columns: Sequence[str], zeros: bool = True
+) -> pl.DataFrame:
+    """A table with one side in its columns as rows of two ids and a label, row by row; empty cells are left out.
+
+    Parameters
+    ----------
+    axes : (str, str)
+        The column with the names of the rows (their numbers, from 1, where there is none), and what to call the side
+        that lies in the columns.
+    label : str
+        What to call what stands in the cells.
+    columns : sequence of str
+        The columns of that side.
+    zeros : bool
+        Whether a zero was observed; where it only says that nothing was counted, it is left out.
+    """
+    rows, side = axes
+    missing = [name for name in columns if name not in table.columns]
+    if missing:
+        raise GinghamError(f"The wide table has no column {missing[0]!r}, which the model knows.")
+    if len({rows, side, label}) < 3:
+        raise GinghamError(f"The sides and the label of a wide table need three names: {rows}, {side}, {label}.")
+    if rows not in table.columns:
+        table = table.with_row_index(rows, offset=1)
+    table = table.with_columns(numbers_with_missing_words(table[name]) for name in columns)
+    number = "\0row"  # a name that no column of a text file has
+    kept = table.select(pl.int_range(pl.len()).alias(number), rows, *columns)
+    long = kept.unpivot(columns, index=[number, rows], variable_name=side, value_name=label)
+    long = long.drop_nulls([rows, label])
+    if long[label].dtype.is_float():
+        long = long.filter(pl.col(label).is_not_nan())
+    if not zeros:
+        long = long.filter(pl.col(label) != 0)
+    if long.height == 0:
+        raise GinghamError("Every cell of the wide table is empty.")
+    place = pl.col(side).replace_strict(columns, range(len(columns)), return_dtype=pl.Int64)
+    return long.sort(number, place).drop(number)
+
+
+def numbers_with_missing_words(column: pl.Series) -> pl.Series:
+    """Numbers among which words like "nan" stand for missing values, which are read as text, as numbers again."""
+    if column.dtype != pl.String:
+        return column
+    marked = column.str.strip_chars().str.to_lowercase().is_in(MISSING)
+    numbers = pl.select(pl.when(~marked).then(column)).to_series().cast(pl.Float64, strict=False)
+    plain = bool(marked.any()) and numbers.null_count() == int(marked.sum()) + column.null_count() < len(column)
+    return numbers.alias(column.name) if plain else column
+
+
+def content_of(source: str) -> bytes:
+    """The bytes of a file or of standard input, unpacked."""
+    if source == "-":
+        data = sys.stdin.buffer.read()
+    else:
+        need_table(source)
+        try:
+            data = Path(source).read_bytes()
+        except OSError as error:
+            raise GinghamError(f"{source!r} cannot be read: {error.strerror}.") from None
+    if data[:2] == b"\x1f\x8b":
+        try:
+            return gzip.decompress(data)
+        except (OSError, EOFError, zlib.error):
+            raise GinghamError(f"{source!r} is a damaged gzip file (truncated?).") from None
+    return data
+
+
+def format_of(name: str, kind: str | None) -> str:
+    """The format that was named, or that the name of the file tells."""
+    if kind is not None:
+        if kind not in FORMATS:
+            raise GinghamError(f"--format {kind!r} is unknown; choose one of {', '.join(FORMATS)}.")
+        return kind
+    if name == "-":
+        return "csv"
+    suffix = Path(name.removesuffix(".gz")).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise GinghamError(f"The kind of {name!r} cannot be told from its name; add --format {'|'.join(FORMATS)}.")
+    return SUFFIXES[suffix]

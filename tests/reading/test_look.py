@@ -1,0 +1,193 @@
+"""What a table seems to be: roles of columns, findings, and a command that fits it."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gingham as gg
+from gingham.models.tables import parse_alphabet
+from gingham.reading.look import proposed_alphabet, proposed_bounds
+
+
+def ratings(n: int = 800) -> pl.DataFrame:
+    rng = np.random.default_rng(0)
+    user, movie = rng.integers(0, 40, n), rng.integers(0, 30, n)
+    rating = np.clip(2 + 2 * (user % 2) * (movie % 2) + rng.integers(-1, 2, n), 1, 5)
+    return pl.DataFrame(
+        {"userId": user, "movieId": movie, "rating": rating, "timestamp": 880_000_000 + rng.integers(0, 10**7, n)}
+    )
+
+
+def test_ratings_with_time_are_recognised():
+    found = gg.look(ratings())
+    assert {column.name: column.role for column in found.columns} == {
+        "userId": "ids", "movieId": "ids", "rating": "rating", "timestamp": "time",
+    }  # fmt: skip
+    assert found.choice.kind == "layered"
+    assert (found.choice.axes, found.choice.label) == (("userId", "movieId"), "rating")
+    assert found.alphabet == "1..5"
+    assert "--alphabet" not in found.command  # what was read off the data is for a person to state
+    assert any("--alphabet 1..5" in line for line in found.advice)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_of_all_libraries_look_alike(library):
+    table = ratings(200)
+    native = {"pandas": table.to_pandas, "polars": lambda: table, "pyarrow": table.to_arrow}[library]()
+    assert gg.look(native).to_dict() == gg.look(table).to_dict()
+
+
+def test_counts_are_no_ratings():
+    rng = np.random.default_rng(1)
+    table = pl.DataFrame({
+        "user": rng.integers(0, 50, 900), "artist": [f"band {k}" for k in rng.integers(0, 60, 900)],
+        "plays": np.floor(np.exp(rng.normal(3, 1.5, 900))).astype(int) + 1,
+    })  # fmt: skip
+    found = gg.look(table)
+    assert found.column("plays").role == "count"
+    assert (found.choice.kind, found.choice.weight, found.choice.label) == ("cooccurrence", "plays", None)
+    # The name says nothing here, the values do.
+    assert gg.look(table.rename({"plays": "x"})).choice.weight == "x"
+
+
+def test_purchases_are_pairs_without_labels():
+    rng = np.random.default_rng(2)
+    table = pl.DataFrame({
+        "order_id": range(500), "customer": rng.integers(0, 40, 500),
+        "product": [f"p{k}" for k in rng.integers(0, 25, 500)],
+    })  # fmt: skip
+    found = gg.look(table)
+    assert (found.choice.kind, found.choice.axes, found.choice.label) == ("cooccurrence", ("customer", "product"), None)
+    assert any("'order_id' has a new value in every row" in line for line in found.findings)
+    assert "ranking" in found.others[0][1]
+
+
+@pytest.mark.parametrize("names", [("from", "to"), ("source_id", "target_id"), ("protein_a", "protein_b"), ("x", "y")])
+def test_edges_are_a_graph(names):
+    rng = np.random.default_rng(3)
+    ends = rng.integers(0, 40, (300, 2))
+    text = [[f"n{k}" for k in column] for column in ends.T]
+    assert gg.look(pl.DataFrame(dict(zip(names, text)))).choice.kind == "graph"
+    if names != ("x", "y"):
+        assert gg.look(pl.DataFrame(dict(zip(names, ends.T)))).choice.kind == "graph"
+
+
+def test_users_and_movies_with_the_same_numbers_are_no_graph():
+    assert gg.look(ratings().select("userId", "movieId")).choice.kind == "cooccurrence"
+
+
+def test_classes_are_told_from_ids():
+    table = ratings().select("userId", "movieId").with_columns(vote=pl.Series(["yes", "no", "absent", "yes"] * 200))
+    found = gg.look(table)
+    assert (found.choice.kind, found.choice.label, found.alphabet) == ("coclustering", "vote", "absent,no,yes")
+
+
+def test_a_property_of_a_side_is_no_side():
+    table = (
+        ratings()
+        .with_columns(genre=pl.format("g{}", pl.col("movieId") % 25))
+        .select("genre", "userId", "movieId", "rating")
+    )
+    found = gg.look(table)
+    assert found.choice.axes == ("userId", "movieId")
+    assert any("'genre' is a property of 'movieId'" in line for line in found.findings)
+
+
+def wide(holes: bool = True) -> pl.DataFrame:
+    rng = np.random.default_rng(4)
+    cells = rng.integers(1, 8, (60, 12)).astype(float)
+    if holes:
+        cells[rng.random(cells.shape) < 0.2] = np.nan
+    table = pl.DataFrame(cells, schema=[f"question {k}" for k in range(12)]).fill_nan(None)
+    return table.insert_column(0, pl.Series("person", [f"p{k}" for k in range(60)]))
+
+
+def test_a_wide_table_has_a_side_in_its_columns():
+    found = gg.look(wide())
+    assert found.wide.axes == ("person", "column")
+    assert found.choice.kind == "layered"
+    assert len(found.wide.columns) == 12
+    assert "--wide" in found.command
+    assert any("empty" in line for line in found.findings)
+    without = gg.look(wide().drop("person"))
+    assert without.wide.axes == ("row", "column")
+
+
+def test_a_wide_table_of_counts():
+    rng = np.random.default_rng(5)
+    counts = rng.poisson(0.4, (50, 20)) * rng.geometric(0.2, (50, 20))
+    found = gg.look(pl.DataFrame(counts, schema=[f"w{k}" for k in range(20)]))
+    assert (found.choice.kind, found.wide.zeros) == ("cooccurrence", False)
+
+
+def test_what_has_no_two_sides_is_said():
+    found = gg.look(pl.DataFrame({"name": ["a", "b", "c"] * 30, "height": np.linspace(1, 2, 90)}))
+    assert (found.choice, found.command) == (None, "")
+    assert "two sides" in found.advice[0]
+
+
+def test_one_row_an_item_is_said():
+    table = ratings().with_columns(userId=pl.int_range(pl.len()))
+    assert any("about one row each" in line for line in gg.look(table).advice)
+
+
+def test_missing_values_duplicates_and_skew_are_said():
+    table = ratings().with_columns(rating=pl.when(pl.int_range(pl.len()) % 50 == 0).then(None).otherwise("rating"))
+    table = pl.concat([table, table.head(30)])
+    text = str(gg.look(table))
+    assert "missing" in text
+    assert "repeat a pair" in text
+    assert "of the pairs occur" in text
+    assert "--drop-missing" in gg.look(table).command
+    busy = pl.concat([ratings(), *[ratings(60).with_columns(userId=pl.lit(1, pl.Int64))] * 30])
+    assert "busiest 10%" in str(gg.look(busy))
+
+
+def test_what_is_known_need_not_be_guessed():
+    found = gg.look(ratings(), axes=["userId", "timestamp"], label="movieId")
+    assert (found.choice.axes, found.choice.label) == (("userId", "timestamp"), "movieId")
+    with pytest.raises(gg.GinghamError, match="no column 'stars'"):
+        gg.look(ratings(), label="stars")
+
+
+def test_it_shows_in_a_notebook_and_takes_no_array():
+    assert "<table" in gg.look(ratings())._repr_html_()
+    assert gg.look(ratings()).to_frame("polars").columns == ["name", "role", "n_values", "n_missing", "says"]
+    with pytest.raises(gg.GinghamError, match="takes a frame"):
+        gg.look(np.zeros((3, 2)))
+    with pytest.raises(gg.GinghamError, match="empty"):
+        gg.look(pl.DataFrame({"a": []}))
+
+
+numbers = st.one_of(st.integers(-(10**6), 10**6).map(float), st.floats(-1e12, 1e12))
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(numbers, min_size=1, max_size=80))
+def test_a_proposed_alphabet_is_one_that_is_taken(values):
+    listed = proposed_alphabet(np.array(values))
+    if listed:
+        assert np.isin(np.array(values), parse_alphabet(listed, False)).all()
+
+
+@settings(deadline=None, max_examples=50)
+@given(numbers, numbers)
+def test_proposed_bounds_are_ones_that_are_taken(one, other):
+    from gingham.cli.options import parse_bounds
+
+    low, high = parse_bounds(proposed_bounds(min(one, other), max(one, other)))
+    assert low <= min(one, other) <= max(one, other) <= high
+
+
+def test_proposals_are_short():
+    assert proposed_alphabet(np.array([1, 2, 4, 5])) == "1..5"
+    assert proposed_alphabet(np.array([0.5, 1.0, 4.5])) == "0.5,1.0,4.5"
+    assert proposed_alphabet(np.array(["b", "a"])) == "a,b"
+    assert proposed_alphabet(np.array(["a,b", "c"])) == ""
+    assert proposed_bounds(-9.95, 9.97) == "-10,10"
+    assert proposed_bounds(0, 816) == "0,820"
+    assert proposed_bounds(3, 3) == "2,4"
