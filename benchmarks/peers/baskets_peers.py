@@ -1,9 +1,10 @@
 """myFM on one split, in its own environment: reads a split, writes predictions and CPU seconds.
 
-    python baskets_peers.py METHOD split.npz out.npz SEED
+    python baskets_peers.py METHOD split.npz out.npz SEED [RANK]
 
 Called by baskets.py, which writes the split: ids, labels, times, side tokens, windows of time. The rank is chosen among
-8, 12 and 16 on a tenth of the training part, with a third of the samples; then everything is fitted.
+8, 12 and 16 on a tenth of the training part, with a third of the samples, unless it is given; then everything is fitted.
+For cold starts, ``given`` are rows of the split whose pairs are known and whose labels are not.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def tokens(split, name, n):
 def features(split, method, rows):
     """What is known of every user and item, by groups: ids, who met what among the training rows, side information."""
     n_users, n_items = (int(n) for n in split["shape"])
-    users, items = split["users"][rows], split["items"][rows]
+    met = np.concatenate([rows, split["given"]]) if "given" in split else rows
+    users, items = split["users"][met], split["items"][met]
     of_user, of_item = [sparse.identity(n_users, format="csr")], [sparse.identity(n_items, format="csr")]
     if "implicit" in method:
         of_user.append(normalised((users, items), (n_users, n_items)))
@@ -96,17 +98,20 @@ def fitted(split, method, rows, asked, rank, n_iter, seed):
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    method, source, target, seed = sys.argv[1:]
+    method, source, target, seed, *given = sys.argv[1:]
     with np.load(source) as archive:
         split = {key: archive[key] for key in archive.files}
     train, test, labels = split["train"], split["test"], split["labels"]
     rng = np.random.default_rng(int(seed))
     held = rng.random(len(train)) < 0.1
     start = time.process_time()
+    ranks = [int(rank) for rank in given if rank] or RANKS
+    # A model with a law of labels of its own needs no guesses where the rank is known.
+    searched = ranks if len(ranks) > 1 or "ordinal" not in method else ()
     guesses = {
-        rank: fitted(split, method, train[~held], train[held], rank, N_ITER // 3, int(seed))[0] for rank in RANKS
+        rank: fitted(split, method, train[~held], train[held], rank, N_ITER // 3, int(seed))[0] for rank in searched
     }
-    rank = min(RANKS, key=lambda rank: np.mean((labels[train[held]] - guesses[rank]) ** 2))
+    rank = min(ranks, key=lambda rank: np.mean((labels[train[held]] - guesses[rank]) ** 2) if searched else 0)
     chosen = time.process_time()
     mean, below = fitted(split, method, train, test, rank, N_ITER, int(seed))
     done = time.process_time()
@@ -120,7 +125,7 @@ def main() -> None:
         cpu_s=done - chosen,
         chosen=f"rank {rank}",
         held=train[held],
-        held_mean=guesses[rank],
+        held_mean=guesses.get(rank, np.zeros(0)),
         version=version("myfm"),
     )
 

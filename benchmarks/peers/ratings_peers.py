@@ -39,7 +39,7 @@ def surprise(make):
         from surprise import Dataset, Reader
 
         frame = pd.DataFrame({"u": train[0], "i": train[1], "r": train[2]})
-        known = Dataset.load_from_df(frame, Reader(rating_scale=(1, 5))).build_full_trainset()
+        known = Dataset.load_from_df(frame, Reader(rating_scale=(train[2].min(), train[2].max()))).build_full_trainset()
         model = make(seed)
         start = time.process_time()
         model.fit(known)

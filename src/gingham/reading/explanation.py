@@ -50,6 +50,8 @@ class Explanation:
         Observed rows like this one: the same item with one of the same cluster, and what was observed.
     telling : tuple of (str, float)
         Of a single item: what was observed with it that says most about where it belongs.
+    account : tuple of (str, float)
+        Of models that add things up: what each part adds to the prediction, the largest first.
     """
 
     row: tuple[str, ...]
@@ -59,6 +61,7 @@ class Explanation:
     block: str = ""
     comparable: tuple[tuple[tuple[str, ...], float | str], ...] = ()
     telling: tuple[tuple[str, float], ...] = ()
+    account: tuple[tuple[str, float], ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -71,6 +74,7 @@ class Explanation:
             if isinstance(self.prediction, str) and self.uncertainty is not None:
                 about = f", with probability {1 - self.uncertainty:.0%}"
             lines.append(f"{' × '.join(self.row)}: {shown}{about}.")
+        lines += [f"{value:+.2f} {why}" for why, value in self.account]
         for place in self.places:
             sure = "" if place.membership >= 0.995 else f", {place.membership:.0%} sure"
             lines.append(f"{place.side} {place.item!r} belongs to group {place.cluster}, “{place.name}”{sure}.")

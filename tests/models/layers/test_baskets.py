@@ -104,6 +104,37 @@ def test_gaussian_likelihood_of_stars_has_labels_too(fitted):
     assert error(model, X, y) < 0.85
 
 
+# reading
+
+
+def test_parts_and_accounts_add_up_to_the_latent_answer():
+    X, y = ratings(800)
+    films = pd.DataFrame({"film": range(45), "genre": [f"g{k % 3}" for k in range(45)]})
+    times = np.random.default_rng(1).uniform(0, 1e6, len(y))
+    model = gg.LayeredCoClusteringRegressor(**SMALL, side={"film": films}).fit(X, y, time=times)
+    asked = pd.DataFrame({"user": [3, 5, 999], "film": [7, 8, 7]})
+    parts = model.contributions(asked, time=[5e5, np.nan, 1.0])
+    codes = [mode.encode(asked[mode.name].to_numpy()) for mode in model.modes_]
+    effects, _ = model.model_.effects(codes, np.array([5e5, np.nan, 1.0]))
+    np.testing.assert_allclose(sum(parts.values()), effects.mean(axis=0), atol=1e-5)
+    assert {"average", "offset, user", "time", "habit, user to film", "side information, film to user"} <= set(parts)
+    assert parts["offset, user"][2] == 0.0
+
+    why = model.explain((3, 7))
+    np.testing.assert_allclose(
+        sum(amount for _, amount in why.account), sum(p[0] for p in model.contributions(asked).values()), atol=1e-5
+    )
+    assert any("because user 3 met" in reason for reason, _ in why.account)
+    assert any(f"film 7: genre: g{7 % 3}" in reason for reason, _ in why.account)
+    assert "because user 3 met" in str(why)
+    (own, offset), *moved = model.explain(3).account
+    assert own == "offset, user"
+    assert offset == pytest.approx(parts["offset, user"][0])
+    assert all(amount >= 0 and "it met" in reason for reason, amount in moved)
+    with pytest.raises(gg.GinghamError, match="baskets"):
+        gg.LayeredCoClusteringRegressor(2, 2, baskets=None, n_pilots=0, n_sweeps=25).fit(X, y).contributions(X)
+
+
 # side information
 
 

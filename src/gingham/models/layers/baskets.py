@@ -81,6 +81,10 @@ class Basket:
         order = np.argsort(self.tokens, kind="stable")
         return _indptr(np.bincount(self.tokens, minlength=self.n_tokens)), self.sources[order]
 
+    def of_source(self, source: int) -> Ints:
+        """The tokens that one source holds."""
+        return self.tokens[self.indptr[source] : self.indptr[source + 1]].astype(np.int64)
+
     def contents(self, clusters: Ints, m: int) -> Floats:
         """How many tokens of each cluster a source holds, (n_sources, m) float32; m may be larger than needed."""
         flat = self.sources.astype(np.int64) * m + clusters[self.tokens]

@@ -1,4 +1,7 @@
-"""Reading basket layers: boards with names, how much each explains, and the account of a prediction."""
+"""Reading basket layers: boards with names, how much each part explains, and the account of a prediction.
+
+All parts are means over the draws, so they add up to the mean of the latent answer.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from gingham.arrays import Floats, Ints
 from gingham.data import Mode
-from gingham.models.layers.baskets import HABIT, TASTE
-from gingham.models.layers.baskets_draws import BasketDraws
+from gingham.models.layers.baskets import HABIT, TASTE, LayerPlan
+from gingham.models.layers.baskets_draws import BasketDraws, Question, with_unknown
 from gingham.models.layers.model import Layer, ordered
 from gingham.models.layers.side import SideCode
+
+SHOWN = 5  # tokens of a basket that an account names
+
+Part = tuple[str, float]  # why, and how much
 
 
 def readable_baskets(
@@ -32,3 +40,97 @@ def readable_baskets(
         known = [np.where(own < m, own, 0) for own, m in zip(labels, draws.cells_of(s, t).shape)]
         layers.append(ordered((tokens, target), tuple(known), draws.cells_of(s, t).astype(np.float64), layer.kind))
     return tuple(sorted(layers, key=lambda layer: -layer.strength))
+
+
+def part_name(layer: LayerPlan, modes: Sequence[Mode]) -> str:
+    """The kind of a layer, with its direction: whose basket pulls at whom."""
+    source, target = modes[layer.source].name, modes[layer.target].name
+    return f"{layer.kind}, {source} and {target}" if layer.kind == TASTE else f"{layer.kind}, {source} to {target}"
+
+
+def parts_of(
+    draws: BasketDraws, modes: Sequence[Mode], codes: Sequence[Ints], times: Floats | None = None
+) -> dict[str, Floats]:
+    """What each part adds to the latent answer of every row, (N,) each, averaged over the draws; they add up to it."""
+    question, n = Question.of(draws, codes), len(codes[0])
+    found: dict[str, Floats] = {"average": np.full(n, draws.means.mean())}
+    for mode, own, code in zip(modes, draws.mean_offsets(), codes):
+        found[f"offset, {mode.name}"] = np.append(own, 0.0)[code]
+    if draws.windows is not None:
+        counts = np.bincount(draws.chains)
+        asked = [draws.windows.ask(chain, codes[0], times)[0] for chain in range(len(counts))]
+        found["time"] = np.average(asked, axis=0, weights=counts)
+    for t, layer in enumerate(draws.layers):
+        total = found.setdefault(part_name(layer, modes), np.zeros(n))
+        mine: Floats = np.zeros(n)
+        for s in range(draws.n_draws):
+            question.add_layer(draws, s, t, mine)
+        total += mine / draws.n_draws
+    return found
+
+
+def account_of(
+    draws: BasketDraws, modes: Sequence[Mode], sides: Mapping[int, SideCode], names: Sequence[Sequence[str]],
+    codes: Sequence[int], times: Floats | None = None,
+) -> tuple[Part, ...]:  # fmt: skip
+    """What a row's latent answer is made of: parts that add up to it, baskets by their tokens, largest first."""
+    asked = [np.array([code]) for code in codes]
+    account: list[Part] = []
+    for part, value in parts_of(draws, modes, asked, times).items():
+        plans = [t for t, layer in enumerate(draws.layers) if part_name(layer, modes) == part]
+        layer = draws.layers[plans[0]] if plans else None
+        if layer is None or layer.kind == TASTE:
+            account.append((part, float(value[0])))
+            continue
+        x, q = codes[layer.source], codes[layer.target]
+        tokens = draws.baskets[layer.basket].of_source(x)
+        if layer.joins and q not in tokens:
+            tokens = np.append(tokens, q)
+        pulls = _pulls(draws, plans, tokens, np.array([q]))[:, 0]
+        order = np.argsort(-np.abs(pulls), kind="stable")
+        for at in order[:SHOWN].tolist():
+            who = f"{modes[layer.source].name} {names[layer.source][x]}"
+            why = f"because {who} met" if layer.kind == HABIT else f"because of {who}:"
+            account.append((f"{why} {_token(layer, sides, names, tokens[at])}", float(pulls[at])))
+        if len(order) > SHOWN:
+            account.append((f"{part}: {len(order) - SHOWN} more", float(pulls[order[SHOWN:]].sum())))
+    first, *others = account
+    return (first, *sorted(others, key=lambda one: -abs(one[1])))
+
+
+def reach_of(
+    draws: BasketDraws, modes: Sequence[Mode], sides: Mapping[int, SideCode], names: Sequence[Sequence[str]],
+    mode: int, code: int,
+) -> tuple[Part, ...]:  # fmt: skip
+    """The account of one item: its offset, and what of its baskets moves predictions most.
+
+    The number of a token is the root of the mean square, over all targets, of what it adds.
+    """
+    moved: list[Part] = []
+    for part in dict.fromkeys(part_name(layer, modes) for layer in draws.layers):
+        plans = [t for t, layer in enumerate(draws.layers) if part_name(layer, modes) == part]
+        layer = draws.layers[plans[0]]
+        if layer.source != mode or layer.kind == TASTE:
+            continue
+        tokens = draws.baskets[layer.basket].of_source(code)
+        pulls = _pulls(draws, plans, tokens, np.arange(draws.n_items[layer.target]))
+        verb = "it met " if layer.kind == HABIT else "of "
+        for token, amount in zip(tokens, np.sqrt(np.mean(pulls**2, axis=1)).tolist()):
+            moved.append((f"up or down, because {verb}{_token(layer, sides, names, token)}", amount))
+    own = (f"offset, {modes[mode].name}", float(draws.mean_offsets()[mode][code]))
+    return (own, *sorted(moved, key=lambda one: -one[1])[:SHOWN])
+
+
+def _token(layer: LayerPlan, sides: Mapping[int, SideCode], names: Sequence[Sequence[str]], token: int) -> str:
+    return names[layer.target][token] if layer.kind == HABIT else sides[layer.source].tokens[token]
+
+
+def _pulls(draws: BasketDraws, plans: Sequence[int], tokens: Ints, targets: Ints) -> Floats:
+    """What each token of a basket adds at each target over all these layers, (tokens, targets), averaged over draws."""
+    total: Floats = np.zeros((len(tokens), len(targets)))
+    for t in plans:
+        for s in range(draws.n_draws):
+            own = draws.tokens(s, t)
+            cells, at = with_unknown(draws.cells_of(s, t), draws.targets(s, t), own)
+            total += cells[np.ix_(own[tokens], at[targets])]
+    return total / (draws.n_draws * np.sqrt(max(len(tokens), 1)))
