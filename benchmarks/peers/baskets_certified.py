@@ -2,8 +2,8 @@
 
     python benchmarks/peers/baskets_certified.py --data FOLDER
 
-Four fifths of the ratings, drawn at random, go through ``certify_progressive`` with chains that go on from block to block;
-the last fifth is the test set of exactly the predictor that is covered: the members' mean for the mean (their mean has
+Four fifths of the ratings, drawn at random, go through ``certify_progressive`` with chains that go on from block to
+block; the last fifth is the test set of exactly the predictor that is covered: the members' mean for the mean (their mean has
 at most the average loss of the members), a member drawn for each row for whole stars. A fifth of the same ratings held
 out, by betting, stands beside them, and a stream in the order of time (order="arrival": it speaks of the average
 expected loss at the times of the tests, drift included). Warm-up and blocks were chosen on the splits 1 and 2
@@ -58,9 +58,7 @@ class Remembered(gg.LayeredCoClusteringRegressor):
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--try", dest="trial", action="store_true", help="compare warm-ups and blocks on splits 1 and 2"
-    )
+    parser.add_argument("--try", dest="trial", action="store_true", help="compare warm-ups on splits 1 and 2")
     parser.add_argument("--effort", default="default")
 
 

@@ -3,7 +3,7 @@
     python baskets_peers.py METHOD split.npz out.npz SEED [RANK]
 
 Called by baskets.py, which writes the split: ids, labels, times, side tokens, windows of time. The rank is chosen among
-8, 12 and 16 on a tenth of the training part, with a third of the samples, unless it is given; then everything is fitted.
+8, 12 and 16 on a tenth of the training part, with a third of the samples, unless it is given; then all is fitted.
 For cold starts, ``given`` are rows of the split whose pairs are known and whose labels are not.
 """
 
