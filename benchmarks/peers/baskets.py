@@ -9,9 +9,9 @@ there is not measured again (``--again`` does).
 All settings are chosen inside each training part: ours by the model itself, ranks of myFM on a tenth of it (the rank of
 the model with time is that of the same model without; on MovieLens-1M the rank is chosen with the first seed). Whole
 stars are the median of a law where a model has one (ours, ordinal myFM); for all others cut points are learned on a
-tenth of the training part that the model does without, in the same way for each. CPU seconds are those of the fit and the
-predictions, user and system, of all threads; what was spent on choosing settings stands apart as ``search_cpu_s`` (ours
-has none).
+tenth of the training part that the model does without, in the same way for each. CPU seconds are those of the fit and
+the predictions, user and system, of all threads; what was spent on choosing settings stands apart as ``search_cpu_s``
+(ours has none).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python benchmarks/peers/baskets_certified.py --data FOLDER
 
 Four fifths of the ratings, drawn at random, go through ``certify_progressive`` with chains that go on from block to
-block; the last fifth is the test set of exactly the predictor that is covered: the members' mean for the mean (their mean has
+block; the last fifth is the test set of exactly the predictor that is covered: the members' mean for the mean (it has
 at most the average loss of the members), a member drawn for each row for whole stars. A fifth of the same ratings held
 out, by betting, stands beside them, and a stream in the order of time (order="arrival": it speaks of the average
 expected loss at the times of the tests, drift included). Warm-up and blocks were chosen on the splits 1 and 2
@@ -18,6 +18,7 @@ import hashlib
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,25 +114,14 @@ def main() -> None:
         order = np.random.default_rng(seed).permutation(len(y))
         rows, asked = np.split(order[:10_000] if args.quick else order, [4 * (10_000 if args.quick else len(y)) // 5])
         train, test = (X[rows], y[rows]), (X[asked], y[asked])
+        model = partial(Remembered, alphabet=STARS, side=side, effort=args.effort, random_state=0)
         jobs: dict[str, Any] = {}
         for rule in ("mean", "label"):
             for share, blocks in plans:
                 name = f"progressive, {rule}" + (f", {share}, {blocks}" if args.trial else "")
-                jobs[name] = lambda r=rule, s=share, b=blocks: progressive(
-                    model(),
-                    r,
-                    train,
-                    test,
-                    seed,
-                    s,
-                    b,  # noqa: B023
-                )
+                jobs[name] = partial(progressive, model(), rule, train, test, seed, share, blocks)
             if not args.trial:
-                jobs[f"a fifth held out, {rule}"] = lambda r=rule: held_out(model(), r, train, test, seed)  # noqa: B023
-
-        def model() -> Any:
-            return Remembered(alphabet=STARS, side=side, effort=args.effort, random_state=0)
-
+                jobs[f"a fifth held out, {rule}"] = partial(held_out, model(), rule, train, test, seed)
         for name, job in jobs.items():
             if name not in done:
                 done[name] = job()

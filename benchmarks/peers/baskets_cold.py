@@ -14,6 +14,7 @@ import argparse
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def cold(split: dict[str, Any], who: str, seed: int) -> dict[str, Any]:
     return {**split, **{name: np.flatnonzero(rows) for name, rows in parts.items()}}
 
 
-def averages(split: dict[str, Any], who: str) -> Any:
+def averages(split: dict[str, Any], who: str) -> dict[str, float]:
     """The mean and the offset of the other side."""
     mode = split["items" if who == "users" else "users"]
     y, train = split["labels"], split["train"]
@@ -56,7 +57,8 @@ def averages(split: dict[str, Any], who: str) -> Any:
     size = int(mode.max()) + 1
     counts = np.bincount(mode[train], minlength=size)
     offsets = np.bincount(mode[train], y[train] - mean, minlength=size) / (counts + SHRUNK)
-    return mean + offsets[mode[split["test"]]]
+    guess = mean + offsets[mode[split["test"]]]
+    return measures(guess, None, y[split["test"]], bounds_of(split))
 
 
 def ours(split: dict[str, Any], who: str, with_side: bool, seed: int) -> dict[str, float]:
@@ -92,24 +94,13 @@ def main() -> None:
             split["side"] = (people.filter(~pl.col("user").is_in(asked)), movies)
             done = results.setdefault(f"draw {seed}", {}).setdefault(who, {})
             jobs: dict[str, Any] = {
-                "averages": lambda: measures(
-                    averages(split, who),
-                    None,
-                    split["labels"][split["test"]],
-                    bounds_of(split),  # noqa: B023
-                ),
-                "ours, baskets": lambda: ours(split, who, False, seed),  # noqa: B023
-                "ours, baskets + side": lambda: ours(split, who, True, seed),  # noqa: B023
+                "averages": partial(averages, split, who),
+                "ours, baskets": partial(ours, split, who, False, seed),
+                "ours, baskets + side": partial(ours, split, who, True, seed),
             }
             if args.peers_python:
                 for method in ("myFM ids + implicit", "myFM ids + implicit + side"):
-                    jobs[method] = lambda m=method: run_myfm(
-                        m,
-                        split,
-                        seed,
-                        args.peers_python,
-                        RANK,  # noqa: B023
-                    )
+                    jobs[method] = partial(run_myfm, method, split, seed, args.peers_python, RANK)
             for name, job in jobs.items():
                 if name not in done:
                     done[name] = job()
