@@ -259,7 +259,9 @@ def _call(python: str, script: str, method: str, source: Path, target: Path, see
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     path = Path(__file__).with_name(script)
-    subprocess.run([python, path, method, source, target, str(seed), *more], check=True, env=environment)
+    subprocess.run(
+        [python, path, method, source, target, str(seed), *more], check=True, env=environment, stderr=subprocess.DEVNULL
+    )
 
 
 def _peer_measures(mean: Any, below: Any, held: Any, held_mean: Any, split: dict[str, Any]) -> dict[str, float]:
