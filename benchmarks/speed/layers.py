@@ -65,9 +65,9 @@ def kernel(data: dict[str, Any], n_sweeps: int, seed: int) -> dict[str, float]:
 
     chain._draw_layers = timed  # type: ignore[method-assign]
     for _ in range(n_sweeps):
-        start, inside[0] = time.process_time(), 0.0
+        start, inside[0], awake = time.process_time(), 0.0, chain.state.awake
         chain.sweep()
-        if chain.state.awake:
+        if awake:
             spent["sweep"].append(time.process_time() - start)
             spent["layers"].append(inside[0])
     unit = 1e9 / (problem.n_rows * len(problem.layers))

@@ -77,13 +77,13 @@ class Effort(NamedTuple):
 
 EFFORTS = {
     "fast": Effort(2, 6, 2, 2, 40, 12),
-    "default": Effort(4, 10, 3, 6, 60, 15),
-    "best": Effort(4, 12, 4, 12, 75, 15),
+    "default": Effort(4, 10, 3, 6, 100, 30),
+    "best": Effort(4, 12, 4, 12, 120, 30),
 }
 
 
 PER_ROW, PER_ITEM = 7e-9, 3e-8  # seconds of a layer's sweep for each row, and for each target and token
-BUDGET = 60.0  # CPU seconds that the default number of chains may take; with more data there are fewer chains
+BUDGET = 120.0  # CPU seconds that the default number of chains may take; with more data there are fewer chains
 FEWEST_CHAINS = 3
 
 

@@ -99,7 +99,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     n_sweeps : int, optional
         Sweeps of a chain; as ``effort`` says, 120 without baskets, 25 of a soft member.
     burn_in : int, optional
-        The first sweeps, which are not kept; 15, or 20 without baskets.
+        The first sweeps, which are not kept: with baskets about a third, as ``effort`` says; 20 without.
     noise : float, optional
         σ², the square of the error to expect; found from held-out tuples when it is not given.
     n_pilots : int
@@ -430,7 +430,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     def _burn_in(self) -> int:
         if self.burn_in is not None:
             return self.burn_in
-        return check_effort(self.effort).burn_in if self._with_baskets else 20
+        effort = check_effort(self.effort)
+        # Of shorter chains than an effort's own, the same share.
+        return min(effort.burn_in, effort.burn_in * self._n_sweeps // effort.n_sweeps) if self._with_baskets else 20
 
     def _check(self) -> None:
         if self.solver not in SOLVERS:
