@@ -6,6 +6,7 @@ attack gets where the rule that now stops it is left out: there it succeeds, or 
 
     python benchmarks/robustness/attacks.py                      # everything
     python benchmarks/robustness/attacks.py --only "fold"        # those whose title contains a word
+    python benchmarks/robustness/attacks.py --resume             # those that an interrupted run has not reached
 
 To add an attack write a function below its group and decorate it: ``@refused(group, title)`` where it must end in a
 sentence, ``@simulated(group, title)`` where it is repeated; the function gets a random generator and returns an
@@ -592,6 +593,7 @@ def summary(results: dict[str, Any]) -> dict[str, Any]:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", default="", help="attacks whose title contains this")
+    parser.add_argument("--resume", action="store_true", help="leave out attacks that the file has already")
 
 
 def main() -> None:
@@ -600,7 +602,7 @@ def main() -> None:
     seconds: dict[str, float] = {}
     with clock(seconds):
         for at, attack in enumerate(ATTACKS):
-            if args.only not in attack.title:
+            if args.only not in attack.title or (args.resume and attack.title in results.get(attack.group, {})):
                 continue
             samples = 20 if args.quick else attack.samples
             found = tried(attack, args.seed + 1000 * at, samples)

@@ -27,6 +27,7 @@ from gingham.certificates.evidence import (
 )
 from gingham.certificates.holdout import certify_held_out, committee_members, pooled
 from gingham.certificates.record import Record, cell_facts, posterior_facts
+from gingham.certificates.row_losses import stated_labels
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Bounds, Sample
 from gingham.data.adapt import id_columns
@@ -232,8 +233,7 @@ def stated_cell(cell: CellModel, alphabet: Iterable[object] | None) -> tuple[Cel
             "The possible labels were read off the data, and a guarantee must not depend on what happened to be "
             "observed. State them: certify(..., alphabet=(...)), or alphabet=(...) when fitting."
         )
-    shown = ", ".join(str(v) for v in letters.values[:8]) + (", …" if letters.size > 8 else "")
-    return cell, Assumption(f"Labels are among {shown}.", "given")
+    return cell, Assumption(stated_labels(letters), "given")
 
 
 def with_cell(posterior: Posterior, cell: CellModel, relation: int) -> Posterior:

@@ -34,7 +34,7 @@ from gingham.certificates.evidence import (
     scaled_losses,
 )
 from gingham.certificates.record import Record, cell_facts
-from gingham.certificates.row_losses import between_labels
+from gingham.certificates.row_losses import between_labels, stated_labels
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Bounds
 from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
@@ -116,7 +116,7 @@ def certify_predictions(
         stated = {**cell_facts(cell), "answers": "number", "alphabet": None, "table": None, "bounds": list(span)}
     else:
         values = losses_of(cell, y, y_pred)
-        known, stated = "Labels are among those stated.", cell_facts(cell)
+        known, stated = stated_labels(letters), cell_facts(cell)
     weights, statement = checked_weights(sample_weight, len(y)), Assumption(known, "given")
     seed = recorded_seed(random_state)
     test = Trial(delta, candidates, method, predictor, seed, random_state is None)

@@ -77,8 +77,7 @@ class RowLoss:
     def statement(self) -> str:
         """What the caller stated about labels."""
         if self.alphabet is not None:
-            shown = ", ".join(str(v) for v in self.alphabet.values[:8]) + (", …" if self.alphabet.size > 8 else "")
-            return f"Labels are among {shown}."
+            return stated_labels(self.alphabet)
         low, high = self.bounds or (np.nan, np.nan)
         return f"Labels lie between {low:g} and {high:g}."
 
@@ -181,6 +180,11 @@ class RowLoss:
             "low": self.low,
             "range": self.range,
         }
+
+
+def stated_labels(letters: Alphabet) -> str:
+    """What is said of the possible labels; whoever checks a certificate file compares it with those it counts with."""
+    return f"Labels are among {', '.join(str(v) for v in letters.values[:8])}{', …' if letters.size > 8 else ''}."
 
 
 def between_labels(table: Floats, numbers: Floats, codes: AnyArray, guesses: Floats) -> Floats:
