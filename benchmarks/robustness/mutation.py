@@ -34,7 +34,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import QUICK, arguments, importable, previous, write  # noqa: E402
+from common import QUICK, arguments, importable, previous, write
 
 FIGURES = {
     "certificates": "certificates/score",
@@ -323,7 +323,7 @@ def warm(covered: dict[str, Any]) -> None:
             continue
         try:
             importlib.import_module(name)
-        except Exception:  # noqa: BLE001, S112 - a module that cannot be imported by itself is left to the tests
+        except Exception:  # a module that cannot be imported by itself is left to the tests
             continue
 
 

@@ -28,6 +28,7 @@ TOLD = {"holdout": "without these tuples", "split-prior": "on other tuples", "pr
 Array = np.ndarray[Any, Any]
 Record = dict[str, Any]  # an object of a JSON file
 OF_GAP: dict[str, Callable[..., Array]] = {"absolute": np.abs, "quadratic": np.square}  # of the error, convex
+OTHERS = ("zero-one", "table", "code length (nats)")
 lgamma = np.vectorize(math.lgamma)
 
 
@@ -183,12 +184,7 @@ class Checker:
         self.need(not said["anytime"] or bound in ("log-wealth", "progressive"), "It is for one time only.")
         self.need(np.array_equal(facts.get("nu_grid", GRID), GRID), "The grid of ν is not the published one.")
         grid, method = facts.get("posterior", {"plain grid": True}), facts.get("method", "log-wealth")
-        known = method in ("log-wealth", "betting") and self.name in (
-            *OF_GAP,
-            "zero-one",
-            "table",
-            "code length (nats)",
-        )
+        known = method in ("log-wealth", "betting") and self.name in (*OF_GAP, *OTHERS)
         known = known and not (self.name not in OF_GAP and self.loss.get("convex") and "mean" in said["predictor"])
         if not (known and grid["plain grid"] and not any(grid.get("frozen", ())) and said["lower"] is None):
             raise ValueError("This checker does not cover this method, loss, structure or lower bound.")
@@ -202,10 +198,8 @@ class Checker:
             every[rows] -= self.weights
             seed, n, left = said["parameters"].get("seed"), len(every), int(every.sum())
             rng, told = np.random.default_rng(int(seed or 0)), any("a look at their labels" in t for t in self.given)
-            ones = (whole == 1).all()  # rows that are one draw each are permuted
-            first = (
-                np.isin(range(n), rng.permutation(n)[:left]) if ones else rng.multivariate_hypergeometric(whole, left)
-            )
+            ones, mixed = (whole == 1).all(), rng.multivariate_hypergeometric  # rows of one draw each are permuted
+            first = np.isin(range(n), rng.permutation(n)[:left]) if ones else mixed(whole, left)
             self.need(told if seed is None else np.array_equal(first, every), "The seed leaves other rows out.")
         self.labels = self.labels[rows[: len(self.labels)]]
         worst = None if self.kind == "density" else self.check_loss()
