@@ -17,20 +17,24 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
+import hashlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import inspect
 import json
+import marshal
 import os
 import random
 import resource
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -133,6 +137,9 @@ def described(file: str, line: int, operator: str, occurrence: int) -> Mutant:
     return Mutant(file, at + 1, operator, occurrence, old[at].strip(), "" if len(new) < len(old) else after)
 
 
+# A mutant in a running process: most change one function, whose code is exchanged; the others are imported afresh.
+
+
 class MutantLoader(importlib.machinery.SourceFileLoader):
     """Loads a module from other source, kept in memory."""
 
@@ -146,8 +153,7 @@ class MutantLoader(importlib.machinery.SourceFileLoader):
 
 class MutantFinder(importlib.abc.MetaPathFinder):
     def __init__(self, file: str, source: str) -> None:
-        self.name = "gingham." + file.removesuffix(".py").replace("/", ".")
-        self.path, self.source = str(SOURCE / file), source
+        self.name, self.path, self.source = module_name(file), str(SOURCE / file), source
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -159,6 +165,44 @@ class MutantFinder(importlib.abc.MetaPathFinder):
         )
 
 
+def module_name(file: str) -> str:
+    return "gingham." + file.removesuffix(".py").replace("/", ".")
+
+
+def changed_functions(old: CodeType, new: CodeType) -> list[tuple[CodeType, CodeType]] | None:
+    """Functions of a module, or of a class, whose code differs; None where what is outside of them does."""
+    bodies = [[c for c in code.co_consts if isinstance(c, CodeType)] for code in (old, new)]
+    plain = [[repr(c) for c in code.co_consts if not isinstance(c, CodeType)] for code in (old, new)]
+    if (old.co_code, old.co_names, plain[0]) != (new.co_code, new.co_names, plain[1]) or len({*map(len, bodies)}) > 1:
+        return None
+    found = []
+    for one, other in zip(*bodies):
+        if not one.co_flags & inspect.CO_OPTIMIZED:  # the body of a class
+            inner = changed_functions(one, other)
+            if inner is None:
+                return None
+            found += inner
+        elif marshal.dumps(one) != marshal.dumps(other):
+            found.append((one, other))
+    return found
+
+
+def exchanged(file: str, source: str, functions: dict[tuple[str, str, int], list[FunctionType]]) -> bool:
+    """Give the functions that a mutant changes their new code; whether that was possible."""
+    path = str(SOURCE / file)
+    codes = [compile(text, path, "exec", dont_inherit=True) for text in ((SOURCE / file).read_text("utf-8"), source)]
+    pairs = changed_functions(*codes)
+    if not pairs:
+        return False
+    places = [functions.get((path, old.co_qualname, old.co_firstlineno), []) for old, _ in pairs]
+    if not all(places) or any(old.co_freevars != new.co_freevars for old, new in pairs):
+        return False
+    for (_, new), found in zip(pairs, places):
+        for function in found:
+            function.__code__ = new
+    return True
+
+
 def in_child(work: Any, cpu_s: float, wall_s: float) -> int:
     """The exit code of a function in a forked process; 255 where it took too long."""
     sys.stdout.flush()
@@ -166,7 +210,7 @@ def in_child(work: Any, cpu_s: float, wall_s: float) -> int:
     if child == 0:
         code = 254
         try:
-            os.setsid()
+            os.setpgid(0, 0)
             resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
             null = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
@@ -185,105 +229,137 @@ def in_child(work: Any, cpu_s: float, wall_s: float) -> int:
     return 255
 
 
-# which tests run through which line
+class Campaign:
+    """A pytest plugin that, in the place of running the tests it has collected, runs them against mutants."""
+
+    def __init__(self, room: str, work: Callable[[Campaign], None]) -> None:
+        self.room, self.work = room, work
+        self.items: dict[str, Any] = {}
+        self.functions: dict[tuple[str, str, int], list[FunctionType]] = {}
+        self.seconds: dict[str, float] = {}
+        self.lines: dict[str, dict[str, list[int]]] = {}  # test → file → lines that it runs through
+        self.failed = False
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        self.failed = self.failed or report.failed
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        for path in (SOURCE / self.room).glob("*.py"):
+            importlib.import_module(module_name(f"{self.room}/{path.name}").removesuffix(".__init__"))
+        self.items = {item.nodeid: item for item in session.items}
+        for one in gc.get_objects():
+            if isinstance(one, FunctionType):
+                code = one.__code__
+                self.functions.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno), []).append(one)
+        self._watch()
+        self.work(self)
+        return True
+
+    def _run(self, tests: Sequence[str], between: Callable[[str], None] = lambda test: None) -> int:
+        """1 where one of the tests fails, which ends the run."""
+        for test, after in zip(tests, [*tests[1:], None]):
+            between(test)
+            item, following = self.items[test], None if after is None else self.items[after]
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            if self.failed:
+                return 1
+        return 0
+
+    def _watch(self) -> None:
+        """Which tests run through which line, and how long they take; kept until a file changes."""
+        files = [*(SOURCE / self.room).glob("*.py"), *{item.path for item in self.items.values()}]
+        stamp = hashlib.sha256(b"".join(sorted(path.read_bytes() for path in files))).hexdigest()
+        kept = QUICK / f"mutation_{self.room}.json"
+        kept.parent.mkdir(exist_ok=True)
+        if not kept.exists() or json.loads(kept.read_text())["stamp"] != stamp:
+            if in_child(lambda: self._watched(kept, stamp), 1500, 9000) != 0:
+                raise SystemExit(f"The tests of {self.room} fail without any mutant.")
+            print(f"watched {len(self.items)} tests of {self.room}", flush=True)
+        found = json.loads(kept.read_text())
+        self.seconds, self.lines = found["seconds"], found["lines"]
+
+    def _watched(self, kept: Path, stamp: str) -> int:
+        import coverage
+
+        cover = coverage.Coverage(data_file=None, config_file=False, source=[str(SOURCE / self.room)], messages=False)
+        cover.start()
+        begun = [("", time.process_time())]
+
+        def between(test: str) -> None:
+            cover.switch_context(test)
+            begun.append((test, time.process_time()))
+
+        code = self._run(list(self.items), between)
+        cover.stop()
+        ends = [at for _, at in begun[2:]] + [time.process_time()]
+        seconds = {test: round(end - at, 3) for (test, at), end in zip(begun[1:], ends)}
+        data, lines = cover.get_data(), {}
+        for file in data.measured_files():
+            for line, contexts in data.contexts_by_lineno(file).items():
+                for context in filter(None, contexts):
+                    lines.setdefault(context, {}).setdefault(str(Path(file).relative_to(SOURCE)), []).append(line)
+        kept.write_text(json.dumps({"stamp": stamp, "seconds": seconds, "lines": lines}))
+        return code
+
+    def tests_for(self, mutant: Mutant, whole: bool = False) -> tuple[list[str], float]:
+        """Tests that run through a mutant's line, then others that use its file, fastest first, within the budget.
+
+        A fixture that several tests share is made by the first of them: the others would not be found by the line.
+        """
+        using = {test: set(lines[mutant.file]) for test, lines in self.lines.items() if mutant.file in lines}
+        files = {test.split("::")[0] for test, lines in using.items() if whole or mutant.line in lines}
+        ranked = sorted(
+            (mutant.line not in lines, self.seconds[test], test)
+            for test, lines in using.items()
+            if test.split("::")[0] in files
+        )
+        chosen, total = [], 0.0
+        for _, seconds, test in ranked:
+            if chosen and total + seconds > BUDGET:
+                continue
+            chosen.append(test)
+            total += seconds
+        return sorted(chosen, key=lambda test: self.seconds[test]), total
+
+    def judged(self, mutant: Mutant) -> str:
+        """What becomes of a mutant: "killed", "killed by time", "survived" or "no test"."""
+        source = changed_source(mutant.file, mutant.operator, mutant.occurrence)
+        try:
+            compile(source, mutant.file, "exec")
+        except SyntaxError:
+            return "killed"
+
+        def in_place() -> int:
+            if not exchanged(mutant.file, source, self.functions):
+                return 253
+            return self._run(tests)
+
+        def afresh() -> int:
+            import pytest
+
+            for name in [name for name in sys.modules if name.split(".")[0] in ("gingham", *own_modules())]:
+                del sys.modules[name]
+            sys.meta_path.insert(0, MutantFinder(mutant.file, source))
+            return int(pytest.main([*PYTEST, *everything]))
+
+        tests, seconds = self.tests_for(mutant)
+        code = 253
+        if tests:
+            limit = 20 + PATIENCE * seconds
+            code = in_child(in_place, limit, 20 * limit)
+        if code == 253:  # outside of functions: what runs when the module is imported
+            everything, seconds = self.tests_for(mutant, whole=True)
+            if not everything:
+                return "no test"
+            limit = 60 + PATIENCE * seconds
+            code = in_child(afresh, limit, 20 * limit)
+        return {0: "survived", 255: "killed by time"}.get(code, "killed")
 
 
-class Watch:
-    """A pytest plugin: the seconds of each test, and the lines of the rooms that it runs through."""
-
-    def __init__(self, coverage: Any) -> None:
-        self.coverage, self.seconds, self.begun = coverage, {}, 0.0
-
-    def pytest_runtest_logstart(self, nodeid: str) -> None:
-        self.coverage.switch_context(nodeid)
-        self.begun = time.process_time()
-
-    def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.seconds[nodeid] = round(time.process_time() - self.begun, 3)
-        self.coverage.switch_context("")
-
-
-def watched(test_file: str, out: Path) -> int:
-    """Run the tests of one file under coverage and write what they ran through."""
-    import coverage
-    import pytest
-
-    cover = coverage.Coverage(
-        data_file=None, config_file=False, source=[str(SOURCE / room) for room in ROOMS], messages=False
-    )
-    cover.start()
-    watch = Watch(cover)
-    code = int(pytest.main([*PYTEST[1:], test_file], plugins=[watch]))
-    cover.stop()
-    data, lines = cover.get_data(), {}
-    for file in data.measured_files():
-        name = str(Path(file).relative_to(SOURCE))
-        for line, contexts in data.contexts_by_lineno(file).items():
-            for context in contexts:
-                lines.setdefault(context, {}).setdefault(name, []).append(line)
-    own = sorted(name for name in sys.modules if name.split(".")[0] not in ("gingham", "__main__", "cosmic_ray"))
-    out.write_text(json.dumps({"code": code, "seconds": watch.seconds, "lines": lines, "modules": own}))
-    return code
-
-
-def coverage_map(rooms: Sequence[str]) -> dict[str, Any]:
-    """Test file → seconds and lines of its tests; files that were not changed since are not run again."""
-    keep = QUICK / "mutation"
-    keep.mkdir(parents=True, exist_ok=True)
-    found = {}
-    for room in rooms:
-        for place in ROOMS[room]:
-            top = ROOT / place
-            for path in sorted(top.glob("test_*.py")) if top.is_dir() else [top]:
-                name = str(path.relative_to(ROOT))
-                out = keep / (name.replace("/", ".") + ".json")
-                if not out.exists() or out.stat().st_mtime < path.stat().st_mtime:
-                    code = in_child(lambda name=name, out=out: watched(name, out), 600, 1800)
-                    if code not in (0, 5):
-                        raise SystemExit(f"{name} fails without any mutant (exit code {code}).")
-                    print(f"watched {name}", flush=True)
-                found[name] = json.loads(out.read_text())
-    return found
-
-
-def tests_for(mutant: Mutant, covered: dict[str, Any], room: str) -> tuple[list[str], float]:
-    """The tests that run through a mutant's line, then others of the same files, fastest first, within the budget."""
-    allowed = tuple(ROOMS[room])
-    through, others = [], []
-    for test_file, facts in covered.items():
-        if not test_file.startswith(allowed):
-            continue
-        by_test = {test: mutant.line in lines.get(mutant.file, ()) for test, lines in facts["lines"].items() if test}
-        at_import = mutant.line in facts["lines"].get("", {}).get(mutant.file, ())
-        if any(by_test.values()) or at_import:
-            for test, seconds in facts["seconds"].items():
-                uses = bool(facts["lines"].get(test, {}).get(mutant.file))
-                (through if by_test.get(test) else others if uses else []).append((seconds, test))
-    chosen, total = [], 0.0
-    for seconds, test in [*sorted(through), *sorted(others)]:
-        if chosen and total + seconds > BUDGET:
-            break
-        chosen.append(test)
-        total += seconds
-    return chosen, total
-
-
-def judged(mutant: Mutant, covered: dict[str, Any], room: str) -> str:
-    """ "killed", "killed by time", "survived" or "no test" """
-    tests, seconds = tests_for(mutant, covered, room)
-    if not tests:
-        return "no test"
-    source = changed_source(mutant.file, mutant.operator, mutant.occurrence)
-
-    def work() -> int:
-        import pytest
-
-        sys.meta_path.insert(0, MutantFinder(mutant.file, source))
-        return int(pytest.main([*PYTEST, *tests]))
-
-    limit = 20 + PATIENCE * seconds
-    code = in_child(work, limit, 10 * limit)
-    return {0: "survived", 255: "killed by time"}.get(code, "killed")
+def own_modules() -> set[str]:
+    """Names of the modules of tests and of what they share."""
+    top = ROOT / "tests"
+    return {path.stem for path in top.rglob("*.py")} | {path.stem for path in (ROOT / "benchmarks").rglob("*.py")}
 
 
 def interval(killed: int, n: int) -> list[float]:
@@ -315,18 +391,6 @@ def account(verdicts: dict[str, dict[str, Any]], counted: int) -> dict[str, Any]
     }
 
 
-def warm(covered: dict[str, Any]) -> None:
-    """Import what tests import, gingham and the tests excepted: children then begin with it."""
-    for name in sorted({name for facts in covered.values() for name in facts["modules"]}):
-        top = name.split(".")[0]
-        if top.startswith("test") or importlib.util.find_spec(top) is None or "gingham" in name:
-            continue
-        try:
-            importlib.import_module(name)
-        except Exception:  # a module that cannot be imported by itself is left to the tests
-            continue
-
-
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--room", choices=tuple(ROOMS), nargs="+", default=list(ROOMS))
     parser.add_argument("--sample", type=int, default=250, help="mutants a room")
@@ -338,35 +402,40 @@ def main() -> None:
     args = arguments(__doc__.splitlines()[0], name="mutation", options=options)
     if not importable("mutation", "cosmic_ray"):
         return
+    import pytest
+
     os.chdir(ROOT)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
-    n_sample = 5 if args.quick else args.sample
-    before = previous(args)
-    covered = coverage_map(args.room)
-    warm(covered)
-    results = {key: value for key, value in before.items() if key in ROOMS}
+    results = {key: value for key, value in previous(args).items() if key in ROOMS}
     for room in args.room:
-        every = list(mutants(room))
-        drawn = random.Random(args.seed).sample(every, min(n_sample, len(every)))
-        known = before.get(room, {"verdicts": {}, "survivors": []})
-        verdicts = {key: {"verdict": verdict} for key, verdict in known["verdicts"].items()}
-        verdicts.update({row["key"]: row for row in known["survivors"]})
-        for number, (file, first, _, operator, occurrence) in enumerate(drawn):
-            key = f"{file}:{operator}:{occurrence}"
-            old = verdicts.get(key)
-            if args.only not in file or (old and not (args.survivors and old["verdict"] in ("survived", "no test"))):
-                continue
-            mutant = described(file, first, operator, occurrence)
-            verdict = judged(mutant, covered, room)
-            verdicts[key] = {"key": key, **asdict(mutant), "verdict": verdict}
-            if not verdict.startswith("killed"):
-                print(f"{verdict}: {file}:{mutant.line}: {mutant.before}  →  {mutant.after}", flush=True)
-            if number % 10 == 9:
-                save(args, results, room, verdicts, len(every))
-        save(args, results, room, verdicts, len(every))
+        campaign = Campaign(room, lambda campaign: judge_sample(args, campaign, results))
+        pytest.main(["-q", "-s", *PYTEST[2:], *ROOMS[room]], plugins=[campaign])
         found = results[room]
         print(f"{room}: {found['killed']} of {found['sampled']} killed, score {found['score']:.3f}", flush=True)
+
+
+def judge_sample(args: argparse.Namespace, campaign: Campaign, results: dict[str, Any]) -> None:
+    """Judge the mutants of a sample one after the other, those excepted that were judged before."""
+    room = campaign.room
+    every = list(mutants(room))
+    drawn = random.Random(args.seed).sample(every, min(5 if args.quick else args.sample, len(every)))
+    known = results.get(room, {"verdicts": {}, "survivors": []})
+    before = {key: {"verdict": verdict} for key, verdict in known["verdicts"].items()}
+    before.update({row["key"]: row for row in known["survivors"]})
+    verdicts: dict[str, dict[str, Any]] = {}
+    for number, (file, first, _, operator, occurrence) in enumerate(drawn):
+        key = f"{file}:{operator}:{occurrence}"
+        old = before.get(key)
+        if args.only not in file or (old and not (args.survivors and not old["verdict"].startswith("killed"))):
+            verdicts.update({key: old} if old else {})
+            continue
+        mutant = described(file, first, operator, occurrence)
+        verdict = campaign.judged(mutant)
+        verdicts[key] = {"key": key, **asdict(mutant), "verdict": verdict}
+        if not verdict.startswith("killed"):
+            print(f"{verdict}: {file}:{mutant.line}: {mutant.before}  →  {mutant.after}", flush=True)
+        if number % 10 == 9:
+            save(args, results, room, verdicts, len(every))
+    save(args, results, room, verdicts, len(every))
 
 
 def save(
