@@ -78,6 +78,7 @@ PEERS = {  # short name: variable that names the Python of its environment, pack
     "cca": ("GINGHAM_CCA", "cca-zoo, and what gingham itself needs"),
     "graph": ("GINGHAM_PEERS", "leidenalg, graspologic, scikit-network"),
     "ranking": ("GINGHAM_RANKING", "implicit, and what gingham itself needs"),
+    "mutation": ("GINGHAM_MUTATION", "cosmic-ray, and what the tests of gingham need"),
 }
 CORE = ("gingham", "numpy", "scipy", "scikit-learn", "numba")
 

@@ -1,4 +1,7 @@
-"""The table of attacks in guide/guarantees.md, from its JSON file: ``python docs/attack_results.py`` renews it."""
+"""Tables in guide/guarantees.md, from their JSON files: ``python docs/attack_results.py`` renews them.
+
+The attacks on certificates, and the bounds with a mistake in them that the simulations must find out.
+"""
 
 from __future__ import annotations
 
@@ -9,40 +12,68 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "guide" / "guarantees.md"
-BEGIN, END = "<!-- attacks: python docs/attack_results.py -->", "<!-- end of attacks -->"
 
 
 def percent(row: dict[str, Any] | None) -> str:
     return "" if row is None else f"{100 * row['rate']:.1f} %"
 
 
-def table(results: dict[str, Any]) -> Iterator[str]:
+def attacks() -> Iterator[str]:
     """One line an attack: what it gets, how often that is false, and how often it was without the rule."""
-    summary = results["summary"]
+    found, cover = results("attacks"), results("attacks_cover")
+    summary = found["summary"]
     yield (
         f"{summary['attacks']} attacks: {summary['refused']} refused, {summary['true']} true, with at most "
-        f"{percent(summary['most failures'])} failures in {summary['samples']:,} samples (δ = 5 %)."
+        f"{percent(summary['most failures'])} failures in {summary['samples']:,} samples (δ = 5 %). On who is covered "
+        f"and what is given: {cover['summary']['attacks']} attacks, {cover['summary']['refused or true']} refused or "
+        f"true, at most {100 * cover['summary']['worst']:.1f} % failures (`attacks`, `attacks_cover`)."
     )
     yield ""
     yield "| attack | what it gets | false in | without the rule that stops it |"
     yield "|---|---|---|---|"
-    for group, by_title in results.items():
+    for group, by_title in found.items():
         if group == "summary":
             continue
         yield f"| *{group}* | | | |"
         for title, row in by_title.items():
-            rate = percent(row) if "rate" in row else ""
-            yield f"| {title.replace('|', '/')} | {row['verdict']} | {rate} | {percent(row.get('without the rule'))} |"
-    yield ""
+            yield line(title, row["verdict"], row, row.get("without the rule"))
+    yield "| *who is covered, what is given* | | | |"
+    for group, by_title in cover.items():
+        if group == "summary":
+            continue
+        for title, row in by_title.items():
+            yield line(f"{group}: {title}", row["outcome"], row, row.get("read as it was"))
 
 
-def others(summary: dict[str, Any]) -> str:
-    """The attacks on who is covered and what is given, which have a page of results of their own."""
-    return (
-        "On who is covered (items nobody has seen) and what is given (alphabets, bounds): "
-        f"{summary['attacks']} attacks, {summary['refused or true']} refused or true, "
-        f"at most {100 * summary['worst']:.1f} % failures (`attacks_cover`)."
+def line(title: str, verdict: str, row: dict[str, Any], without: dict[str, Any] | None) -> str:
+    rate = percent(row) if "rate" in row else ""
+    return f"| {title.replace('|', '/')} | {verdict} | {rate} | {percent(without)} |"
+
+
+def broken() -> Iterator[str]:
+    """One line a mistake: the most failures on each problem, and which of them are more than chance allows."""
+    by_bound: dict[str, list[tuple[str, dict[str, Any]]]] = {}
+    for place, bounds in results("certificate_coverage")["summary"]["broken bounds"].items():
+        part, problem = place.split(", ", 1)
+        for bound, row in bounds.items():
+            title = f"{part.replace('_', ' ')}: {bound.removeprefix('broken: ')}"
+            by_bound.setdefault(title, []).append((problem, row))
+    every = [row for rows in by_bound.values() for _, row in rows]
+    caught = sum(row["caught"] for row in every)
+    never = [title for title, rows in by_bound.items() if not any(row["caught"] for _, row in rows)]
+    yield (
+        f"{len(every)} cases, {caught} found out; {len(by_bound)} mistakes, of which "
+        f"{len(by_bound) - len(never)} are found out on at least one problem."
     )
+    yield ""
+    yield "| bound with a mistake | found out: failures | not found out: failures |"
+    yield "|---|---|---|"
+    for title, rows in by_bound.items():
+        shown = [
+            ", ".join(f"{problem} {percent(row)}" for problem, row in rows if row["caught"] is which)
+            for which in (True, False)
+        ]
+        yield f"| {title} | {shown[0]} | {shown[1]} |"
 
 
 def results(name: str) -> Any:
@@ -50,10 +81,13 @@ def results(name: str) -> Any:
 
 
 def renew() -> str:
-    """The page with a fresh table."""
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    lines = [*table(results("attacks")), others(results("attacks_cover")["summary"])]
-    return before + BEGIN + "\n\n" + "\n".join(lines) + "\n\n" + END + rest.split(END)[1]
+    """The page with fresh tables."""
+    text = PAGE.read_text(encoding="utf-8")
+    for name, table in (("attacks", attacks), ("broken bounds", broken)):
+        begin, end = f"<!-- {name}: python docs/attack_results.py -->", f"<!-- end of {name} -->"
+        before, rest = text.split(begin)
+        text = before + begin + "\n\n" + "\n".join(table()) + "\n\n" + end + rest.split(end)[1]
+    return text
 
 
 if __name__ == "__main__":

@@ -106,9 +106,10 @@ def test_results_in_the_readme_come_from_files():
 def test_the_table_of_attacks_comes_from_its_file():
     module = generator("attack_results")
     assert module.renew() == module.PAGE.read_text(encoding="utf-8")
-    one = {"verdict": "true", "rate": 0.012, "without the rule": {"rate": 0.5}}
-    summary = {"attacks": 1, "refused": 0, "true": 1, "samples": 1000, "most failures": {"rate": 0.012}}
-    assert "| rows | true | 1.2 % | 50.0 % |" in list(module.table({"summary": summary, "doors": {"rows": one}}))
+    assert module.line("rows", "true", {"rate": 0.012}, {"rate": 0.5}) == "| rows | true | 1.2 % | 50.0 % |"
+    every = [row for _, row in module.results("certificate_coverage")["summary"]["broken bounds"].items()]
+    quoted = "\n".join(module.broken())
+    assert all(bound.removeprefix("broken: ") in quoted for bounds in every for bound in bounds)
 
 
 def test_the_tables_of_the_scale_page_come_from_files():

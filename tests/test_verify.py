@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import pickle
+import re
 import subprocess
 import sys
 import zipfile
@@ -55,6 +56,9 @@ def make(kind):
     if kind == "quadratic":
         grid.set_params(loss="quadratic", alphabet=None, bounds=(1, 5))
         return gg.certify(grid.fit(X, y), X, y), grid, table
+    if kind == "wide":
+        grid.set_params(loss="quadratic", alphabet=None, bounds=(0, 50))
+        return gg.certify(grid.fit(X, y), X, y), grid, table
     if kind == "hard":
         grid = gg.CoClusteringClassifier(2, alphabet=STARS, solver="sweep", random_state=0).fit(X, y)
         return gg.certify(grid, X, y), grid, table
@@ -75,6 +79,9 @@ def make(kind):
     if kind == "split weighted":
         certificate = gg.certify(grid, X, y, bound="split", sample_weight=w, predictor="median", random_state=2)
         return certificate, certificate.model, {**table, "weight": w}
+    if kind == "predictions, wide":
+        certificate = gg.certify_predictions(y, y, loss="absolute", label_bounds=(0, 50))
+        return certificate, None, {"guess": y, "stars": y}
     if kind == "predictions":
         guess = np.clip(y + np.random.default_rng(1).normal(0, 0.5, len(y)), 1, 5)
         certificate = gg.certify_predictions(guess, y, loss="absolute", label_bounds=(1, 5), method="betting")
@@ -147,7 +154,7 @@ def test_true_certificates_are_verified(kind, made, capsys):
     assert code == 0, words
     assert "verified. It rests on what is given:" in words
     assert "differs" not in words
-    assert ("taken as the certificate says" in words) == (kind == "progressive layers")
+    assert ("taken as it is stated" in words) == (kind == "progressive layers")
 
 
 # what a forger might change: the JSON, the model file, the table
@@ -397,6 +404,66 @@ def test_tampering_is_found(name, made, tmp_path, capsys):
     assert code == 1, words
     assert "verified. It rests" not in words
     assert words.startswith(("differs: ", "not verified: "))
+
+
+# A forger who changes what a certificate is computed from, and then puts in all numbers that follow from it.
+FORGED = {
+    "modes passed off as frozen cost nothing": ("in sample", put(F, "posterior", "frozen", to=[True, True])),
+    "modes of a density passed off as frozen": ("density", put(F, "posterior", "frozen", to=[True, True])),
+    "a hundredth of a candidate": ("in sample", put(F, to=lambda facts: {**facts, "candidates": 0.01})),
+    "only rows that fit": ("in sample", put(F, to=lambda facts: {**facts, "rows": list(range(100))})),
+    "only draws that fit": ("weighted mean", put(F, to=lambda facts: {**facts, "counts": [1] * 360})),
+    "other rows of the split": ("split prior", put(F, "rows", to=lambda rows: rows[:-20])),
+    "other draws of the split": ("split weighted", put(F, "counts", to=lambda counts: [1] * len(counts))),
+    "bounds as narrow as the labels": (
+        "wide",
+        both(put(F, "loss", "bounds", to=[1, 5]), put(F, "loss", "range", to=16.0)),
+    ),
+    "bounds of finished predictions": (
+        "predictions, wide",
+        both(put(F, "loss", "bounds", to=[1, 5]), put(F, "loss", "range", to=4.0)),
+    ),
+    "sorted rows passed off as they arrived": (
+        "progressive layers",
+        both(put(F, "order", to="arrival"), put(C, "parameters", "seed", to=None)),
+    ),
+}
+PLACES = {
+    "value": "value",
+    "loss on the sample": "empirical",
+    "number of tuples": "n_tuples",
+    "largest loss": "worst",
+}
+
+
+def computed_again(document, words):
+    """Put in what the checker computed; whether anything was put in."""
+    found = re.findall(r"(?:^|differs: )([^:\n]*): the certificate says .*, computed again it is (.*)\.$", words, re.M)
+    for name, number in found:
+        what = document["certificate"]
+        if name in PLACES:
+            what[PLACES[name]] = float(number)
+        elif name == "ν":
+            what["parameters"]["nu"] = float(number)
+        elif name == "price (nats)":
+            what["terms"] = {"all": float(number)}
+    return bool(found)
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forger_who_computes_everything_again_is_found(name, made, tmp_path, capsys):
+    kind, change = FORGED[name]
+    for file in made(kind).iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    document = json.loads((tmp_path / "c.json").read_text())
+    change(document, tmp_path)
+    for _ in range(4):
+        (tmp_path / "c.json").write_text(json.dumps(document))
+        code, words = run(tmp_path, capsys)
+        if not computed_again(document, words):
+            break
+    assert code == 1, words
+    assert "computed again" not in words  # all numbers fit, and still
 
 
 def test_a_file_that_is_missing_or_no_certificate(tmp_path, capsys):

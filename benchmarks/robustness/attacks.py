@@ -6,6 +6,7 @@ attack gets where the rule that now stops it is left out: there it succeeds, or 
 
     python benchmarks/robustness/attacks.py                      # everything
     python benchmarks/robustness/attacks.py --only "fold"        # those whose title contains a word
+    python benchmarks/robustness/attacks.py --resume             # those that an interrupted run has not reached
 
 To add an attack write a function below its group and decorate it: ``@refused(group, title)`` where it must end in a
 sentence, ``@simulated(group, title)`` where it is repeated; the function gets a random generator and returns an
@@ -48,7 +49,7 @@ FIGURES = {
     "least where the rule is left out": "summary/least without the rule/rate",
 }
 DELTA = 0.05
-ROWS, DOORS = "what a row is", "other doors"
+ROWS, DOORS, CALLS = "what a row is", "other doors", "arguments and orders of calls"
 
 
 @dataclass(frozen=True)
@@ -327,7 +328,7 @@ def weights_are_given() -> dict[str, Any]:
         gg.certify(model, X, y, sample_weight=w),
         certify_gain(model, X, y, sample_weight=w),
         certify_density(model, X, sample_weight=w, population=[len(q) for q in model.posterior_.assign])[0],
-        gg.certify(model, X, y, sample_weight=w, bound="holdout", predictor="median"),
+        gg.certify(model.posterior_, X, y, sample_weight=w, bound="holdout", predictor="median"),
         gg.certify_folds(cross()),
         gg.certify_progressive(grid(), X, y, sample_weight=w, blocks=2),
     ]
@@ -573,6 +574,202 @@ def many_tuples() -> dict[str, Any]:
     return {"holds": holds and gaps["coin"] < 6.1e-5, "gap": gaps}
 
 
+# arguments and orders of calls
+
+
+@refused(CALLS, 'bound="holdout" on the rows of the fit')
+def rows_of_the_fit() -> object:
+    X, y = rows()
+    return gg.certify(grid().fit(X, y), X, y, bound="holdout", predictor="median")
+
+
+@refused(CALLS, "a committee tested on the rows of the fit")
+def rows_of_the_committee() -> object:
+    X, y = rows()
+    team = gg.Committee(grid(), n_members=2, random_state=0).fit(X, y)
+    return gg.certify(team, X, y, bound="holdout", predictor="median")
+
+
+@refused(CALLS, "gingham certify --bound holdout on the rows of the fit")
+def bound_on_the_command_line() -> object:
+    return CertificateRequest(DELTA, "holdout", "median")
+
+
+@refused(CALLS, 'certify_labels with bound="holdout": the cells answer what fits these rows')
+def labels_tested_on_their_rows() -> object:
+    return gg.certify_labels([[0, 1, 0]] * 2, *rows(), alphabet=BINARY, bound="holdout", predictor="median")
+
+
+@refused(CALLS, 'certify_partition with bound="holdout"')
+def partition_tested_on_its_pairs() -> object:
+    return gg.certify_partition(np.arange(6) % 2, ~np.eye(6, dtype=bool), bound="holdout", predictor="gibbs")
+
+
+@shown(CALLS, "labels that change after a cross-fitted committee has learned them")
+def labels_that_change() -> dict[str, Any]:
+    X, y = rows()
+    labels = y.copy()
+    team = gg.Committee(grid(), n_members=3, cross=True, random_state=0).fit(X, labels)
+    before = gg.certify_folds(team).value
+    labels[:] = team.predict(X).round()
+    return {"holds": gg.certify_folds(team).value == before}
+
+
+@refused(CALLS, "the bet of a stream changed after its tests")
+def bet_of_hindsight() -> object:
+    stream = gg.Progressive(nu=4.0)
+    stream.add([0.0] * 90 + [1.0] * 10)
+    stream.nu = 1.5
+    return stream.certificate
+
+
+@refused(CALLS, "a frame with its columns in another order")
+def columns_in_another_order() -> object:
+    X, y = rows()
+    frame = pl.DataFrame({"user": X[:, 0], "film": X[:, 1]})
+    return gg.certify(grid().fit(frame, y), frame.select("film", "user"), y)
+
+
+@refused(CALLS, "a density with the columns in another order")
+def density_in_another_order() -> object:
+    X, y = rows()
+    frame = pl.DataFrame({"user": X[:, 0], "film": X[:, 1]})
+    return gg.certify_density(grid().fit(frame, y), frame.select("film", "user"), population=(3, 3))
+
+
+@refused(CALLS, "a Sample with other labels beside it")
+def labels_beside_a_sample() -> object:
+    X, y = rows()
+    model = grid().fit(X, y)
+    return gg.certify(model, model.sample(X, y), 0 * y)
+
+
+@refused(CALLS, "a Sample with weights beside it")
+def weights_beside_a_sample() -> object:
+    X, y = rows()
+    model = grid().fit(X, y)
+    return gg.certify(model, model.sample(X, y), sample_weight=np.full(len(y), 100))
+
+
+@refused(CALLS, "a density of a Sample with weights beside it")
+def weights_beside_a_sample_of_counts() -> object:
+    X, y = rows()
+    model = grid().fit(X, y)
+    return gg.certify_density(model, model.sample(X, y), sample_weight=np.full(len(y), 100), population=(3, 3))
+
+
+def half_masked() -> tuple[np.ndarray, np.ndarray]:
+    X, y = rows()
+    return X, np.ma.array(y, mask=y == 1)  # type: ignore[no-untyped-call]
+
+
+@refused(CALLS, "masked labels, progressive validation")
+def masked_progressive() -> object:
+    return gg.certify_progressive(grid(), *half_masked(), blocks=2)
+
+
+@refused(CALLS, "masked labels, split")
+def masked_split() -> object:
+    return gg.certify(grid(), *half_masked(), bound="split")
+
+
+@refused(CALLS, "masked labels, finished predictions")
+def masked_predictions() -> object:
+    return gg.certify_predictions(np.zeros(300), half_masked()[1], label_bounds=(0, 1))
+
+
+@refused(CALLS, "masked losses of a stream")
+def masked_losses() -> object:
+    return gg.Progressive(nu=2.0).add(half_masked()[1])
+
+
+@refused(CALLS, "labels as a column, which would pair every label with every prediction")
+def labels_as_a_column() -> object:
+    _, y = rows()
+    return gg.certify_predictions(y, y[:, None], loss="zero-one", alphabet=BINARY)
+
+
+@refused(CALLS, "probabilities that add up to two, log loss")
+def two_of_two() -> object:
+    _, y = rows()
+    return gg.certify_predictions(np.ones((len(y), 2)), y, loss="log", alphabet=BINARY)
+
+
+@refused(CALLS, "a convex table with fewer answers than labels, which nothing can check")
+def narrow_table() -> object:
+    return gg.TableLoss(Alphabet.of(STARS, given=True), SQUARES[:, [0, 4, 2]], convex=True)
+
+
+def mirrored() -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of a graph in both directions."""
+    rng = np.random.default_rng(0)
+    i, j = np.triu_indices(12, 1)
+    edges = (rng.random(len(i)) < 0.3).astype(int)
+    return np.vstack([np.column_stack([i, j]), np.column_stack([j, i])]), np.tile(edges, 2)
+
+
+@refused(CALLS, "pairs of a graph listed in both directions, in sample")
+def pairs_twice() -> object:
+    X, y = mirrored()
+    half = np.column_stack([X, y])[: len(y) // 2]
+    graph = gg.GraphClustering(2, alphabet=BINARY, random_state=0).fit(half, pairs="listed")
+    return gg.certify(graph, X, y)
+
+
+@refused(CALLS, "pairs of a graph listed in both directions, held out")
+def held_out_pairs_twice() -> object:
+    X, y = mirrored()
+    half = np.column_stack([X, y])[: len(y) // 2]
+    graph = gg.GraphClustering(2, alphabet=BINARY, random_state=0).fit(half, pairs="listed")
+    return gg.certify(graph, X, y, bound="holdout", predictor="mean")
+
+
+@refused(CALLS, "pairs of a graph listed in both directions, progressive validation")
+def tested_pairs_twice() -> object:
+    return gg.certify_progressive(
+        gg.GraphClustering(2, random_state=0), *mirrored(), loss="quadratic", label_bounds=(0, 1), blocks=2,
+        fit=lambda model, pairs, weights, counts: model.fit(np.column_stack([pairs, weights]), pairs="listed"),
+    )  # fmt: skip
+
+
+def hidden_items() -> tuple[dict[int, list[int]], np.ndarray]:
+    rng = np.random.default_rng(0)
+    lists = {user: [int(item) for item in rng.permutation(30)[:5]] for user in range(50)}
+    return lists, np.column_stack([np.repeat(np.arange(50), 2), rng.integers(0, 30, 100)])
+
+
+@refused(CALLS, "a ranking proved better than itself with ids written as text")
+def ids_of_another_type() -> object:
+    lists, hidden = hidden_items()
+    return gg.certify_ranking(lists, hidden, at=5, against={user: [str(i) for i in one] for user, one in lists.items()})
+
+
+@refused(CALLS, "a ranking for a population of nan users")
+def population_of_nan() -> object:
+    lists, hidden = hidden_items()
+    return gg.certify_ranking(lists, hidden, at=5, population=float("nan"))
+
+
+@refused(CALLS, "a predictor that cannot be copied unfitted, progressive validation")
+def fitted_before() -> object:
+    class Knows:
+        def fit(self, X: object, y: object) -> object:
+            return self
+
+        def predict(self, X: object) -> np.ndarray:
+            return np.zeros(len(X))  # type: ignore[arg-type]
+
+    return gg.certify_progressive(Knows(), *rows(), label_bounds=(0, 1))
+
+
+@shown(CALLS, "a start from a posterior that may know the tests is given, not checked")
+def start_is_given() -> dict[str, Any]:
+    X, y = rows()
+    known = grid().fit(X, y).posterior_
+    found = gg.certify_progressive(grid(start=known), X, y, blocks=2)
+    return {"holds": any(a.status == "given" and "starts from" in a.text for a in found.assumptions)}
+
+
 def summary(results: dict[str, Any]) -> dict[str, Any]:
     """How many were refused, and the worst of the others."""
     found = [(group, title, row) for group, by in results.items() for title, row in by.items()]
@@ -592,6 +789,7 @@ def summary(results: dict[str, Any]) -> dict[str, Any]:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", default="", help="attacks whose title contains this")
+    parser.add_argument("--resume", action="store_true", help="leave out attacks that the file has already")
 
 
 def main() -> None:
@@ -600,7 +798,7 @@ def main() -> None:
     seconds: dict[str, float] = {}
     with clock(seconds):
         for at, attack in enumerate(ATTACKS):
-            if args.only not in attack.title:
+            if args.only not in attack.title or (args.resume and attack.title in results.get(attack.group, {})):
                 continue
             samples = 20 if args.quick else attack.samples
             found = tried(attack, args.seed + 1000 * at, samples)

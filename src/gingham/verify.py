@@ -28,7 +28,7 @@ TOLD = {"holdout": "without these tuples", "split-prior": "on other tuples", "pr
 Array = np.ndarray[Any, Any]
 Record = dict[str, Any]  # an object of a JSON file
 OF_GAP: dict[str, Callable[..., Array]] = {"absolute": np.abs, "quadratic": np.square}  # of the error, convex
-OTHERS = ("zero-one", "table")
+OTHERS = ("zero-one", "table", "code length (nats)")
 lgamma = np.vectorize(math.lgamma)
 
 
@@ -58,10 +58,6 @@ def betting(losses: Array, price: float, seed: int) -> float:
     return bisect(lambda at: bool(np.logaddexp.reduce(np.log((nu - x) / (nu - at)).sum(axis=1)) > meet), mean, 1.0)
 
 
-def log_choose(n: float, k: float) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
 def partition_price(q: Array) -> float:
     """KL of independent draws from q(c|x) against: number of clusters, their sizes, who belongs where."""
     n, m = q.shape
@@ -70,13 +66,13 @@ def partition_price(q: Array) -> float:
         law[:, 1 : k + 2] = law[:, 1 : k + 2] * (1 - row[:, None]) + law[:, : k + 1] * row[:, None]
         law[:, 0] *= 1 - row
     placed = math.lgamma(n + 1) - (law @ lgamma(np.arange(1, n + 2))).sum() + (used * np.log(used)).sum()
-    return float(math.log(m * (m + 1)) + log_choose(n + m - 1, m - 1) + placed)
+    return float(math.log(m * (m + 1)) + math.lgamma(n + m) - math.lgamma(m) - math.lgamma(n + 1) + placed)
 
 
 def type_price(cells: Array, size: int) -> float:
     """How often each of ``size`` answers occurs, then in which cells."""
     placed = math.lgamma(cells.size + 1) - sum(math.lgamma(c + 1) for c in np.unique(cells, return_counts=True)[1])
-    return log_choose(cells.size + size - 1, size - 1) + placed
+    return math.lgamma(cells.size + size) - math.lgamma(size) - math.lgamma(cells.size + 1) + placed
 
 
 def ln_shtarkov(size: int, n: int) -> float:
@@ -146,11 +142,12 @@ class Checker:
     def __init__(self, document: Record, model: str | Path, data: str | Path) -> None:
         self.differences, self.notes, self.low, self.width = list[str](), list[str](), 0.0, 1.0
         self.said, self.kind, self.facts = document["certificate"], document["kind"], document["facts"]
-        if not (isinstance(self.said["delta"], float) and 0 < self.said["delta"] < 1):
-            raise ValueError(f"δ = {self.said['delta']} does not lie strictly between 0 and 1.")
+        delta, candidates = self.said["delta"], self.facts.get("candidates", 1)
+        if not (isinstance(delta, float) and 0 < delta < 1 and type(candidates) is int and candidates > 0):
+            raise ValueError(f"δ = {delta} does not lie strictly between 0 and 1, or {candidates} candidates are none.")
         self.name, self.loss = self.said["loss"], self.facts.get("loss", {})
         self.given = [a["text"] for a in self.said["assumptions"] if a["status"] == "given"]
-        self.price = math.log(self.facts.get("candidates", 1) / self.said["delta"])
+        self.price = math.log(candidates / delta)
         self.need(document["format"] == "gingham-certificate" and document["version"] == 1, "An unknown kind of file.")
         self.read_rows(data, document["data"])
         self.model = None if self.kind == "predictions" else read_model(model)
@@ -187,15 +184,23 @@ class Checker:
         self.need(not said["anytime"] or bound in ("log-wealth", "progressive"), "It is for one time only.")
         self.need(np.array_equal(facts.get("nu_grid", GRID), GRID), "The grid of ν is not the published one.")
         grid, method = facts.get("posterior", {"plain grid": True}), facts.get("method", "log-wealth")
-        known = method in ("log-wealth", "betting") and self.name in (*OF_GAP, *OTHERS, "code length (nats)")
-        known = known and not (self.name in OTHERS and self.loss.get("convex") and "mean" in said["predictor"])
-        if not (known and grid["plain grid"] and said["lower"] is None):
+        known = method in ("log-wealth", "betting") and self.name in (*OF_GAP, *OTHERS)
+        known = known and not (self.name not in OF_GAP and self.loss.get("convex") and "mean" in said["predictor"])
+        if not (known and grid["plain grid"] and not any(grid.get("frozen", ())) and said["lower"] is None):
             raise ValueError("This checker does not cover this method, loss, structure or lower bound.")
-        rows = np.array(facts.get("rows", range(len(self.weights))), dtype=int)
+        rows, every = np.array(facts.get("rows", range(len(self.weights))), dtype=int), self.weights.copy()
+        whole = every.astype(int)
         self.columns, drawn = [c[rows] for c in self.columns], self.weights[rows]
         self.weights = np.array(facts.get("counts", drawn), dtype=float)  # a split divides the draws of a row
         held = (self.weights % 1 == 0) & (self.weights >= 0) & (self.weights <= drawn) & (np.bincount(rows)[rows] == 1)
         self.need(held.all(), "More draws of a row are counted than it stands for, or parts of some.")
+        if "rows" in facts or "counts" in facts:  # a split: its seed, or somebody's word, says what it leaves out
+            every[rows] -= self.weights
+            seed, n, left = said["parameters"].get("seed"), len(every), int(every.sum())
+            rng, told = np.random.default_rng(int(seed or 0)), any("a look at their labels" in t for t in self.given)
+            ones, mixed = (whole == 1).all(), rng.multivariate_hypergeometric  # rows of one draw each are permuted
+            first = np.isin(range(n), rng.permutation(n)[:left]) if ones else mixed(whole, left)
+            self.need(told if seed is None else np.array_equal(first, every), "The seed leaves other rows out.")
         self.labels = self.labels[rows[: len(self.labels)]]
         worst = None if self.kind == "density" else self.check_loss()
         value, empirical, n = getattr(self, self.kind, self.grid)()
@@ -218,6 +223,9 @@ class Checker:
         stated, self.width = self.loss.get("table") or self.table, width if width > 0 else 1.0
         held = np.allclose([self.loss["low"], self.loss["range"]], [self.low, self.width])
         self.need(held and np.allclose(stated, self.table), "Range or table of the losses are not those of the loss.")
+        told = [f"Labels lie between {self.ends[0]:g} and {self.ends[1]:g}."] if self.name in OF_GAP else []
+        told += [f"Labels are among {', '.join(map(str, letters[:8]))}{', …' * (len(letters) > 8)}."] if letters else []
+        self.need(set(told) & set(self.given), "Other labels are said to be possible than were counted with.")
         return self.low + self.width
 
     def losses(self, labels: Array, guess: Array) -> Array:
@@ -282,10 +290,9 @@ class Checker:
 
     def exact_price(self, grid: Grid) -> float:
         """Who belongs where, what the cells answer, less the renamings of hard clusters."""
-        learned = [q for q, fixed in zip(grid.q, self.facts["posterior"]["frozen"]) if not fixed]
-        price, answers = sum(partition_price(q) for q in learned), grid.answers
-        if all(((q == 0) | (q == 1)).all() for q in learned):
-            price -= sum(math.lgamma(q.shape[1] + 1) - math.lgamma((~q.any(axis=0)).sum() + 1) for q in learned)
+        price, answers = sum(map(partition_price, grid.q)), grid.answers
+        if all(((q == 0) | (q == 1)).all() for q in grid.q):
+            price -= sum(math.lgamma(q.shape[1] + 1) - math.lgamma((~q.any(axis=0)).sum() + 1) for q in grid.q)
         if self.name != "quadratic":
             return max(price + type_price(answers, len(self.table[0])), 0.0)
         size = int(self.facts["n_answers"])  # half a prior by type, half a uniform one, on one of a few grids
@@ -325,6 +332,7 @@ class Checker:
         facts, chosen, edges, pilot = self.facts, self.said["parameters"], self.facts["edges"], self.facts["pilot"]
         guess, draws = np.array(facts["predictions"]), np.repeat(np.arange(len(self.weights)), self.weights.astype(int))
         shuffled = facts["order"] == "shuffle"
+        self.need(shuffled or any("they arrived" in t for t in self.given), "Nobody says that rows stand as they came.")
         self.same("seed", chosen.get("seed"), float(facts["seed"]) if shuffled else None, 0.0)
         draws = np.random.default_rng(facts["seed"]).permutation(draws) if shuffled else draws
         if not (0 < pilot < edges[0] and min(np.diff(edges)) > 0 and edges[-1] == len(draws) == pilot + len(guess)):
@@ -340,25 +348,17 @@ class Checker:
         self.same("predictor", self.said["predictor"], members)
         held = [np.allclose(node["shares_"], np.diff(edges) / len(x)) for node in nodes(self.model, "shares_")]
         self.need(held == [True], "The members' shares in the model file are not those tested.")
-        self.members(draws, guess, [pilot, *edges])
-        return min(1.0, nu - math.exp(float(np.log(nu - x).mean()) - self.price / len(x))), float(x.mean()), len(x)
-
-    def members(self, draws: Array, guess: Array, edges: Sequence[int]) -> None:
-        """Members that are grids predict again what the certificate says they predicted."""
-        posteriors = nodes(self.model, "assign", "answers")
-        if len(posteriors) != len(edges) - 1 or self.facts["clip"]:
-            self.notes.append("What the members predicted is taken as the certificate says: they are no plain grids.")
-            return
-        rule = self.facts["rule"] or ("mean" if self.name in OF_GAP else "mode")
-        for at, own in enumerate([posteriors[-1], *posteriors[:-1]]):  # the file has the pilot last
-            first, end = edges[at : at + 2]
-            ids = [mode["items"] for mode in nodes(own, "name", "items")]
-            grid = Grid(
-                own["assign"], own["answers"][0], ids, [c[draws[first:end]] for c in self.columns], own.get("unseen")
-            )
-            again, said = self.predicted(grid, rule), guess[first - edges[0] : end - edges[0]]
-            alike = np.allclose(again, said, atol=1e-6) if again.dtype.kind in "iuf" else texts(again) == texts(said)
+        posteriors, rule = nodes(self.model, "assign", "answers"), "mean" if self.name in OF_GAP else "mode"
+        plain = len(posteriors) == len(edges) and not facts["clip"]  # then members predict again what they predicted
+        self.notes += [] if plain else ["What members that are no plain grids predicted is taken as it is stated."]
+        for at, own in enumerate([posteriors[-1], *posteriors[:-1]] if plain else []):  # the file has the pilot last
+            first, end = [pilot, *edges][at : at + 2]
+            ids, rows = [mode["items"] for mode in nodes(own, "name", "items")], draws[first:end]
+            grid = Grid(own["assign"], own["answers"][0], ids, [c[rows] for c in self.columns], own.get("unseen"))
+            again, told = self.predicted(grid, facts["rule"] or rule), guess[first - pilot : end - pilot]
+            alike = np.allclose(again, told, atol=1e-6) if again.dtype.kind in "iuf" else texts(again) == texts(told)
             self.need(alike, f"Member {at} (0: the pilot) of the model file predicts something else.")
+        return min(1.0, nu - math.exp(float(np.log(nu - x).mean()) - self.price / len(x))), float(x.mean()), len(x)
 
     def density(self) -> tuple[float, float, float]:
         """The largest code length of cells, and of each mode's items, over the laws that the sample allows."""
@@ -367,7 +367,7 @@ class Checker:
         law, length = self.weights[:, None] / n, 0.0
         for q, code in zip(grid.q, grid.codes):
             law = (law[:, :, None] * q[code][:, None, :]).reshape(len(code), -1)
-        law, paid = law.sum(axis=0), share + sum(partition_price(q) for q, off in zip(grid.q, own["frozen"]) if not off)
+        law, paid = law.sum(axis=0), share + sum(map(partition_price, grid.q))
         smooth, paid = [(1 - s) * law + s / len(law) for s in SMOOTHINGS], paid + ln_shtarkov(len(law), n)
         total, cells = min((largest_mean(law, -np.log(p), paid / n), i) for i, p in enumerate(smooth))
         table = smooth[cells].reshape([q.shape[1] for q in grid.q])

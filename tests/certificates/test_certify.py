@@ -373,7 +373,9 @@ def test_committee_pays_the_mean_and_no_union(fitted):
     assert certificate.value <= max(c.value for c in singles) + 1e-9
     with pytest.raises(RefusedCertificate, match="'mean', 'median' or 'mode'"):
         certify(committee, X, y, bound="holdout")  # which of its predictions?
-    # Exactly what it predicts, as if these tuples were new.
+    with pytest.raises(RefusedCertificate, match="the rows that the model was fitted on"):
+        certify(committee, X, y, bound="holdout", predictor="median")
+    committee.forget_data()  # exactly what it predicts, as if these tuples were new
     held_out = certify(committee, X, y, bound="holdout", predictor="median", candidates=3)
     assert held_out.empirical == pytest.approx(np.abs(committee.predict(X, rule="median") - y).mean())
     assert held_out.predictor == "median"
@@ -472,7 +474,9 @@ def test_what_a_holdout_cannot_do_is_refused_and_not_forgotten(fitted, bound, op
 def test_a_sample_that_numbers_items_otherwise_is_refused(fitted, bound):
     model, X, y = fitted
     sample = model.sample(X, y)
-    assert certify(model, sample, bound=bound).value == pytest.approx(certify(model, X, y, bound=bound).value)
+    assert certify(model.posterior_, sample, bound=bound).value == pytest.approx(
+        certify(model.posterior_, X, y, bound=bound).value
+    )
     rows, columns = sample.modes
     turned = Mode(rows.name, rows.items[::-1].copy())
     other = replace(sample, modes=(turned, columns), codes=(turned.encode(X[:, 0]), sample.codes[1]))

@@ -55,10 +55,10 @@ HALF = np.array([0.5, 0.5])
 DOORS = {
     "certify": lambda d: gg.certify(grid(), X, Y, delta=d),
     "both sides": lambda d: gg.certify(grid(), X, Y, delta=d, lower=True),
-    "holdout": lambda d: gg.certify(grid(), X, Y, bound="holdout", delta=d),
+    "holdout": lambda d: gg.certify(grid(), X[1:], Y[1:], bound="holdout", delta=d),
     "split": lambda d: gg.certify(grid(), X, Y, bound="split", delta=d),
     "committee": lambda d: gg.certify(cross(), X, Y, delta=d),
-    "committee on other rows": lambda d: gg.certify(cross(), X, Y, bound="holdout", predictor="mean", delta=d),
+    "committee on other rows": lambda d: gg.certify(cross(), X[1:], Y[1:], bound="holdout", predictor="mean", delta=d),
     "folds": lambda d: gg.certify_folds(cross(), Y, alphabet=STARS, delta=d),
     "labels": lambda d: gg.certify_labels([{i: i % 2 for i in range(6)}] * 2, X, Y, alphabet=STARS, delta=d),
     "partition": lambda d: gg.certify_partition(np.arange(8) % 2, GRAPH, alphabet=(0, 1), delta=d),
@@ -128,7 +128,7 @@ def test_of_eq_15():
 
 
 CANDIDATES = {
-    "holdout": lambda k: gg.certify(grid(), X, Y, bound="holdout", candidates=k),
+    "holdout": lambda k: gg.certify(grid(), X[1:], Y[1:], bound="holdout", candidates=k),
     "split": lambda k: gg.certify(grid(), X, Y, bound="split", candidates=k),
     "split prior": lambda k: gg.certify(grid(), X, Y, bound="split", method="prior", candidates=k),
     "predictions": lambda k: gg.certify_predictions(Y, Y, alphabet=STARS, candidates=k),

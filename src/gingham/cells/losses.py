@@ -57,7 +57,12 @@ class TableLoss(CellModel):
         self.range = float(table.max() - min(table.min(), 0.0))
         self.n_answers = table.shape[1]
         self.convex = type(self).convex if convex is None else bool(convex)
-        if self.convex and alphabet.numeric and table.shape[1] == alphabet.size > 2:
+        if self.convex and table.shape[1] != alphabet.size:
+            raise GinghamError(
+                f"The loss table has {table.shape[1]} answers for {alphabet.size} labels: whether it is convex in the "
+                "answer shows only where every label is an answer. Leave convex out."
+            )
+        if self.convex and alphabet.numeric and alphabet.size > 2:
             slopes = np.diff(table, axis=1) / np.diff(alphabet.numbers)
             if (np.diff(slopes, axis=1) < -1e-9 * np.abs(slopes).max()).any():
                 row = int(np.flatnonzero((np.diff(slopes, axis=1) < -1e-9 * np.abs(slopes).max()).any(axis=1))[0])

@@ -20,6 +20,7 @@ from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import (
     Evidence,
     Population,
+    check_order,
     collect,
     item_modes,
     stated_population,
@@ -27,10 +28,11 @@ from gingham.certificates.evidence import (
 )
 from gingham.certificates.holdout import certify_held_out, committee_members, pooled
 from gingham.certificates.record import Record, cell_facts, posterior_facts
+from gingham.certificates.row_losses import stated_labels
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Bounds, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.sample import sample_kind
+from gingham.data.sample import checked_labels, sample_kind
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.place import Work
 
@@ -133,9 +135,11 @@ def certify(
     posterior = posterior_of(members[0] if members else model)
     cell, statement = stated_cell(posterior.cells[relation], alphabet)
     if bound == "holdout" and members:
-        return certify_held_out(
+        certificate = certify_held_out(
             model, cell, *_rows_and_labels(X, y), predictor, delta=delta, sample_weight=sample_weight, **options
         )
+        _refuse_rows_of_the_fit(model, X, y)
+        return certificate
     posterior = with_cell(posterior, cell, relation)
     backend = "compiled" if bound == "holdout" else getattr(model, "backend", "auto")
     sample = sample_of(posterior, X, y, sample_weight, relation, backend)
@@ -145,6 +149,7 @@ def certify(
         certificate, test = certify_posterior(
             posterior, sample, statement, delta, predictor, relation=relation, **options
         )
+        _refuse_rows_of_the_fit(model, X, y)
         record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **test))
         return replace(certificate, record=record)
     if options:
@@ -196,6 +201,15 @@ def _rows_and_labels(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[Ta
     return X, y
 
 
+def _refuse_rows_of_the_fit(model: object, X: TableLike | Sample, y: npt.ArrayLike | None) -> None:
+    """A model that still has the data of its fit knows them when it sees them."""
+    if hasattr(model, "was_fitted_on") and model.was_fitted_on(X, y):
+        raise RefusedCertificate(
+            "These are the rows that the model was fitted on, and bound='holdout' tests it on rows that it has not "
+            "seen. Use bound='log-wealth', which is for the rows of the fit, bound='split', or other rows."
+        )
+
+
 def _lower(name: str, price: str, evidence: Evidence, delta: float) -> float:
     complexity = evidence.prices[price].total
     function = all_bounds.log_wealth_lower if name == "log-wealth" else all_bounds.maurer_lower
@@ -243,8 +257,7 @@ def stated_cell(cell: CellModel, alphabet: Iterable[object] | None) -> tuple[Cel
             "The possible labels were read off the data, and a guarantee must not depend on what happened to be "
             "observed. State them: certify(..., alphabet=(...)), or alphabet=(...) when fitting."
         )
-    shown = ", ".join(str(v) for v in letters.values[:8]) + (", …" if letters.size > 8 else "")
-    return cell, Assumption(f"Labels are among {shown}.", "given")
+    return cell, Assumption(stated_labels(letters), "given")
 
 
 def with_cell(posterior: Posterior, cell: CellModel, relation: int) -> Posterior:
@@ -263,13 +276,17 @@ def sample_of(
 ) -> Sample:
     """The tuples in the posterior's own numbering; items it does not know have the number −1."""
     if isinstance(X, Sample):
+        if y is not None or weights is not None:
+            raise GinghamError("A Sample has labels and weights of its own: leave y and sample_weight out.")
         return X
     columns = id_columns(X)
     positions = posterior.structure.columns(relation)
     if len(columns.columns) != len(positions):
         raise GinghamError(f"X has {len(columns.columns)} columns, the model {len(positions)} modes.")
+    check_order(columns.names, positions)
     if y is None:
         raise GinghamError("A certificate needs the labels y of the tuples.")
+    y = checked_labels(y)
     alphabet, kind = posterior.cells[relation].alphabet, Sample
     if alphabet is not None and type(posterior) is Posterior and not posterior.structure.repeats:
         sizes = tuple(q.shape[1] for q in posterior.factor(relation))
@@ -399,7 +416,7 @@ def certify_stream(
     [1.25, 0.68, 0.36]
     """
     checked_delta(delta)
-    y = np.asarray(y)
+    y = checked_labels(y)
     columns = id_columns(X).columns
     n = len(y)
     steps = np.unique(np.geomspace(max(10, n // 100), n, 10).astype(int)) if sizes is None else np.asarray(sizes)

@@ -21,7 +21,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from gingham.arrays import AnyArray, Floats, Ints, TableLike
+from gingham.arrays import Floats, Ints, TableLike
 from gingham.certificates.bounds import ln_shtarkov, whole
 from gingham.certificates.certificate import Assumption, Certificate, drawn_rows
 from gingham.certificates.certify import INDEPENDENT
@@ -31,6 +31,7 @@ from gingham.certificates.evidence import (
     Complexity,
     Population,
     check_items,
+    check_order,
     in_full_precision,
     of_partitions,
     stated_population,
@@ -43,7 +44,7 @@ from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.draws import whole_counts
-from gingham.errors import RefusedCertificate
+from gingham.errors import GinghamError, RefusedCertificate
 
 NO_CODE = (
     "A code needs a word for every item that can occur, and the items were read off the data: say how many there are "
@@ -221,7 +222,7 @@ def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike 
     posterior = model if isinstance(model, Posterior) else getattr(model, "posterior_", None)
     if posterior is not None and type(posterior) is not Posterior:
         raise RefusedCertificate("The density certificate is for grids.")
-    columns: list[AnyArray] = [] if isinstance(X, Sample) else id_columns(X).columns
+    columns, names = ([], []) if isinstance(X, Sample) else id_columns(X)
     if posterior is None:
         from gingham.cells import Quadratic
         from gingham.data import Mode
@@ -231,6 +232,9 @@ def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike 
         posterior = Posterior(Structure.grid(modes), (Quadratic(),), assigns, (np.zeros(0),))
     if posterior.structure.repeats:
         raise RefusedCertificate("The density certificate needs each mode once.")
+    if isinstance(X, Sample) and sample_weight is not None:
+        raise GinghamError("A Sample has weights of its own: leave sample_weight out.")
+    check_order(names, posterior.structure.columns())
     sample = (
         X if isinstance(X, Sample) else Sample.of(columns, None, sample_weight, modes=posterior.structure.columns())
     )

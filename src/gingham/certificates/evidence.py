@@ -827,6 +827,33 @@ def check_items(columns: Sequence[Mode], sample: Sample) -> None:
             )
 
 
+def check_order(names: Sequence[str], columns: Sequence[Mode]) -> None:
+    """Columns with the names of modes stand where these modes do."""
+    own = [mode.name for mode in columns]
+    for name, mode in zip(names, own):
+        if name != mode and name in own:
+            raise GinghamError(
+                f"Column {name!r} stands where the model has {mode!r}: its columns are {', '.join(own)}, in this order."
+            )
+
+
+def check_pairs_once(ends: Sequence[AnyArray], labels: AnyArray | None, weights: Floats | None) -> None:
+    """Refuse pairs of an undirected graph that are listed in both directions: each was observed once."""
+    _, codes = np.unique(np.concatenate(ends), return_inverse=True)
+    one, other = codes.reshape(2, -1)
+    facts = [
+        np.zeros(len(one)) if column is None else np.unique(column, return_inverse=True)[1].ravel()
+        for column in (labels, weights)
+    ]
+    apart = one != other
+    there, back = (np.stack([*ends, *facts])[:, apart] for ends in ((one, other), (other, one)))
+    there, back = (rows[:, np.lexsort(rows)] for rows in (there, back))
+    if len(np.unique(there[:2], axis=1).T) > 4 and np.array_equal(there, back):
+        raise RefusedCertificate(
+            "Every pair is listed in both directions, (a, b) and (b, a), and would count twice: list each pair once."
+        )
+
+
 def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
     """Refuse samples that no theorem speaks of."""
     check_alphabet(posterior.cells[relation], sample)
@@ -842,3 +869,5 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
                         "The graph has self loops, for which both ends fall into one cluster together; "
                         "leave them out before certifying."
                     )
+    if is_graph(posterior, relation) and not isinstance(sample, PairSample):
+        check_pairs_once(sample.codes, sample.labels, sample.weights)

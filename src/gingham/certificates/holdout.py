@@ -26,20 +26,23 @@ from gingham.certificates.evidence import (
     Evidence,
     check_alphabet,
     check_items,
+    check_pairs_once,
     continuous_law,
     in_full_precision,
+    is_graph,
     law_on_alphabet,
     loss_scale,
     pooled_answers,
     scaled_losses,
 )
 from gingham.certificates.record import Record, cell_facts
-from gingham.certificates.row_losses import between_labels
+from gingham.certificates.row_losses import between_labels, check_distributions, stated_labels
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Bounds
 from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
 from gingham.data.graphs import PairSample
-from gingham.data.sample import Sample, checked_weights
+from gingham.data.modes import need_unmasked
+from gingham.data.sample import Sample, checked_labels, checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
 
 UNSEEN = Assumption(
@@ -113,7 +116,8 @@ def certify_predictions(
             "State the possible labels (alphabet=) or the smallest and largest (label_bounds=): "
             "no theorem covers an unbounded loss."
         )
-    y, y_pred = np.asarray(y), np.asarray(y_pred)
+    need_unmasked(y_pred, "y_pred")
+    y, y_pred = checked_labels(y), np.asarray(y_pred)
     if len(y) != len(y_pred):
         raise GinghamError(f"y has {len(y)} rows, y_pred {len(y_pred)}.")
     span = Bounds.of(label_bounds, given=True)
@@ -126,7 +130,7 @@ def certify_predictions(
         stated = {**cell_facts(cell), "answers": "number", "alphabet": None, "table": None, "bounds": list(span)}
     else:
         values = losses_of(cell, y, y_pred)
-        known, stated = "Labels are among those stated.", cell_facts(cell)
+        known, stated = stated_labels(letters), cell_facts(cell)
     weights, statement = checked_weights(sample_weight, len(y)), Assumption(known, "given")
     seed = recorded_seed(random_state)
     test = Trial(delta, candidates, method, predictor, seed, random_state is None)
@@ -168,6 +172,8 @@ def certify_posterior(
     test = Trial(delta, candidates, method, predictor, recorded_seed(random_state), random_state is None)
     check_alphabet(cell, sample)
     check_items(posterior.structure.columns(relation), sample)
+    if is_graph(posterior, relation) and not isinstance(sample, PairSample):
+        check_pairs_once(sample.codes, sample.labels, sample.weights)
     whole_counts(sample.weights)
     if predictor == "gibbs":
         law, given = _gibbs_law(posterior, sample, relation), (*drawn_rows(sample.weights), statement)
@@ -246,6 +252,7 @@ def losses_of(cell: CellModel, y: AnyArray, y_pred: AnyArray) -> Floats:
                 f"The {cell.name} loss needs predicted distributions of shape ({len(y)}, {letters.size}) with every "
                 f"probability at least {floor:.4g}, or the loss is unbounded."
             )
+        check_distributions(y_pred)
         return np.take_along_axis(cell.coef(y_pred), letters.encode(y)[:, None], axis=1)[:, 0]
     if cell.table is not None and letters is not None and not (cell.convex and letters.numeric):
         return cell.table[letters.encode(y), letters.encode(y_pred)]
@@ -502,7 +509,7 @@ def certify_folds(
         raise GinghamError("This committee does not know the labels of its folds: fit it again.")
     folds, predictions, rows, labels = (np.asarray(value) for value in kept)
     if y is not None:
-        given = np.asarray(y)
+        given = checked_labels(y)
         if given.shape != labels.shape:
             raise GinghamError(f"The committee was fitted on {len(labels)} rows, y has {len(given)}.")
         if (given != labels).any():

@@ -107,6 +107,7 @@ def certify_partition(
     >>> certificate.empirical, certificate.value < 1
     (0.0, True)
     """
+    _refuse_tests(options)
     sample = from_graph(graph, pairs=pairs, directed=directed)
     sample, cell = _stated(sample, loss, alphabet, bounds)
     posterior = partition_posterior(labels, sample, cell, items)
@@ -223,6 +224,7 @@ def certify_labels(
     >>> certificate.empirical, round(certificate.value, 2)
     (0.0, 0.35)
     """
+    _refuse_tests(options)
     columns = id_columns(X)
     d = len(columns.columns)
     wanted = 1 if graph else d
@@ -249,6 +251,15 @@ def certify_labels(
     if graph:
         statistics = statistics + np.swapaxes(statistics, 0, 1)
     return certify(replace(blank, answers=(cell.answer(statistics),)), sample, **options)
+
+
+def _refuse_tests(options: Mapping[str, object]) -> None:
+    """Cells answer what fits these tuples best, so that the same tuples test nothing."""
+    if options.get("bound") in ("holdout", "split"):
+        raise RefusedCertificate(
+            f"bound={options['bound']!r} tests a finished predictor on other tuples, and here the cells answer what "
+            "fits these tuples best: leave bound= out (log-wealth pays for the answers)."
+        )
 
 
 def _hard_mode(

@@ -12,7 +12,7 @@ Nothing is paid for what a predictor learned, for a grid of ν or for the number
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import expm1, sqrt
 
 import numpy as np
@@ -21,6 +21,7 @@ from gingham.arrays import ArrayLike, Floats, Ints
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.data.draws import rows_of_draws
+from gingham.data.modes import need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
 
 LEAST_NU = 1.001  # no single loss may take the whole wealth
@@ -55,6 +56,8 @@ def progressive_bound(log_sum: float, n: int, nu: float, price: float) -> float:
 @dataclass
 class Progressive:
     """A stream of certificates: add losses as they are made, look whenever you like, stop at will.
+
+    What it was made with is fixed: a bet that is changed after a test is a bet on what is known.
 
     Whoever is tested may change at any time, as long as each loss belongs to a prediction that was made before its
     label was known. All certificates of one stream hold together with probability at least 1 − delta; the one after
@@ -94,9 +97,14 @@ class Progressive:
     convex: bool = False
     candidates: int = 1
     assumptions: tuple[Assumption, ...] = ()
-    n_tuples: int = 0
-    total: float = 0.0  # Σ X_t
-    log_total: float = 0.0  # Σ ln(1 − X_t/ν)
+    n_tuples: int = field(default=0, init=False)
+    total: float = field(default=0.0, init=False)  # Σ X_t
+    log_total: float = field(default=0.0, init=False)  # Σ ln(1 − X_t/ν)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in vars(self) and name not in ("n_tuples", "total", "log_total"):
+            raise GinghamError(f"{name} of a stream is fixed before its first test: begin another one, and count both.")
+        super().__setattr__(name, value)
 
     def __post_init__(self) -> None:
         checked_delta(self.delta)
@@ -108,6 +116,7 @@ class Progressive:
 
     def add(self, losses: ArrayLike, counts: Ints | None = None) -> Certificate:
         """Count the losses of further tests (own unit; ``counts`` says how often each), and return the certificate."""
+        need_unmasked(losses, "losses")
         own = np.atleast_1d(np.asarray(losses, dtype=np.float64)).ravel()
         scaled = _unit_losses((own - self.low) / self.range, own)
         weights = np.ones(len(scaled), dtype=np.int64) if counts is None else np.asarray(counts)
@@ -174,6 +183,9 @@ SETTINGS = Assumption(
     "The model's settings were chosen without the tuples that test it, or those tried are counted (candidates=).",
     "given",
 )
+
+
+STARTED = Assumption("The posterior that the model starts from was learned without these tuples.", "given")
 
 
 def draws_in_order(n_rows: int, counts: Ints | None, order: str, seed: int) -> Ints:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import certificate_card
-from gingham.certificates.bounds import Bound, GibbsLaw, close_in, log_wealth
+from gingham.certificates.bounds import Bound, GibbsLaw, close_in, log_wealth, whole
 from gingham.certificates.certificate import Assumption, drawn_order
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.holdout import SMALLEST, betting
@@ -174,7 +174,7 @@ def certify_ranking(
     codes = users.encode(columns[0])
     if population is not None and random == "hiding":
         raise RefusedCertificate("population= speaks of users that were drawn; with random='hiding' they are fixed.")
-    if population is not None and population < users.n_items:
+    if population is not None and whole(population) < users.n_items:
         raise GinghamError(f"population={population} is less than the {users.n_items} users in hidden.")
     losses = ranking_losses(ranking, users, codes, columns[1], int(at), measure, seen)
     if against is not None:
@@ -212,6 +212,11 @@ def ranking_losses(
     rows, wanted = np.divmod(pairs, different.n_items)
     lists = _lists(ranking, users.items, at, seen)
     shown = different.encode(lists.ravel()).reshape(lists.shape)
+    if len(users.items) > 1 and (shown < 0).all() and different.n_items > 1:
+        raise GinghamError(
+            f"None of the listed items ({lists.ravel()[0]}, say) is among the hidden ones ({different.items[0]}, say): "
+            "write ids alike in both, as numbers or as text."
+        )
     hits = shown[rows] == wanted[:, None]
     counts = np.bincount(rows, minlength=users.n_items)
     if measure == "miss":

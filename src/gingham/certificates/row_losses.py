@@ -77,8 +77,7 @@ class RowLoss:
     def statement(self) -> str:
         """What the caller stated about labels."""
         if self.alphabet is not None:
-            shown = ", ".join(str(v) for v in self.alphabet.values[:8]) + (", …" if self.alphabet.size > 8 else "")
-            return f"Labels are among {shown}."
+            return stated_labels(self.alphabet)
         low, high = self.bounds or (np.nan, np.nan)
         return f"Labels lie between {low:g} and {high:g}."
 
@@ -157,8 +156,7 @@ class RowLoss:
                 f"The log loss needs predicted distributions of shape ({len(codes)}, {size}) with every probability "
                 f"at least {floor:.4g}, or the loss is unbounded. Mix {self.smoothing:g} of the uniform one in."
             )
-        if (np.abs(y_pred.sum(axis=1) - 1) > 1e-6).any():
-            raise RefusedCertificate("The predicted probabilities of a row do not add up to one.")
+        check_distributions(y_pred)
         # A probability that is below the floor by rounding only counts as the floor.
         chosen = np.maximum(np.take_along_axis(y_pred, codes[:, None].astype(np.int64), axis=1)[:, 0], floor)
         return np.asarray(-np.log(np.minimum(chosen, 1.0)))
@@ -181,6 +179,19 @@ class RowLoss:
             "low": self.low,
             "range": self.range,
         }
+
+
+def check_distributions(y_pred: Floats) -> None:
+    """Refuse predicted probabilities that are none: their log loss could be anything."""
+    wrong = ~(np.abs(y_pred.sum(axis=1) - 1) <= 1e-6)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise RefusedCertificate(f"The predicted probabilities of row {row} do not add up to one.")
+
+
+def stated_labels(letters: Alphabet) -> str:
+    """What is said of the possible labels; whoever checks a certificate file compares it with those it counts with."""
+    return f"Labels are among {', '.join(str(v) for v in letters.values[:8])}{', …' if letters.size > 8 else ''}."
 
 
 def between_labels(table: Floats, numbers: Floats, codes: AnyArray, guesses: Floats) -> Floats:

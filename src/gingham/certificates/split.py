@@ -55,7 +55,7 @@ from gingham.core.posterior import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.draws import Part, recorded_seed, taken, whole_counts
-from gingham.data.sample import checked_weights
+from gingham.data.sample import checked_labels, checked_weights
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import project
 
@@ -103,7 +103,7 @@ def certify_split(
         raise GinghamError(f"method={method!r} is unknown; choose one of {', '.join(METHODS)}.")
     checked_delta(delta)
     checked_candidates(candidates)
-    y = np.asarray(y)
+    y = checked_labels(y)
     counts = whole_counts(checked_weights(sample_weight, len(y)))
     if rows is None:
         seed = recorded_seed(random_state)

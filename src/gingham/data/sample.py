@@ -341,6 +341,15 @@ def sample_kind(backend: str, work: Work) -> type[Sample]:
     return DeviceSample
 
 
+def checked_labels(y: npt.ArrayLike, what: str = "y") -> AnyArray:
+    """One label a row; nothing of it may be masked."""
+    need_unmasked(y, what)
+    labels = np.asarray(y)
+    if labels.ndim != 1:
+        raise GinghamError(f"{what} has shape {labels.shape}; it needs one label per row, (N,): use {what}.ravel().")
+    return labels
+
+
 def checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> Floats | None:
     if weights is None:
         return None

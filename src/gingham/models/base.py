@@ -62,6 +62,18 @@ class Saved:
         storage.write(path, type(self).__name__, {"model": self, "notes": notes})
 
 
+def _columns_and_labels(X: TableLike | Sample, y: ArrayLike | None) -> list[AnyArray]:
+    """The ids of each mode, an item that a sample does not know as None, and the labels."""
+    if not isinstance(X, Sample):
+        return [*id_columns(X).columns, np.asarray(y)]
+    columns = [
+        np.where(code < 0, None, mode.items[code]) if (code < 0).any() else mode.items[code]
+        for mode, code in zip(X.modes, X.codes)
+    ]
+    letters = X.alphabet
+    return [*columns, np.asarray(X.labels) if letters is None else letters.values[X.label_index]]
+
+
 class Persistent(Questions, Saved, BaseEstimator):
     """An estimator that can be saved to one file and loaded again.
 
@@ -140,6 +152,15 @@ class Persistent(Questions, Saved, BaseEstimator):
         """Let go of the data of the fit; a reading that was made stays."""
         self._data = self._item_info = None
         return self
+
+    def was_fitted_on(self, X: TableLike | Sample, y: ArrayLike | None) -> bool:
+        """Whether these very rows, in this order, are those of the fit; False where the fit's data are not at hand."""
+        known = self._data
+        if not (isinstance(known, Sample) or (isinstance(known, tuple) and len(known) == 3)):
+            return False
+        own = _columns_and_labels(known, None) if isinstance(known, Sample) else _columns_and_labels(known[0], known[1])
+        given = _columns_and_labels(X, y)
+        return len(own) == len(given) and all(np.array_equal(a, b) for a, b in zip(own, given))
 
     def _remembered(self, what: str) -> Any:
         """The data of the fit; a sentence where they are not at hand."""

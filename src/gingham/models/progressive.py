@@ -23,10 +23,12 @@ from gingham.cells import LOSSES
 from gingham.certificates import Assumption, Certificate
 from gingham.certificates.certificate import drawn_order, drawn_rows
 from gingham.certificates.confidence import checked_candidates, checked_delta
+from gingham.certificates.evidence import check_pairs_once, is_graph
 from gingham.certificates.progressive import (
     ARRIVED,
     SAME_SOURCE,
     SETTINGS,
+    STARTED,
     Plan,
     Progressive,
     choose_nu,
@@ -34,9 +36,11 @@ from gingham.certificates.progressive import (
 )
 from gingham.certificates.record import Record
 from gingham.certificates.row_losses import RowLoss, row_loss
+from gingham.core.posterior import Posterior
 from gingham.data import Mode
+from gingham.data.adapt import id_columns
 from gingham.data.draws import counted, recorded_seed, whole_counts
-from gingham.data.sample import checked_weights
+from gingham.data.sample import checked_labels, checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.models.base import Saved, default_loss
 from gingham.storage import State, fields_of
@@ -237,8 +241,13 @@ def certify_progressive(
     """
     checked_delta(delta)
     checked_candidates(candidates)
+    if not hasattr(model, "get_params"):
+        raise GinghamError(
+            f"{type(model).__name__} has no get_params: every member begins with an unfitted copy of the model, as "
+            "scikit-learn's estimators can be copied. Let it inherit from sklearn.base.BaseEstimator."
+        )
     measured = _loss_of(model, loss, alphabet, label_bounds, quantile)
-    labels = np.asarray(y)
+    labels = checked_labels(y)
     weights = checked_weights(sample_weight, len(labels))
     counts = whole_counts(weights)
     seed, drawn_here = recorded_seed(random_state), random_state is None
@@ -247,6 +256,9 @@ def certify_progressive(
     runner = _Runner(model, X, labels, measured, rule, clip, warm_start, fit or _fit)
 
     pilot = runner.fitted(draws[: plan.pilot], None, draws[:0])
+    own = getattr(pilot, "posterior_", None)
+    if isinstance(own, Posterior) and is_graph(own, 0):
+        check_pairs_once(id_columns(X).columns, labels, weights)
     guesses = [runner.predictions(pilot, draws[plan.pilot : plan.edges[0]])]
     tuned = measured.scaled(labels[draws[plan.pilot : plan.edges[0]]], guesses[0])
     assumptions = (
@@ -254,6 +266,7 @@ def certify_progressive(
         *drawn_rows(weights),
         Assumption(measured.statement, "given"),
         Assumption("Every member was fitted here, on draws before those that test it.", "checked"),
+        *((STARTED,) if isinstance(getattr(model, "start", None), Posterior) else ()),
         SETTINGS,
     )
     stream = Progressive(

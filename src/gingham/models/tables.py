@@ -157,6 +157,13 @@ class CertificateRequest:
     seed: int | None = None  # of the order of progressive tests; None: drawn afresh
     population: Population | None = None
 
+    def __post_init__(self) -> None:
+        if self.bound in ("holdout", "split"):
+            raise GinghamError(
+                f"--bound {self.bound} would test the model on the rows that it was fitted on. Rows that the fit set "
+                "aside are tested without being asked for, and --progressive tests a model that is fitted anew."
+            )
+
     def need_defaults(self, what: str) -> None:
         """Refuse a bound or predictor where the model has one theorem of its own."""
         if self.bound != "log-wealth" or self.predictor != "gibbs":

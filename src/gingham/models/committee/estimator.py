@@ -161,7 +161,7 @@ class Committee(TupleModel):
             for fold, (_, predictions) in enumerate(results):
                 found[folds.fold == fold] = predictions
             counted = None if folds.counts is None else folds.number
-            self._keep_tests((folds.fold, found, folds.row, counted, np.asarray(y)))
+            self._keep_tests((folds.fold, found, folds.row, counted, np.array(y)))  # a copy: y may change
         self._remember((X, y, sample_weight), n_rows, item_info)
         return self
 
