@@ -223,12 +223,11 @@ def node_kernels(backend: str) -> NodeKernels:
 class HardMoves(ABC):
     """Sweeps of single-node moves over a partition; what a visit to a node weighs is up to the subclass."""
 
-    answers_follow = True  # every move; otherwise they are those of the partition before the sweep
     entries: WeightedPairs | Neighbours
 
     @abstractmethod
     def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
-        """How nodes are visited; labels, and tables that belong to them, move in place."""
+        """How nodes are visited in a sweep; labels, and tables that belong to them, move in place."""
 
     def improve(
         self, labels: Ints, k: int, rng: np.random.Generator, n_sweeps: int, partner: Ints | None = None
@@ -244,12 +243,9 @@ class HardMoves(ABC):
         if anywhere:
             effort = effort * (1 + k // LANES)
         at_once = batch_size(effort)
-        visit = self.visits(labels, k, partner)
-        for sweep in range(n_sweeps):
-            if sweep and not self.answers_follow:
-                visit = self.visits(labels, k, partner)
+        for _ in range(n_sweeps):
             before, order = labels.copy(), rng.permutation(len(labels))
-            move_in_batches(visit, order, at_once, labels, effort[order])
+            move_in_batches(self.visits(labels, k, partner), order, at_once, labels, effort[order])
             if np.array_equal(labels, before):
                 break
         return labels
@@ -268,14 +264,16 @@ class BlockMoves(HardMoves):
     def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
         weight, sizes = block_sums(*self.entries, labels, k), cluster_sizes(labels, k)
         if self.complete:
-            count: Floats = np.outer(sizes, sizes) - np.diag(sizes)
+            count: Floats = np.zeros((1, 1))  # follows from the sizes
         else:
             count = block_sums(self.entries.indptr, self.entries.others, np.ones(len(self.entries.others)), labels, k)
         rule, tables = (self.complete, self.kind, self.beta, PRICE), (weight, count, sizes)
-        guess = (np.zeros((k, k), np.float32), np.zeros((k, k), np.float32), np.zeros(k), np.zeros(k))
+        dilution = np.zeros((1, 1) if self.complete else (k, k), np.float32)
+        guess = (np.zeros((k, k), np.float32), dilution, np.zeros(k), np.zeros(k))
+        n_moved = np.zeros(1, np.int64)  # since the estimates were made
         self.kernels.estimates(*tables, self.complete, self.kind, *guess)
         return lambda items, evaluate_only, chosen: self.kernels.hard_sweep(
-            items, *self.entries, *rule, labels, *tables, *guess, partner, evaluate_only, chosen
+            items, *self.entries, *rule, labels, *tables, *guess, n_moved, partner, evaluate_only, chosen
         )
 
 
@@ -308,8 +306,6 @@ class FixedAnswerMoves(HardMoves):
     cell: CellModel
     entries: Neighbours
     beta: float
-
-    answers_follow = False
 
     def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
         answers = self.cell.answer(self.sample.block_statistics(labels, k, self.cell.features))
