@@ -66,7 +66,10 @@ SOURCES = {  # how a file's name begins: where it comes from, what is in it
         "`_NAME.npz` (documents × words, scipy's format) and `_NAME_labels.npz` with labels; NAME is cstr, classic3, "
         "webace, reuters21578 or 20newsgroups",
     ),
-    "graph": ("https://snap.stanford.edu/data/", "`_email_enron.npz`, `_as_caida20071105.npz`, `_ca_astroph_cc1.npz`, `_ego_facebook.npz`, each with edges and n"),
+    "graph": (
+        "https://snap.stanford.edu/data/",
+        "`_email_enron.npz`, `_as_caida20071105.npz`, `_ca_astroph_cc1.npz`, `_ego_facebook.npz`, each with edges and n",
+    ),
 }
 PEERS = {  # short name: variable that names the Python of its environment, packages there
     "surprise": ("GINGHAM_SURPRISE", "scikit-surprise"),

@@ -184,6 +184,14 @@ def test_block_sums():
     np.testing.assert_array_equal(block_sums(indptr, others, values, labels, 4), expected)
 
 
+def test_around():
+    _, (indptr, others, _), _ = example(7)
+    for nodes in ([], [3], [5, 0, 17]):
+        near = [np.array(nodes, np.int64), *(others[indptr[x] : indptr[x + 1]] for x in nodes)]
+        found = graph.around(np.array(nodes, np.int64), indptr, others)
+        np.testing.assert_array_equal(found, np.unique(np.concatenate(near)))
+
+
 def test_uneven_halves():
     rng, (indptr, others, values), labels = example(6, n=60, k=4)
     values = values * rng.random((60, 60))[np.minimum(others, 59), 0]

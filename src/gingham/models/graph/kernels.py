@@ -41,6 +41,20 @@ def block_sums(indptr, others, values, labels, k):
 
 
 @njit(cache=True, boundscheck=False)
+def around(nodes, indptr, others):
+    """The given nodes and all that they have entries with, in order.
+
+    Equivalent to ``np.unique(np.concatenate([nodes, *(others[indptr[x] : indptr[x + 1]] for x in nodes)]))``.
+    """
+    near = np.zeros(len(indptr) - 1, np.bool_)
+    for x in nodes:
+        near[x] = True
+        for e in range(indptr[x], indptr[x + 1]):
+            near[others[e]] = True
+    return np.flatnonzero(near)
+
+
+@njit(cache=True, boundscheck=False)
 def soft_nodes(order, indptr, others, slots, values, present, absent, complete, beta, assign, mass):
     """q(c|x) ∝ mass(c) exp(−β cost(x, c)) for one node after another, ``assign`` and ``mass`` updated in place.
 

@@ -37,10 +37,11 @@ from gingham.kernels.project import BACKENDS, on_device, project_cost, row_block
 from gingham.kernels.sweep import Visit, batch_size, move_in_batches
 from gingham.models.graph import kernels, kernels_reference
 from gingham.models.graph.adjacency import Neighbours, WeightedPairs, neighbours, weighted_pairs
-from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, block_sums
+from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, around, block_sums
 
 PRICE = 1.0  # of a nat of n Ī in hard moves, beside β of the loss
 LANES = 16  # clusters that the estimate of a visit takes at a time
+VISITS = 6  # of all nodes and, as often as that leads to moves, of those near a node that has moved
 LEAST = -1e5  # of a log-membership: a dead cluster stays dead, and no step has an infinity
 
 
@@ -189,7 +190,7 @@ class NodeSweep:
         moves = hard_moves(problem, sample, node_kernels(self.backend))
 
         def sweep(labels: Ints, factor: float) -> tuple[Ints, Objective]:
-            labels = moves.improve(labels, k, rng, n_sweeps=1)
+            labels = moves.improve(labels, k, rng, VISITS)
             return labels, hard_answers(problem, labels, k)[1]
 
         schedule = Constant()
@@ -234,6 +235,7 @@ class HardMoves(ABC):
     ) -> Ints:
         """Sweep until nothing moves, at most ``n_sweeps`` times; returns new labels.
 
+        After a sweep only those are visited whose neighbours have moved, until none of them moves; then all again.
         With ``partner``, of shape (k,), nodes of cluster a stay or go to ``partner[a]``.
         """
         labels = np.array(labels, dtype=np.int64)
@@ -242,12 +244,16 @@ class HardMoves(ABC):
         effort = np.diff(self.entries.indptr) + 1
         if anywhere:
             effort = effort * (1 + k // LANES)
-        at_once = batch_size(effort)
+        every = np.arange(len(labels))
+        active = every
         for _ in range(n_sweeps):
-            before, order = labels.copy(), rng.permutation(len(labels))
-            move_in_batches(self.visits(labels, k, partner), order, at_once, labels, effort[order])
-            if np.array_equal(labels, before):
+            before, order = labels.copy(), rng.permutation(active)
+            visit = self.visits(labels, k, partner)
+            move_in_batches(visit, order, batch_size(effort[order]), labels, effort[order])
+            moved = np.flatnonzero(labels != before)
+            if len(moved) == 0 and len(active) == len(every):
                 break
+            active = around(moved, self.entries.indptr, self.entries.others) if len(moved) else every
         return labels
 
 
