@@ -68,7 +68,10 @@ SOURCES = {  # how a file's name begins: where it comes from, what is in it
         "`_NAME.npz` (documents × words, scipy's format) and `_NAME_labels.npz` with labels; NAME is cstr, classic3, "
         "webace, reuters21578 or 20newsgroups",
     ),
-    "graph": ("https://snap.stanford.edu/data/", "`_email_enron.npz` with edges and n"),
+    "graph": (
+        "https://snap.stanford.edu/data/",
+        "`_email_enron.npz`, `_as_caida20071105.npz`, `_ca_astroph_cc1.npz`, `_ego_facebook.npz`, each with edges and n",
+    ),
 }
 PEERS = {  # short name: variable that names the Python of its environment, packages there
     "surprise": ("GINGHAM_SURPRISE", "scikit-surprise"),
@@ -172,6 +175,16 @@ def clock(into: dict[str, Any], key: str = "") -> Iterator[None]:
     finally:
         into[key + "wall_s"] = round(time.perf_counter() - wall, 4)
         into[key + "cpu_s"] = round(time.process_time() - cpu, 4)
+
+
+def peak_memory() -> int:
+    """Most bytes that this process has held; its own, where the system says so, and not those it was forked from."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        return 1024 * next(int(line.split()[1]) for line in status.read_text().splitlines() if "VmHWM" in line)
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def best_of(call: Callable[[], Any], repeats: int = 5) -> float:

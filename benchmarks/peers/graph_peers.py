@@ -1,7 +1,8 @@
 """Run one graph peer on a folder of edge lists; called in the peers' own environment, prints its version.
 
 Usage: python graph_peers.py METHOD FOLDER with files NAME.graph.npz (arrays edges, n, k, seed); writes NAME.METHOD.npz.
-Times are CPU seconds of the method, the library's own graph object included, imports excluded.
+Times are CPU seconds of the method, the library's own graph object included, imports excluded; memory is the peak of
+the process above what it held before. Those of the last graph are printed.
 """
 
 import json
@@ -60,6 +61,20 @@ def graspologic(edges, n, k, seed):
     return run
 
 
+def graspologic_leiden(edges, n, k, seed):
+    from graspologic.partition import leiden
+    from scipy import sparse
+
+    def run():
+        upper = sparse.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
+        found = leiden(sparse.csr_array(upper + upper.T), random_seed=seed + 1)
+        labels = np.arange(n) + n  # a node without edges is not in the answer
+        labels[np.fromiter(found, int, len(found))] = np.fromiter(found.values(), int, len(found))
+        return labels
+
+    return run
+
+
 def louvain(edges, n, k, seed):
     from scipy import sparse
     from sknetwork.clustering import Louvain
@@ -75,6 +90,7 @@ METHODS = {
     "leidenalg": leiden,
     "leidenalg matched": leiden_matched,
     "graspologic": graspologic,
+    "graspologic Leiden": graspologic_leiden,
     "scikit-network Louvain": louvain,
 }
 
@@ -82,8 +98,16 @@ PACKAGES = {
     "leidenalg": "leidenalg",
     "leidenalg matched": "leidenalg",
     "graspologic": "graspologic",
+    "graspologic Leiden": "graspologic",
     "scikit-network Louvain": "scikit-network",
 }
+
+
+def peak_memory():
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((1024 * int(line.split()[1]) for line in lines if "VmHWM" in line), 0)
+
 
 if __name__ == "__main__":
     method, folder = sys.argv[1:]
@@ -91,8 +115,10 @@ if __name__ == "__main__":
         with np.load(source) as archive:
             edges, n, k, seed = archive["edges"], int(archive["n"]), int(archive["k"]), int(archive["seed"])
         run = METHODS[method](edges, n, k, seed)
+        before = peak_memory()
         start, wall = time.process_time(), time.perf_counter()
         labels = np.asarray(run())
         took, walled = time.process_time() - start, time.perf_counter() - wall
         np.savez(str(source).replace(".graph.npz", f".{method}.npz"), labels=labels, cpu_s=took, wall_s=walled)
-    print(json.dumps({"version": version(PACKAGES[method])}))
+        last = {"cpu_s": took, "wall_s": walled, "peak_bytes": peak_memory() - before}
+    print(json.dumps({"version": version(PACKAGES[method]), **last}))

@@ -1,15 +1,16 @@
-"""Large graphs: seconds and memory of GraphClustering beside scikit-network's Louvain, in one run.
+"""Large graphs, the number of clusters found: CPU seconds, memory and quality beside Leiden and Louvain, in one run.
 
-email_enron (36,692 nodes) and planted graphs up to 1.3 million edges. Memory is the peak of the process above what
-it held before the fit, each fit in a process of its own; it should grow with edges + nodes × clusters, never with
-nodes². Peers' environment: --peers.
+Four graphs of the Stanford collection and planted ones of 80,000 nodes with heavy-tailed degrees. Every fit has a
+process of its own, and its memory is the peak of that process above what it held before the fit. All partitions,
+those of peers too, are weighed alike: by the description length of the plain and of the degree-corrected block model
+(nats), and by the certificate of the blocks' log loss (nats a pair). --before names the sources of an earlier version
+of gingham, which is then measured beside this one; --peers the Python of the peers' environment.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -17,122 +18,148 @@ from pathlib import Path
 
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import adjusted_rand_score
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import common
-import gingham as gg
-from gingham.datasets import planted_graph
 
 FIGURES = {
-    "CPU seconds over Louvain's": "*/*/cpu_ratio_to_louvain",
-    "bytes an edge": "*/*/bytes_per_edge",
-    "adjusted Rand index (k = 10)": "*/gingham, k = 10/ari",
-    "(Louvain)": "*/scikit-network Louvain/ari",
+    "CPU seconds over leidenalg's": "*/gingham/cpu_over_leidenalg",
+    "degrees corrected": "*/gingham, degrees corrected/cpu_over_leidenalg",
+    "bytes an edge": "*/gingham/bytes_per_edge",
+    "description length over Leiden's": "*/gingham/plain_over_leidenalg",
+    "degrees corrected, over Leiden's": "*/gingham, degrees corrected/corrected_over_leidenalg",
+}
+REAL = {
+    "email_enron": "graph_email_enron.npz",
+    "as_caida": "graph_as_caida20071105.npz",
+    "ca_astroph": "graph_ca_astroph_cc1.npz",
+    "ego_facebook": "graph_ego_facebook.npz",
 }
 PLANTED = {
-    "planted 65k edges": {"n": 6_500, "k": 10, "inside": 16, "outside": 4},
-    "planted 325k edges": {"n": 32_500, "k": 10, "inside": 16, "outside": 4},
-    "planted 1.3M edges": {"n": 130_000, "k": 10, "inside": 16, "outside": 4},
+    "planted .5M edges": {"n": 80_000, "k": 50, "inside": 10.5, "outside": 2.6, "exponent": 2.5},
+    "planted 1.3M edges": {"n": 80_000, "k": 50, "inside": 29.0, "outside": 7.2, "exponent": 2.5},
 }
-CHOICES = {
-    "k = 10": {"n_clusters": 10},
-    "k found": {"n_clusters": "auto", "max_clusters": 80},
-    "degrees corrected": {"n_clusters": "auto", "degree_correction": True, "max_clusters": 80},
-}
+OURS = {"gingham": {}, "gingham, degrees corrected": {"degree_correction": True}}
+PEERS = ("leidenalg", "graspologic Leiden", "scikit-network Louvain")
 
 
-def peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def one(path: str, choice: str) -> dict:
-    """Fit in this process: seconds, memory, agreement."""
+def adjacency_of(path: Path) -> sparse.csr_array:
     with np.load(path) as archive:
-        edges, n, labels = archive["edges"], int(archive["n"]), archive["labels"]
-    tiny = planted_graph(200, 2, seed=0).adjacency
-    gg.GraphClustering(2, degree_correction="degree" in choice, random_state=0).fit(tiny)  # compiles
+        edges, n = archive["edges"], int(archive["n"])
     upper = sparse.coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n))
-    adjacency = sparse.csr_array(upper + upper.T)
-    before = peak()
+    return sparse.csr_array(upper + upper.T)
+
+
+def fit(path: Path, method: str, labels_to: Path) -> dict:
+    """Fit in this process."""
+    import gingham as gg
+    from gingham.datasets import planted_graph
+
+    tiny = planted_graph(300, 2, seed=0).adjacency
+    gg.GraphClustering(random_state=0, **OURS[method]).fit(tiny)  # compiled code is loaded
+    adjacency = adjacency_of(path)
+    before = common.peak_memory()
     took: dict = {}
     with common.clock(took):
-        model = gg.GraphClustering(random_state=0, **CHOICES[choice]).fit(adjacency)
-    result = {**took, "clusters": model.n_clusters_, "peak_bytes": peak() - before, "edges": len(edges), "nodes": n}
-    result["bytes_per_edge"] = result["peak_bytes"] / len(edges)
-    if labels.any():
-        result["ari"] = adjusted_rand_score(labels, model.labels_)
-    return result
+        model = gg.GraphClustering(random_state=0, **OURS[method]).fit(adjacency)
+    np.savez(labels_to, labels=model.labels_)
+    return {**took, "peak_bytes": common.peak_memory() - before}
+
+
+def weigh(path: Path, labels_from: Path) -> dict:
+    """What a partition is worth, whoever found it."""
+    from gingham.certificates import certify
+    from gingham.data.graphs import from_graph
+    from gingham.cells import Quadratic
+    from gingham.models.graph.fit import graph_problem, search_problem
+    from gingham.models.graph.partition import PartitionSearch, compact
+    from gingham.models.graph.solvers import hard_posterior
+
+    with np.load(labels_from) as found:
+        labels, k = compact(found["labels"])
+    sample = from_graph(adjacency_of(path).astype(bool))
+    problem = search_problem(graph_problem(sample, Quadratic(), 1.0))
+    lengths = [PartitionSearch.of(problem, degree_correction=c).partition(labels).cost for c in (False, True)]
+    posterior = hard_posterior(problem, labels, k)[0]
+    certificate = certify(posterior, problem.samples[0])
+    return {"clusters": k, "plain": lengths[0], "corrected": lengths[1], "certificate": certificate.value}
+
+
+def child(*arguments: str, source: str | None = None, python: str = sys.executable) -> dict:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    if python == sys.executable:
+        environment["PYTHONPATH"] = source or os.environ.get("PYTHONPATH", "")
+    done = subprocess.run([python, *arguments], capture_output=True, text=True, check=False, env=environment)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    found: dict = json.loads(done.stdout.strip().splitlines()[-1])
+    return found
+
+
+def edges_of(args, name: str) -> tuple[np.ndarray, int, np.ndarray | None]:
+    if name in REAL:
+        data = common.load(args.data, REAL[name])
+        edges = np.unique(np.sort(data["edges"], axis=1), axis=0)
+        return edges[edges[:, 0] != edges[:, 1]], int(data["n"]), None
+    from gingham.datasets import planted_graph
+
+    graph = planted_graph(seed=args.seed, **PLANTED[name])
+    upper = graph.adjacency.tocoo()
+    keep = upper.row < upper.col
+    return np.column_stack([upper.row[keep], upper.col[keep]]), len(graph.labels), graph.labels
 
 
 def main() -> None:
     def options(parser):
         common.peer_option(parser, "graph", "--peers")
-        parser.add_argument("--one", nargs=2, metavar=("GRAPH", "CHOICE"), help="one fit, printed as JSON")
+        parser.add_argument("--before", help="sources (src) of an earlier version of gingham")
         parser.add_argument("--only", nargs="*", help="some graphs; the others stay as they are")
-        parser.add_argument("--join", type=Path, help="take the graphs of this file, from a run elsewhere, and stop")
-        parser.add_argument(
-            "--choices", nargs="*", default=list(CHOICES), help="some fits; the others stay as they are"
-        )
+        parser.add_argument("--fit", nargs=3, metavar=("GRAPH", "METHOD", "LABELS"), help="one fit, printed as JSON")
+        parser.add_argument("--weigh", nargs=2, metavar=("GRAPH", "LABELS"), help="one partition weighed")
 
     args = common.arguments(__doc__, "speed_graphs_large", options)
-    if args.one:
-        print(json.dumps(common.plain(one(*args.one))))
+    if args.fit or args.weigh:
+        path, *rest = args.fit or args.weigh
+        found = fit(Path(path), rest[0], Path(rest[1])) if args.fit else weigh(Path(path), Path(rest[0]))
+        print(json.dumps(common.plain(found)))
         return
     if not args.peers:
         common.left_out("graph")
-    results = common.previous(args)
-    if args.join:
-        results |= json.loads(args.join.read_text())["results"]
-        common.write(args, {"planted": PLANTED, "choices": CHOICES}, results)
-        return
-    everything = ["planted 65k edges"] if args.quick else ["email_enron", *PLANTED]
-    for name in args.only or everything:
-        if name == "email_enron":
-            data = common.load(args.data, "graph_email_enron.npz")
-            edges, n = np.unique(np.sort(data["edges"], axis=1), axis=0), int(data["n"])
-            edges, labels = edges[edges[:, 0] != edges[:, 1]], np.zeros(n, dtype=int)
-        else:
-            graph = planted_graph(seed=0, **PLANTED[name])
-            upper = graph.adjacency.tocoo()
-            keep = upper.row < upper.col
-            edges, labels = np.column_stack([upper.row[keep], upper.col[keep]]), graph.labels
-            n = len(labels)
-        results.setdefault(name, {})
+    results = common.previous(args) if args.only else {}
+    settings = {"planted": PLANTED, "choices": OURS}
+    peers_script = str(Path(__file__).parents[1] / "peers" / "graph_peers.py")
+    for name in args.only or (["ego_facebook"] if args.quick else [*REAL, *PLANTED]):
+        edges, n, truth = edges_of(args, name)
+        found: dict = {}
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "0.graph.npz"
-            np.savez(path, edges=edges.astype(np.int64), n=n, k=10, seed=0, labels=labels)
-            for choice in args.choices:
-                if choice == "degrees corrected" and name != "email_enron":
-                    continue
-                command = [sys.executable, __file__, "--one", str(path), choice]
-                answer = subprocess.run(command, capture_output=True, text=True, check=True)
-                results[name][f"gingham, {choice}"] = json.loads(answer.stdout.strip().splitlines()[-1])
-                print(name, choice, results[name][f"gingham, {choice}"], flush=True)
-            if args.peers:
-                script = Path(__file__).parents[1] / "peers" / "graph_peers.py"
-                environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-                method = "scikit-network Louvain"
-                answer = subprocess.run(
-                    [args.peers, str(script), method, folder],
-                    capture_output=True,
-                    text=True,
-                    check=True,
-                    env=environment,
-                )
-                with np.load(Path(folder) / f"0.{method}.npz") as found:
-                    run = {"cpu_s": float(found["cpu_s"]), "wall_s": float(found["wall_s"])}
-                    run["clusters"] = len(np.unique(found["labels"]))
-                    if labels.any():
-                        run["ari"] = adjusted_rand_score(labels, found["labels"])
-                run["version"] = json.loads(answer.stdout.strip().splitlines()[-1])["version"]
-                results[name][method] = run
-                print(name, method, run, flush=True)
-                for title, fit in results[name].items():
-                    if title.startswith("gingham"):
-                        fit["cpu_ratio_to_louvain"] = fit["cpu_s"] / run["cpu_s"]
-        common.write(args, {"planted": PLANTED, "choices": CHOICES}, results)
+            np.savez(path, edges=edges.astype(np.int64), n=n, k=0, seed=args.seed)
+            runs = [(method, None) for method in OURS]
+            if args.before:
+                runs += [(method, args.before) for method in OURS]
+            for method, source in runs:
+                title = f"{method}{', before' if source else ''}"
+                labels = Path(folder) / f"0.{title}.npz"
+                found[title] = child(__file__, "--fit", str(path), method, str(labels), source=source)
+            for method in PEERS if args.peers else ():
+                found[method] = child(peers_script, method, folder, python=args.peers)
+            if truth is not None:
+                np.savez(Path(folder) / "0.planted.npz", labels=truth)
+                found["planted"] = {}
+            for title, run in found.items():
+                run |= child(__file__, "--weigh", str(path), str(Path(folder) / f"0.{title}.npz"))
+                run |= {"edges": len(edges), "nodes": n}
+                if "peak_bytes" in run:
+                    run["bytes_per_edge"] = run["peak_bytes"] / len(edges)
+            for title, run in found.items():
+                if "leidenalg" in found and "cpu_s" in run:
+                    run["cpu_over_leidenalg"] = run["cpu_s"] / found["leidenalg"]["cpu_s"]
+                    for code in ("plain", "corrected"):
+                        run[f"{code}_over_leidenalg"] = run[code] / found["leidenalg"][code]
+                print(name, title, run, flush=True)
+        results[name] = found
+        common.write(args, settings, results)
 
 
 if __name__ == "__main__":

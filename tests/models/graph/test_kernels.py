@@ -6,7 +6,9 @@ import pytest
 from gingham.datasets import planted_graph
 from gingham.models.graph import kernels as graph
 from gingham.models.graph import kernels_reference as graph_reference
+from gingham.models.graph.adjacency import WeightedPairs
 from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, RENEWED, block_sums
+from gingham.models.graph.solvers import BlockMoves, node_kernels
 
 
 def example(seed=0, n=40, k=3):
@@ -89,7 +91,7 @@ def block_tables(kernel, arrays, labels, k, complete, kind):
     sizes = np.bincount(labels, minlength=k).astype(float)
     weight = block_sums(indptr, others, values, labels, k)
     listed = block_sums(indptr, others, np.ones_like(values), labels, k)
-    tables = weight, np.outer(sizes, sizes) - np.diag(sizes) if complete else listed, sizes
+    tables = weight, np.zeros((1, 1)) if complete else listed, sizes
     guess = np.zeros((k, k), np.float32), np.zeros((k, k), np.float32), np.zeros(k), np.zeros(k)
     kernel.estimates(*tables, complete, kind, *guess)
     return tables, guess
@@ -108,10 +110,11 @@ def test_hard_sweep(kind, complete, partner):
     for kernel in (graph, graph_reference):
         labels = start.copy()
         tables, guess = block_tables(kernel, (indptr, others, values), labels, 7, complete, kind)
-        arguments = (indptr, others, values, complete, kind, 30.0, 0.1, labels, *tables, *guess, partner)
+        n_moved = np.zeros(1, np.int64)
+        arguments = (indptr, others, values, complete, kind, 30.0, 0.1, labels, *tables, *guess, n_moved, partner)
         looked = looks(kernel.hard_sweep, orders[0], arguments)
         chosen = [visits(kernel.hard_sweep, order, arguments) for order in orders]
-        results.append((looked, chosen, labels, *tables, *guess))
+        results.append((looked, chosen, labels, *tables, *guess, n_moved))
     assert results[0][:2] == results[1][:2]
     moves = np.count_nonzero(np.array(chosen[0]) != start[orders[0]])
     assert moves > (RENEWED * 7 if partner is ANYWHERE else 7)
@@ -122,7 +125,7 @@ def test_hard_sweep(kind, complete, partner):
 @pytest.mark.parametrize("complete", [True, False])
 @pytest.mark.parametrize("kind", [QUADRATIC, BERNOULLI])
 def test_sweeps_end_where_no_single_move_helps(kind, complete):
-    """With so few clusters all are tried: the end is a local optimum of the objective, by brute force."""
+    """With so few clusters all are looked at: the end is a local optimum of the objective, by brute force."""
     rng, (indptr, others, values), start = example(4, k=4)
     if not complete:
         values = some_zeros(rng, indptr, others)
@@ -130,14 +133,14 @@ def test_sweeps_end_where_no_single_move_helps(kind, complete):
 
     def objective(labels):
         (weight, pairs, sizes), _ = block_tables(graph, (indptr, others, values), labels, 4, complete, kind)
+        pairs = np.outer(sizes, sizes) - np.diag(sizes) if complete else pairs
         fits = graph_reference.block_fit(weight, pairs, kind).sum() / 2
         return 3.0 * fits + (sizes * np.log(np.maximum(sizes, 1))).sum()
 
-    tables, guess = block_tables(graph, (indptr, others, values), labels, 4, complete, kind)
-    arguments = (indptr, others, values, complete, kind, 3.0, 1.0, labels, *tables, *guess, ANYWHERE)
+    moves = BlockMoves(node_kernels("auto"), WeightedPairs(indptr, others, values), complete, kind, 3.0)
     heights = [objective(labels)]
     for _ in range(20):
-        visits(graph.hard_sweep, rng.permutation(len(labels)), arguments)
+        labels = moves.improve(labels, 4, rng, n_sweeps=1)
         heights.append(objective(labels))
     assert np.all(np.diff(heights) >= -1e-9)
     for x in range(len(labels)):
@@ -179,6 +182,14 @@ def test_block_sums():
     expected = np.zeros((4, 4))
     np.add.at(expected, (labels[np.repeat(np.arange(40), np.diff(indptr))], labels[others]), values)
     np.testing.assert_array_equal(block_sums(indptr, others, values, labels, 4), expected)
+
+
+def test_around():
+    _, (indptr, others, _), _ = example(7)
+    for nodes in ([], [3], [5, 0, 17]):
+        near = [np.array(nodes, np.int64), *(others[indptr[x] : indptr[x + 1]] for x in nodes)]
+        found = graph.around(np.array(nodes, np.int64), indptr, others)
+        np.testing.assert_array_equal(found, np.unique(np.concatenate(near)))
 
 
 def test_uneven_halves():

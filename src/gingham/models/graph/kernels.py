@@ -21,7 +21,7 @@ from gingham.kernels.compile import njit
 from gingham.kernels.logarithm import ln
 
 QUADRATIC, BERNOULLI = 0, 1
-TRIED = 3  # clusters, the best by a linear estimate, that a node looks at exactly
+TRIED, FEW = 2, 4  # clusters, the best by a linear estimate, that a node looks at exactly; all where there are FEW
 RENEWED = 4  # times the number of clusters: moves after which that estimate is renewed
 TIE = 1e-9  # a move must gain more than this: rounding must not move nodes to and fro
 
@@ -38,6 +38,20 @@ def block_sums(indptr, others, values, labels, k):
         for e in range(indptr[x], indptr[x + 1]):
             row[labels[others[e]]] += values[e]
     return sums
+
+
+@njit(cache=True, boundscheck=False)
+def around(nodes, indptr, others):
+    """The given nodes and all that they have entries with, in order.
+
+    Equivalent to ``np.unique(np.concatenate([nodes, *(others[indptr[x] : indptr[x + 1]] for x in nodes)]))``.
+    """
+    near = np.zeros(len(indptr) - 1, np.bool_)
+    for x in nodes:
+        near[x] = True
+        for e in range(indptr[x], indptr[x + 1]):
+            near[others[e]] = True
+    return np.flatnonzero(near)
 
 
 @njit(cache=True, boundscheck=False)
@@ -155,11 +169,30 @@ def _xlogx(x):
 
 
 @njit(inline="always", error_model="numpy")
+def _rest(m, s):
+    """(s − m) ln(1 − m/s): what the pairs of a block that have no weight add to its fit."""
+    r = s - m
+    return r * ln(r / s) if r > 1e-12 else 0.0
+
+
+@njit(inline="always", error_model="numpy")
 def _fit(m, s, kind):
     """Minus the least loss of a block with s pairs of total weight m (constants left out); larger is better."""
+    if s < 1e-9:
+        return 0.0
     if kind == QUADRATIC:
-        return m * m / s if s >= 1e-9 else 0.0
-    return _xlogx(m) + _xlogx(s - m) - _xlogx(s) if s >= 1e-9 else 0.0
+        return m * m / s
+    return _xlogx(m) - m * ln(s) + _rest(m, s)
+
+
+@njit(inline="always", error_model="numpy")
+def _rise(m, s, more, kind):
+    """What ``more`` weight adds to the fit of a block with s pairs of total weight m, which stay as many."""
+    if s < 1e-9:
+        return 0.0
+    if kind == QUADRATIC:
+        return (2.0 * m + more) * more / s
+    return _xlogx(m + more) - _xlogx(m) + _xlogx(s - m - more) - _xlogx(s - m)
 
 
 @njit(inline="always", error_model="numpy")
@@ -180,30 +213,63 @@ def estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave
     there. Otherwise ``dilution[b, c]``: what a listed pair of weight 0 between c and b adds.
     """
     k = len(sizes)
-    joins, leaves = np.empty(k), np.empty(k)
+    part = np.empty(k)
     for c in range(k):
-        w, p, size = weight[c], pairs[c], sizes[c]
-        for b in range(k):
-            slope[c, b] = _slope(w[b], p[b], 1.0, kind)
-        slope[c, c] = _slope(w[c], p[c], 2.0, kind)
+        w, size = weight[c], sizes[c]
         if not complete:
+            p = pairs[c]
             for b in range(k):
+                slope[c, b] = _slope(w[b], p[b], 1.0, kind)
                 dilution[c, b] = _fit(w[b], p[b] + 1.0, kind) - _fit(w[b], p[b], kind)
+            slope[c, c] = _slope(w[c], p[c], 2.0, kind)
             dilution[c, c] = 0.5 * (_fit(w[c], p[c] + 2.0, kind) - _fit(w[c], p[c], kind))
             join[c] = leave[c] = 0.0
             continue
         for b in range(k):
-            now = _fit(w[b], p[b], kind)
-            joins[b] = _fit(w[b], p[b] + sizes[b], kind) - now
-            leaves[b] = now - _fit(w[b], p[b] - sizes[b], kind)
-        now = _fit(w[c], p[c], kind)
-        joins[c] = 0.5 * (_fit(w[c], p[c] + 2.0 * size, kind) - now)
-        leaves[c] = 0.5 * (now - _fit(w[c], p[c] - 2.0 * (size - 1.0), kind))
-        total_join, total_leave = 0.0, 0.0
+            slope[c, b] = _slope(w[b], size * sizes[b], 1.0, kind)
+        within = size * (size - 1.0)
+        slope[c, c] = _slope(w[c], within, 2.0, kind)
+        more, fewer = size + 1.0, max(size - 1.0, 0.0)
+        now = _fit(w[c], within, kind)
+        own_join = 0.5 * (_fit(w[c], size * more, kind) - now)
+        own_leave = 0.5 * (now - _fit(w[c], fewer * (size - 2.0), kind))
         for b in range(k):
-            total_join += joins[b]
-            total_leave += leaves[b]
-        join[c], leave[c] = total_join, total_leave
+            part[b] = _emptier(w[b], size, more, sizes[b], kind)
+        part[c] = own_join
+        join[c] = _sum(part)
+        for b in range(k):
+            if fewer > 0.0:
+                part[b] = -_emptier(w[b], size, fewer, sizes[b], kind)
+            else:  # nothing is left of the block
+                part[b] = _fit(w[b], size * sizes[b], kind)
+        part[c] = own_leave
+        leave[c] = _sum(part)
+
+
+@njit(inline="always", error_model="numpy")
+def _emptier(m, size, then, other, kind):
+    """Change of the fit of a block of weight m between clusters of ``size`` and ``other`` nodes, the first resized."""
+    before, after = size * other, then * other
+    if kind == QUADRATIC:
+        return (m * m / after if after >= 1e-9 else 0.0) - (m * m / before if before >= 1e-9 else 0.0)
+    scale = ln(max(size, 1.0) / max(then, 1.0))
+    return m * scale + _rest(m, after) - _rest(m, before)
+
+
+@njit(inline="always")
+def _sum(part):
+    """Σ part, in four sums side by side: one after the other each addition waits for the last."""
+    k = len(part)
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    whole = k - k % 4
+    for i in range(0, whole, 4):
+        a += part[i]
+        b += part[i + 1]
+        c += part[i + 2]
+        d += part[i + 3]
+    for i in range(whole, k):
+        a += part[i]
+    return (a + b) + (c + d)
 
 
 @njit(cache=True, nogil=True, boundscheck=False, fastmath={"nnan", "nsz", "reassoc"})
@@ -221,17 +287,18 @@ def _top(score):
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def hard_sweep(
     order, indptr, others, values, complete, kind, beta, price, labels, weight, pairs, sizes,
-    slope, dilution, join, leave, partner, evaluate_only, chosen,
+    slope, dilution, join, leave, n_moved, partner, evaluate_only, chosen,
 ):  # fmt: skip
     """Each node in turn to a cluster where β Σ_blocks fit + price · Σ_c size ln size is higher, if there is one.
 
     Undirected. Answers follow every move, because the fit of a block is that of its best answer. ``weight[a, b]`` and
     ``pairs[a, b]`` are block sums over ordered pairs (so twice the sums within a block), ``sizes`` the nodes of each
-    cluster; all are updated in place. When ``complete``, every two nodes form a pair, listed or not.
+    cluster; all are updated in place. When ``complete``, every two nodes form a pair, listed or not, and ``pairs``,
+    which then follow from the sizes, are not looked at.
 
     Which clusters are worth a look is estimated from `estimates`, linear in the node's edges; the TRIED best are
-    looked at edge by edge, and a move is made only where the objective itself rises. Equivalent to
-    ``kernels_reference.hard_sweep``.
+    looked at edge by edge, and a move is made only where the objective itself rises. After ``n_moved`` (1,) of
+    RENEWED · k moves estimates are renewed. Equivalent to ``kernels_reference.hard_sweep``.
     """
     k = len(sizes)
     own, count, part = np.zeros(k), np.zeros(k), np.empty(k)
@@ -239,7 +306,6 @@ def hard_sweep(
     for c in range(k):
         alone[c] = _gain_alone(c, beta, price, join, sizes)
     touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
-    n_moved = 0
     for step in range(len(order)):
         x = order[step]
         current = labels[x]
@@ -259,7 +325,7 @@ def hard_sweep(
         if len(partner) > 0:
             n_tried = 1 if partner[current] != current else 0
         else:
-            n_tried = min(TRIED, k - 1)
+            n_tried = k - 1 if k <= FEW else TRIED
             for c in range(k):
                 score[c] = alone[c]
             for t in range(n_touched):
@@ -284,16 +350,23 @@ def hard_sweep(
                 best, most = c, gain
         chosen[step] = best
         if best != current and not evaluate_only:
-            gain = beta * _gain_of_move(current, best, own, count, weight, pairs, sizes, complete, kind, part)
+            if complete:
+                gain = _gain_complete(current, best, touched[:n_touched], own, weight, sizes, kind, part)
+            else:
+                gain = _gain_listed(current, best, touched[:n_touched], own, count, weight, pairs, kind, part)
+            gain *= beta
             gain += price * (_xlogx(sizes[best] + 1.0) - _xlogx(sizes[best]) + _xlogx(size - 1.0) - _xlogx(size))
             if gain > TIE:
-                _transfer(current, -1.0, touched, n_touched, own, count, complete, weight, pairs, sizes)
-                _transfer(best, 1.0, touched, n_touched, own, count, complete, weight, pairs, sizes)
+                _transfer(current, -1.0, touched, n_touched, own, count, complete, weight, pairs)
+                _transfer(best, 1.0, touched, n_touched, own, count, complete, weight, pairs)
+                sizes[current] -= 1.0
+                sizes[best] += 1.0
                 labels[x] = best
-                n_moved += 1
+                n_moved[0] += 1
                 alone[current] = _gain_alone(current, beta, price, join, sizes)
                 alone[best] = _gain_alone(best, beta, price, join, sizes)
-                if n_moved % (RENEWED * k) == 0:
+                if n_moved[0] == RENEWED * k:
+                    n_moved[0] = 0
                     estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave)
                     for c in range(k):
                         alone[c] = _gain_alone(c, beta, price, join, sizes)
@@ -304,8 +377,6 @@ def hard_sweep(
             is_touched[b] = False
             own[b] = 0.0
             count[b] = 0.0
-    if n_moved % (RENEWED * k) != 0:
-        estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave)
 
 
 @njit(inline="always", error_model="numpy")
@@ -317,62 +388,90 @@ def _gain_alone(c, beta, price, join, sizes):
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def _edges_in(c, touched, own, count, weight, pairs, sizes, complete, kind, part):
     """What the edges of a node add to the fit of c when it joins, beside what a node without edges would."""
-    w, p = weight[c], pairs[c]
+    w, p, size = weight[c], pairs[0 if complete else c], sizes[c]
     for t in range(len(touched)):
         b = touched[t]
         times = 2.0 if b == c else 1.0  # pairs within a cluster are counted in both orders
-        before = p[b] + times * sizes[b] if complete else p[b]
-        after = before if complete else p[b] + times * count[b]
-        part[t] = (_fit(w[b] + times * own[b], after, kind) - _fit(w[b], before, kind)) / times
-    total = 0.0
-    for t in range(len(touched)):
-        total += part[t]
-    return total
+        if complete:
+            part[t] = _rise(w[b], (size + 1.0) * sizes[b], times * own[b], kind) / times
+        else:
+            after = _fit(w[b] + times * own[b], p[b] + times * count[b], kind)
+            part[t] = (after - _fit(w[b], p[b], kind)) / times
+    return _sum(part[: len(touched)])
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def _edges_out(a, touched, own, count, weight, pairs, sizes, complete, kind, part):
     """What the edges of a node add to the fit of its cluster a, beside what it would without edges."""
-    w, p = weight[a], pairs[a]
+    w, p, size = weight[a], pairs[0 if complete else a], sizes[a]
     for t in range(len(touched)):
         b = touched[t]
         times = 2.0 if b == a else 1.0
-        before = p[b] - times * (sizes[b] - times + 1.0) if complete else p[b]
-        after = before if complete else p[b] - times * count[b]
-        part[t] = (_fit(w[b], before, kind) - _fit(w[b] - times * own[b], after, kind)) / times
-    total = 0.0
-    for t in range(len(touched)):
-        total += part[t]
-    return total
+        if complete:
+            left = (size - 1.0) * (size - 2.0 if b == a else sizes[b])
+            part[t] = -_rise(w[b], left, -times * own[b], kind) / times
+        else:
+            after = _fit(w[b] - times * own[b], p[b] - times * count[b], kind)
+            part[t] = (_fit(w[b], p[b], kind) - after) / times
+    return _sum(part[: len(touched)])
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def _gain_of_move(a, c, own, count, weight, pairs, sizes, complete, kind, part):
-    """What the fits of all blocks gain when a node goes from cluster a to c."""
-    k = len(sizes)
-    from_weight, from_pairs, to_weight, to_pairs = weight[a], pairs[a], weight[c], pairs[c]
-    for b in range(k):
-        more = sizes[b] if complete else count[b]
-        part[b] = _fit(from_weight[b] - own[b], from_pairs[b] - more, kind) - _fit(from_weight[b], from_pairs[b], kind)
-        part[b] += _fit(to_weight[b] + own[b], to_pairs[b] + more, kind) - _fit(to_weight[b], to_pairs[b], kind)
-    out = sizes[a] - 1.0 if complete else count[a]
-    into = sizes[c] if complete else count[c]
-    part[a] = _fit(from_weight[a] - 2.0 * own[a], from_pairs[a] - 2.0 * out, kind)
-    part[a] = 0.5 * (part[a] - _fit(from_weight[a], from_pairs[a], kind))
-    part[c] = _fit(to_weight[c] + 2.0 * own[c], to_pairs[c] + 2.0 * into, kind)
-    part[c] = 0.5 * (part[c] - _fit(to_weight[c], to_pairs[c], kind))
-    total = _fit(from_weight[c] - own[c] + own[a], from_pairs[c] - into + out, kind)
-    total -= _fit(from_weight[c], from_pairs[c], kind)
-    for b in range(k):
-        total += part[b]
-    return total
+def _gain_complete(a, c, touched, own, weight, sizes, kind, part):
+    """What the fits of all blocks gain when a node goes from cluster a to c, where all pairs were observed.
+
+    Of a Bernoulli block m ln m changes only where the node has edges, and −m ln(pairs) of all blocks together by what
+    two sizes do; so the one logarithm of each block that is left is that of the pairs without weight.
+    """
+    k, size, other = len(sizes), sizes[a], sizes[c]
+    source, target = weight[a], weight[c]
+    if kind == QUADRATIC:
+        for b in range(k):
+            part[b] = _fit(source[b] - own[b], (size - 1.0) * sizes[b], kind) - _fit(source[b], size * sizes[b], kind)
+            part[b] += _fit(target[b] + own[b], (other + 1.0) * sizes[b], kind)
+            part[b] -= _fit(target[b], other * sizes[b], kind)
+    else:
+        less, more = ln(max(size - 1.0, 1.0)), ln(other + 1.0)
+        thinner, wider, between = ln(size) - less, ln(max(other, 1.0)) - more, less - more
+        for b in range(k):
+            part[b] = source[b] * thinner + target[b] * wider + own[b] * between
+            part[b] += _rest(source[b] - own[b], (size - 1.0) * sizes[b]) - _rest(source[b], size * sizes[b])
+            part[b] += _rest(target[b] + own[b], (other + 1.0) * sizes[b]) - _rest(target[b], other * sizes[b])
+        for b in touched:
+            part[b] += _xlogx(source[b] - own[b]) - _xlogx(source[b])
+            part[b] += _xlogx(target[b] + own[b]) - _xlogx(target[b])
+    part[a] = _fit(source[a] - 2.0 * own[a], (size - 1.0) * (size - 2.0), kind)
+    part[a] = 0.5 * (part[a] - _fit(source[a], size * (size - 1.0), kind))
+    part[c] = _fit(target[c] + 2.0 * own[c], (other + 1.0) * other, kind)
+    part[c] = 0.5 * (part[c] - _fit(target[c], other * (other - 1.0), kind))
+    total = _fit(source[c] - own[c] + own[a], (size - 1.0) * (other + 1.0), kind)
+    total -= _fit(source[c], size * other, kind)
+    return total + _sum(part)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _gain_listed(a, c, touched, own, count, weight, pairs, kind, part):
+    """The same where only listed pairs were observed: blocks without any of the node's stay as they are."""
+    source, source_pairs, target, target_pairs = weight[a], pairs[a], weight[c], pairs[c]
+    for t in range(len(touched)):
+        b = touched[t]
+        if b == a or b == c:  # noqa: PLR1714 - a tuple would be made for each
+            part[t] = 0.0
+            continue
+        change = _fit(source[b] - own[b], source_pairs[b] - count[b], kind) - _fit(source[b], source_pairs[b], kind)
+        change += _fit(target[b] + own[b], target_pairs[b] + count[b], kind) - _fit(target[b], target_pairs[b], kind)
+        part[t] = change
+    out = _fit(source[a] - 2.0 * own[a], source_pairs[a] - 2.0 * count[a], kind)
+    into = _fit(target[c] + 2.0 * own[c], target_pairs[c] + 2.0 * count[c], kind)
+    total = 0.5 * (out - _fit(source[a], source_pairs[a], kind) + into - _fit(target[c], target_pairs[c], kind))
+    total += _fit(source[c] - own[c] + own[a], source_pairs[c] - count[c] + count[a], kind)
+    total -= _fit(source[c], source_pairs[c], kind)
+    return total + _sum(part[: len(touched)])
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def _transfer(cluster, sign, touched, n_touched, to_weight, to_pairs, complete, weight, pairs, sizes):
-    """Take a node out of a cluster (sign −1) or put it in (+1)."""
-    if sign < 0:
-        sizes[cluster] -= 1.0
+def _transfer(cluster, sign, touched, n_touched, to_weight, to_pairs, complete, weight, pairs):
+    """Take a node's pairs out of a cluster (sign −1) or put them in (+1)."""
     for t in range(n_touched):
         b = touched[t]
         weight[cluster, b] += sign * to_weight[b]
@@ -380,12 +479,6 @@ def _transfer(cluster, sign, touched, n_touched, to_weight, to_pairs, complete, 
         if not complete:
             pairs[cluster, b] += sign * to_pairs[b]
             pairs[b, cluster] += sign * to_pairs[b]
-    if complete:
-        for b in range(len(sizes)):
-            pairs[cluster, b] += sign * sizes[b]
-            pairs[b, cluster] += sign * sizes[b]
-    if sign > 0:
-        sizes[cluster] += 1.0
 
 
 @njit(inline="always", error_model="numpy")
@@ -435,7 +528,7 @@ def degree_sweep(
         if len(partner) > 0:
             n_tried = 1 if partner[current] != current else 0
         else:
-            n_tried = min(TRIED, k - 1)
+            n_tried = k - 1 if k <= FEW else TRIED
             per_share = np.float32(d)
             for c in range(k):
                 score[c] = growth[c] - per_share * log_share[c]

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import softmax, xlogy
 
 from gingham.arrays import Floats, Ints
-from gingham.models.graph.kernels import QUADRATIC, RENEWED, TIE, TRIED
+from gingham.models.graph.kernels import FEW, QUADRATIC, RENEWED, TIE, TRIED
 
 
 def soft_nodes(
@@ -54,6 +54,8 @@ def estimates(
     """What blocks would gain by a unit of weight and by a pair, clusters by a node without edges."""
     k = len(sizes)
     times = 1.0 + np.eye(k)  # pairs within a cluster are counted in both orders
+    if complete:
+        pairs = np.outer(sizes, sizes) - np.diag(sizes)
     if kind == QUADRATIC:
         slope[:] = np.divide(2.0 * weight, pairs, out=np.zeros_like(weight), where=pairs > 1e-9)
     else:
@@ -73,7 +75,7 @@ def estimates(
 def hard_sweep(
     order: Ints, indptr: Ints, others: Ints, values: Floats, complete: bool, kind: int, beta: float, price: float,
     labels: Ints, weight: Floats, pairs: Floats, sizes: Floats, slope: Floats, dilution: Floats, join: Floats,
-    leave: Floats, partner: Ints, evaluate_only: bool, chosen: Ints,
+    leave: Floats, n_moved: Ints, partner: Ints, evaluate_only: bool, chosen: Ints,
 ) -> None:  # fmt: skip
     """Clusters by the estimate, those few by the node's edges, and the best of them by the objective from scratch."""
     n, k = len(labels), len(sizes)
@@ -91,22 +93,23 @@ def hard_sweep(
     def edges(c: int, own: Floats, count: Floats, sign: float) -> float:
         """What the edges of a node add to the fits of c, in which it is (sign −1) or is not (+1)."""
         times, fits = 1.0 + np.eye(k)[c], []
-        before = pairs[c] + sign * times * (sizes - (np.eye(k)[c] if sign < 0 else 0.0)) if complete else pairs[c]
+        before = sizes[c] * (sizes - np.eye(k)[c]) if complete else pairs[c]
+        if complete:
+            before = before + sign * times * (sizes - (np.eye(k)[c] if sign < 0 else 0.0))
         after = before if complete else pairs[c] + sign * times * count
         for w, p in ((weight[c], before), (weight[c] + sign * times * own, after)):
             fits.append(block_fit(w, np.maximum(p, 0.0), kind))
         return float(sign * ((fits[1] - fits[0]) / times)[count > 0].sum())
 
-    n_moved = 0
     for step, x in enumerate(order):
         here, q = int(labels[x]), np.eye(k)[labels]
         own, count = listed[x] @ q, pair[x] @ q
         growth = xlogy(sizes + 1.0, sizes + 1.0) - xlogy(sizes, sizes)
         shrink = xlogy(sizes[here], sizes[here]) - xlogy(sizes[here] - 1.0, sizes[here] - 1.0)
         most = beta * (leave[here] + edges(here, own, count, -1.0)) + price * shrink
-        score = beta * (join + own @ slope + count @ dilution) + price * growth
+        score = beta * (join + own @ slope + (0.0 if complete else count @ dilution)) + price * growth
         score[here] = -np.inf
-        tried: Ints = np.argsort(-score, kind="stable")[: min(TRIED, k - 1)]
+        tried: Ints = np.argsort(-score, kind="stable")[: k - 1 if k <= FEW else TRIED]
         if len(partner):
             tried = partner[[here]][partner[[here]] != here]
         best = here
@@ -123,12 +126,13 @@ def hard_sweep(
             chosen[step] = here
             continue
         labels[x] = best
-        weight[:], pairs[:], sizes[:] = tables(labels)
-        n_moved += 1
-        if n_moved % (RENEWED * k) == 0:
+        weight[:], now, sizes[:] = tables(labels)
+        if not complete:
+            pairs[:] = now
+        n_moved[0] += 1
+        if n_moved[0] == RENEWED * k:
+            n_moved[0] = 0
             estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave)
-    if n_moved % (RENEWED * k) != 0:
-        estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave)
 
 
 def log_slopes(weight: Floats, unit: float, slope: Floats) -> None:
@@ -158,7 +162,7 @@ def degree_sweep(
         own = listed[x] @ np.eye(k)[labels]
         score = own @ slope - degree[x] * np.log(shares + unit) + price * (_xlogx(sizes + 1.0) - _xlogx(sizes))
         score[here] = -np.inf
-        tried: Ints = np.argsort(-score, kind="stable")[: min(TRIED, k - 1)]
+        tried: Ints = np.argsort(-score, kind="stable")[: k - 1 if k <= FEW else TRIED]
         if len(partner):
             tried = partner[[here]]
         best, most = here, objective(labels)
@@ -195,7 +199,8 @@ def block_fit(weight: Floats, pairs: Floats, kind: int) -> Floats:
     """Minus the least loss of each block (constants left out), as the sweep counts it; any shape."""
     if kind == QUADRATIC:
         return np.divide(weight**2, pairs, out=np.zeros_like(weight), where=pairs > 1e-9)
-    return np.where(pairs > 1e-9, _xlogx(weight) + _xlogx(pairs - weight) - _xlogx(pairs), 0.0)
+    rest, some = np.maximum(pairs - weight, 0.0), np.maximum(pairs, 1e-9)
+    return np.where(pairs > 1e-9, _xlogx(weight) - weight * np.log(some) + xlogy(rest, rest / some), 0.0)
 
 
 def _xlogx(x: Floats) -> Floats:

@@ -37,10 +37,11 @@ from gingham.kernels.project import BACKENDS, on_device, project_cost, row_block
 from gingham.kernels.sweep import Visit, batch_size, move_in_batches
 from gingham.models.graph import kernels, kernels_reference
 from gingham.models.graph.adjacency import Neighbours, WeightedPairs, neighbours, weighted_pairs
-from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, block_sums
+from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, around, block_sums
 
 PRICE = 1.0  # of a nat of n Ī in hard moves, beside β of the loss
 LANES = 16  # clusters that the estimate of a visit takes at a time
+VISITS = 6  # of all nodes and, as often as that leads to moves, of those near a node that has moved
 LEAST = -1e5  # of a log-membership: a dead cluster stays dead, and no step has an infinity
 
 
@@ -189,7 +190,7 @@ class NodeSweep:
         moves = hard_moves(problem, sample, node_kernels(self.backend))
 
         def sweep(labels: Ints, factor: float) -> tuple[Ints, Objective]:
-            labels = moves.improve(labels, k, rng, n_sweeps=1)
+            labels = moves.improve(labels, k, rng, VISITS)
             return labels, hard_answers(problem, labels, k)[1]
 
         schedule = Constant()
@@ -223,18 +224,18 @@ def node_kernels(backend: str) -> NodeKernels:
 class HardMoves(ABC):
     """Sweeps of single-node moves over a partition; what a visit to a node weighs is up to the subclass."""
 
-    answers_follow = True  # every move; otherwise they are those of the partition before the sweep
     entries: WeightedPairs | Neighbours
 
     @abstractmethod
     def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
-        """How nodes are visited; labels, and tables that belong to them, move in place."""
+        """How nodes are visited in a sweep; labels, and tables that belong to them, move in place."""
 
     def improve(
         self, labels: Ints, k: int, rng: np.random.Generator, n_sweeps: int, partner: Ints | None = None
     ) -> Ints:
         """Sweep until nothing moves, at most ``n_sweeps`` times; returns new labels.
 
+        After a sweep only those are visited whose neighbours have moved, until none of them moves; then all again.
         With ``partner``, of shape (k,), nodes of cluster a stay or go to ``partner[a]``.
         """
         labels = np.array(labels, dtype=np.int64)
@@ -243,15 +244,16 @@ class HardMoves(ABC):
         effort = np.diff(self.entries.indptr) + 1
         if anywhere:
             effort = effort * (1 + k // LANES)
-        at_once = batch_size(effort)
-        visit = self.visits(labels, k, partner)
-        for sweep in range(n_sweeps):
-            if sweep and not self.answers_follow:
-                visit = self.visits(labels, k, partner)
-            before, order = labels.copy(), rng.permutation(len(labels))
-            move_in_batches(visit, order, at_once, labels, effort[order])
-            if np.array_equal(labels, before):
+        every = np.arange(len(labels))
+        active = every
+        for _ in range(n_sweeps):
+            before, order = labels.copy(), rng.permutation(active)
+            visit = self.visits(labels, k, partner)
+            move_in_batches(visit, order, batch_size(effort[order]), labels, effort[order])
+            moved = np.flatnonzero(labels != before)
+            if len(moved) == 0 and len(active) == len(every):
                 break
+            active = around(moved, self.entries.indptr, self.entries.others) if len(moved) else every
         return labels
 
 
@@ -268,14 +270,16 @@ class BlockMoves(HardMoves):
     def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
         weight, sizes = block_sums(*self.entries, labels, k), cluster_sizes(labels, k)
         if self.complete:
-            count: Floats = np.outer(sizes, sizes) - np.diag(sizes)
+            count: Floats = np.zeros((1, 1))  # follows from the sizes
         else:
             count = block_sums(self.entries.indptr, self.entries.others, np.ones(len(self.entries.others)), labels, k)
         rule, tables = (self.complete, self.kind, self.beta, PRICE), (weight, count, sizes)
-        guess = (np.zeros((k, k), np.float32), np.zeros((k, k), np.float32), np.zeros(k), np.zeros(k))
+        dilution = np.zeros((1, 1) if self.complete else (k, k), np.float32)
+        guess = (np.zeros((k, k), np.float32), dilution, np.zeros(k), np.zeros(k))
+        n_moved = np.zeros(1, np.int64)  # since the estimates were made
         self.kernels.estimates(*tables, self.complete, self.kind, *guess)
         return lambda items, evaluate_only, chosen: self.kernels.hard_sweep(
-            items, *self.entries, *rule, labels, *tables, *guess, partner, evaluate_only, chosen
+            items, *self.entries, *rule, labels, *tables, *guess, n_moved, partner, evaluate_only, chosen
         )
 
 
@@ -308,8 +312,6 @@ class FixedAnswerMoves(HardMoves):
     cell: CellModel
     entries: Neighbours
     beta: float
-
-    answers_follow = False
 
     def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
         answers = self.cell.answer(self.sample.block_statistics(labels, k, self.cell.features))
