@@ -80,7 +80,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     Attributes
     ----------
-    row_labels_, column_labels_ : arrays of shape (n_rows,), (n_columns,)
+    row_labels_, column_labels_ : arrays of shape (n_rows,), (n_columns,), clusters from 0 (in tables for people from 1)
     row_memberships_, column_memberships_ : q(c|x); columns None: not kept
     blocks_ : array of shape (row clusters, column clusters), counts
     information_, information_kept_ : I(C_1; C_2) in nats, and its share of I(X; Y)
@@ -432,7 +432,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         Returns
         -------
-        dict of columns, ready for a data frame: cluster, column, contribution (nats), lift
+        dict of columns, ready for a data frame: cluster (from 0, as in ``row_labels_``), column, contribution (nats), lift
         """
         check_is_fitted(self)
         if X is not None:
