@@ -113,6 +113,8 @@ def test_a_wide_table_has_a_side_in_its_columns():
     assert len(found.wide.columns) == 12
     assert "--wide" in found.command
     assert any("empty" in line for line in found.findings)
+    numbered = gg.look(wide().with_columns(person=pl.int_range(pl.len())))
+    assert numbered.wide.axes == ("person", "column")
     without = gg.look(wide().drop("person"))
     assert without.wide.axes == ("row", "column")
 

@@ -51,6 +51,7 @@ WORDS = {
     "time": "timestamp time date datetime day month year hour when created updated ts",
 }  # fmt: skip
 ENDS = {frozenset(pair) for pair in (("from", "to"), ("source", "target"), ("src", "dst"), ("sender", "receiver"))}
+ENDS_OF_EDGES = {word for pair in ENDS for word in pair}
 KINDS = {
     "layered": "checkerboards and averages that add up: the best prediction of numbers",
     "coclustering": "one checkerboard that predicts labels, with a theorem for the rows it was fitted to",
@@ -389,6 +390,8 @@ def _role(facts: _Facts, many: bool) -> str:
         return "rating" if scale and ("rating" in hints or facts.n_values <= 12) else "number"
     if "rating" in hints:
         return "rating" if facts.n_values <= SCALE else "number"
+    if facts.one_a_row and facts.n_values > MANY_ROWS and numbers.max() - numbers.min() < 2 * facts.n_values:
+        return "ids"  # it numbers the rows
     if "id" in _words(facts.name) or ("ids" in hints and not many):
         return "ids"
     if "count" in hints and numbers.min(initial=0.0) >= 0:
@@ -620,18 +623,23 @@ def _look_wide(frame: nw.DataFrame[Any], wide: WideTable, facts: dict[str, _Fact
     choice = Choice("layered", wide.axes, wide.label, reason=_because("layered", "the cells are numbers"))
     others = [("A single checkerboard instead:", choice._replace(kind="coclustering"))]
     alphabet = proposed_alphabet(pooled.values) if pooled.n_values <= SCALE and pooled.even else ""
-    return _Found(choice, findings, advice + _stated(alphabet), others, alphabet)
+    return _Found(choice, findings, advice + _stated(alphabet, pooled.values), others, alphabet)
 
 
 def _because(kind: str, why: str) -> str:
     return f"Model: {kind} ({KINDS[kind]}), because {why}."
 
 
-def _stated(alphabet: str) -> list[str]:
-    if not alphabet:
+def _stated(alphabet: str, numbers: Floats | None = None) -> list[str]:
+    """What a certificate needs to be told, for a person to state."""
+    if alphabet:
+        option = f"--alphabet {shlex.quote(alphabet)}"
+        return [f"If no labels but {alphabet} are possible, add {option}: certificates need that said."]
+    if numbers is None or len(numbers) == 0:
         return []
-    option = f"--alphabet {shlex.quote(alphabet)}"
-    return [f"If no labels but {alphabet} are possible, add {option}: certificates need that said."]
+    bounds = proposed_bounds(float(numbers[0]), float(numbers[-1]))
+    shown = bounds.replace(",", " to ")
+    return [f"If no label can lie outside {shown}, add --bounds {bounds}: certificates need that said."]
 
 
 def _are(n: int) -> str:
@@ -707,7 +715,8 @@ def _look_long(frame: nw.DataFrame[Any], facts: dict[str, _Facts], roles: dict[s
         findings.append(
             f"{times[0]!r} holds points in time; in Python, LayeredCoClusteringRegressor(time={times[0]!r}) uses them."
         )
-    return _Found(choice, findings, advice + _stated(alphabet), others, alphabet)
+    numbers = facts[label].values if label is not None and choice.kind == "layered" else None
+    return _Found(choice, findings, advice + _stated(alphabet, numbers), others, alphabet)
 
 
 def _sides(frame: nw.DataFrame[Any], ids: list[str], facts: dict[str, _Facts]) -> tuple[list[str], list[str]]:
@@ -761,7 +770,7 @@ def _matrix(frame: nw.DataFrame[Any], axes: tuple[str, ...], label: str | None, 
     n = [facts[name].n_values for name in axes]
     whole = frame.select(*axes).drop_nulls()
     pairs = int(whole.unique().shape[0])
-    sides = " × ".join(f"{k:,} {plural(name)}" for k, name in zip(n, axes))
+    sides = " × ".join(f"{k:,} {_things(name)}" for k, name in zip(n, axes))
     found = [f"{sides}; {pairs / max(n[0] * n[1], 1):.2%} of the pairs occur."]
     twice = whole.shape[0] - pairs
     if twice:
@@ -777,10 +786,18 @@ def _matrix(frame: nw.DataFrame[Any], axes: tuple[str, ...], label: str | None, 
         share = sizes[:top].sum() / max(sizes.sum(), 1.0)
         if len(sizes) >= 10 and share > 3 * BUSY:
             found.append(
-                f"The busiest {BUSY:.0%} of {plural(name)} have {share:.0%} of the rows; half of them have at most "
+                f"The busiest {BUSY:.0%} of {_things(name)} have {share:.0%} of the rows; half of them have at most "
                 f"{np.median(sizes):,.0f}."
             )
     return found
+
+
+def _things(name: str) -> str:
+    """What the ids of a column are of: users of user_id; where the name is no noun, ids in it."""
+    words = [word for word in _words(name) if word not in ("id", "ids")]
+    if not words or words[-1] in ENDS_OF_EDGES or len(words[-1]) < 3:
+        return f"ids in {name!r}"
+    return " ".join([*words[:-1], plural(words[-1])])
 
 
 def says_alone(name: str, n_items: int, n_rows: int) -> str:

@@ -432,7 +432,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         Returns
         -------
-        dict of columns, ready for a data frame: cluster (from 0, as in ``row_labels_``), column, contribution (nats), lift
+        dict of columns, ready for a data frame: cluster (from 0), column, contribution (nats), lift
         """
         check_is_fitted(self)
         if X is not None:
