@@ -31,7 +31,10 @@ def test_ratings_with_time_are_recognised():
     assert (found.choice.axes, found.choice.label) == (("userId", "movieId"), "rating")
     assert found.alphabet == "1..5"
     assert "--alphabet" not in found.command  # what was read off the data is for a person to state
-    assert any("--alphabet 1..5" in line for line in found.advice)
+    assert "--alphabet 1..5" in found.to_state
+    assert (
+        "--bounds" in gg.look(ratings().with_columns(rating=pl.col("rating") * 1.37 + pl.int_range(pl.len()))).to_state
+    )
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

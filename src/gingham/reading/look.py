@@ -140,6 +140,8 @@ class Look:
     alphabet : str
         The possible labels as ``--alphabet`` would take them, if they are all that can be; read off the data, and
         therefore for a person to state. Empty where labels are no list.
+    to_state : str
+        What certificates need to be told, ``--alphabet`` or ``--bounds``, in a sentence; empty where they need nothing.
     """
 
     n_rows: int
@@ -151,6 +153,7 @@ class Look:
     command: str
     others: tuple[tuple[str, str], ...] = ()
     alphabet: str = ""
+    to_state: str = ""
 
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
@@ -172,12 +175,12 @@ class Look:
             "weight": None if self.choice is None else self.choice.weight,
             "reason": "" if self.choice is None else self.choice.reason,
             "findings": list(self.findings), "advice": list(self.advice), "command": self.command,
-            "others": [list(other) for other in self.others], "alphabet": self.alphabet,
+            "others": [list(other) for other in self.others], "alphabet": self.alphabet, "to_state": self.to_state,
         }  # fmt: skip
 
     def lines(self) -> list[str]:
         """All that is said beside the columns."""
-        said = [*self.findings, *self.advice]
+        said = [*self.findings, *self.advice, *([self.to_state] if self.to_state else [])]
         return [*said, self.choice.reason] if self.choice is not None else said
 
     def __str__(self) -> str:
@@ -522,7 +525,16 @@ def _look(frame: nw.DataFrame[Any], said: _Said, file: str, format: str | None) 
     command = "" if found.choice is None else command_for(found.choice, wide, file, format)
     others = tuple((why, command_for(choice, wide, file, format)) for why, choice in found.others)
     return Look(
-        n_rows, columns, wide, found.choice, tuple(found.findings), tuple(found.advice), command, others, found.alphabet
+        n_rows,
+        columns,
+        wide,
+        found.choice,
+        tuple(found.findings),
+        tuple(found.advice),
+        command,
+        others,
+        found.alphabet,
+        found.to_state,
     )
 
 
@@ -545,6 +557,7 @@ class _Found(NamedTuple):
     advice: list[str]
     others: list[tuple[str, Choice]]
     alphabet: str = ""
+    to_state: str = ""
 
 
 def _wide(facts: Sequence[_Facts], roles: dict[str, str], said: _Said) -> WideTable | None:
@@ -623,23 +636,23 @@ def _look_wide(frame: nw.DataFrame[Any], wide: WideTable, facts: dict[str, _Fact
     choice = Choice("layered", wide.axes, wide.label, reason=_because("layered", "the cells are numbers"))
     others = [("A single checkerboard instead:", choice._replace(kind="coclustering"))]
     alphabet = proposed_alphabet(pooled.values) if pooled.n_values <= SCALE and pooled.even else ""
-    return _Found(choice, findings, advice + _stated(alphabet, pooled.values), others, alphabet)
+    return _Found(choice, findings, advice, others, alphabet, _stated(alphabet, pooled.values))
 
 
 def _because(kind: str, why: str) -> str:
     return f"Model: {kind} ({KINDS[kind]}), because {why}."
 
 
-def _stated(alphabet: str, numbers: Floats | None = None) -> list[str]:
+def _stated(alphabet: str, numbers: Floats | None = None) -> str:
     """What a certificate needs to be told, for a person to state."""
     if alphabet:
         option = f"--alphabet {shlex.quote(alphabet)}"
-        return [f"If no labels but {alphabet} are possible, add {option}: certificates need that said."]
+        return f"If no labels but {alphabet} are possible, add {option}: certificates need that said."
     if numbers is None or len(numbers) == 0:
-        return []
+        return ""
     bounds = proposed_bounds(float(numbers[0]), float(numbers[-1]))
     shown = bounds.replace(",", " to ")
-    return [f"If no label can lie outside {shown}, add --bounds {bounds}: certificates need that said."]
+    return f"If no label can lie outside {shown}, add --bounds {bounds}: certificates need that said."
 
 
 def _are(n: int) -> str:
@@ -716,7 +729,7 @@ def _look_long(frame: nw.DataFrame[Any], facts: dict[str, _Facts], roles: dict[s
             f"{times[0]!r} holds points in time; in Python, LayeredCoClusteringRegressor(time={times[0]!r}) uses them."
         )
     numbers = facts[label].values if label is not None and choice.kind == "layered" else None
-    return _Found(choice, findings, advice + _stated(alphabet, numbers), others, alphabet)
+    return _Found(choice, findings, advice, others, alphabet, _stated(alphabet, numbers))
 
 
 def _sides(frame: nw.DataFrame[Any], ids: list[str], facts: dict[str, _Facts]) -> tuple[list[str], list[str]]:
