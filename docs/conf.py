@@ -86,8 +86,8 @@ write_verdicts(HERE / "papers")
 
 
 def fill_numbers(app, name, source):
-    """Numbers of the papers' pages come from the benchmarks' results."""
-    if name.startswith("papers/"):
+    """Numbers of these pages come from the benchmarks' results."""
+    if name.startswith(("papers/", "guide/")):
         source[0] = filled(source[0], HERE.parent / "benchmarks" / "results")
 
 

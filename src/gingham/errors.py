@@ -69,6 +69,19 @@ class UnseenItemsWarning(GinghamWarning):
 class AdviceWarning(GinghamWarning):
     """The fit went through, and may not be what was meant: labels look like counts, a side has one row an item, the
     model is not better than a baseline, nothing was found on a side.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import gingham as gg
+    >>> rng = np.random.default_rng(0)
+    >>> X, plays = rng.integers(0, 30, (600, 2)), np.floor(np.exp(rng.normal(3, 1.5, 600)))
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     model = gg.CoClusteringRegressor(2, beta=0.01, random_state=0).fit(X, plays)
+    >>> said[0].category.__name__, str(said[0].message)[:28]
+    ('AdviceWarning', 'The labels look like counts,')
     """
 
 

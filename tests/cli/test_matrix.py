@@ -142,10 +142,17 @@ def test_predict(gingham, cases, models, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_clusters(gingham, models, kind):
     ran = gingham("clusters", models[kind])
+    assert ran.code == 0, ran.err
+    table = pl.read_csv(io.StringIO(ran.out))
+    assert table.columns == ["axis", "item", "cluster", "name", "share"]
+    assert table["cluster"].min() == 1
+    ran = gingham("clusters", models[kind], "--own")
     if refused(ran, "clusters", kind):
         return
     assert ran.code == 0, ran.err
-    assert pl.read_csv(io.StringIO(ran.out)).columns == ["axis", "item", "cluster", "share"]
+    table = pl.read_csv(io.StringIO(ran.out))
+    assert table.columns == ["axis", "item", "cluster", "share"]
+    assert table["cluster"].min() >= (0 if kind == "pairwise" else 1)  # views have a background
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -158,6 +165,8 @@ def test_simplify(gingham, cases, models, kind, tmp_path):
     assert ran.code == 0, ran.err
     facts = json.loads(ran.out)
     assert facts["clusters"] in (2, [2, 2])
+    if kind in ("cooccurrence", "graph", "coclustering"):  # without a size as well
+        assert gingham("simplify", models[kind], cases[kind].file, "--out", tmp_path / "other.gingham").code == 0
     assert gingham("predict", out, cases[kind].file).code == 0
     assert gingham("certify", out, cases[kind].file, *cases[kind].stated).code == 0
     assert gg.load(out).notes_["axes"] == gg.load(models[kind]).notes_["axes"]

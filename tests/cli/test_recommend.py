@@ -79,7 +79,7 @@ def test_options_of_other_kinds_are_refused(gingham, purchases, tmp_path):
 
 
 def test_clusters_are_the_groups_of_the_reasons(gingham, model):
-    ran = gingham("clusters", model)
+    ran = gingham("clusters", model, "--own")
     assert ran.code == 0, ran.err
     table = pl.read_csv(io.StringIO(ran.out))
     assert table["axis"].unique().to_list() == ["product"]

@@ -31,7 +31,10 @@ def test_ratings_with_time_are_recognised():
     assert (found.choice.axes, found.choice.label) == (("userId", "movieId"), "rating")
     assert found.alphabet == "1..5"
     assert "--alphabet" not in found.command  # what was read off the data is for a person to state
-    assert any("--alphabet 1..5" in line for line in found.advice)
+    assert "--alphabet 1..5" in found.to_state
+    assert (
+        "--bounds" in gg.look(ratings().with_columns(rating=pl.col("rating") * 1.37 + pl.int_range(pl.len()))).to_state
+    )
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
@@ -113,6 +116,8 @@ def test_a_wide_table_has_a_side_in_its_columns():
     assert len(found.wide.columns) == 12
     assert "--wide" in found.command
     assert any("empty" in line for line in found.findings)
+    numbered = gg.look(wide().with_columns(person=pl.int_range(pl.len())))
+    assert numbered.wide.axes == ("person", "column")
     without = gg.look(wide().drop("person"))
     assert without.wide.axes == ("row", "column")
 

@@ -191,7 +191,7 @@ class Certificate:
             width = max(len(name) for name in self.terms)
             lines += [
                 "",
-                "The gap between the two is the price of what was chosen by looking at the data. The more had to be",
+                "The gap between the two is the price of what was chosen by looking at the data. The more had to be "
                 f"chosen, the more it costs, in natural units of information (nats): {total:,.1f} in all, "
                 f"{total / self.n_tuples:.4g} a tuple.",
             ]

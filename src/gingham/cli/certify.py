@@ -81,7 +81,7 @@ def certify(
         if json:
             console.print_json(found.to_dict())
         else:
-            console.say(found.explain())
+            console.paragraphs(found.explain())
         return
     relation = None if axes is None else options.column_names(axes, "--axes")
     opened = open_model(model, file, format, label, drop_missing, relation)
@@ -101,10 +101,10 @@ def certify(
         return
     if len(certificates) > 1:
         together = f"{len(certificates)} certificates, which hold together with confidence {100 * (1 - delta):g} %: "
-        console.say(together + "each has its share of δ.")
+        console.paragraphs(together + "each has its share of δ.")
     for name, one in certificates.items():
         console.heading(f"From the {name}")
-        console.say(one.explain())
+        console.paragraphs(one.explain())
 
 
 def certificate_of_labels(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import (
@@ -64,13 +65,13 @@ def say(text: str) -> None:
 
 
 def paragraphs(text: str) -> None:
-    """Lines on standard output, folded between words at the width of the terminal; indented ones stay in one piece."""
+    """Lines on standard output, folded between words at the width of the terminal; commands to paste stay whole."""
     width = max(40, output().width)
     for line in plainly(text).split("\n"):
-        if line.startswith("  "):  # a command to paste, or a line of a list
-            output().print(line, markup=False, soft_wrap=True)
-        else:
-            output().print(textwrap.fill(line, width), markup=False, soft_wrap=True)
+        if not line.startswith("  gingham "):
+            indent = " " * (len(line) - len(line.lstrip(" ")))
+            line = textwrap.fill(line, width, subsequent_indent=f"{indent}  " if indent else "")
+        output().print(line, markup=False, soft_wrap=True)
 
 
 @contextmanager
@@ -159,8 +160,11 @@ def heading(title: str) -> None:
 
 
 def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table with a header."""
-    table = Table(*map(cell, header), title=cell(title), title_justify="left", title_style="bold")
+    """A table with a header, as wide as the terminal at most: long cells are folded."""
+    table = Table(title=cell(title) or None, title_justify="left", title_style="bold", box=SIMPLE, padding=(0, 1, 0, 0))
+    for at, name in enumerate(header):
+        numbers = all(isinstance(row[at], (int, float)) for row in rows[:100])
+        table.add_column(cell(name).replace("_", " "), justify="right" if numbers else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(cell, row))
     output().print(table)

@@ -276,6 +276,8 @@ def settled(
         option = {"n_init": "starts", "max_iter": "max-iter"}.get(own[0], own[0])
         kind, reason = "coclustering", f"Model: coclustering, one checkerboard, because --{option} speaks of one."
     console.say_note(reason if said.axes else f"{reason} Columns: {columns_said(settled)}.")
+    if found.to_state and said.alphabet is None and said.bounds is None:
+        console.say_note(found.to_state)
     return replace(settled, model=kind), found
 
 

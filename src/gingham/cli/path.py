@@ -40,6 +40,8 @@ def path(
 ) -> None:
     """Fit a range of β, each from the one before, with cross-validated loss and certificate."""
     options.need_files(plot, tables=[file])
+    import numpy as np
+
     from gingham.cli.table_files import read_table
     from gingham.models.tables import FitOptions, FitTask, PathOptions, tables_of_kind
 
@@ -66,7 +68,8 @@ def path(
     if json:
         console.print_json({"path": columns, "best": best})
         return
-    console.grid(f"Path of β for {file}", list(columns), list(zip(*columns.values())))
+    known = {name: column for name, column in columns.items() if np.isfinite(column).any()}
+    console.grid(f"Path of β for {file}", list(known), [tuple(map(float, row)) for row in zip(*known.values())])
     console.show(best, False, "Best β")
 
 

@@ -21,13 +21,16 @@ FORMULA = r"^[=+\-@\t\r]"  # how a cell begins that a spreadsheet runs
 
 
 def write_table(table: pl.DataFrame, target: str | None, kind: str | None = None, spreadsheet: bool = False) -> None:
-    """Write a table; without a target, or to ``-``, as CSV on standard output.
+    """Write a table; without a target, or to ``-``, as CSV on standard output, and on a terminal in columns.
 
     ``spreadsheet`` marks what a spreadsheet would take for a formula as text.
     """
     if spreadsheet:
         table = without_formulas(table)
     stream = io.BytesIO()
+    if target is None and kind is None and sys.stdout.isatty():  # somebody reads it: lines that fit, not a file
+        console.grid("", table.columns, table.rows())
+        return
     if target is None or target == "-":
         _write_out(table, stream, kind or "csv")
         return

@@ -405,7 +405,7 @@ class GridModel(TupleModel):
 
     @property
     def labels_(self) -> tuple[Ints, ...]:
-        """Most probable cluster of each item, one array per mode."""
+        """Most probable cluster of each item, from 0 as in scikit-learn, one array per mode; tables count from 1."""
         return self.posterior_.labels
 
     @property

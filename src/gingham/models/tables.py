@@ -275,7 +275,7 @@ class FamilyTables(Generic[Model]):
         return tuple(model.notes_.get("axes") or self.plain_axes)
 
     def clusters(self, model: Any) -> pl.DataFrame:
-        """Item, most probable cluster and its share, for every item of every mode."""
+        """Item, most probable cluster (from 1) and its share, for every item of every mode."""
         posterior: Posterior = model.posterior_  # a family whose models have none lists clusters in its own way
         sides = zip(posterior.structure.modes, posterior.assign)
         return pl.concat(
@@ -525,10 +525,15 @@ def places(names: Sequence[str], table: pl.DataFrame, column: str) -> Ints:
 
 
 def cluster_rows(axis: str, items: Iterable[object], labels: Ints, share: Floats | None = None) -> pl.DataFrame:
-    """The items of one axis with their clusters and the share of their membership, 1 where there is no other."""
+    """The items of one axis with their clusters and the share of their membership, 1 where there is no other.
+
+    Labels count from 0, as in Python; the table is for people, and counts from 1.
+    """
     names = [str(item) for item in items]
     shares = np.ones(len(names)) if share is None else np.asarray(share, np.float64)
-    return pl.DataFrame({"axis": [axis] * len(names), "item": names, "cluster": np.asarray(labels), "share": shares})
+    return pl.DataFrame(
+        {"axis": [axis] * len(names), "item": names, "cluster": np.asarray(labels) + 1, "share": shares}
+    )
 
 
 def cluster_rows_of_notes(model: Persistent, labels: Ints) -> pl.DataFrame:

@@ -51,6 +51,7 @@ WORDS = {
     "time": "timestamp time date datetime day month year hour when created updated ts",
 }  # fmt: skip
 ENDS = {frozenset(pair) for pair in (("from", "to"), ("source", "target"), ("src", "dst"), ("sender", "receiver"))}
+ENDS_OF_EDGES = {word for pair in ENDS for word in pair}
 KINDS = {
     "layered": "checkerboards and averages that add up: the best prediction of numbers",
     "coclustering": "one checkerboard that predicts labels, with a theorem for the rows it was fitted to",
@@ -139,6 +140,8 @@ class Look:
     alphabet : str
         The possible labels as ``--alphabet`` would take them, if they are all that can be; read off the data, and
         therefore for a person to state. Empty where labels are no list.
+    to_state : str
+        What certificates need to be told, ``--alphabet`` or ``--bounds``, in a sentence; empty where they need nothing.
     """
 
     n_rows: int
@@ -150,6 +153,7 @@ class Look:
     command: str
     others: tuple[tuple[str, str], ...] = ()
     alphabet: str = ""
+    to_state: str = ""
 
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
@@ -171,12 +175,12 @@ class Look:
             "weight": None if self.choice is None else self.choice.weight,
             "reason": "" if self.choice is None else self.choice.reason,
             "findings": list(self.findings), "advice": list(self.advice), "command": self.command,
-            "others": [list(other) for other in self.others], "alphabet": self.alphabet,
+            "others": [list(other) for other in self.others], "alphabet": self.alphabet, "to_state": self.to_state,
         }  # fmt: skip
 
     def lines(self) -> list[str]:
         """All that is said beside the columns."""
-        said = [*self.findings, *self.advice]
+        said = [*self.findings, *self.advice, *([self.to_state] if self.to_state else [])]
         return [*said, self.choice.reason] if self.choice is not None else said
 
     def __str__(self) -> str:
@@ -389,6 +393,8 @@ def _role(facts: _Facts, many: bool) -> str:
         return "rating" if scale and ("rating" in hints or facts.n_values <= 12) else "number"
     if "rating" in hints:
         return "rating" if facts.n_values <= SCALE else "number"
+    if facts.one_a_row and facts.n_values > MANY_ROWS and numbers.max() - numbers.min() < 2 * facts.n_values:
+        return "ids"  # it numbers the rows
     if "id" in _words(facts.name) or ("ids" in hints and not many):
         return "ids"
     if "count" in hints and numbers.min(initial=0.0) >= 0:
@@ -519,7 +525,16 @@ def _look(frame: nw.DataFrame[Any], said: _Said, file: str, format: str | None) 
     command = "" if found.choice is None else command_for(found.choice, wide, file, format)
     others = tuple((why, command_for(choice, wide, file, format)) for why, choice in found.others)
     return Look(
-        n_rows, columns, wide, found.choice, tuple(found.findings), tuple(found.advice), command, others, found.alphabet
+        n_rows,
+        columns,
+        wide,
+        found.choice,
+        tuple(found.findings),
+        tuple(found.advice),
+        command,
+        others,
+        found.alphabet,
+        found.to_state,
     )
 
 
@@ -542,6 +557,7 @@ class _Found(NamedTuple):
     advice: list[str]
     others: list[tuple[str, Choice]]
     alphabet: str = ""
+    to_state: str = ""
 
 
 def _wide(facts: Sequence[_Facts], roles: dict[str, str], said: _Said) -> WideTable | None:
@@ -620,18 +636,23 @@ def _look_wide(frame: nw.DataFrame[Any], wide: WideTable, facts: dict[str, _Fact
     choice = Choice("layered", wide.axes, wide.label, reason=_because("layered", "the cells are numbers"))
     others = [("A single checkerboard instead:", choice._replace(kind="coclustering"))]
     alphabet = proposed_alphabet(pooled.values) if pooled.n_values <= SCALE and pooled.even else ""
-    return _Found(choice, findings, advice + _stated(alphabet), others, alphabet)
+    return _Found(choice, findings, advice, others, alphabet, _stated(alphabet, pooled.values))
 
 
 def _because(kind: str, why: str) -> str:
     return f"Model: {kind} ({KINDS[kind]}), because {why}."
 
 
-def _stated(alphabet: str) -> list[str]:
-    if not alphabet:
-        return []
-    option = f"--alphabet {shlex.quote(alphabet)}"
-    return [f"If no labels but {alphabet} are possible, add {option}: certificates need that said."]
+def _stated(alphabet: str, numbers: Floats | None = None) -> str:
+    """What a certificate needs to be told, for a person to state."""
+    if alphabet:
+        option = f"--alphabet {shlex.quote(alphabet)}"
+        return f"If no labels but {alphabet} are possible, add {option}: certificates need that said."
+    if numbers is None or len(numbers) == 0:
+        return ""
+    bounds = proposed_bounds(float(numbers[0]), float(numbers[-1]))
+    shown = bounds.replace(",", " to ")
+    return f"If no label can lie outside {shown}, add --bounds {bounds}: certificates need that said."
 
 
 def _are(n: int) -> str:
@@ -707,7 +728,8 @@ def _look_long(frame: nw.DataFrame[Any], facts: dict[str, _Facts], roles: dict[s
         findings.append(
             f"{times[0]!r} holds points in time; in Python, LayeredCoClusteringRegressor(time={times[0]!r}) uses them."
         )
-    return _Found(choice, findings, advice + _stated(alphabet), others, alphabet)
+    numbers = facts[label].values if label is not None and choice.kind == "layered" else None
+    return _Found(choice, findings, advice, others, alphabet, _stated(alphabet, numbers))
 
 
 def _sides(frame: nw.DataFrame[Any], ids: list[str], facts: dict[str, _Facts]) -> tuple[list[str], list[str]]:
@@ -761,7 +783,7 @@ def _matrix(frame: nw.DataFrame[Any], axes: tuple[str, ...], label: str | None, 
     n = [facts[name].n_values for name in axes]
     whole = frame.select(*axes).drop_nulls()
     pairs = int(whole.unique().shape[0])
-    sides = " × ".join(f"{k:,} {plural(name)}" for k, name in zip(n, axes))
+    sides = " × ".join(f"{k:,} {_things(name)}" for k, name in zip(n, axes))
     found = [f"{sides}; {pairs / max(n[0] * n[1], 1):.2%} of the pairs occur."]
     twice = whole.shape[0] - pairs
     if twice:
@@ -777,10 +799,18 @@ def _matrix(frame: nw.DataFrame[Any], axes: tuple[str, ...], label: str | None, 
         share = sizes[:top].sum() / max(sizes.sum(), 1.0)
         if len(sizes) >= 10 and share > 3 * BUSY:
             found.append(
-                f"The busiest {BUSY:.0%} of {plural(name)} have {share:.0%} of the rows; half of them have at most "
+                f"The busiest {BUSY:.0%} of {_things(name)} have {share:.0%} of the rows; half of them have at most "
                 f"{np.median(sizes):,.0f}."
             )
     return found
+
+
+def _things(name: str) -> str:
+    """What the ids of a column are of: users of user_id; where the name is no noun, ids in it."""
+    words = [word for word in _words(name) if word not in ("id", "ids")]
+    if not words or words[-1] in ENDS_OF_EDGES or len(words[-1]) < 3:
+        return f"ids in {name!r}"
+    return " ".join([*words[:-1], plural(words[-1])])
 
 
 def says_alone(name: str, n_items: int, n_rows: int) -> str:

@@ -80,7 +80,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     Attributes
     ----------
-    row_labels_, column_labels_ : arrays of shape (n_rows,), (n_columns,)
+    row_labels_, column_labels_ : arrays of shape (n_rows,), (n_columns,), clusters from 0 (in tables for people from 1)
     row_memberships_, column_memberships_ : q(c|x); columns None: not kept
     blocks_ : array of shape (row clusters, column clusters), counts
     information_, information_kept_ : I(C_1; C_2) in nats, and its share of I(X; Y)
@@ -432,7 +432,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
         Returns
         -------
-        dict of columns, ready for a data frame: cluster, column, contribution (nats), lift
+        dict of columns, ready for a data frame: cluster (from 0), column, contribution (nats), lift
         """
         check_is_fitted(self)
         if X is not None:
@@ -456,6 +456,14 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             "lift": lift[cluster, column],
         }
 
+    def _readable_size(self, X: object) -> tuple[int, ...]:
+        """The size by the rule of readings: of the one that was made, or of one that is made of these counts."""
+        if self._reading is not None:
+            return self._reading.size_by_rule
+        from gingham.reading.make_reading import read_observed  # loaded when somebody reads
+
+        return read_observed(self.observed() if X is None else self.observed(X)).size_by_rule
+
     def simplified(
         self,
         X: object = None,
@@ -466,13 +474,16 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     ) -> Self:
         """Coarser blocks: row clusters, then column clusters, merged where least information is lost.
 
-        The blocks say all that is needed: X may be left out.
+        The blocks say all that is needed: X may be left out. Without ``max_clusters`` the readable size is taken, the
+        coarsest that keeps half of what the best one knows about held-out entries; for that the counts must be at hand.
         """
         check_is_fitted(self)
-        if max_clusters is None or max_loss is not None:
+        if max_loss is not None:
             raise GinghamError("Counts are simplified to numbers of clusters (max_clusters=(5, 4)), not to a loss.")
         if self.column_memberships_ is None:
             raise GinghamError("Columns were left by themselves: fit with column clusters, or with fewer row clusters.")
+        if max_clusters is None:
+            max_clusters = self._readable_size(X)
         new = copy(self)
         table, memberships = self.blocks_, [self.row_memberships_, self.column_memberships_]
         for axis, wanted in enumerate(np.broadcast_to(np.asarray(max_clusters), (2,)).tolist()):

@@ -254,8 +254,8 @@ class CountsWithModel(common.ModelWithData["CoOccurrenceClustering"]):
         from gingham.selection import simplify
 
         wanted = common.parse_clusters(clusters, 2)
-        if wanted is None or max_loss is not None:
-            raise GinghamError("Counts are simplified to numbers of clusters: give --clusters 5,4, and no --max-loss.")
+        if max_loss is not None:
+            raise GinghamError("Counts are simplified to numbers of clusters (--clusters 5,4), not to a loss.")
         small = simplify(self.model, self.counts, max_clusters=wanted)
         return small, {
             "clusters_before": self.model.n_clusters_,

@@ -148,7 +148,7 @@ class InformationClustering(ClusterMixin, Persistent):
 
     Attributes
     ----------
-    labels_ : array of shape (n_instances,)
+    labels_ : array of shape (n_instances,), clusters from 0
     observed_information_ : I_ob, nats a feature
     chance_information_ : the same for shuffled labels; plug-in information is biased upwards by about this
     feature_information_ : array of shape (n_features,), each feature's share

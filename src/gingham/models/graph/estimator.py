@@ -111,7 +111,7 @@ class GraphClustering(ClusterMixin, Persistent):
 
     Attributes
     ----------
-    labels_ : int array of shape (n,)
+    labels_ : int array of shape (n,), clusters from 0 (in tables for people they count from 1)
     assign_ : array of shape (n, k)
     answers_ : array of shape (k, k)
         What each block predicts.
@@ -362,7 +362,7 @@ class GraphClustering(ClusterMixin, Persistent):
 
     @property
     def labels_(self) -> Ints:
-        """Most probable cluster of each node."""
+        """Most probable cluster of each node, from 0."""
         return self.posterior_.labels[0]
 
     @property

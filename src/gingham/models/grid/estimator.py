@@ -411,7 +411,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     Attributes
     ----------
     posterior_ : Posterior
-    assign_, labels_, items_ : tuples with one array per mode
+    assign_, labels_, items_ : tuples with one array per mode; labels count from 0
     answers_ : array of shape (m_1, …, m_d)
     trace_, n_iter_, converged_, objective_ : how the fit went
     beta_ : float

@@ -366,7 +366,7 @@ class JointCoClustering(Persistent):
 
     @property
     def labels_(self) -> dict[str, Ints]:
-        """Most probable cluster of each item, by mode name."""
+        """Most probable cluster of each item, from 0, by mode name."""
         return self._by_mode(self.posterior_.labels)
 
     @property

@@ -357,7 +357,7 @@ class TreeCoClustering(GridPredictor):
 
     @property
     def leaf_labels_(self) -> tuple[Ints, ...]:
-        """Most probable cluster of each item, one array per column of X."""
+        """Most probable cluster of each item, from 0, one array per column of X."""
         tree = self.density_.tree if self._is_density else self.posterior_.structure
         labels = self.density_.labels if self._is_density else self.posterior_.labels
         return tuple(labels[mode] for mode in tree.tables[: tree.n_leaves])  # type: ignore[attr-defined]

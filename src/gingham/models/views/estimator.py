@@ -296,7 +296,7 @@ class PairwiseClusterAnalysis(ViewsModel):
     Attributes
     ----------
     labels_ : ndarray of shape (n_samples,)
-        Strongest component of each object, −1 for background.
+        Strongest component of each object, from 0; −1 for background (0 in tables for people, which count from 1).
     correlations_ : ndarray of shape (n_components_,)
         ρ on the training objects, averaged over pairs of views (P3's (39), corrected). They are optimistic: use
         ``correlations(held_out_views)``.

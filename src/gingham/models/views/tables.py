@@ -68,11 +68,11 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
         return common.FittedModel(model, notes, facts)
 
     def predict(self, model: ViewsModel, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
-        """The table with the cluster of each object (its strongest component) and its mean scores."""
+        """The table with the cluster of each object (its strongest component, from 1) and its mean scores."""
         asked.need_defaults("Views predict a cluster and scores")
         matrices = views(table, columns_of(model))
         scores = np.mean(model.transform(matrices), axis=0)
-        columns = [pl.Series("predicted_cluster", model.predict(matrices))]
+        columns = [pl.Series("predicted_cluster", model.predict(matrices) + 1)]
         columns += [pl.Series(f"score_{c + 1}", scores[:, c]) for c in range(scores.shape[1])]
         return common.with_predictions(table, *columns)
 
