@@ -34,6 +34,7 @@ from baskets import split_of, warm_up
 import gingham as gg
 from common import arguments, previous, write
 
+FULL = ["", "--splits '' --stream"]
 FIGURES = {
     "certificate over test, mean": "mean/progressive, mean/above test",
     "whole stars": "mean/progressive, label/above test",
@@ -62,6 +63,8 @@ class Remembered(gg.LayeredCoClusteringRegressor):
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--try", dest="trial", action="store_true", help="compare warm-ups on splits 1 and 2")
     parser.add_argument("--chains", type=int, default=3)
+    parser.add_argument("--splits", default=",".join(map(str, SEEDS)))
+    parser.add_argument("--stream", action="store_true", help="the order of time, too")
 
 
 def progressive(
@@ -107,45 +110,53 @@ def main() -> None:
     whole = split_of(args.data, "u1")
     X = pl.DataFrame({"user": whole["users"], "movie": whole["items"]})
     y, side = whole["labels"], dict(zip(("user", "movie"), whole["side"]))
-    results: dict[str, Any] = previous(args)
     plans = [(0.7, 6), (0.5, 8), (0.3, 10)] if args.trial else [(WARM_UP, BLOCKS)]
-    for seed in (1, 2) if args.trial else SEEDS[:1] if args.quick else SEEDS:
+    model = partial(Remembered, alphabet=STARS, side=side, n_chains=args.chains, random_state=0)
+
+    def measured(split: str, name: str, job: Any) -> None:
+        if name in previous(args).get(split, {}):
+            return
+        found = job()
+        print(split, name, {k: round(v, 4) for k, v in found.items()}, flush=True)
+        results = previous(args)  # read again: another part of the run may have written in the meantime
+        results.setdefault(split, {})[name] = found
+        results["mean"] = means(results)
+        write(args, {"delta": DELTA, "chains": args.chains}, results)
+
+    wanted = (
+        (1, 2) if args.trial else SEEDS[:1] if args.quick else [int(seed) for seed in args.splits.split(",") if seed]
+    )
+    for seed in wanted:
         FITTED.clear()
-        done = results.setdefault(f"split {seed}", {})
-        order = np.random.default_rng(seed).permutation(len(y))
-        rows, asked = np.split(order[:10_000] if args.quick else order, [4 * (10_000 if args.quick else len(y)) // 5])
+        order = np.random.default_rng(seed).permutation(len(y))[: 10_000 if args.quick else None]
+        rows, asked = np.split(order, [4 * len(order) // 5])
         train, test = (X[rows], y[rows]), (X[asked], y[asked])
-        model = partial(Remembered, alphabet=STARS, side=side, n_chains=args.chains, random_state=0)
-        jobs: dict[str, Any] = {}
-        for rule in ("mean", "label"):
-            for share, blocks in plans:
+        for share, blocks in plans:
+            for rule in ("mean", "label"):
                 name = f"progressive, {rule}" + (f", {share}, {blocks}" if args.trial else "")
-                jobs[name] = partial(progressive, model(), rule, train, test, seed, share, blocks)
-            if not args.trial:
-                jobs[f"a fifth held out, {rule}"] = partial(held_out, model(), rule, train, test, seed)
-        for name, job in jobs.items():
-            if name not in done:
-                done[name] = job()
-                print(seed, name, {k: round(v, 4) for k, v in done[name].items()}, flush=True)
-                write(args, {"delta": DELTA, "chains": args.chains}, results)
-    if not (args.trial or args.quick) and "in the order of time" not in results:
+                measured(f"split {seed}", name, partial(progressive, model(), rule, train, test, seed, share, blocks))
+        for rule in () if args.trial else ("mean", "label"):
+            measured(f"split {seed}", f"a fifth held out, {rule}", partial(held_out, model(), rule, train, test, seed))
+    if args.stream:
         FITTED.clear()
         arrived = np.argsort(whole["times"], kind="stable")
         stream, later = np.split(arrived, [9 * len(y) // 10])
-        results["in the order of time"] = {
-            rule: progressive(
-                model(), rule, (X[stream], y[stream]), (X[later], y[later]), 0, WARM_UP, BLOCKS, order="arrival"
-            )
-            for rule in ("mean", "label")
-        }
-        print("in the order of time", results["in the order of time"], flush=True)
-    splits = [row for name, row in results.items() if name.startswith("split")]
-    results["mean"] = {
-        name: {key: float(np.mean([one[name][key] for one in splits])) for key in splits[0][name]} for name in splits[0]
-    }
-    write(args, {"delta": DELTA, "chains": args.chains}, results)
-    for name, row in results["mean"].items():
+        train, test = (X[stream], y[stream]), (X[later], y[later])
+        for rule in ("mean", "label"):
+            job = partial(progressive, model(), rule, train, test, 0, WARM_UP, BLOCKS, order="arrival")
+            measured("in the order of time", f"progressive, {rule}", job)
+    for name, row in previous(args).get("mean", {}).items():
         print(f"{name:34} certificate {row['certificate']:.4f}  test {row['test']:.4f}  {row['above test']:+.2%}")
+
+
+def means(results: dict[str, Any]) -> dict[str, Any]:
+    """Means over the splits that have all figures of a kind."""
+    splits = [row for name, row in results.items() if name.startswith("split")]
+    return {
+        name: {key: float(np.mean([one[name][key] for one in splits])) for key in splits[0][name]}
+        for name in (splits[0] if splits else ())
+        if all(name in one for one in splits)
+    }
 
 
 if __name__ == "__main__":
