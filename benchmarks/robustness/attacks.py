@@ -590,6 +590,13 @@ def rows_of_the_committee() -> object:
     return gg.certify(team, X, y, bound="holdout", predictor="median")
 
 
+@refused(CALLS, "shared matrices tested on the rows of the fit")
+def rows_of_the_relations() -> object:
+    data = {("user", "film"): rows()}
+    model = gg.JointCoClustering({"user": 2, "film": 2}, alphabet=BINARY, random_state=0).fit(data)
+    return model.certify(data, bound="holdout", predictor="median")
+
+
 @refused(CALLS, "gingham certify --bound holdout on the rows of the fit")
 def bound_on_the_command_line() -> object:
     return CertificateRequest(DELTA, "holdout", "median")

@@ -33,6 +33,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -203,22 +204,31 @@ def exchanged(file: str, source: str, functions: dict[tuple[str, str, int], list
     return True
 
 
-def in_child(work: Any, cpu_s: float, wall_s: float) -> int:
-    """The exit code of a function in a forked process; 255 where it took too long."""
+def forked(work: Callable[[], int], cpu_s: float | None = None) -> int:
+    """The number of a new process that ends with what a function returns; it is silent where its time is limited."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
         code = 254
         try:
-            os.setpgid(0, 0)
-            resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
-            null = os.open(os.devnull, os.O_RDWR)
-            for stream in (0, 1, 2):
-                os.dup2(null, stream)
+            if cpu_s is None:
+                os.setsid()
+            else:
+                os.setpgid(0, 0)
+                resource.setrlimit(resource.RLIMIT_CPU, (int(cpu_s) + 1, int(cpu_s) + 2))
+                null = os.open(os.devnull, os.O_RDWR)
+                for stream in (0, 1, 2):
+                    os.dup2(null, stream)
             code = int(work())
         finally:
+            sys.stdout.flush()
             os._exit(code)
-    begun = time.monotonic()
+    return child
+
+
+def in_child(work: Callable[[], int], cpu_s: float, wall_s: float) -> int:
+    """The exit code of a function in a process of its own; 255 where it took too long."""
+    child, begun = forked(work, cpu_s), time.monotonic()
     while time.monotonic() - begun < wall_s:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -229,11 +239,16 @@ def in_child(work: Any, cpu_s: float, wall_s: float) -> int:
     return 255
 
 
+def in_parallel(works: Sequence[Callable[[], int]]) -> int:
+    """Run functions in processes of their own; the largest exit code."""
+    return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in [forked(work) for work in works])
+
+
 class Campaign:
     """A pytest plugin that, in the place of running the tests it has collected, runs them against mutants."""
 
-    def __init__(self, room: str, work: Callable[[Campaign], None]) -> None:
-        self.room, self.work = room, work
+    def __init__(self, room: str, workers: int, work: Callable[[Campaign], None]) -> None:
+        self.room, self.workers, self.work = room, workers, work
         self.items: dict[str, Any] = {}
         self.functions: dict[tuple[str, str, int], list[FunctionType]] = {}
         self.seconds: dict[str, float] = {}
@@ -272,14 +287,22 @@ class Campaign:
         kept = QUICK / f"mutation_{self.room}.json"
         kept.parent.mkdir(exist_ok=True)
         if not kept.exists() or json.loads(kept.read_text())["stamp"] != stamp:
-            if in_child(lambda: self._watched(kept, stamp), 1500, 9000) != 0:
+            parts = [kept.with_suffix(f".{number}") for number in range(self.workers)]
+            if in_parallel([partial(self._watched, number, part) for number, part in enumerate(parts)]) != 0:
                 raise SystemExit(f"The tests of {self.room} fail without any mutant.")
+            found = [json.loads(part.read_text()) for part in parts]
+            seconds, lines = ({k: v for one in found for k, v in one[name].items()} for name in ("seconds", "lines"))
+            kept.write_text(json.dumps({"stamp": stamp, "seconds": seconds, "lines": lines}))
             print(f"watched {len(self.items)} tests of {self.room}", flush=True)
-        found = json.loads(kept.read_text())
-        self.seconds, self.lines = found["seconds"], found["lines"]
+        known = json.loads(kept.read_text())
+        self.seconds, self.lines = known["seconds"], known["lines"]
 
-    def _watched(self, kept: Path, stamp: str) -> int:
+    def _watched(self, number: int, out: Path) -> int:
+        """The tests of every so manyth file, under coverage."""
         import coverage
+
+        files = list(dict.fromkeys(test.split("::")[0] for test in self.items))[number :: self.workers]
+        tests = [test for test in self.items if test.split("::")[0] in files]
 
         cover = coverage.Coverage(data_file=None, config_file=False, source=[str(SOURCE / self.room)], messages=False)
         cover.start()
@@ -289,7 +312,9 @@ class Campaign:
             cover.switch_context(test)
             begun.append((test, time.process_time()))
 
-        code = self._run(list(self.items), between)
+        code = self._run(tests, between)
+        if self.failed:
+            print("fails:", begun[-1][0], flush=True)
         cover.stop()
         ends = [at for _, at in begun[2:]] + [time.process_time()]
         seconds = {test: round(end - at, 3) for (test, at), end in zip(begun[1:], ends)}
@@ -298,7 +323,7 @@ class Campaign:
             for line, contexts in data.contexts_by_lineno(file).items():
                 for context in filter(None, contexts):
                     lines.setdefault(context, {}).setdefault(str(Path(file).relative_to(SOURCE)), []).append(line)
-        kept.write_text(json.dumps({"stamp": stamp, "seconds": seconds, "lines": lines}))
+        out.write_text(json.dumps({"seconds": seconds, "lines": lines}))
         return code
 
     def tests_for(self, mutant: Mutant, whole: bool = False) -> tuple[list[str], float]:
@@ -396,6 +421,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sample", type=int, default=250, help="mutants a room")
     parser.add_argument("--survivors", action="store_true", help="only those that survived before, once more")
     parser.add_argument("--only", default="", help="mutants of files whose name contains this")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
 
 
 def main() -> None:
@@ -407,7 +433,7 @@ def main() -> None:
     os.chdir(ROOT)
     results = {key: value for key, value in previous(args).items() if key in ROOMS}
     for room in args.room:
-        campaign = Campaign(room, lambda campaign: judge_sample(args, campaign, results))
+        campaign = Campaign(room, args.workers, lambda campaign: judge_sample(args, campaign, results))
         pytest.main(["-q", "-s", *PYTEST[2:], *ROOMS[room]], plugins=[campaign])
         found = results[room]
         print(f"{room}: {found['killed']} of {found['sampled']} killed, score {found['score']:.3f}", flush=True)
@@ -422,19 +448,33 @@ def judge_sample(args: argparse.Namespace, campaign: Campaign, results: dict[str
     before = {key: {"verdict": verdict} for key, verdict in known["verdicts"].items()}
     before.update({row["key"]: row for row in known["survivors"]})
     verdicts: dict[str, dict[str, Any]] = {}
-    for number, (file, first, _, operator, occurrence) in enumerate(drawn):
+    wanted = []
+    for file, first, _, operator, occurrence in drawn:
         key = f"{file}:{operator}:{occurrence}"
         old = before.get(key)
         if args.only not in file or (old and not (args.survivors and not old["verdict"].startswith("killed"))):
             verdicts.update({key: old} if old else {})
-            continue
-        mutant = described(file, first, operator, occurrence)
-        verdict = campaign.judged(mutant)
-        verdicts[key] = {"key": key, **asdict(mutant), "verdict": verdict}
-        if not verdict.startswith("killed"):
-            print(f"{verdict}: {file}:{mutant.line}: {mutant.before}  →  {mutant.after}", flush=True)
-        if number % 10 == 9:
-            save(args, results, room, verdicts, len(every))
+        else:
+            wanted.append((file, first, operator, occurrence))
+
+    def judge(some: Sequence[tuple[str, int, str, int]], out: Path) -> int:
+        with out.open("w") as stream:
+            for place in some:
+                mutant = described(*place)
+                verdict = campaign.judged(mutant)
+                stream.write(json.dumps({"key": mutant.key, **asdict(mutant), "verdict": verdict}) + "\n")
+                stream.flush()
+                if not verdict.startswith("killed"):
+                    print(f"{verdict}: {mutant.file}:{mutant.line}: {mutant.before}  →  {mutant.after}", flush=True)
+        return 0
+
+    parts = [QUICK / f"mutation_{room}_judged.{number}" for number in range(args.workers)]
+    for begin in range(0, len(wanted), 40):  # saved on the way
+        some = wanted[begin : begin + 40]
+        in_parallel([partial(judge, some[number :: args.workers], part) for number, part in enumerate(parts)])
+        for row in (json.loads(line) for part in parts for line in part.read_text().splitlines()):
+            verdicts[row["key"]] = row
+        save(args, results, room, verdicts, len(every))
     save(args, results, room, verdicts, len(every))
 
 

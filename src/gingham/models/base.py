@@ -155,12 +155,18 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     def was_fitted_on(self, X: TableLike | Sample, y: ArrayLike | None) -> bool:
         """Whether these very rows, in this order, are those of the fit; False where the fit's data are not at hand."""
-        known = self._data
-        if not (isinstance(known, Sample) or (isinstance(known, tuple) and len(known) == 3)):
-            return False
-        own = _columns_and_labels(known, None) if isinstance(known, Sample) else _columns_and_labels(known[0], known[1])
         given = _columns_and_labels(X, y)
-        return len(own) == len(given) and all(np.array_equal(a, b) for a, b in zip(own, given))
+        for rows in self._rows_of_the_fit():
+            own = _columns_and_labels(*rows)
+            if len(own) == len(given) and all(np.array_equal(a, b) for a, b in zip(own, given)):
+                return True
+        return False
+
+    def _rows_of_the_fit(self) -> list[tuple[TableLike | Sample, ArrayLike | None]]:
+        """Tables and labels that the fit was given, where they are at hand."""
+        if isinstance(self._data, Sample):
+            return [(self._data, None)]
+        return [self._data[:2]] if isinstance(self._data, tuple) and len(self._data) == 3 else []
 
     def _remembered(self, what: str) -> Any:
         """The data of the fit; a sentence where they are not at hand."""

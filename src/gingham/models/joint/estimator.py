@@ -332,6 +332,9 @@ class JointCoClustering(Persistent):
     def factors_(self) -> dict[Relation, tuple[Floats | tuple[Floats, ...], ...]]:
         return {relation: self.factors(relation) for relation in self.relations_}
 
+    def _rows_of_the_fit(self) -> list[tuple[TableLike | Sample, ArrayLike | None]]:
+        return [(data[0], data[1]) for data in (self._data or {}).values()]
+
     def certify(
         self,
         relations: Mapping[Relation, Any],
@@ -351,7 +354,7 @@ class JointCoClustering(Persistent):
         for relation, data in relations.items():
             weights = data[2] if len(data) > 2 else None
             found[relation] = certify(
-                self.posterior_, data[0], data[1], sample_weight=weights, relation=self.position_of(relation),
+                self, data[0], data[1], sample_weight=weights, relation=self.position_of(relation),
                 delta=delta * share[relation], **options,
             )  # fmt: skip
         return found
