@@ -69,9 +69,9 @@ def fit(path: Path, method: str, labels_to: Path) -> dict:
 
 def weigh(path: Path, labels_from: Path) -> dict:
     """What a partition is worth, whoever found it."""
+    from gingham.cells import Quadratic
     from gingham.certificates import certify
     from gingham.data.graphs import from_graph
-    from gingham.cells import Quadratic
     from gingham.models.graph.fit import graph_problem, search_problem
     from gingham.models.graph.partition import PartitionSearch, compact
     from gingham.models.graph.solvers import hard_posterior
