@@ -243,7 +243,7 @@ class HardMoves(ABC):
 
         After a sweep only those are visited whose neighbours have moved, until none of them moves; then all again.
         With ``partner``, of shape (k,), nodes of cluster a stay or go to ``partner[a]``; with ``first``, some nodes,
-        only these and their neighbours are visited at first.
+        these and their neighbours are visited at first, and all others only if neighbours move.
         """
         labels = np.array(labels, dtype=np.int64)
         anywhere = partner is None
@@ -258,7 +258,7 @@ class HardMoves(ABC):
             visit = self.visits(labels, k, partner)
             move_in_batches(visit, order, batch_size(effort[order]), labels, effort[order])
             moved = np.flatnonzero(labels != before)
-            if len(moved) == 0 and len(active) == len(every):
+            if len(moved) == 0 and (first is not None or len(active) == len(every)):
                 break
             active = around(moved, self.entries.indptr, self.entries.others) if len(moved) else every
         return labels
