@@ -3,8 +3,8 @@
 Four graphs of the Stanford collection and planted ones of 80,000 nodes with heavy-tailed degrees. Every fit has a
 process of its own, and its memory is the peak of that process above what it held before the fit. All partitions,
 those of peers too, are weighed alike: by the description length of the plain and of the degree-corrected block model
-(nats), and by the certificate of the squared error with which blocks predict pairs. --before names the sources of an earlier version
-of gingham, which is then measured beside this one; --peers the Python of the peers' environment.
+(nats), and by the certificate of the squared error with which blocks predict pairs. --before names the sources of an
+earlier version of gingham, which is then measured beside this one; --peers the Python of the peers' environment.
 """
 
 from __future__ import annotations
