@@ -70,7 +70,7 @@ SOURCES = {  # how a file's name begins: where it comes from, what is in it
     ),
     "graph": (
         "https://snap.stanford.edu/data/",
-        "`_email_enron.npz`, `_as_caida20071105.npz`, `_ca_astroph_cc1.npz`, `_ego_facebook.npz`, each with edges and n",
+        "`_NAME.npz` with edges and n; NAME is email_enron, as_caida20071105, ca_astroph_cc1 or ego_facebook",
     ),
 }
 PEERS = {  # short name: variable that names the Python of its environment, packages there

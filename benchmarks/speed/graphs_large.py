@@ -3,8 +3,8 @@
 Four graphs of the Stanford collection and planted ones of 80,000 nodes with heavy-tailed degrees. Every fit has a
 process of its own, and its memory is the peak of that process above what it held before the fit. All partitions,
 those of peers too, are weighed alike: by the description length of the plain and of the degree-corrected block model
-(nats), and by the certificate of the blocks' log loss (nats a pair). --before names the sources of an earlier version
-of gingham, which is then measured beside this one; --peers the Python of the peers' environment.
+(nats), and by the certificate of the squared error with which blocks predict pairs. --before names the sources of an
+earlier version of gingham, which is then measured beside this one; --peers the Python of the peers' environment.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def fit(path: Path, method: str, labels_to: Path) -> dict:
 
 def weigh(path: Path, labels_from: Path) -> dict:
     """What a partition is worth, whoever found it."""
+    from gingham.cells import Quadratic, make_cell
     from gingham.certificates import certify
     from gingham.data.graphs import from_graph
-    from gingham.cells import Quadratic
     from gingham.models.graph.fit import graph_problem, search_problem
     from gingham.models.graph.partition import PartitionSearch, compact
     from gingham.models.graph.solvers import hard_posterior
@@ -80,9 +80,9 @@ def weigh(path: Path, labels_from: Path) -> dict:
         labels, k = compact(found["labels"])
     sample = from_graph(adjacency_of(path).astype(bool))
     problem = search_problem(graph_problem(sample, Quadratic(), 1.0))
+    squared = graph_problem(problem.samples[0], make_cell("quadratic", None, (0.0, 1.0)), 1.0)
     lengths = [PartitionSearch.of(problem, degree_correction=c).partition(labels).cost for c in (False, True)]
-    posterior = hard_posterior(problem, labels, k)[0]
-    certificate = certify(posterior, problem.samples[0])
+    certificate = certify(hard_posterior(squared, labels, k)[0], squared.samples[0])
     return {"clusters": k, "plain": lengths[0], "corrected": lengths[1], "certificate": certificate.value}
 
 

@@ -25,7 +25,7 @@ from gingham.core.posterior import Posterior
 from gingham.core.problem import Objective, Problem
 from gingham.data.graphs import PairSample
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, iterate, rng_state
-from gingham.kernels.threads import one_library_thread
+from gingham.kernels.threads import one_blas_thread, one_library_thread
 from gingham.models.graph import kernels
 from gingham.models.graph.adjacency import WeightedPairs, weighted_pairs
 from gingham.models.graph.kernels import block_sums
@@ -49,9 +49,11 @@ DIMENSIONS, MOST_DIMENSIONS = 20, 60  # of the spectral embedding when the numbe
 POWERS, SPARE = 4, 10  # of the weights that find the range of their eigenvectors, and vectors more than are asked for
 SAMPLED = 8000  # nodes from which k-means learns its centres
 FINE_SWEEPS, SETTLING_SWEEPS = 2, 3  # of clusters that were split, and after they were merged
+JOINING_SWEEPS, TRIALS = 5, 6  # after two clusters were merged at the end, and pairs tried in vain
 HALVING_SWEEPS = {False: 2, True: 4}  # between the halves of clusters; more where they were cut at random
-MOST_ROUNDS, LEAST_GAIN = 30, 2e-3  # rounds of splitting and merging; share of the cost that two of them must save
+MOST_ROUNDS, LEAST_GAIN = 30, 5e-4  # rounds of splitting and merging; share of the cost that two of them must save
 FEW, NEAREST = 48, 12  # up to FEW clusters all pairs are tried, beyond that the NEAREST of each
+AT_ONCE = 12  # the part of all clusters that is merged before gains are counted anew
 GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a grid of 1/64
 
 
@@ -239,7 +241,7 @@ def merge_path(blocks: BlockSums, code: DescriptionLength, target: int | None = 
     n = round(float(blocks.sizes.sum()))
     while blocks.k > (target or 1):
         change = blocks.gains(code)
-        at_once = max(1, blocks.k // 12)
+        at_once = max(1, blocks.k // AT_ONCE)
         if target is not None:
             at_once = min(at_once, blocks.k - target)
         flat = np.argsort(change, axis=None, kind="stable")[: 4 * at_once * blocks.k]
@@ -384,6 +386,27 @@ class PartitionSearch:
         other = self.settle(labels, rng, most)
         return other if other.cost < found.cost else found
 
+    def join(self, found: Partition, rng: np.random.Generator) -> Partition:
+        """Merge two clusters at a time, even where that costs something, if nodes that then move make up for it.
+
+        The TRIALS pairs that cost least are tried; nodes of the two clusters and their neighbours move first.
+        """
+        trial = 0
+        while found.n_clusters > 1 and trial < TRIALS:
+            change = self.blocks(found.labels, found.n_clusters).gains(self.code)
+            for pair in np.argsort(change, axis=None, kind="stable")[trial:TRIALS]:
+                i, j = np.unravel_index(pair, change.shape)
+                if not np.isfinite(change[i, j]):
+                    return found
+                labels, k = compact(np.where(found.labels == j, i, found.labels))
+                first = np.flatnonzero((found.labels == i) | (found.labels == j))
+                other = self.partition(self.moves.improve(labels, k, rng, JOINING_SWEEPS, first=first))
+                if other.cost < found.cost:
+                    found, trial = other, 0
+                    break
+                trial += 1
+        return found
+
     def choose_size(
         self,
         start: Callable[[int], Ints],
@@ -418,7 +441,13 @@ class PartitionSearch:
             step, nothing, Constant(), to_state=Search.state, from_state=Search.of_state, converges=converges,
             max_iter=MOST_ROUNDS, checkpoint=checkpoint, memory=rng_state(rng),
         )  # fmt: skip
-        return replace(course.place.best, interrupted=course.interrupted)
+        best = course.place.best
+        if course.interrupted:
+            return replace(best, interrupted=True)
+        try:
+            return self.join(best, rng)
+        except KeyboardInterrupt:
+            return replace(best, interrupted=True)
 
 
 class Search(NamedTuple):
@@ -462,7 +491,8 @@ def find_partition(
         return spectral_partition(search.sample, k, rng, dimensions, degree_correction)
 
     if n_clusters is None:
-        return search.choose_size(start, rng, min(most, n), checkpoint)
+        with one_blas_thread():
+            return search.choose_size(start, rng, min(most, n), checkpoint)
     if n_clusters == 1:
         return Partition(np.zeros(n, dtype=np.int64), 1, 0.0)
     if checkpoint.known is not None and checkpoint.finished:
@@ -528,11 +558,15 @@ def embedding(sample: PairSample, dimensions: int, rng: np.random.Generator, by_
 
 def _eigen(matrix: sparse.csr_array, dimensions: int, rng: np.random.Generator) -> Floats:
     """Rough eigenvectors, times √|eigenvalue|: a start needs no more, and a random range is many times cheaper."""
-    seed, size = int(rng.integers(2**31 - 1)), min(dimensions + SPARE, matrix.shape[0])
+    matrix, seed, size = (
+        matrix.astype(np.float32),
+        int(rng.integers(2**31 - 1)),
+        min(dimensions + SPARE, matrix.shape[0]),
+    )
     basis = randomized_range_finder(matrix, size=size, n_iter=POWERS, random_state=seed)
     values, vectors = np.linalg.eigh(basis.T @ (matrix @ basis))
     top = np.argsort(-np.abs(values), kind="stable")[:dimensions]
-    return (basis @ vectors[:, top]) * np.sqrt(np.abs(values[top]))
+    return np.asarray((basis @ vectors[:, top]) * np.sqrt(np.abs(values[top])), dtype=np.float64)
 
 
 # soft clusters that say the same

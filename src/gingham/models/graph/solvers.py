@@ -231,12 +231,19 @@ class HardMoves(ABC):
         """How nodes are visited in a sweep; labels, and tables that belong to them, move in place."""
 
     def improve(
-        self, labels: Ints, k: int, rng: np.random.Generator, n_sweeps: int, partner: Ints | None = None
+        self,
+        labels: Ints,
+        k: int,
+        rng: np.random.Generator,
+        n_sweeps: int,
+        partner: Ints | None = None,
+        first: Ints | None = None,
     ) -> Ints:
         """Sweep until nothing moves, at most ``n_sweeps`` times; returns new labels.
 
         After a sweep only those are visited whose neighbours have moved, until none of them moves; then all again.
-        With ``partner``, of shape (k,), nodes of cluster a stay or go to ``partner[a]``.
+        With ``partner``, of shape (k,), nodes of cluster a stay or go to ``partner[a]``; with ``first``, some nodes,
+        these and their neighbours are visited at first, and all others only if neighbours move.
         """
         labels = np.array(labels, dtype=np.int64)
         anywhere = partner is None
@@ -245,13 +252,13 @@ class HardMoves(ABC):
         if anywhere:
             effort = effort * (1 + k // LANES)
         every = np.arange(len(labels))
-        active = every
+        active = every if first is None else around(first, self.entries.indptr, self.entries.others)
         for _ in range(n_sweeps):
             before, order = labels.copy(), rng.permutation(active)
             visit = self.visits(labels, k, partner)
             move_in_batches(visit, order, batch_size(effort[order]), labels, effort[order])
             moved = np.flatnonzero(labels != before)
-            if len(moved) == 0 and len(active) == len(every):
+            if len(moved) == 0 and (first is not None or len(active) == len(every)):
                 break
             active = around(moved, self.entries.indptr, self.entries.others) if len(moved) else every
         return labels
