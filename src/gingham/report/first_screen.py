@@ -224,6 +224,8 @@ def _verdict(certificate: Mapping[str, object], value: float, trivial: float | N
         percent(trivial) if loss.startswith("zero-one") else short(trivial)
     )  # fmt: skip
     what = "rows and columns that have nothing to do with one another" if density else "one constant answer"
+    if certificate.get("unit") == "objects":
+        what = "views that have nothing to do with one another"
     if value < trivial:
         return {"verdict": f"That is better than the trivial guarantee: {shown}, for {what}.", "better": True}
     return {

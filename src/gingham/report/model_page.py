@@ -21,6 +21,7 @@ def write_model(
     title: str | None = None,
     label: str | None = None,
     certificates: Mapping[str, Certificate | Mapping[str, object]] | None = None,
+    trivial: Mapping[str, float] | None = None,
 ) -> None:
     """Write one self-contained page about a fitted model.
 
@@ -32,7 +33,9 @@ def write_model(
     label : str, optional
         What was observed, "rating" say.
     certificates : mapping from name to Certificate, optional
-        Guarantees to show: ``{"rows set aside": gg.certify(model, X, y)}``.
+        Guarantees to show: ``{"training rows": gg.certify(model, X, y)}``.
+    trivial : mapping from the same names to numbers, optional
+        What is guaranteed of a predictor that knows no groups.
     """
     reading = model.reading_
     observed: Observed | None
@@ -42,7 +45,7 @@ def write_model(
         observed = None
     summary = summarize(
         reading, observed, predictor(model), title=title or f"What {type(model).__name__} found", label=label,
-        certificates=certificates,
+        certificates=certificates, trivial=trivial,
     )  # fmt: skip
     write(summary, path)
 

@@ -350,6 +350,7 @@ def data_picture(reading: Reading, observed: Observed) -> dict[str, object] | No
         "low": low,
         "high": high,
         "logarithmic": zeros,
+        "holes": bool(np.isnan(images[1]).any()),
         "labels": relation.measure == "labels",
         "groups": png(images[0], low, high),
         "came": png(images[1], low, high),

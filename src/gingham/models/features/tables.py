@@ -41,8 +41,11 @@ class FeatureTables(common.FamilyTables["InformationClustering"]):
         matrix = filled(codes, values, (modes[0].n_items, modes[1].n_items))
         share = options.holdout or 0.0
         learned = features_to_learn(modes[1].n_items, share, options.seed)
-        model.fit(matrix[:, learned], **common.accepted(model.fit, task.arguments))
         features = [str(item) for item in modes[1].items.tolist()]
+        text = np.full(matrix.shape, None, dtype=object)  # with the names of values, for people
+        text[codes[0], codes[1]] = names[values]
+        called = {modes[0].name: modes[0].items, modes[1].name: np.array(features)[learned]}
+        model.fit(text[:, learned], names=called, **common.accepted(model.fit, task.arguments))
         notes = self.notes(
             options,
             items=[[str(item) for item in modes[0].items.tolist()]],

@@ -46,7 +46,8 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
         matrices = views(table, groups)
         share = (0.1 if table.height >= FEWEST else 0.0) if options.holdout is None else options.holdout
         learn, held = common.split(table.height, share, options.seed)
-        model.fit([matrix[learn] for matrix in matrices], **common.accepted(model.fit, task.arguments))
+        named = [pl.DataFrame(matrix[learn], schema=group) for matrix, group in zip(matrices, groups)]
+        model.fit(named, **common.accepted(model.fit, task.arguments))
         notes = self.notes(
             options,
             items=[[str(row) for row in np.flatnonzero(learn)]],

@@ -15,7 +15,8 @@ function el(tag, attributes, ...children) {
 const bdi = (text) => el("bdi", {}, text);
 const number = (v, digits = 3) => v === null || v === undefined || !Number.isFinite(v) ? "–" : Math.abs(v) >= 10 ** (digits - 1) ? Math.round(v).toLocaleString("en") : String(Number(v.toPrecision(digits)));
 const percent = (v) => v > 0 && v < 0.0001 ? "less than 0.01 %" : v >= 0.0995 || v === 0 ? `${Math.round(100 * v)} %` : `${Number((100 * v).toPrecision(2))} %`;
-const counted = (n, [one, many]) => `${number(n, 12)} ${Math.round(n) === 1 ? one : many}`;
+const whole = (n) => Math.round(n).toLocaleString("en");
+const counted = (n, [one, many]) => `${Number.isInteger(n) || n >= 100 ? whole(n) : number(n)} ${n === 1 ? one : many}`;
 const flat = (text) => String(text).replace(/\s+/g, " ").trim();
 const cutText = (text, most) => text.length > most ? text.slice(0, most - 1) + "…" : text;
 const words = (side) => [data.sides[side].name, data.sides[side].many];

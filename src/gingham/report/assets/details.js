@@ -53,10 +53,10 @@ function clusterDetail(value) {
     aboutGroup(at, c),
     el("h4", {}, `With the groups of ${data.sides[otherSides(at)[0]].many}`), profileBars(at, c),
     state.size[at] > 1 ? el("p", {}, choose) : null,
-    children ? el("div", {}, el("h4", {}, `It falls apart at ${k} groups`), children.map((child) => el("p", { class: "small" }, "• ", bdi(nameOf(side.clusters[child])), el("span", { class: "soft" }, ` (${number(side.clusters[child].size, 12)})`))),
+    children ? el("div", {}, el("h4", {}, `It falls apart at ${k} groups`), children.map((child) => el("p", { class: "small" }, "• ", bdi(nameOf(side.clusters[child])), el("span", { class: "soft" }, ` (${whole(side.clusters[child].size)})`))),
       el("button", { type: "button", onclick: () => resize(at, k) }, `Show ${k} groups`)) : null,
-    el("h4", {}, `${members.length < cut(at).groups[c].size ? `The ${number(members.length, 12)} best known of its ` : "All its "}${side.many}`),
-    el("div", { class: "members" }, members.slice(0, 60).map((place) => itemLink(at, place)), members.length > 60 ? el("span", { class: "soft" }, ` and ${number(members.length - 60, 12)} more`) : null),
+    el("h4", {}, `${members.length < cut(at).groups[c].size ? `The ${whole(members.length)} best known of its ` : "All its "}${side.many}`),
+    el("div", { class: "members" }, members.slice(0, 60).map((place) => itemLink(at, place)), members.length > 60 ? el("span", { class: "soft" }, ` and ${whole(members.length - 60)} more`) : null),
     el("p", {}, el("button", { type: "button", onclick: () => saveCsv(`${side.name}-group-${c + 1}`, [[side.name, "title", "cluster", "name", "membership"], ...members.map((place) => [itemKey(at, place), itemName(at, place), c + 1, groupName(at, c), side.items.sure[place]])]) }, "Save as CSV")),
   ]];
 }
@@ -93,7 +93,7 @@ function itemDetail(value) {
   const scored = ([p, v, unsure, k]) => el("li", {}, itemLink(other, p), el("span", { class: "soft" }, k === undefined ? ` ${number(v)}${unsure === null ? "" : ` ± ${number(unsure, 2)}`}` : ` ${label(k)}, ${percent(v)}`));
   return [capital(side.name), bdi(itemName(at, place)), [
     el("p", { class: "soft" }, [items.ids ? `id ${items.ids[place]}` : null, counted(items.mass[place], data.nouns), mean].filter(Boolean).join("; ")),
-    el("h4", {}, "Belongs to"), el("p", {}, groupLink(at, c), state.size[at] === data.size[at] && items.sure[place] < 0.995 ? el("span", { class: "soft" }, ` ${percent(items.sure[place])} sure`) : null),
+    el("h4", {}, "Belongs to"), el("p", {}, groupLink(at, c), state.size[at] === data.size[at] && items.sure[place] < 0.995 ? el("span", { class: "soft" }, items.sure[place] < 0.5 ? " on the border of other groups" : ` ${percent(items.sure[place])} sure`) : null),
     profileBars(at, c),
     el("h4", {}, "Most alike"), el("p", {}, items.near[place].map((p) => itemLink(at, p))),
     best ? [el("h4", {}, data.picture ? { lift: data.noun === "edge" ? "Likeliest edges that are not there" : "Expected most of what was not observed", difference: "Highest predictions, not observed yet", labels: "Surest predictions, not observed yet" }[measure] : "Highest predictions"),
@@ -105,7 +105,9 @@ const bars = (rows) => el("div", { class: "bars" }, rows.map(([name, length, tex
 const DETAILS = { cell: cellDetail, cluster: clusterDetail, item: itemDetail, compare: compareDetail };
 function showDetail() {
   const kind = Object.keys(DETAILS).find((name) => state[name]);
+  const was = document.body.classList.contains("open");
   drawer.hidden = !kind; document.body.classList.toggle("open", Boolean(kind));
+  if (was !== Boolean(kind)) redraws.forEach((draw) => draw());
   if (!kind) { drawer.replaceChildren(); return; }
   const [above, heading, body] = DETAILS[kind](state[kind]);
   const key = `${kind}=${state[kind]}`, moved = drawer.dataset.key !== key;

@@ -1,5 +1,6 @@
 // Where the reader is stands in the address, after the #: every place has a link, and the back button works.
 const VIEWS = { found: ["What was found", foundView], groups: ["Groups", groupsView], map: ["Map", mapView], data: ["Data", dataView], how: ["How it was computed", howView] };
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); document.getElementById("main").focus(); });
 const KEYS = ["view", "cell", "cluster", "item", "compare", "table", "plain", "side", "size"];
 const state = { size: [...data.size], table: 0, view: "found" };
 let redraws = [];
@@ -30,7 +31,7 @@ function show(sized) {
   Object.assign(state, parsed(location.hash));
   const panel = document.getElementById("panel");
   if (!panel.childElementCount || before !== `${state.view} ${state.table} ${state.plain} ${state.side}`) {
-    redraws = []; panel.replaceChildren(); panel.className = state.view; VIEWS[state.view][1](panel);
+    redraws = []; panel.replaceChildren(); panel.className = `view-${state.view}`; VIEWS[state.view][1](panel);
     [...document.querySelectorAll("#views a")].forEach((link) => link.toggleAttribute("aria-current", link.dataset.view === state.view));
   } else if (sized !== false) redraws.forEach((draw) => draw());
   [...document.querySelectorAll("#views a")].forEach((link) => { link.href = address({ view: link.dataset.view }); });

@@ -100,7 +100,7 @@ function mapView(panel) {
       for (let tries = 0; tries < 12 && taken.some(([u, v, w]) => Math.abs(u - x) < (w + wide) / 2 + 4 && Math.abs(v - y) < 16); tries++) y = y + 17 > height - 8 ? 18 : y + 17;
       taken.push([x, y, wide]); context.strokeStyle = css("--card"); context.lineWidth = 4; context.strokeText(text, x, y); context.fillStyle = css("--ink"); context.fillText(text, x, y);
     });
-    legend.replaceChildren(...groups.map((group, c) => el("li", {}, el("button", { type: "button", "aria-pressed": String(chosen === c), onclick: () => { chosen = chosen === c ? null : c; draw(); } }, el("span", { class: "dot", style: `background:${many && chosen !== c ? "var(--soft)" : hue(many ? 0 : c)}` }), ` ${c + 1} `, bdi(groupName(at, c)), el("span", { class: "soft" }, ` ${number(group.size, 12)}`)))));
+    legend.replaceChildren(...groups.map((group, c) => el("li", {}, el("button", { type: "button", "aria-pressed": String(chosen === c), onclick: () => { chosen = chosen === c ? null : c; draw(); } }, el("span", { class: "dot", style: `background:${many && chosen !== c ? "var(--soft)" : hue(many ? 0 : c)}` }), ` ${c + 1} `, bdi(groupName(at, c)), el("span", { class: "soft" }, ` ${whole(group.size)}`)))));
   };
   const near = (event) => { const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top; let best = null, far = 14; for (const p of points) { const d = Math.hypot(p[0] - x, p[1] - y); if (d < far) { far = d; best = p; } } return best; };
   canvas.addEventListener("pointermove", (event) => { const p = near(event); say(p ? `${itemName(at, p[2])}\ngroup ${p[3] + 1}: ${groupName(at, p[3])}` : "", event.clientX, event.clientY); });
@@ -114,7 +114,8 @@ function dataView(panel) {
   let kind = "groups"; const grey = {};
   const buttons = ["groups", "came"].map((name) => el("button", { type: "button", "aria-pressed": String(name === kind), onclick: () => { kind = name; buttons.forEach((x, i) => x.setAttribute("aria-pressed", String(["groups", "came"][i] === name))); draw(); } }, name === "groups" ? "By groups" : "As it came"));
   const read = el("p", { class: "soft", "aria-live": "polite" }, "Point at the picture to read it; click to open the block.");
-  panel.append(el("div", { class: "tools" }, buttons, el("button", { type: "button", onclick: () => savePng("data", canvas) }, "Picture (PNG)")), stage, read);
+  const end = (v) => number(p.logarithmic ? Math.expm1(v) : v), key = p.labels ? data.tables[0].labels.slice(0, 8).map((name, k) => [el("i", { style: `background:${hue(k)}` }), bdi(cutText(flat(name), 20))]) : [end(p.low), el("i", { class: "long" }), end(p.high)];
+  panel.append(el("div", { class: "tools" }, buttons, el("button", { type: "button", onclick: () => savePng("data", canvas) }, "Picture (PNG)"), el("span", { class: "key soft" }, key, p.holes ? [el("i", { style: "background:var(--unseen)" }), "not observed"] : null)), stage, read);
   for (const name of ["groups", "came"]) {
     const image = new Image();
     image.onload = () => { const c = el("canvas", { width: p.columns, height: p.rows }).getContext("2d", { willReadFrequently: true }); c.drawImage(image, 0, 0); grey[name] = c.getImageData(0, 0, p.columns, p.rows).data; draw(); };
@@ -127,6 +128,7 @@ function dataView(panel) {
   const ends = (at) => { let sum = 0; return cut(at).groups.map((group) => (sum += group.size) / data.sides[at].n_items); };
   const draw = () => {
     if (!stage.clientWidth || !grey[kind]) return;
+    const long = panel.querySelector(".key .long"); if (long) long.style.background = `linear-gradient(90deg, ${[1, 64, 128, 192, 255].map(shade).join(",")})`;
     const ratio = devicePixelRatio || 1, width = stage.clientWidth, height = Math.round(Math.min(innerHeight * 0.75, Math.max(280, width * Math.min(1, Math.max(0.45, p.rows / p.columns)))));
     canvas.width = width * ratio; canvas.height = height * ratio; canvas.style.height = `${height}px`;
     const source = el("canvas", { width: p.columns, height: p.rows }), c = source.getContext("2d"), image = c.createImageData(p.columns, p.rows), table = Array.from({ length: 256 }, (_, v) => { const s = shade(v); return [1, 3, 5].map((i) => parseInt(s.slice(i, i + 2), 16)); });
@@ -154,7 +156,7 @@ function howView(panel) {
   const facts = (entries) => el("div", { class: "scroll" }, el("table", {}, el("tbody", {}, entries.map(([name, value]) => el("tr", {}, el("td", {}, bdi(name)), el("td", {}, bdi(typeof value === "number" ? number(value, 4) : String(value))))))));
   const fitted = Object.entries(data.facts), held = Object.entries(data.held_out);
   panel.append(el("p", {}, data.why), data.prediction ? el("p", {}, data.prediction) : "", ...data.notes.map((note) => el("p", {}, note)));
-  if (data.curve.length > 1) panel.append(el("h2", {}, "What each size knows about entries it has not seen"), lines(data.curve.map((v, i) => ({ step: i, [data.errors ? `gain (${data.errors.unit})` : "gain"]: v })).reverse(), data.rungs.map((size) => size.join(" × ")).reverse()));
+  if (data.curve.length > 1) panel.append(el("h2", {}, "What each size knows about entries it has not seen"), lines(data.curve.map((v) => ({ gain: v })).reverse(), data.rungs.map((size) => size.join(" × ")).reverse()));
   if (data.errors) panel.append(el("h2", {}, capital(data.errors.unit)), facts(data.errors.scores.map(([name, v]) => [name, v])));
   if (held.length) panel.append(el("h2", {}, "On rows that were set aside"), facts(held));
   if (fitted.length) panel.append(el("h2", {}, "The fit"), facts(fitted));
@@ -165,7 +167,7 @@ function howView(panel) {
   const failing = data.certificates.reduce((sum, c) => sum + c.delta, 0);
   if (data.certificates.length > 1) panel.append(el("p", {}, `All ${data.certificates.length} hold together with ${number(100 * (1 - failing))} % confidence: each has its share of what may fail.`));
   for (const c of data.certificates) panel.append(el("h3", {}, `From the ${c.name}: ${/loss|nats|rate/.test(c.loss) ? c.loss : c.loss + " loss"} ${c.at_least ? "≥" : "≤"} ${number(c.value, 4)}`),
-    el("p", {}, `On the ${number(c.n_tuples, 12)} observed ${c.unit || "tuples"} it is ${number(c.empirical, 4)}${c.worst === null || c.worst === undefined ? "" : `; the worst possible is ${number(c.worst, 4)}`}${c.trivial === null || c.trivial === undefined ? "" : `; without groups ${number(c.trivial, 4)} is guaranteed`}.`),
+    el("p", {}, `On the ${whole(c.n_tuples)} observed ${c.unit || "tuples"} it is ${number(c.empirical, 4)}${c.worst === null || c.worst === undefined ? "" : `; the worst possible is ${number(c.worst, 4)}`}${c.trivial === null || c.trivial === undefined ? "" : `; without groups ${number(c.trivial, 4)} is guaranteed`}.`),
     Object.keys(c.terms).length ? bars(Object.entries(c.terms).filter(([, nats]) => nats > 0).map(([name, nats], _, all) => [name, nats / Math.max(...all.map((t) => t[1])), `${number(nats)} nats`])) : "",
     el("ul", {}, c.assumptions.map((one) => el("li", {}, el("b", {}, `${one.status}: `), bdi(one.text)))),
     c.others && c.others.length > 1 ? facts(c.others.map((o) => [o.bound, o.value])) : "", el("details", {}, el("summary", {}, "In full"), el("pre", {}, c.explanation)));
