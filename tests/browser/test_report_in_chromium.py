@@ -287,8 +287,6 @@ def test_the_page_of_every_kind(browser, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("kinds")
     for kind, case in write_tables(folder).items():
-        if kind == "ranking":  # its users' lists have a page of their own, without scripts: gingham recommend --page
-            continue
         model, page = folder / f"{kind}.gingham", folder / f"{kind}.html"
         assert run(case.fit(model)) == 0
         assert run(["report", str(model), str(case.file), "--out", str(page), "--no-progressive"]) == 0

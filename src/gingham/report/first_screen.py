@@ -237,34 +237,43 @@ def _verdict(certificate: Mapping[str, object], value: float, trivial: float | N
 # what to do next
 
 
-def next_steps(reading: Reading, files: tuple[str, str] | None, certified: bool = True) -> list[list[str]]:
-    """[what for, what to paste]; ``files`` are the model and the table, where a command line is used."""
+def next_steps(
+    reading: Reading, files: tuple[str, str] | None, certified: bool = True, predicts: bool = True
+) -> list[list[str]]:
+    """[what for, what to paste]; ``files`` are the model and the table, where a command line is used.
+
+    ``predicts`` says whether the model predicts pairs of items.
+    """
     first, second = (reading.sides[at] for at in reading.tables[0].sides)
     at = [int(np.argmax(side.mass)) for side in (first, second)]
     one, other = (side.items.tolist()[i] for side, i in zip((first, second), at))
+    ranking = reading.tables[0].label == "taken"  # of who took what: for somebody, not for pairs
     fits = f"what fits {first.name} {_cut(first.names[at[0]])} best"
     alike = f"what is like {second.name} {_cut(second.names[at[1]])}"
     if files is None:
-        steps = [
-            ["the groups as a table", "model.describe()"],
-            [fits, f"model.recommend({one!r}, side={first.name!r})"],
-            [alike, f"model.similar({other!r}, side={second.name!r})"],
-            ["why a pair is predicted as it is", f"model.explain(({one!r}, {other!r}))"],
-        ]
-        return steps if certified else [*steps, ["a guarantee", "gg.certify(model, X, y)"]]
+        steps = [["the groups as a table", "model.describe()"]]
+        if predicts:
+            steps.append(
+                [fits, f"model.recommend([{one!r}])" if ranking else f"model.recommend({one!r}, side={first.name!r})"]
+            )
+        steps.append(
+            [alike, f"model.similar([{other!r}])" if ranking else f"model.similar({other!r}, side={second.name!r})"]
+        )
+        if predicts:
+            said = f"model.explain({one!r}, [{other!r}])" if ranking else f"model.explain(({one!r}, {other!r}))"
+            steps.append(["why a pair is predicted as it is", said])
+        return steps if certified or ranking else [*steps, ["a guarantee", "gg.certify(model, X, y)"]]
     model, file = (shlex.quote(name) for name in files)
-    one, other = str(one), str(other)
-    steps = [
-        ["the groups as a table", f"gingham describe {model} --out groups.csv"],
-        [
-            fits,
-            f"gingham recommend {model} --item {shlex.quote(one)} --side {shlex.quote(first.name)}",
-        ],
-        [alike, f"gingham similar {model} {shlex.quote(other)} --side {shlex.quote(second.name)}"],
-        ["why a pair is predicted as it is", f"gingham explain {model} {shlex.quote(one)} {shlex.quote(other)}"],
-        ["predictions of new pairs", f"gingham predict {model} pairs.csv --out predicted.csv"],
-    ]
-    return steps if certified else [*steps, ["a guarantee", f"gingham certify {model} {file}"]]
+    this, that = shlex.quote(str(one)), shlex.quote(str(other))
+    steps = [["the groups as a table", f"gingham describe {model} --out groups.csv"]]
+    if predicts:
+        whom = f"--users {this}" if ranking else f"--item {this} --side {shlex.quote(first.name)}"
+        steps.append([fits, f"gingham recommend {model} {whom}"])
+    steps.append([alike, f"gingham similar {model} {that} --side {shlex.quote(second.name)}"])
+    if predicts and not ranking:
+        steps.append(["why a pair is predicted as it is", f"gingham explain {model} {this} {that}"])
+        steps.append(["predictions of new pairs", f"gingham predict {model} pairs.csv --out predicted.csv"])
+    return steps if certified or ranking else [*steps, ["a guarantee", f"gingham certify {model} {file}"]]
 
 
 def _cut(name: object, most: int = 24) -> str:

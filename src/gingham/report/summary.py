@@ -103,7 +103,7 @@ def summarize(
         data=data_words(reading, observed, label),
         predicts=prediction_words(reading, label),
         guarantee=guarantee_words(guarantees, refusal, noun),
-        next=next_steps(reading, files, bool(guarantees)),
+        next=next_steps(reading, files, bool(guarantees), any(side["items"]["best"] for side in page["sides"])),
         certificates=guarantees,
         refusal=refusal,
         facts=dict(facts or {}),
