@@ -251,28 +251,25 @@ def next_steps(
     fits = f"what fits {first.name} {_cut(first.names[at[0]])} best"
     alike = f"what is like {second.name} {_cut(second.names[at[1]])}"
     if files is None:
+        mine = f"[{one!r}]" if ranking else f"{one!r}, side={first.name!r}"
+        its = f"[{other!r}]" if ranking else f"{other!r}, side={second.name!r}"
+        why = f"model.explain({one!r}, [{other!r}])" if ranking else f"model.explain(({one!r}, {other!r}))"
         steps = [["the groups as a table", "model.describe()"]]
-        if predicts:
-            steps.append(
-                [fits, f"model.recommend([{one!r}])" if ranking else f"model.recommend({one!r}, side={first.name!r})"]
-            )
-        steps.append(
-            [alike, f"model.similar([{other!r}])" if ranking else f"model.similar({other!r}, side={second.name!r})"]
-        )
-        if predicts:
-            said = f"model.explain({one!r}, [{other!r}])" if ranking else f"model.explain(({one!r}, {other!r}))"
-            steps.append(["why a pair is predicted as it is", said])
+        steps += [[fits, f"model.recommend({mine})"]] if predicts else []
+        steps += [[alike, f"model.similar({its})"]]
+        steps += [["why a pair is predicted as it is", why]] if predicts else []
         return steps if certified or ranking else [*steps, ["a guarantee", "gg.certify(model, X, y)"]]
     model, file = (shlex.quote(name) for name in files)
     this, that = shlex.quote(str(one)), shlex.quote(str(other))
     steps = [["the groups as a table", f"gingham describe {model} --out groups.csv"]]
-    if predicts:
-        whom = f"--users {this}" if ranking else f"--item {this} --side {shlex.quote(first.name)}"
-        steps.append([fits, f"gingham recommend {model} {whom}"])
-    steps.append([alike, f"gingham similar {model} {that} --side {shlex.quote(second.name)}"])
+    whom = f"--users {this}" if ranking else f"--item {this} --side {shlex.quote(first.name)}"
+    steps += [[fits, f"gingham recommend {model} {whom}"]] if predicts else []
+    steps += [[alike, f"gingham similar {model} {that} --side {shlex.quote(second.name)}"]]
     if predicts and not ranking:
-        steps.append(["why a pair is predicted as it is", f"gingham explain {model} {this} {that}"])
-        steps.append(["predictions of new pairs", f"gingham predict {model} pairs.csv --out predicted.csv"])
+        steps += [
+            ["why a pair is predicted as it is", f"gingham explain {model} {this} {that}"],
+            ["predictions of new pairs", f"gingham predict {model} pairs.csv --out predicted.csv"],
+        ]
     return steps if certified or ranking else [*steps, ["a guarantee", f"gingham certify {model} {file}"]]
 
 
