@@ -23,7 +23,7 @@ from sklearn.datasets import load_digits
 
 import gingham as gg
 from gingham import plots
-from gingham.report import summarize, write
+from gingham.report import write_model
 
 HIDDEN = 0.6  # share of the pixels that are hidden
 SET_ASIDE = 0.1  # share of the visible pixels kept for the certificate
@@ -71,16 +71,10 @@ def run_demo(folder: Path, seed: int = 0) -> dict:
         ("the pixel's mean", mean_error(by_mean, truth), None, ""),
     ]
     draw(folder / "digits.png", coarse, digits, visible, filled, names)
-    summary = summarize(
-        coarse.posterior_,
-        coarse.sample(X, y),
-        title="Handwritten digits, 60 % hidden",
-        label="grey level",
-        facts={"visible pixels": len(y), "hidden pixels": len(truth)},
-        errors={f"hidden pixels: {name}": error for name, error, _, _ in lines[1:]},
-        certificates={"visible pixels": readable},
+    title = "Handwritten digits, 60 % hidden"
+    write_model(
+        coarse, folder / "report.html", title=title, label="pixel", certificates={"visible pixels": readable}
     )
-    write(summary, folder / "report.html")
     fine.save(folder / "digits.gingham")
     facts = {
         "images": digits.shape[0],

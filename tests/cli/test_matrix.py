@@ -26,7 +26,6 @@ REFUSED = {
     ("simplify", "joint"): "share clusters",
     ("simplify", "information"): "fewer --clusters",
     ("simplify", "pairwise"): "order of their strength",
-    ("report", "ranking"): "gingham recommend --page",
     ("certify", "ranking"): "gg.certify_ranking",
     ("predict", "ranking"): "gingham recommend",
     ("simplify", "ranking"): "do not take a ranking",

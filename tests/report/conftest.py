@@ -18,7 +18,7 @@ NASTY = [
 
 @pytest.fixture(scope="session")
 def fitted():
-    """(model, sample) of 30 × 24 items whose first names are nasty."""
+    """(model, X, y) of 30 × 24 items whose first names are nasty."""
     rng = np.random.default_rng(0)
     names = np.array([*NASTY, *[f"item {k}" for k in range(25)]], dtype=object)
     rows, columns = rng.integers(0, 30, 500), rng.integers(0, 24, 500)
@@ -26,4 +26,4 @@ def fitted():
     X = np.empty((500, 2), dtype=object)
     X[:, 0], X[:, 1] = names[rows], columns.tolist()
     model = gg.CoClusteringRegressor((2, 3), alphabet=range(1, 6), beta=2.0, random_state=0).fit(X, y)
-    return model, model.sample(X, y), X, y
+    return model, X, y

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from gingham.report import render, summarize
+from gingham.report import predictor, render, summarize
 from gingham.report.page import embedded_json
 
 
@@ -23,8 +23,8 @@ class Tags(HTMLParser):
 
 @pytest.fixture(scope="module")
 def page(fitted):
-    model, sample, _, _ = fitted
-    return render(summarize(model.posterior_, sample, title="<b>&'\""))
+    model = fitted[0]
+    return render(summarize(model.reading_, model.observed(), predictor(model), title="<b>&'\""))
 
 
 def tags_of(page):
@@ -52,7 +52,7 @@ def test_nothing_is_loaded(page):
 def test_data_survive(page, fitted):
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
     data = json.loads(found.group(1))
-    assert data["modes"][0]["items"]["names"] == [str(item) for item in fitted[0].items_[0]]
+    assert set(data["sides"][0]["items"]["names"]) == {str(item) for item in fitted[0].items_[0]}
     assert data["title"] == "<b>&'\""
 
 

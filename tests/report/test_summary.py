@@ -1,4 +1,4 @@
-"""The summary says what the model says."""
+"""The summary says what the reading and the model say."""
 
 from __future__ import annotations
 
@@ -7,61 +7,79 @@ import json
 import numpy as np
 import pytest
 
-from gingham.report import summarize
-from gingham.report.summary import shown_items
+from gingham.report import predictor, summarize
 
 
 @pytest.fixture(scope="module")
 def summary(fitted):
-    model, sample, _, _ = fitted
-    return summarize(model.posterior_, sample)
+    model = fitted[0]
+    return summarize(model.reading_, model.observed(), predictor(model), label="rating")
 
 
 def test_summary_is_plain(summary):
     assert json.loads(json.dumps(summary)) == summary
 
 
-def test_items_and_memberships(summary, fitted):
-    model = fitted[0]
-    mode = summary["modes"][0]
-    assert mode["items"]["names"] == [str(item) for item in model.items_[0]]
-    assert [c[0] for c in mode["items"]["clusters"]] == model.labels_[0].tolist()
-    assert sum(cluster["size"] for cluster in mode["clusters"]) == mode["n_items"]
-
-
 def test_predictions_are_the_models_and_not_observed(summary, fitted):
-    model, _, X, _ = fitted
-    observed = {(a, str(b)) for a, b in X}
-    items, others = summary["modes"][0]["items"], summary["modes"][1]["items"]
+    model, X, _ = fitted
+    observed = {(str(a), str(b)) for a, b in X}
+    items, others = summary["sides"][0]["items"], summary["sides"][1]["items"]
+    told = 0
     for name, best in zip(items["names"], items["best"]):
-        for place, value in best:
+        for place, value, _ in best:
             partner = others["names"][place]
             assert (name, partner) not in observed
             predicted = model.predict(np.array([[name, int(partner)]], dtype=object))[0]
             assert value == pytest.approx(predicted, rel=1e-3)
+            told += 1
+        values = [value for _, value, _ in best]
+        assert values == sorted(values, reverse=True)
+    assert told > 50
 
 
-def test_neighbours_exclude_the_item(summary):
-    for place, near in enumerate(summary["modes"][0]["items"]["near"]):
+def test_the_first_recommendation_is_the_best_of_all(summary, fitted):
+    model = fitted[0]
+    items, others = summary["sides"][0]["items"], summary["sides"][1]["items"]
+    found = model.recommend(items["names"][4], n=1, side=0, backend="polars")
+    place, value, unsure = items["best"][4][0]
+    assert found["score"][0] == pytest.approx(value, rel=1e-3)
+    assert found["uncertainty"][0] == pytest.approx(unsure, rel=2e-2)
+    assert 0 <= place < len(others["names"])
+
+
+def test_neighbours_are_those_that_are_most_alike(summary, fitted):
+    side = fitted[0].reading_.sides[0]
+    listed = side.listed()
+    for place, near in enumerate(summary["sides"][0]["items"]["near"]):
         assert place not in near
-        assert near
+        likeness = fitted[0].reading_.likeness(0, int(listed[place]))
+        likeness[listed[place]] = -np.inf
+        assert likeness[listed[near[0]]] == pytest.approx(likeness.max(), abs=1e-6)
 
 
-def test_cells_agree_with_the_posterior(summary, fitted):
-    model, sample, _, _ = fitted
-    cells = summary["cells"]
-    for i, row in enumerate(cells["rows"]):
-        for j, column in enumerate(cells["columns"]):
-            assert cells["answer"][i][j] == pytest.approx(model.answers_[row, column], rel=1e-3)
-    assert np.sum(cells["count"]) == pytest.approx(sample.n_tuples, rel=1e-3)
+def test_plain_means_are_those_of_the_rows(summary, fitted):
+    _, _, y = fitted
+    table = summary["tables"][0]
+    assert np.sum(table["means"]) == pytest.approx(y.sum())
+    assert np.sum(np.array(table["sums"])[..., 0]) == pytest.approx(len(y))
 
 
 def test_only_items_with_most_data_are_named(fitted):
-    sample = fitted[1]
-    chosen = shown_items(sample, 0, 10)
-    counts = sample.counts(0)
-    assert len(chosen) == 10
-    assert counts[chosen].min() >= np.sort(counts)[-10]
-    small = summarize(fitted[0].posterior_, sample, max_items=10)
-    assert small["modes"][0]["n_shown"] == 10
-    assert -1 in small["board"]["order"][0]
+    model = fitted[0]
+    small = summarize(model.reading_, model.observed(), predictor(model), max_items=10)
+    items = small["sides"][0]["items"]
+    assert len(items["names"]) == len(items["near"]) == len(items["best"]) == len(items["x"]) == 10
+    assert min(items["mass"]) >= np.sort(model.reading_.sides[0].mass)[-10]
+
+
+def test_a_page_without_the_data_leaves_out_what_needs_them(fitted):
+    page = summarize(fitted[0].reading_)
+    assert page["picture"] is None
+    assert "means" not in page["tables"][0]
+    assert page["sides"][0]["items"]["best"] is None
+
+
+def test_data_of_another_numbering_are_left_out(fitted):
+    model, X, y = fitted
+    fewer = type(model)((2, 2), alphabet=range(1, 6), beta=2.0, random_state=0).fit(X[X[:, 1] != 3], y[X[:, 1] != 3])
+    assert summarize(model.reading_, fewer.observed())["picture"] is None

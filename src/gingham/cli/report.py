@@ -42,40 +42,40 @@ def report(
     format: options.Format = None,
     json: options.Json = False,
 ) -> None:
-    """Write one self-contained page: checkerboard, clusters, cells, errors, certificates, map, search."""
+    """Write one self-contained page: what was found, how well it predicts, what is guaranteed, what to do next."""
     options.need_files(out, [model], [file, *([] if path is None else [path])])
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
     from gingham.models.tables import CertificateRequest
-    from gingham.report import summarize, write
+    from gingham.reading import read_observed
+    from gingham.report import predictor, summarize, write
 
     relation = None if axes is None else options.column_names(axes, "--axes")
     items, ends = options.parse_population(population), options.parse_bounds(bounds)
     request = CertificateRequest(delta, alphabet=alphabet, bounds=ends, progressive=progressive, population=items)
     session = open_model(model, file, format, label, drop_missing, relation)
-    found, refusal = {}, ""
+    found, trivial, refusal = {}, {}, ""
     try:
         found = session.certificates(request)
+        trivial = session.without_groups(found, request)
     except GinghamError as error:
         refusal = str(error)
         console.say_note(f"The page has no certificate. {refusal}")
-    errors, view = session.errors(), session.board()
+    errors, observed = session.errors(), session.observed()
+    fitted = session.model
     summary = summarize(
-        view.posterior,
-        view.sample,
-        title=title or f"Co-clustering of {Path(file).name}",
-        label=view.label,
+        fitted.reading_ if fitted.is_read else read_observed(observed),
+        observed,
+        predictor(fitted),
+        title=title or f"What was found in {Path(file).name}",
+        label=session.label_name,
+        certificates={name: one if isinstance(one, Certificate) else one.to_dict() for name, one in found.items()},
+        trivial=trivial,
+        refusal=refusal,
         facts=session.facts(),
         errors={ERRORS.get(name, name): value for name, value in errors.items()},
-        certificates={name: one if isinstance(one, Certificate) else one.to_dict() for name, one in found.items()},
         path=None if path is None else read_path(path),
-        relation=view.relation,
-        predict=view.predict,
-        words=view.words,
-        cluster_names=view.cluster_names,
-        zeros=view.zeros,
-        notes=view.notes,
-        refusal=refusal,
+        files=(model, file),
     )
     write(summary, out)
     facts = {

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
@@ -30,8 +30,7 @@ from gingham.certificates import Certificate
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import Population
 from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
-from gingham.data import Alphabet, Bounds, Mode, Sample
+from gingham.data import Alphabet, Bounds, Mode
 from gingham.data.draws import taken, whole_counts
 from gingham.data.modes import MAX_LABELS
 from gingham.data.sample import checked_weights
@@ -39,11 +38,11 @@ from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss
 from gingham.models.kinds import kinds
-from gingham.models.vocabulary import Words
-from gingham.reading import observed
 from gingham.reading.look import proposed_alphabet, proposed_bounds
-from gingham.reading.taste import averages
 from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
+
+if TYPE_CHECKING:
+    from gingham.reading.observed import Observed
 
 Model = TypeVar("Model", bound=Persistent)
 Facts = dict[str, Any]  # plain values by name, of any kind: lines of a summary, notes in a model file
@@ -175,21 +174,6 @@ class CertificateRequest:
             raise GinghamError(f"{what} is not tested row by row: leave --progressive out.")
 
 
-@dataclass(frozen=True, eq=False)
-class BoardView:
-    """What a report draws of a model: two modes side by side, and the words for it; see `report.summarize`."""
-
-    posterior: Posterior
-    sample: Sample
-    label: str
-    relation: int = 0
-    predict: Callable[[Ints, Ints], Floats] | None = None
-    words: Words | None = None
-    cluster_names: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None)
-    zeros: bool = False
-    notes: tuple[str, ...] = ()
-
-
 @dataclass(eq=False)
 class ModelWithData(Generic[Model]):
     """A fitted model beside the rows of a table; every family answers these questions."""
@@ -199,9 +183,18 @@ class ModelWithData(Generic[Model]):
     model: Model
     notes: Facts
 
-    def board(self) -> BoardView:
-        """What a report draws."""
+    @property
+    def label_name(self) -> str:
+        """What was observed: "rating", "count"."""
         raise NotImplementedError  # pragma: no cover
+
+    def observed(self) -> Observed:
+        """The rows that were learned from, in the numbering of the model's reading."""
+        raise NotImplementedError  # pragma: no cover
+
+    def without_groups(self, certificates: Facts, request: CertificateRequest) -> dict[str, float]:
+        """What is guaranteed, in the same way, of a predictor that knows no groups; by the names of certificates."""
+        return {}
 
     def certificates(self, request: CertificateRequest) -> Facts:
         """Named certificates; a sentence (GinghamError) where none applies."""
@@ -918,6 +911,22 @@ def holdout_certificate(
     )  # fmt: skip
 
 
+def constant_guarantees(certificates: Facts, rows: Rows, space: LabelSpace, loss: object) -> dict[str, float]:
+    """What is guaranteed of one constant answer for all rows, for every certificate of the same loss."""
+    from gingham.certificates.partitions import certify_labels
+
+    one = [np.zeros(column.n_unique()) for column in rows.X.get_columns()]
+    found = {}
+    for name, certificate in certificates.items():
+        constant = certify_labels(
+            one, rows.X, rows.y, loss=loss, alphabet=space.values, label_bounds=space.bounds,
+            sample_weight=rows.weight, delta=certificate.delta,
+        )  # fmt: skip
+        if constant.loss == certificate.loss:
+            found[name] = float(constant.value)
+    return found
+
+
 @dataclass(eq=False)
 class TuplesWithModel(ModelWithData[Any]):
     """A model of labelled tuples beside its training rows and rows set aside."""
@@ -941,29 +950,17 @@ class TuplesWithModel(ModelWithData[Any]):
     def errors(self) -> dict[str, float]:
         return {} if self.unseen is None else self.tables.errors(self.model, self.unseen)
 
-    def board(self) -> BoardView:
-        seen = self.seen
-        return self.board_of(self.model.posterior_, self.model.sample(seen.X, seen.y, seen.weight))
+    @property
+    def label_name(self) -> str:
+        return self.label
 
-    def board_of(self, posterior: Posterior, sample: Sample, predict: bool = False, note: str = "") -> BoardView:
-        """A view of any checkerboard of these rows; with ``predict`` the predictions are the whole model's."""
-        posterior, sample = two_modes(posterior, sample)
-        numeric = sample.alphabet is None or sample.alphabet.numeric
-        predictor = self.predictor() if predict and numeric else None
-        return BoardView(posterior, sample, self.label, predict=predictor, notes=(note,) if note else ())
+    def observed(self) -> Observed:
+        observed: Observed = self.model.observed(self.seen.X, self.seen.y, self.seen.weight)
+        return observed
 
-    def predictor(self) -> Callable[[Ints, Ints], Floats] | None:
-        """The model's own predictions for codes of two modes; None where there are more."""
-        modes = list(self.model.item_modes())
-        if len(modes) != 2:
-            return None
-        names = self.seen.X.columns
-
-        def predict_pairs(own: Ints, other: Ints) -> Floats:
-            frame = pl.DataFrame({n: mode.items[code] for n, mode, code in zip(names, modes, (own, other))})
-            return np.asarray(self.model.predict(frame), dtype=np.float64)
-
-        return predict_pairs
+    def without_groups(self, certificates: Facts, request: CertificateRequest) -> dict[str, float]:
+        space = LabelSpace.stated(self.tables.labels(self.model), self.seen.y, self.notes, request)
+        return constant_guarantees(certificates, self.rows, space, space.loss_of_predictions(self.model))
 
     def certificates(self, request: CertificateRequest) -> Facts:
         """Progressive tests of the model fitted anew, then the model itself on its training rows and on rows set aside.
@@ -1171,15 +1168,3 @@ class PredictorTables(TupleTables):
 
 
 PREDICTORS = PredictorTables()
-
-
-def two_modes(posterior: Posterior, sample: Sample) -> tuple[Posterior, Sample]:
-    """A checkerboard of one mode gets a second one with a single item, so that it can be drawn."""
-    if len(posterior.structure.factors[0]) != 1:
-        return posterior, sample
-    everything = Mode("all", np.array(["all"]))
-    modes = (posterior.structure.modes[0], everything)
-    answers = np.expand_dims(posterior.answers[0], 1)
-    grid = Posterior(Structure.grid(modes), posterior.cells, (posterior.assign[0], np.ones((1, 1))), (answers,))
-    codes = (sample.codes[0], np.zeros(sample.n_rows, dtype=np.int32))
-    return grid, replace(sample, modes=modes, codes=codes)

@@ -214,12 +214,16 @@ class Side:
         sizes = [float(len(self.leaves_of(self.n_leaves + t))) for t in range(len(self.merges))]
         return np.column_stack([self.merges.reshape(-1, 2), self.heights, sizes]).astype(np.float64)
 
-    def to_dict(self, max_items: int = MOST_ITEMS) -> dict[str, object]:
-        """Plain values; items are those with the most data, in the order of the tree."""
-        chosen = np.argsort(-self.mass, kind="stable")[:max_items]
+    def listed(self, most: int = MOST_ITEMS) -> Ints:
+        """Positions of the items with the most data, in the order of the tree, those that speak most first."""
+        chosen = np.argsort(-self.mass, kind="stable")[:most]
         place = np.empty(self.n_leaves, dtype=np.int64)
         place[self.order] = np.arange(self.n_leaves)
-        chosen = chosen[np.lexsort((-self.strength[chosen], place[self.leaf[chosen]]))]
+        return np.asarray(chosen[np.lexsort((-self.strength[chosen], place[self.leaf[chosen]]))])
+
+    def to_dict(self, max_items: int = MOST_ITEMS) -> dict[str, object]:
+        """Plain values; items are those that `listed` names."""
+        chosen = self.listed(max_items)
         names = self.items if self.titles is None else self.titles
         return {
             "name": self.name, "n_items": self.n_items, "n_leaves": self.n_leaves,

@@ -10,7 +10,7 @@ from importlib.resources import files
 from gingham.errors import GinghamError
 from gingham.files import atomic
 
-SCRIPTS = ("dom.js", "charts.js", "board.js", "panels.js", "main.js")
+SCRIPTS = ("core.js", "board.js", "details.js", "views.js", "main.js")
 
 
 def render(summary: dict[str, object]) -> str:

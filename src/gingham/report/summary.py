@@ -1,197 +1,117 @@
-"""summarize: a fitted checkerboard as a dictionary of plain values, all that the page shows."""
+"""summarize: a reading and what stands behind it as a dictionary of plain values, all that the page shows."""
 
 from __future__ import annotations
 
 import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import Bools, Floats, Ints
 from gingham.certificates import Certificate
-from gingham.core.posterior import Posterior
-from gingham.core.tree import TreePosterior
-from gingham.data import Mode, OneHot, Sample
-from gingham.data.graphs import PairSample
-from gingham.data.modes import Moments
+from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.kernels.project import row_blocks
-from gingham.models.vocabulary import EDGES, NAMES, PAIRS, RATINGS, Words
-from gingham.plots.board import arrange, cell_table, embedding, of_two_modes, picture
+from gingham.plots.board import picture
+from gingham.reading.measures import measure_named
+from gingham.reading.observed import Observed, Pair, Relation
+from gingham.reading.values import Reading, Side
+from gingham.reading.words import plural
+from gingham.report.first_screen import data_words, guarantee_words, next_steps, noun_of, prediction_words
 
-MAX_ITEMS = 4000  # items of a mode that the page knows by name
-MAX_POINTS = 1500  # points of a mode on the map
-MAX_PIXELS = 2000  # pixels a side of the board; more items than that share pixels
-MAX_SIDE = 60  # cells a side that the page shows as a table
-MEMBERS, MARKS = 12, 3  # of a cluster: members, and clusters of the other mode that tell it apart
-NEIGHBOURS, PREDICTIONS, MEMBERSHIPS = 6, 6, 4  # of an item
+MAX_ITEMS = 4000  # items of a side that the page knows by name
+MAX_POINTS = 1500  # points of a side on the map
+MAX_PIXELS = 1000  # pixels a side of the picture of the data; more items than that share pixels
+MAP = 1000  # places of the map each way
+NEIGHBOURS, BEST = 6, 6  # of an item
 CANDIDATES = 24  # partners that the model itself is asked about
+MOST_NAMES = 20  # different labels of which the likeliest is named
 
-
-@dataclass(frozen=True, eq=False)
-class Shown:
-    """One mode as the page shows it."""
-
-    chosen: Ints  # (n_shown,): codes of the items that the page knows by name
-    mode: Mode
-    assign: Floats  # (n_items, n_clusters)
-    # (n_items, m_other): what an item gets from each cluster of the other mode (the position of a label, where
-    # labels are names)
-    profile: Floats
-    points: Floats  # (n_items, 2)
-    laws: Floats | None = None  # (m, m_other, |Y|) where labels are names: how probable each is in each cell
-
-
-Predictor = Callable[[Ints, Ints], Floats]  # predictions for pairs of codes, of the own and of the other mode
+Predictor = Callable[[Sequence[Ints], object], tuple[Floats, Floats]]  # codes, label → score and uncertainty
 
 
 def summarize(
-    posterior: Posterior,
-    sample: Sample,
+    reading: Reading,
+    observed: Observed | None = None,
+    predict: Predictor | None = None,
     *,
-    title: str = "Co-clustering",
-    label: str = "label",
+    title: str = "What was found",
+    label: str | None = None,
+    certificates: Mapping[str, Certificate | Mapping[str, object]] | None = None,
+    trivial: Mapping[str, float] | None = None,
+    refusal: str = "",
     facts: Mapping[str, object] | None = None,
     errors: Mapping[str, float] | None = None,
-    certificates: Mapping[str, Certificate | Mapping[str, object]] | None = None,
     path: Sequence[Mapping[str, float]] | None = None,
-    positions: tuple[int, int] = (0, 1),
-    relation: int = 0,
+    files: tuple[str, str] | None = None,
     max_items: int = MAX_ITEMS,
-    predict: Predictor | None = None,
-    words: Words | None = None,
-    cluster_names: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None),
-    zeros: bool = False,
-    notes: Sequence[str] = (),
-    refusal: str = "",
 ) -> dict[str, object]:
-    """What a page shows of two modes of a model.
+    """What a page shows of a model.
 
     Parameters
     ----------
-    posterior, sample
-        ``model.posterior_`` and the tuples to draw, ``model.sample(X, y)``.
-    facts, errors : mappings
-        Lines for the overview; errors are those on held-out data.
+    reading : Reading
+        ``model.reading_``.
+    observed : Observed, optional
+        The data, ``model.observed()``, in the numbering of the reading: for the picture, plain means, and what need not
+        be recommended.
+    predict : callable, optional
+        What the model predicts of rows of codes, ``model.predict_codes(0, codes, label)``.
+    label : str, optional
+        What was observed, "rating" say.
     certificates : mapping from name to Certificate, or to the facts of another guarantee
+    trivial : mapping from the same names to numbers
+        What is guaranteed of a predictor that knows no groups.
+    refusal : str
+        Why there is no certificate.
+    facts, errors : mappings
+        Lines on how it was computed; errors are those on rows that were set aside.
     path : sequence of mappings
         Rows of a β path.
-    positions : pair of int
-        The two modes that are laid out side by side, when there are more.
+    files : pair of str, optional
+        Model file and table, for commands to paste; Python is shown without them.
     max_items : int
-        Items of a mode that can be searched by name: those with the most data.
-    predict : callable, optional
-        The model's own predictions for codes of both modes, where it is more than this checkerboard.
-    words : Words, optional
-        What things are called; told by the data.
-    cluster_names : pair of sequences, optional
-        Names of the clusters of each mode; numbers by default.
-    zeros : bool
-        Whether what is not listed counts as zero (counts; graphs tell it themselves).
-    notes : sequence of str
-        Sentences for the overview.
-    refusal : str
-        Why there is no certificate, or no other.
+        Items of a side that can be searched by name: those with the most data.
 
     Returns
     -------
     dict
         Numbers, strings, lists and dictionaries only.
     """
-    if isinstance(posterior, TreePosterior):  # a grid at its roots
-        posterior, sample = posterior.at_root(sample, named=True)
-    factor = posterior.structure.factors[relation]
-    modes = [posterior.structure.modes[factor[position]] for position in positions]
-    same = modes[0] is modes[1]
-    pairs = isinstance(sample, PairSample)
-    zeros = zeros or (isinstance(sample, PairSample) and sample.complete)
-    drawn = both_ways(sample) if isinstance(sample, PairSample) and not sample.directed else sample
-    alphabet = sample.alphabet
-    named = alphabet is not None and not alphabet.numeric
-    ways = (positions, positions[::-1])
-    laws = [label_laws(posterior, at, relation) if named else None for at in ways]
-    shown = [shown_items(drawn, position, max_items) for position in positions]
-    profiles = [profile(posterior, at, relation, law) for at, law in zip(ways, laws)]
-    sides = []
-    points = embedding(posterior, positions, relation)
-    views = [
-        Shown(shown[side], modes[side], posterior.assign[factor[positions[side]]], profiles[side], points[side],
-              laws[side])
-        for side in (0, 1)
-    ]  # fmt: skip
-    for side, (own, other) in enumerate((views, views[::-1])):
-        position, opposite = positions[side], positions[1 - side]
-        own_word = predict if side == 0 or predict is None else turned(predict)
-        sides.append(
-            {
-                "name": modes[side].name,
-                "n_items": modes[side].n_items,
-                "n_shown": len(shown[side]),
-                "n_clusters": posterior.n_clusters[factor[position]],
-                "effective": round(posterior.effective_clusters[factor[position]], 2),
-                "cluster_names": None if cluster_names[side] is None else [str(n) for n in cluster_names[side] or ()],
-                "clusters": clusters(own, other, drawn, position),
-                "items": items(own, other, drawn, position, opposite, own_word, zeros),
-            }
-        )
-    words = words or (EDGES if pairs and zeros else PAIRS if pairs else NAMES if named else RATINGS)
-    return {
-        "title": title,
-        "label": label,
-        "label_names": [str(value) for value in alphabet.values] if named and alphabet is not None else None,
-        "facts": dict(facts or {}),
-        "errors": {name: float(value) for name, value in (errors or {}).items()},
-        "modes": sides,
-        "same": same,
-        "words": words._asdict(),
-        "board": board(posterior, drawn, shown, positions, relation, zeros, zeros and not pairs),
-        "cells": cells(posterior, sample, positions, relation, laws[0], zeros),
-        "certificates": [certificate_facts(name, value) for name, value in (certificates or {}).items()],
-        "refusal": refusal,
-        "notes": list(notes),
-        "path": [dict(row) for row in (path or [])],
-        "max_points": MAX_POINTS,
-    }
-
-
-def both_ways(sample: PairSample) -> Sample:
-    """Undirected pairs as they stand in a matrix: each of them twice."""
-    left, right = sample.codes[:2]
-    twice = [None if a is None else np.concatenate([a, a]) for a in (sample.labels, sample.label_codes, sample.weights)]
-    codes = (np.concatenate([left, right]), np.concatenate([right, left]))
-    return Sample(sample.modes[:2], codes, twice[0], sample.alphabet, twice[1], twice[2])
-
-
-def turned(predict: Predictor) -> Predictor:
-    """The same predictions for codes in the other order."""
-    return lambda own, other: predict(other, own)
-
-
-def label_laws(posterior: Posterior, positions: tuple[int, int], relation: int) -> Floats:
-    """How probable each label is in each cell of two modes, (m_row, m_column, |Y|); others averaged by mass."""
-    table = posterior.cells[relation].distribution(posterior.answers[relation])
-    if table is None:
-        raise GinghamError("Labels that are names need cells that predict their distribution.")
-    return of_two_modes(posterior, table, positions, relation)
-
-
-def profile(posterior: Posterior, positions: tuple[int, int], relation: int, laws: Floats | None = None) -> Floats:
-    """What each item of the first position gets from each cluster of the second, shape (n_items, m_other).
-
-    With ``laws`` (labels are names): the position of the most probable label.
-    """
-    assign = np.asarray(posterior.assign[posterior.structure.factors[relation][positions[0]]], dtype=np.float64)
-    if laws is None:
-        return assign @ cell_table(posterior, positions, relation)
-    m, m_other, size = laws.shape
-    found = np.empty((len(assign), m_other))
-    for start, stop in row_blocks(len(assign), m_other * size):
-        law = assign[start:stop] @ laws.reshape(m, m_other * size)
-        found[start:stop] = law.reshape(-1, m_other, size).argmax(axis=2)
-    return found
+    if observed is not None and observed.shape != tuple(side.n_items for side in reading.sides):
+        observed = None  # another numbering, of other data
+    table = reading.tables[0]
+    label = label or table.label
+    shown = [side.listed(max_items) for side in reading.sides]
+    page = reading.to_dict(max_items)
+    guarantees = [
+        {**certificate_facts(name, one), "trivial": (trivial or {}).get(name)}
+        for name, one in (certificates or {}).items()
+    ]
+    for at, side in enumerate(page["sides"]):
+        side["many"] = plural(side["name"])
+        side["items"].update(item_facts(reading, observed, predict, at, shown))
+    if observed is not None:
+        for one, means in zip(page["tables"], plain_means(reading, observed)):
+            one["means"] = means
+    noun = noun_of(label, table.measure)
+    page.update(
+        title=title,
+        label=label,
+        noun=noun,
+        nouns=[noun, plural(noun)],
+        data=data_words(reading, observed, label),
+        predicts=prediction_words(reading, label),
+        guarantee=guarantee_words(guarantees, refusal, noun),
+        next=next_steps(reading, files, bool(guarantees), any(side["items"]["best"] for side in page["sides"])),
+        certificates=guarantees,
+        refusal=refusal,
+        facts=dict(facts or {}),
+        held_out={name: float(value) for name, value in (errors or {}).items()},
+        beta_path=[dict(row) for row in path or ()],
+        picture=None if observed is None else data_picture(reading, observed),
+    )
+    return page
 
 
 def certificate_facts(name: str, certificate: Certificate | Mapping[str, object]) -> dict[str, object]:
@@ -199,297 +119,249 @@ def certificate_facts(name: str, certificate: Certificate | Mapping[str, object]
     if isinstance(certificate, Mapping):
         return {"name": name, **certificate}
     facts: dict[str, object] = {"name": name, **certificate.to_dict(), "explanation": certificate.explain()}
-    rows = certificate.compare()
-    facts["others"] = [{"bound": row.bound, "value": float(row.value)} for row in rows]
+    facts["others"] = [{"bound": row.bound, "value": float(row.value)} for row in certificate.compare()]
     return facts
 
 
-def shown_items(sample: Sample, position: int, max_items: int) -> Ints:
-    """Codes of the items with the most data, in the order of their ids."""
-    counts = sample.counts(position)
-    if len(counts) <= max_items:
-        return np.arange(len(counts))
-    return np.sort(np.argsort(-counts, kind="stable")[:max_items])
-
-
-def items(
-    own: Shown,
-    other: Shown,
-    sample: Sample,
-    position: int,
-    other_position: int,
-    predict: Predictor | None = None,
-    zeros: bool = False,
-) -> dict[str, object]:
-    """Columns of facts on the shown items of one mode; ``predict`` is the model's own word on pairs."""
-    chosen = own.chosen
-    counts = sample.counts(position)[chosen]
-    labels = np.ones(sample.n_rows) if sample.labels is None else sample.labels
-    weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
-    sums = np.bincount(sample.codes[position], weights * labels, minlength=own.mode.n_items)[chosen]
-    means: Floats
-    if zeros:
-        means = sums / max(sample.shape[other_position], 1)
-    elif own.laws is not None and sample.label_codes is not None:
-        means = commonest(sample, position, sample.label_codes, (own.mode.n_items, own.laws.shape[2]))[chosen]
-    else:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means = np.where(counts > 0, sums / counts, np.nan)
-    assign = np.asarray(own.assign[chosen], dtype=np.float64)
-    best = np.argsort(-assign, axis=1, kind="stable")[:, :MEMBERSHIPS]
-    share = np.take_along_axis(assign, best, axis=1)
-    return {
-        "names": [str(name) for name in own.mode.items[chosen].tolist()],
-        "count": [int(c) if c == int(c) else float(c) for c in counts],
-        "mean": rounded(means),
-        "clusters": best.tolist(),
-        "shares": rounded(share, 3),
-        "profile": rounded(own.profile[chosen]),
-        "near": neighbours(own).tolist(),
-        "best": predictions(own, other, sample, position, other_position, predict),
-        "x": rounded(own.points[chosen, 0]),
-        "y": rounded(own.points[chosen, 1]),
-    }
-
-
-def commonest(sample: Sample, position: int, labels: Ints, shape: tuple[int, int]) -> Floats:
-    """The commonest label of each item, as its position in the alphabet; NaN where there is none."""
-    flat = sample.codes[position].astype(np.int64) * shape[1] + labels
-    table = np.bincount(flat, sample.weights, minlength=shape[0] * shape[1]).reshape(shape)
-    return np.where(table.sum(axis=1) > 0, table.argmax(axis=1), np.nan)
-
-
-def neighbours(own: Shown) -> Ints:
-    """Places of the items with the most similar profiles, nearest first, shape (n_shown, ≤ NEIGHBOURS).
-
-    Where labels are names, profiles have no distances, and memberships are compared.
-    """
-    points = own.profile[own.chosen] if own.laws is None else np.asarray(own.assign[own.chosen], dtype=np.float64)
-    k = min(NEIGHBOURS, len(points) - 1)
-    if k < 1:
-        return np.zeros((len(points), 0), dtype=np.int64)
-    found = NearestNeighbors(n_neighbors=k + 1).fit(points).kneighbors(points, return_distance=False)
-    # Leave the item itself out, wherever ties have put it.
-    rest = [[int(p) for p in row if p != at][:k] for at, row in enumerate(found)]
-    return np.asarray(rest, dtype=np.int64)
-
-
-def predictions(
-    own: Shown, other: Shown, sample: Sample, position: int, other_position: int, predict: Predictor | None = None
-) -> list[list[list[float]]]:
-    """For each item, [place, prediction] of the highest predictions among partners it was not observed with.
-
-    Where labels are names, [place, label, probability] of the surest ones. With ``predict`` the candidates that
-    the cells put first are ordered anew by the model's own predictions.
-    """
-    place = np.full(own.mode.n_items, -1)
-    place[own.chosen] = np.arange(len(own.chosen))
-    partner = np.full(other.mode.n_items, -1)
-    partner[other.chosen] = np.arange(len(other.chosen))
-    rows, columns = place[sample.codes[position]], partner[sample.codes[other_position]]
-    inside = (rows >= 0) & (columns >= 0)
-    rows, columns = rows[inside], columns[inside]
-    if own.mode is other.mode:  # nobody meets himself
-        alone = np.arange(len(own.chosen))
-        rows, columns = np.concatenate([rows, alone]), np.concatenate([columns, alone])
-    order = np.argsort(rows, kind="stable")
-    rows, columns = rows[order], columns[order]
-    assign = np.asarray(other.assign[other.chosen], dtype=np.float64).T
-    result: list[list[list[float]]] = []
-    k = min(PREDICTIONS if predict is None else CANDIDATES, assign.shape[1])
-    step = 500 if own.laws is None else max(1, 500 // own.laws.shape[2])
-    for start in range(0, len(own.chosen), step):
-        stop = min(start + step, len(own.chosen))
-        labels: Ints | None = None
-        scores: Floats
-        if own.laws is None:
-            scores = own.profile[own.chosen[start:stop]] @ assign
-        else:
-            scores, labels = _surest(own.assign[own.chosen[start:stop]], own.laws, assign)
-        seen = slice(*np.searchsorted(rows, [start, stop]))
-        scores[rows[seen] - start, columns[seen]] = -np.inf
-        top = np.argpartition(-scores, k - 1, axis=1)[:, :k]
-        if predict is not None and labels is None:
-            _rescore(scores, top, own.chosen[start:stop], other.chosen, predict)
-        for at, (row, places) in enumerate(zip(scores, top)):
-            best = [int(p) for p in places[np.argsort(-row[places], kind="stable")] if np.isfinite(row[p])]
-            names = [[]] * len(best) if labels is None else [[int(labels[at, p])] for p in best]
-            result.append([[p, *name, float(f"{row[p]:.4g}")] for p, name in zip(best[:PREDICTIONS], names)])
-    return result
-
-
-def _surest(assign: Floats, laws: Floats, partners: Floats) -> tuple[Floats, Ints]:
-    """Probability and position of the most probable label of each pair, two arrays (n, n_partners)."""
-    m, m_other, size = laws.shape
-    own = np.asarray(assign, dtype=np.float64) @ laws.reshape(m, m_other * size)
-    law = np.einsum("njy,jp->nyp", own.reshape(len(own), m_other, size), partners, optimize=True)
-    return law.max(axis=1), law.argmax(axis=1)
-
-
-def _rescore(scores: Floats, top: Ints, own: Ints, other: Ints, predict: Predictor) -> None:
-    """Put the model's own predictions in the place of the candidates' scores."""
-    rows = np.repeat(np.arange(len(top)), top.shape[1])
-    columns = top.ravel()
-    open_pairs = np.isfinite(scores[rows, columns])
-    rows, columns = rows[open_pairs], columns[open_pairs]
-    if len(rows):
-        scores[rows, columns] = predict(own[rows], other[columns])
-
-
-def rounded(values: Floats, digits: int = 4) -> list[object]:
-    """Nested lists of short numbers; NaN becomes None."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim > 1:
-        return [rounded(row, digits) for row in array]
-    return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in array.tolist()]
-
-
-def clusters(own: Shown, other: Shown, sample: Sample, position: int) -> list[dict[str, object]]:
-    """For each cluster: size, its surest members with much data, and where it differs from the rest."""
-    assign = np.asarray(own.assign, dtype=np.float64)
-    mass = assign.mean(axis=0)
-    sizes = np.bincount(assign.argmax(axis=1), minlength=assign.shape[1])
-    counts = sample.counts(position)
-    weight = np.log1p(counts[own.chosen])
-    share = assign / np.maximum(assign.sum(axis=0), 1e-300)
-    other_mass = np.asarray(other.assign, dtype=np.float64).mean(axis=0)
-    if own.laws is None:
-        typical = share.T @ own.profile  # what a member gets, on average
-        distance = typical - own.profile.mean(axis=0)
-    else:
-        typical = own.laws.argmax(axis=2)
-        distance = np.abs(own.laws - np.tensordot(mass, own.laws, axes=(0, 0))).sum(axis=2) / 2  # total variation
-    found = []
-    for c in range(assign.shape[1]):
-        score = assign[own.chosen, c] * weight
-        members = np.argsort(-score, kind="stable")[:MEMBERS]
-        belongs = [int(p) for p in members if assign[own.chosen[p]].argmax() == c]
-        difference = np.where(other_mass > 1e-6, distance[c], 0.0)
-        order = np.argsort(-np.abs(difference) * np.sqrt(other_mass), kind="stable")[:MARKS]
-        found.append(
-            {
-                "size": int(sizes[c]),
-                "mass": float(f"{mass[c]:.4g}"),
-                "tuples": float(counts @ assign[:, c]),
-                "members": belongs,
-                "marks": [
-                    {
-                        "cluster": int(k),
-                        "value": float(f"{typical[c, k]:.4g}"),
-                        "difference": float(f"{difference[k]:.3g}"),
-                    }
-                    for k in order
-                    if abs(difference[k]) > 1e-9
-                ],
-            }
+def plain_means(reading: Reading, observed: Observed) -> list[list[list[float]] | None]:
+    """Of tables of numbers: Σ of the numbers themselves over the blocks of leaves, where the reading has deviations."""
+    found: list[list[list[float]] | None] = []
+    for table in reading.tables:
+        relation = next(
+            (r for r in observed.relations if r.measure == table.measure and set(table.sides) <= set(r.sides)), None
         )
+        if relation is None or relation.measure != "difference" or relation.centred:
+            found.append(None)
+            continue
+        left, right = (reading.sides[side] for side in table.sides)
+        first = relation.sides.index(table.sides[0])
+        second = next(p for p, side in enumerate(relation.sides) if side == table.sides[1] and p != first)
+        sums = relation.pair(first, second).sums(left.leaf, right.leaf, (left.n_leaves, right.n_leaves))
+        found.append(np.round(sums[..., 1], 2).tolist())
     return found
 
 
-def cells(
-    posterior: Posterior,
-    sample: Sample,
-    positions: tuple[int, int],
-    relation: int,
-    laws: Floats | None = None,
-    zeros: bool = False,
+# items
+
+
+def item_facts(
+    reading: Reading, observed: Observed | None, predict: Predictor | None, at: int, shown: Sequence[Ints]
 ) -> dict[str, object]:
-    """Answer, amount of data and observed mean of each cell of two modes, clusters in the order shown.
-
-    Where labels are names (``laws``), answer and mean are the most probable and the commonest label.
-    """
-    layout = arrange(posterior, positions, relation)
-    table = cell_table(posterior, positions, relation) if laws is None else laws.argmax(axis=2).astype(np.float64)
-    used = [
-        [int(c) for c in order if posterior.mass[posterior.structure.factors[relation][p]][c] * n >= 0.5][:MAX_SIDE]
-        for order, p, n in zip(layout.clusters, positions, (sample.shape[p] for p in positions))
-    ]
-    counts, means = _observed(posterior, sample, positions, relation, laws is not None)
-    if zeros and not isinstance(sample, PairSample):  # a graph counts its absent pairs itself
-        sizes = [posterior.mass[posterior.structure.factors[relation][p]] * sample.shape[p] for p in positions]
-        means = counts / np.maximum(np.outer(sizes[0], sizes[1]), 1e-300)
-    pick = np.ix_(used[0], used[1])
-    shown = table[pick]
-    return {
-        "rows": used[0],
-        "columns": used[1],
-        "answer": rounded(shown),
-        "count": rounded(counts[pick]),
-        "mean": rounded(means[pick]),
-        "low": float(shown.min()) if shown.size else 0.0,
-        "high": float(shown.max()) if shown.size else 1.0,
-    }
+    """Columns of facts on the listed items of a side: means, neighbours, recommendations, places on the map."""
+    side, chosen = reading.sides[at], shown[at]
+    labels = side.labels(reading.size[at])
+    sure = reading.memberships(at)[np.arange(side.n_items), labels][chosen]
+    facts: dict[str, object] = {"sure": [round(v, 2) for v in sure.tolist()], "near": neighbours(reading, at, chosen)}
+    facts["x"], facts["y"] = places_on_map(reading, at, chosen)
+    meeting = None if observed is None else first_meeting(observed, at)
+    if meeting is not None:
+        facts["mean"] = item_means(meeting[0], chosen, side.n_items)
+    facts["best"] = None
+    if predict is not None:
+        try:
+            facts["best"] = recommendations(reading, observed, predict, at, shown)
+        except GinghamError:  # a model that predicts nothing about pairs says so; the page then shows none
+            facts["best"] = None
+    return facts
 
 
-def _observed(
-    posterior: Posterior, sample: Sample, positions: tuple[int, int], relation: int, named: bool
-) -> tuple[Floats, Floats]:
-    """Weight and mean (or commonest) label of each cell of two modes, both of shape (m_row, m_column)."""
-    features = OneHot(sample.alphabet.size) if sample.alphabet is not None else Moments(1)
-    statistics = posterior.statistics(sample, relation, features)
-    others = tuple(axis for axis in range(statistics.ndim - 1) if axis not in positions)
-    statistics = statistics.sum(axis=others)
-    if positions[0] > positions[1]:
-        statistics = np.swapaxes(statistics, 0, 1)
-    if sample.alphabet is not None:
-        counts = statistics.sum(-1)
-        if named:
-            return counts, np.where(counts > 0, statistics.argmax(-1), np.nan)
-        sums = statistics @ sample.alphabet.numbers
-    else:
-        counts, sums = statistics[..., 0], statistics[..., 1]
+def first_meeting(observed: Observed, side: int) -> tuple[Pair, int, Relation] | None:
+    """The entries in which a side first meets another, as (own, other)."""
+    for relation in observed.relations:
+        for i, j in relation.pairs():
+            for own, other in ((i, j), (j, i)):
+                if relation.sides[own] == side:
+                    return relation.pair(own, other), relation.sides[other], relation
+    return None
+
+
+def item_means(pair: Pair, chosen: Ints, n: int) -> list[object] | None:
+    """The mean number of each item, or the code of its commonest label; None of counts."""
+    if pair.values is None:
+        return None
+    rows, values = pair.rows, np.asarray(pair.values)
+    if pair.measure == "labels":
+        k = pair.n_statistics
+        table = np.bincount(rows.astype(np.int64) * k + values, pair.weight, n * k).reshape(n, k)
+        return [int(v) for v in table.argmax(axis=1)[chosen]]
+    count, total = np.bincount(rows, pair.weight, n), np.bincount(rows, pair.weight * values, n)
     with np.errstate(invalid="ignore", divide="ignore"):
-        return counts, np.where(counts > 0, sums / counts, np.nan)
+        return rounded((total / count)[chosen], 3)
 
 
-def board(
-    posterior: Posterior,
-    sample: Sample,
-    shown: list[Ints],
-    positions: tuple[int, int],
-    relation: int,
-    zeros: bool = False,
-    logarithmic: bool = False,
-) -> dict[str, object]:
-    """Both pictures, the order of items, and the borders of clusters.
+def neighbours(reading: Reading, at: int, chosen: Ints) -> list[list[int]]:
+    """Places of the listed items that are most alike, nearest first; see `Reading.likeness`."""
+    side = reading.sides[at]
+    found = measure_named(reading.meeting(at).measure).deviations(side.profile[chosen])
+    found = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+    k = min(NEIGHBOURS, len(chosen) - 1)
+    near: list[list[int]] = []
+    if k < 1:
+        return [[] for _ in chosen]
+    for start in range(0, len(chosen), 500):
+        alike = found[start : start + 500] @ found.T
+        alike[np.arange(len(alike)), start + np.arange(len(alike))] = -np.inf
+        top = np.argpartition(-alike, k - 1, axis=1)[:, :k]
+        order = np.take_along_axis(-alike, top, axis=1).argsort(axis=1, kind="stable")
+        near += np.take_along_axis(top, order, axis=1).tolist()
+    return near
 
-    ``zeros``: what is not listed counts as zero. ``logarithmic``: colours follow ln(1 + value), for counts.
+
+def places_on_map(reading: Reading, at: int, chosen: Ints) -> tuple[list[object], list[object]]:
+    """Where the items with the most data lie in the plane that tells the groups of the readable size apart best."""
+    side = reading.sides[at]
+    found = measure_named(reading.meeting(at).measure).deviations(side.profile)
+    labels = side.labels(reading.size[at])
+    mass = np.maximum(side.mass, 1e-12)
+    centre = np.average(found, axis=0, weights=mass)
+    groups = np.zeros((reading.size[at], found.shape[1]))
+    np.add.at(groups, labels, found * mass[:, None])
+    weight = np.bincount(labels, mass, reading.size[at])
+    between = (groups / weight[:, None] - centre) * np.sqrt(weight)[:, None]
+    axes = np.linalg.svd(between, full_matrices=False)[2][: min(2, max(len(between) - 1, 0))]
+    rest = found - centre
+    rest = (rest - rest @ axes.T @ axes) * np.sqrt(mass)[:, None]
+    spare = np.linalg.svd(rest.T @ rest)[2]  # of two groups, or of none, what is left fills the plane
+    axes = np.vstack([axes, spare])[:2]
+    points = (found - centre) @ axes.T
+    if points.shape[1] < 2:
+        points = np.column_stack([points, np.zeros(len(points))])
+    low, high = np.quantile(points, 0.005, axis=0), np.quantile(points, 0.995, axis=0)
+    scaled = np.clip((points - low) / np.where(high > low, high - low, 1.0), 0, 1)
+    drawn = np.zeros(side.n_items, dtype=bool)
+    drawn[np.argsort(-side.mass, kind="stable")[:MAX_POINTS]] = True
+    xs, ys = ([int(v) if drawn[i] else None for i, v in zip(chosen.tolist(), np.rint(MAP * scaled[chosen, axis]))]
+              for axis in (0, 1))  # fmt: skip
+    return list(xs), list(ys)
+
+
+def recommendations(
+    reading: Reading, observed: Observed | None, predict: Predictor, at: int, shown: Sequence[Ints]
+) -> list[list[list[float]]] | None:
+    """For each listed item [place, score, uncertainty, …label] of the partners with the highest predictions.
+
+    The candidates are those that the item's leaf meets best among the partners it was not observed with; the model has
+    the last word on them.
     """
-    layout = arrange(posterior, positions, relation)
-    values = picture(sample, layout.items, positions, MAX_PIXELS, zeros)
-    before = picture(sample, None, positions, MAX_PIXELS, zeros)
-    if logarithmic:
-        values, before = np.log1p(values), np.log1p(before)
-    low, high = _range(values, before)
+    first = reading.tables[0]
+    sides = first.sides if len(reading.sides) <= 2 or observed is None else observed.relations[0].sides
+    if at not in sides:
+        return None
+    own = sides.index(at)
+    other = next(p for p in range(len(sides)) if p != own)
+    partner, mine = reading.sides[sides[other]], shown[sides[other]]
+    order = candidates(reading, observed, at, sides[other], mine)
+    known = seen_partners(observed, at, sides[other], shown) if observed is not None else {}
+    k = min(CANDIDATES, len(mine))
+    place = np.full((len(shown[at]), k), -1)
+    for row, code in enumerate(shown[at].tolist()):
+        taken: Bools = np.zeros(len(mine), dtype=bool)
+        taken[known.get(row, [])] = True
+        if sides[own] == sides[other]:
+            taken[row] = True
+        ranked = order[reading.sides[at].leaf[code]]
+        free = ranked[~taken[ranked]][:k]
+        place[row, : len(free)] = free
+    rows, columns = np.nonzero(place >= 0)
+    codes = [np.full(len(rows), -1, dtype=np.int32) for _ in sides]
+    codes[own], codes[other] = (
+        shown[at][rows].astype(np.int32),
+        mine[place[rows, columns]].astype(np.int32),
+    )
+    names = first.labels
+    label: Ints | None = None
+    if names and len(names) <= MOST_NAMES:
+        chances = np.stack([predict(codes, name)[0] for name in names])
+        label, score = chances.argmax(axis=0), chances.max(axis=0)
+        unsure = 1 - score
+    else:
+        score, unsure = predict(codes, None)
+    found: list[list[list[float]]] = [[] for _ in shown[at]]
+    ranked = np.lexsort((-partner.mass[codes[other]], -score, rows))
+    for entry in ranked.tolist():
+        mine_found = found[rows[entry]]
+        if len(mine_found) < BEST and np.isfinite(score[entry]):
+            one = [int(place[rows[entry], columns[entry]]), _short(score[entry]), _short(unsure[entry], 2)]
+            mine_found.append([*one, int(label[entry])] if label is not None else one)
+    return found
+
+
+def candidates(reading: Reading, observed: Observed | None, at: int, other: int, listed: Ints) -> Ints:
+    """For every leaf of a side the listed partners, best first: how the leaves meet, and how each stands by itself."""
+    table = next(one for one in reading.tables if {at, other} == set(one.sides))
+    values = measure_named(table.measure).shown(table.sums)[0]
+    if table.sides[0] != at:
+        values = values.T
+    partner = reading.sides[other]
+    score = values[:, partner.leaf[listed]]
+    mass = partner.mass[listed]
+    if table.measure == "lift":
+        score = np.log(np.maximum(score, 1e-12)) + np.log(np.maximum(mass, 1e-12))
+    elif table.measure == "difference" and observed is not None:
+        meeting = first_meeting(observed, other)
+        if meeting is not None and meeting[0].values is not None:
+            pair, n = meeting[0], partner.n_items
+            values = np.asarray(pair.values, dtype=np.float64)
+            mean = np.average(values, weights=pair.weight)
+            total = np.bincount(pair.rows, pair.weight * (values - mean), n)
+            score = score + (total / (np.bincount(pair.rows, pair.weight, n) + 5.0))[listed]
+    return np.argsort(-score, axis=1, kind="stable")
+
+
+def seen_partners(observed: Observed, at: int, other: int, shown: Sequence[Ints]) -> dict[int, Ints]:
+    """The places of listed partners that each listed item was observed with."""
+    relation = next(r for r in observed.relations if at in r.sides and other in r.sides)
+    own = relation.sides.index(at)
+    pair = relation.pair(own, next(p for p in range(len(relation.sides)) if p != own and relation.sides[p] == other))
+    place, partner = (np.full(observed.shape[side], -1) for side in (at, other))
+    place[shown[at]] = np.arange(len(shown[at]))
+    partner[shown[other]] = np.arange(len(shown[other]))
+    rows, columns = place[pair.rows], partner[pair.columns]
+    if at == other:  # an edge is known from both of its ends
+        rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+    inside = (rows >= 0) & (columns >= 0)
+    rows, columns = rows[inside], columns[inside]
+    order = np.argsort(rows, kind="stable")
+    starts = np.searchsorted(rows[order], np.arange(len(shown[at]) + 1))
+    return {row: columns[order[starts[row] : starts[row + 1]]] for row in range(len(shown[at]))}
+
+
+# the picture of the data
+
+
+def data_picture(reading: Reading, observed: Observed) -> dict[str, object] | None:
+    """What was observed, as it came and in the order of the groups, as pictures of grey levels."""
+    relation = observed.relations[0]
+    if len(relation.sides) < 2:
+        return None
+    pair, sides = relation.pair(0, 1), [reading.sides[side] for side in relation.sides[:2]]
+    values = pair.weight if pair.values is None else np.asarray(pair.values, dtype=np.float64)
+    sample = Sample(tuple(observed.modes[side] for side in relation.sides[:2]), (pair.rows, pair.columns), values)
+    orders = [_order(side) for side in sides]
+    zeros = relation.measure == "lift"
+    images = [picture(sample, items, (0, 1), MAX_PIXELS, zeros) for items in ((orders[0], orders[1]), None)]
+    if zeros:
+        images = [np.log1p(image) for image in images]
+    seen = np.concatenate([image[np.isfinite(image)] for image in images])
+    low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
     return {
-        "logarithmic": logarithmic,
-        "holes": bool(np.isnan(before).any()),
-        "rows": values.shape[0],
-        "columns": values.shape[1],
+        "rows": images[0].shape[0],
+        "columns": images[0].shape[1],
         "low": low,
         "high": high,
-        "reordered": png(values, low, high),
-        "original": png(before, low, high),
-        "clusters": [order.tolist() for order in layout.clusters],
-        "bounds": [bounds.tolist() for bounds in layout.bounds],
-        # for each place in the order: the place of the item in the page's list of items, −1 if it is not there
-        "order": [_places(order, chosen, n) for order, chosen, n in zip(layout.items, shown, values.shape)],
-        "plain": [_places(np.arange(len(o)), chosen, n) for o, chosen, n in zip(layout.items, shown, values.shape)],
+        "logarithmic": zeros,
+        "holes": bool(np.isnan(images[1]).any()),
+        "labels": relation.measure == "labels",
+        "groups": png(images[0], low, high),
+        "came": png(images[1], low, high),
     }
 
 
-def _places(order: Ints, shown: Ints, n_pixels: int) -> list[int] | None:
-    """Places in the list of items; None when several items share a pixel."""
-    if len(order) > n_pixels:
-        return None
-    place = np.full(len(order), -1)
-    place[shown] = np.arange(len(shown))
-    return [int(p) for p in place[order]]
-
-
-def _range(*images: Floats) -> tuple[float, float]:
-    seen = np.concatenate([image[np.isfinite(image)] for image in images])
-    return (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
+def _order(side: Side) -> Ints:
+    """All items by the order of the leaves, those that speak most for their leaf first."""
+    place = np.empty(side.n_leaves, dtype=np.int64)
+    place[side.order] = np.arange(side.n_leaves)
+    return np.lexsort((-side.strength, place[side.leaf]))
 
 
 def png(values: Floats, low: float, high: float) -> str:
@@ -505,3 +377,12 @@ def png(values: Floats, low: float, high: float) -> str:
     stream = io.BytesIO()
     Image.fromarray(scaled).save(stream, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
+
+
+def rounded(values: Floats, digits: int = 4) -> list[object]:
+    """Short numbers; NaN becomes None."""
+    return [_short(value, digits) if np.isfinite(value) else None for value in np.asarray(values).tolist()]
+
+
+def _short(value: float, digits: int = 4) -> float:
+    return float(f"{value:.{digits}g}")

@@ -24,10 +24,6 @@ class BayesianWithData(common.TuplesWithModel):
             "sweeps": model.n_iter_,
         }
 
-    def board(self) -> common.BoardView:
-        seen = self.seen
-        return self.board_of(self.model.posterior_, self.model.sample(seen.X, seen.y, seen.weight), predict=True)
-
 
 class BayesianTables(common.TupleTables):
     kind = KIND

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import polars as pl
 
 from gingham import models
@@ -24,30 +22,6 @@ class CommitteeWithData(common.TuplesWithModel):
 
     def facts(self) -> common.Facts:
         return {"tuples": len(self.seen), "members": len(self.model.members_)}
-
-    def board(self) -> common.BoardView:
-        """The member that trades loss against information best; predictions are the committee's."""
-        members = self.model.members_
-        if not self.tables.has_posterior(self.model):
-            view = TABLES.member_tables(self.model).beside(members[0], self.notes, self.label, self.seen, None).board()
-            return replace(view, predict=self.predictor())
-        best, lowest = None, np.inf
-        modes = self.model.item_modes()
-        columns = self.seen.X.get_columns()
-        known = [mode.encode(column.to_numpy()) >= 0 for mode, column in zip(modes, columns)]
-        part = self.seen.take(np.logical_and.reduce(known))
-        for at, member in enumerate(members):
-            sample = member.sample(part.X, part.y, part.weight)
-            loss = member.posterior_.gibbs_loss(sample)
-            if loss < lowest:
-                best, lowest = (at, member.posterior_, sample), loss
-        if best is None:
-            raise GinghamError("No member of the committee knows these rows.")
-        note = (
-            f"The checkerboard is that of member {best[0] + 1} of {len(members)}, which fits the rows best; "
-            "predictions, errors and guarantees are those of the whole committee."
-        )
-        return self.board_of(best[1], best[2], predict=True, note=note)
 
 
 class CommitteeTables(common.TupleTables):

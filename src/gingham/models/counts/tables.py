@@ -12,19 +12,16 @@ from scipy import sparse
 
 from gingham import models
 from gingham.arrays import Floats, Ints
-from gingham.cells import Mass
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
-from gingham.data import Mode, Sample
+from gingham.data import Mode
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.models import tables as common
 from gingham.models.base import Persistent
 from gingham.models.counts import KIND
-from gingham.models.vocabulary import COUNTS
 from gingham.selection import BetaPath, PathPoint
 
 if TYPE_CHECKING:
     from gingham.models.counts.estimator import CoOccurrenceClustering
+    from gingham.reading.observed import Observed
 
 
 class CountTables(common.FamilyTables["CoOccurrenceClustering"]):
@@ -211,36 +208,20 @@ class CountsWithModel(common.ModelWithData["CoOccurrenceClustering"]):
     def errors(self) -> dict[str, float]:
         return {} if self.held is None else code_lengths(self.model, self.held)
 
-    def board(self) -> common.BoardView:
-        from gingham.models.counts.fit import count_sample, smoothed_lift
+    @property
+    def label_name(self) -> str:
+        return str(self.notes.get("weight") or "count")
 
-        model = self.model
-        names = self.notes.get("items") or [[str(i) for i in range(n)] for n in self.counts.shape]
-        modes = tuple(Mode(axis, np.array(items, dtype=object)) for axis, items in zip(self.axes, names))
-        columns, note = self._columns()
-        assign = (model.row_memberships_, columns)
-        blocks = assign[0].T @ (self.counts @ assign[1])
-        posterior = Posterior(Structure.grid(modes), (Mass(),), assign, (smoothed_lift(blocks, model.smoothing),))
-        plain = count_sample(self.counts)
-        sample = Sample(modes, plain.codes, weights=plain.weights)
+    def observed(self) -> Observed:
+        return self.model.observed(self.counts)
 
-        def expected(own: Ints, other: Ints) -> Floats:
-            pairs = np.column_stack([own, other])
-            result: Floats = np.exp(model.score_samples(pairs)) * float(self.counts.sum())
-            return result
-
-        return common.BoardView(posterior, sample, "count", predict=expected, words=COUNTS, zeros=True, notes=note)
-
-    def _columns(self) -> tuple[Floats, tuple[str, ...]]:
-        """Memberships of the columns; where they were left alone, each stands by the rows it is typical of."""
-        from gingham.models.counts.fit import smoothed_lift
-
-        model = self.model
-        if model.column_memberships_ is not None:
-            return model.column_memberships_, ()
-        typical = smoothed_lift(model.blocks_, model.smoothing).argmax(axis=0)
-        note = f"Every {self.axes[1]} is by itself in this model; here it stands by the cluster it is most typical of."
-        return np.eye(len(model.blocks_))[typical], (note,)
+    def without_groups(self, certificates: common.Facts, request: common.CertificateRequest) -> dict[str, float]:
+        everything = self.counts if self.held is None else (self.counts + self.held).tocsr()
+        one = models.CoOccurrenceClustering((1, 1), random_state=0).fit(everything)
+        return {
+            name: float(one.certify(everything, found.delta, request.population).value)
+            for name, found in certificates.items()
+        }
 
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
         request.need_no_tests("A density")

@@ -10,16 +10,13 @@ import numpy as np
 import polars as pl
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
-from gingham.cells import ZeroOne
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
-from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.models import tables as common
 from gingham.models.features import KIND
 
 if TYPE_CHECKING:
     from gingham.models.features.estimator import InformationClustering
+    from gingham.reading.observed import Observed
 
 EXAMPLE = "patient,symptom"
 MOST_FEATURES = 1000  # that a page shows: those the clusters tell most about
@@ -46,8 +43,11 @@ class FeatureTables(common.FamilyTables["InformationClustering"]):
         matrix = filled(codes, values, (modes[0].n_items, modes[1].n_items))
         share = options.holdout or 0.0
         learned = features_to_learn(modes[1].n_items, share, options.seed)
-        model.fit(matrix[:, learned], **common.accepted(model.fit, task.arguments))
         features = [str(item) for item in modes[1].items.tolist()]
+        text = np.full(matrix.shape, None, dtype=object)  # with the names of values, for people
+        text[codes[0], codes[1]] = names[values]
+        called = {modes[0].name: modes[0].items, modes[1].name: np.array(features)[learned]}
+        model.fit(text[:, learned], names=called, **common.accepted(model.fit, task.arguments))
         notes = self.notes(
             options,
             items=[[str(item) for item in modes[0].items.tolist()]],
@@ -171,27 +171,14 @@ class FeaturesWithModel(common.ModelWithData["InformationClustering"]):
             "information_of_shuffled_clusters": self.model.chance_of(held),
         }
 
-    def board(self) -> common.BoardView:
-        used = np.flatnonzero(~self.new) if not self.new.all() else np.arange(len(self.features))
-        told = dict(zip(self.notes["features"], self.model.feature_information_))
-        strength = np.array([told.get(name, 0.0) for name in self.features[used]])
-        used = np.sort(used[np.argsort(-strength, kind="stable")[:MOST_FEATURES]])
-        modes = (
-            Mode(self.axes[0], np.array(self.notes["items"][0], dtype=object)),
-            Mode(self.axes[1], self.features[used].astype(object)),
-        )
-        matrix = self.matrix[:, used]
-        rows, columns = np.nonzero(np.isfinite(matrix))
-        alphabet = Alphabet.of(self.values, given=False)
-        code = matrix[rows, columns].astype(np.int64)
-        sample = Sample(
-            modes, (rows.astype(np.int32), columns.astype(np.int32)), alphabet.numbers[code], alphabet,
-            code.astype(np.int32),
-        )  # fmt: skip
-        assign = (np.eye(int(self.model.labels_.max()) + 1)[self.model.labels_], np.eye(len(used)))
-        posterior = Posterior(Structure.grid(modes), (ZeroOne(alphabet),), assign, (np.zeros(0),)).refit(sample)
-        names = (None, [str(name) for name in self.features[used]])
-        return common.BoardView(posterior, sample, self.label, cluster_names=names)
+    @property
+    def label_name(self) -> str:
+        return self.label
+
+    def observed(self) -> Observed:
+        learned = [int(np.flatnonzero(self.features == name)[0]) for name in self.notes["features"]
+                   if name in self.features]  # fmt: skip
+        return self.model.observed(self.matrix[:, learned])
 
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
         request.need_no_tests("A set of clusters")

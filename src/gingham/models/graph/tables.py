@@ -20,6 +20,7 @@ from gingham.selection import BetaPath, PathPoint
 
 if TYPE_CHECKING:
     from gingham.models.graph.estimator import GraphClustering
+    from gingham.reading.observed import Observed
 
 
 class GraphTables(common.FamilyTables["GraphClustering"]):
@@ -123,8 +124,12 @@ class GraphWithData(common.ModelWithData["GraphClustering"]):
     sample: PairSample
     label: str
 
-    def board(self) -> common.BoardView:
-        return common.BoardView(self.model.posterior_, self.sample, self.label)
+    @property
+    def label_name(self) -> str:
+        return self.label
+
+    def observed(self) -> Observed:
+        return self.model.observed(self.sample)
 
     def facts(self) -> common.Facts:
         return {

@@ -17,6 +17,7 @@ from gingham.models.joint import KIND
 
 if TYPE_CHECKING:
     from gingham.models.joint.estimator import JointCoClustering
+    from gingham.reading.observed import Observed
 
 
 class JointTables(common.FamilyTables["JointCoClustering"]):
@@ -186,21 +187,18 @@ class RelationWithModel(common.ModelWithData["JointCoClustering"]):
     def errors(self) -> dict[str, float]:
         return {} if self.unseen is None else errors(self.model, self.relation, self.unseen)
 
-    def board(self) -> common.BoardView:
-        seen, model = self.seen, self.model
-        if len(self.relation) < 2:
-            raise GinghamError("A relation of one mode has no checkerboard; name another with --axes.")
-        sample = model.sample(self.relation, seen.X, seen.y, seen.weight)
-        structure = model.posterior_.structure
-        frozen = [structure.modes[at] for at in structure.frozen]
-        names = [
-            [str(i) for i in mode.items] if mode in frozen else None for mode in modes_of(model, self.relation)[:2]
-        ]
-        note = "The page shows one of the tables; its clusters were found in all of them together."
-        return common.BoardView(
-            model.posterior_, sample, self.label, relation=model.position_of(self.relation),
-            cluster_names=(names[0], names[1]), notes=(note,),
-        )  # fmt: skip
+    @property
+    def label_name(self) -> str:
+        return self.label
+
+    def observed(self) -> Observed:
+        return self.model.observed({self.relation: self.seen.weighted})
+
+    def without_groups(self, certificates: common.Facts, request: common.CertificateRequest) -> dict[str, float]:
+        known = common.labels_of_cell(self.model.posterior_.cells[self.model.position_of(self.relation)])
+        space = common.LabelSpace.stated(known, self.seen.y, self.notes, request)
+        named = space.values is not None and space.values.dtype.kind not in "biuf"
+        return common.constant_guarantees(certificates, self.seen, space, "zero-one" if named else "absolute")
 
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
         request.need_no_tests("One table of a joint model")

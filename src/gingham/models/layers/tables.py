@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from gingham.cells import Quadratic
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
-from gingham.data import Alphabet, Sample
+from gingham.data import Alphabet
 from gingham.errors import GinghamError
 from gingham.models import tables as common
 from gingham.models.layers import KIND
@@ -25,19 +22,6 @@ class LayersWithData(common.TuplesWithModel):
     def facts(self) -> common.Facts:
         noise = round(float(np.sqrt(self.model.noise_)), 4)
         return {"tuples": len(self.seen), "layers": len(self.model.layers_), "noise σ": noise}
-
-    def board(self) -> common.BoardView:
-        """Clusters of the strongest layer with the mean label of each block; predictions are the model's."""
-        layer, modes = self.model.layers_[0], self.model.item_modes()
-        columns = [column.to_numpy() for column in self.seen.X.get_columns()]
-        sample = Sample.of(columns, np.asarray(self.seen.y, dtype=np.float64), self.seen.weight, modes=modes)
-        assign = tuple(np.eye(m)[labels] for labels, m in zip(layer.labels, layer.cells.shape))
-        posterior = Posterior(Structure.grid(modes), (Quadratic(),), assign, (np.zeros(0),)).refit(sample)
-        note = (
-            f"The clusters are those of the strongest of {len(self.model.layers_)} layers, with the mean label of each "
-            "block; predictions, errors and guarantees are those of all layers together."
-        )
-        return self.board_of(posterior, sample, predict=True, note=note)
 
 
 class LayersTables(common.TupleTables):

@@ -19,6 +19,7 @@ from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.kernels.threads import one_blas_thread, over_blocks
 from gingham.models.base import Persistent
+from gingham.models.questions import Predicted
 from gingham.models.ranking import device
 from gingham.models.ranking.baskets import Baskets
 from gingham.models.ranking.boards import Board, coarser, readable
@@ -199,6 +200,11 @@ class BasketRanker(Persistent):
             refit=lambda kept: self._refit(relation, kept),
             titles=titles,
         )
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """Scores; how unsure a ranking is of them it cannot tell."""
+        scores = self.scores(self.users_[codes[0]], self.items_[codes[1]]).astype(np.float64)
+        return Predicted(scores, np.full(len(scores), np.nan))
 
     def _refit(self, relation: Relation, kept: Bools) -> Refit:
         """The groups of items that the other pairs make."""

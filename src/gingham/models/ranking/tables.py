@@ -12,6 +12,7 @@ from gingham.models.ranking import KIND
 
 if TYPE_CHECKING:
     from gingham.models.ranking.estimator import BasketRanker
+    from gingham.reading.observed import Observed
 
 
 class RankingTables(common.FamilyTables["BasketRanker"]):
@@ -42,16 +43,37 @@ class RankingTables(common.FamilyTables["BasketRanker"]):
     def predict(self, model: BasketRanker, table: pl.DataFrame, asked: common.PredictOptions) -> NoReturn:
         raise GinghamError("A ranking predicts no labels: it lists what a user wants next, by gingham recommend.")
 
-    def open(self, model: BasketRanker, source: common.TableSource) -> NoReturn:
-        raise GinghamError(
-            "gingham certify, report and simplify do not take a ranking. Its page is written by gingham recommend "
-            "--page, and it is certified in Python, on items that were hidden from the fit: gg.certify_ranking."
-        )
+    def open(self, model: BasketRanker, source: common.TableSource) -> RankingWithData:
+        common.need_columns(source.table, self.id_columns(model), "The model")
+        return RankingWithData(model, model.notes_)
 
     def clusters(self, model: BasketRanker) -> pl.DataFrame:
         """The groups of items that reasons speak of."""
         axis = (model.notes_.get("axes") or ["user", "item"])[1]
         return common.cluster_rows(axis, model.items_.tolist(), model.groups_)
+
+
+class RankingWithData(common.ModelWithData["BasketRanker"]):
+    """A ranking remembers who took what; the page shows that in groups."""
+
+    instead = "gingham simplify and certify do not take a ranking: fit again with fewer n_groups, in Python."
+
+    @property
+    def label_name(self) -> str:
+        return "taken"
+
+    def observed(self) -> Observed:
+        return self.model.observed()
+
+    def facts(self) -> common.Facts:
+        settings = self.model.selection_["settings"]
+        return {name.replace("_", " "): str(value) for name, value in settings.items()}
+
+    def certificates(self, request: common.CertificateRequest) -> NoReturn:
+        raise GinghamError(
+            "A ranking is certified in Python, on items that were hidden from the fit: gg.certify_ranking. "
+            "gingham recommend --page writes users' lists with their reasons."
+        )
 
 
 TABLES = RankingTables()

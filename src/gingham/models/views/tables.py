@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from gingham.arrays import Bools, Floats, Ints
-from gingham.cells import Quadratic
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
-from gingham.data import Mode, Sample
+from gingham.arrays import Bools, Floats
 from gingham.errors import GinghamError
 from gingham.models import tables as common
 from gingham.models.views import KIND
-from gingham.models.vocabulary import SCORES
 
 if TYPE_CHECKING:
     from gingham.models.views.estimator import ViewsModel
+    from gingham.reading.observed import Observed
 
 MOST_FEATURES = 300  # of a view that a page shows: those with the largest weights
 MOST_VALUES = 5_000_000  # of all views together, with fewer features where there are many objects
@@ -50,7 +46,8 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
         matrices = views(table, groups)
         share = (0.1 if table.height >= FEWEST else 0.0) if options.holdout is None else options.holdout
         learn, held = common.split(table.height, share, options.seed)
-        model.fit([matrix[learn] for matrix in matrices], **common.accepted(model.fit, task.arguments))
+        named = [pl.DataFrame(matrix[learn], schema=group) for matrix, group in zip(matrices, groups)]
+        model.fit(named, **common.accepted(model.fit, task.arguments))
         notes = self.notes(
             options,
             items=[[str(row) for row in np.flatnonzero(learn)]],
@@ -141,44 +138,15 @@ class ViewsWithModel(common.ModelWithData["ViewsModel"]):
             return {}
         return {"correlation_of_views": self.model.score([matrix[self.held] for matrix in self.matrices])}
 
-    def board(self) -> common.BoardView:
-        """Objects by strongest component and its sign, features likewise by their weights, values standardised."""
-        shown = self.learn if self.learn.any() else self.held
-        matrices = [matrix[shown] for matrix in self.matrices]
-        scores = np.mean(self.model.transform(matrices), axis=0)
-        names, columns, weights = [], [], []
-        most = max(10, min(MOST_FEATURES, MOST_VALUES // max(1, len(scores) * len(matrices))))
-        every = [name for group in self.groups for name in group]
-        several = len(set(every)) < len(every)
-        for view, (group, matrix) in enumerate(zip(self.groups, matrices)):
-            spread = matrix.std(axis=0)
-            values = (matrix - matrix.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-            coef = self.model.coef_[view]
-            weight = values.T @ scores / len(values) if coef is None else coef * spread[:, None]
-            kept = np.sort(np.argsort(-np.abs(weight).max(axis=1), kind="stable")[:most])
-            names += [f"{group[j]} (view {view + 1})" if several else group[j] for j in kept]
-            columns.append(values[:, kept])
-            weights.append(weight[kept])
-        table = np.hstack(columns)
-        size = np.where(self.model.spread_ > 0, self.model.spread_, 1.0)
-        labels = (strongest(scores / size), strongest(np.vstack(weights)))
-        titles = [f"{c + 1}{sign}" for c in range(scores.shape[1]) for sign in "+−"]
-        modes = (
-            Mode("object", np.array([str(row) for row in np.flatnonzero(shown)], dtype=object)),
-            Mode("feature", np.array(names, dtype=object)),
-        )
-        rows, places = np.divmod(np.arange(table.size), table.shape[1])
-        sample = Sample(modes, (rows.astype(np.int32), places.astype(np.int32)), table.ravel())
-        assign = tuple(np.eye(len(titles))[label] for label in labels)
-        posterior = Posterior(Structure.grid(modes), (Quadratic(),), assign, (np.zeros(0),)).refit(sample)
-        note = (
-            "Objects stand by their strongest component and its sign, features by the component they weigh most in; "
-            "values are standardised. Objects are numbered by their row in the file, from 0."
-        )
-        named = ([f"component {title}" for title in titles],) * 2
-        return common.BoardView(
-            posterior, sample, "standardised value", words=SCORES, cluster_names=named, notes=(note,)
-        )
+    @property
+    def label_name(self) -> str:
+        return "value"
+
+    def observed(self) -> Observed:
+        return self.model.observed([matrix[self.learn] for matrix in self.matrices])
+
+    def without_groups(self, certificates: common.Facts, request: common.CertificateRequest) -> dict[str, float]:
+        return {name: float(found.chance) for name, found in certificates.items()}
 
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
         """Of the components as pairwise clusters, on objects that the fit has not seen."""
@@ -198,13 +166,6 @@ class ViewsWithModel(common.ModelWithData["ViewsModel"]):
         risks, covered, by_chance = (fact(members, False) for fact in (contradiction, coverage, chance))
         found = certify_clusters(even, even, risks, covered, by_chance, n, request.delta)
         return {"objects that the fit has not seen": found}
-
-
-def strongest(weights: Floats) -> Ints:
-    """2·component + (0 for a positive, 1 for a negative sign) of the largest weight in each row."""
-    component = np.abs(weights).argmax(axis=1)
-    negative = np.take_along_axis(weights, component[:, None], axis=1)[:, 0] < 0
-    return np.asarray(2 * component + negative, dtype=np.int64)
 
 
 TABLES = ViewTables()

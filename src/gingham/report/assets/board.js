@@ -1,124 +1,125 @@
-// The checkerboard: a picture that can be zoomed, moved and read with pointer or keys.
-function boardPanel(panel) {
-  const b = data.board, [rows, columns] = [b.rows, b.columns];
-  const canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": `Checkerboard of ${data.modes[0].name} by ${data.modes[1].name}. Arrow keys move a reading cross, plus and minus zoom, 0 shows all.` });
-  const stage = el("div", { class: "stage" }, canvas);
-  const buttons = ["reordered", "original"].map((kind) => el("button", { type: "button", "aria-pressed": String(kind === "reordered"), onclick: () => show(kind) }, kind === "reordered" ? "By clusters" : "As it came"));
-  const readout = el("p", { id: "readout", class: "soft", "aria-live": "polite" }, "Point at the picture, or focus it and use the arrow keys.");
-  const swatch = el("i", {});
-  panel.append(el("div", { class: "tools" }, buttons,
-    el("button", { type: "button", onclick: () => zoom(1.6), "aria-label": "Zoom in" }, "+"),
-    el("button", { type: "button", onclick: () => zoom(1 / 1.6), "aria-label": "Zoom out" }, "−"),
-    el("button", { type: "button", onclick: () => { view = null; draw(); } }, "All")), stage,
-    el("p", { class: "legend" }, label(plainly(b.low)), swatch, label(plainly(b.high)), el("span", {}, b.holes ? `${data.label}; grey: ${data.words.unseen}.` : data.label)), readout);
-  let kind = "reordered", view = null, cross = null, drag = null;
-  const source = {}, painted = {};
-  const merged = [rows < data.modes[0].n_items, columns < data.modes[1].n_items];
-  function load(name) {
-    const image = new Image();
-    image.onload = () => {
-      const canvas2 = el("canvas", { width: columns, height: rows }), context = canvas2.getContext("2d", { willReadFrequently: true });
-      context.drawImage(image, 0, 0);
-      const pixels = context.getImageData(0, 0, columns, rows).data, grey = new Uint8Array(rows * columns);
-      for (let i = 0; i < grey.length; i++) grey[i] = pixels[4 * i];
-      source[name] = grey; draw();
-    };
-    image.src = b[name];
-  }
-  function paint(name) {
-    const theme = dark() ? "dark" : "light", key = name + theme;
-    if (painted[key] || !source[name]) return painted[key];
-    const target = el("canvas", { width: columns, height: rows }), context = target.getContext("2d"), image = context.createImageData(columns, rows);
-    const unseen = [1, 3, 5].map((i) => parseInt(css("--unseen").slice(i, i + 2), 16)), table = [unseen];
-    for (let v = 1; v < 256; v++) table.push(colour((v - 1) / 254));
-    source[name].forEach((v, i) => image.data.set([...table[v], 255], 4 * i));
-    context.putImageData(image, 0, 0);
-    return (painted[key] = target);
-  }
-  function show(name) { kind = name; buttons.forEach((button, i) => button.setAttribute("aria-pressed", String((i === 0) === (name === "reordered")))); draw(); }
-  function clamp() {
-    view.w = Math.min(columns, Math.max(Math.min(columns, 6), view.w)); view.h = Math.min(rows, Math.max(Math.min(rows, 6), view.h));
-    view.x = Math.max(0, Math.min(columns - view.w, view.x)); view.y = Math.max(0, Math.min(rows - view.h, view.y));
-  }
-  function zoom(factor, at) {
-    view = view || { x: 0, y: 0, w: columns, h: rows };
-    const [fx, fy] = at || [0.5, 0.5], cx = view.x + fx * view.w, cy = view.y + fy * view.h;
-    view.w /= factor; view.h /= factor; clamp(); view.x = cx - fx * view.w; view.y = cy - fy * view.h; clamp(); draw();
-  }
-  function draw() {
-    if (!stage.clientWidth) return;
-    const ratio = devicePixelRatio || 1, width = stage.clientWidth, height = Math.round(Math.min(innerHeight * 0.72, Math.max(260, width * Math.min(1.1, Math.max(0.45, rows / columns)))));
-    canvas.width = width * ratio; canvas.height = height * ratio; canvas.style.height = height + "px";
-    const context = canvas.getContext("2d"), picture = paint(kind), v = view || { x: 0, y: 0, w: columns, h: rows };
-    swatch.style.background = gradient();
-    if (!picture) return;
-    context.imageSmoothingEnabled = v.w * 1.5 > canvas.width;
-    context.drawImage(picture, v.x, v.y, v.w, v.h, 0, 0, canvas.width, canvas.height);
-    const sx = canvas.width / v.w, sy = canvas.height / v.h;
-    context.strokeStyle = css("--ink"); context.globalAlpha = 0.75; context.lineWidth = ratio;
-    context.beginPath();
-    if (kind === "reordered") {
-      for (const bound of b.bounds[0]) { const y = (bound * rows / data.modes[0].n_items - v.y) * sy; if (y > 0 && y < canvas.height) { context.moveTo(0, y); context.lineTo(canvas.width, y); } }
-      for (const bound of b.bounds[1]) { const x = (bound * columns / data.modes[1].n_items - v.x) * sx; if (x > 0 && x < canvas.width) { context.moveTo(x, 0); context.lineTo(x, canvas.height); } }
+// The named checkerboard as one drawing: blocks, names, trees, legend.
+const pen = document.createElement("canvas").getContext("2d");
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
+function wrap(text, width, size, most, bold = true) {
+  pen.font = `${bold ? 600 : 400} ${size}px ${FONT}`;
+  const lines = [""];
+  for (let word of flat(text).split(" ")) {
+    while (pen.measureText(word).width > width && word.length > 3) { // a word that is wider than its place is broken
+      let n = word.length - 1;
+      while (n > 2 && pen.measureText(word.slice(0, n)).width > width) n--;
+      if (lines[lines.length - 1]) lines.push("");
+      lines[lines.length - 1] = word.slice(0, n); lines.push(""); word = word.slice(n);
     }
-    context.stroke(); context.globalAlpha = 1;
-    if (cross) { context.strokeStyle = css("--cool"); context.lineWidth = 2 * ratio; context.strokeRect((cross[1] - v.x) * sx, (cross[0] - v.y) * sy, Math.max(sx, 3), Math.max(sy, 3)); }
+    const tried = lines[lines.length - 1] ? `${lines[lines.length - 1]} ${word}` : word;
+    if (pen.measureText(tried).width <= width) lines[lines.length - 1] = tried; else lines.push(word);
   }
-  function who(side, pixel, size) {
-    const n = data.modes[side].n_items, name = data.modes[side].name, first = Math.floor(pixel * n / size);
-    const bounds = b.bounds[side], k = bounds.findIndex((bound) => first < bound), cluster = kind === "reordered" ? b.clusters[side][k] : null;
-    if (merged[side]) return { text: `${number(Math.ceil(n / size))} or so of ${name}`, cluster };
-    const place = (kind === "reordered" ? b.order : b.plain)[side][pixel];
-    const own = place >= 0 ? data.modes[side].items.clusters[place][0] : cluster;
-    return { text: place >= 0 ? `${name}: ${itemName(side, place)}` : `one of ${name}`, cluster: own };
+  const kept = lines.filter(Boolean).slice(0, most);
+  if (lines.filter(Boolean).length > most) {
+    let last = kept[most - 1];
+    while (last.length > 1 && pen.measureText(last + "…").width > width) last = last.slice(0, -1);
+    kept[most - 1] = last.replace(/[\s,]+$/, "") + "…";
   }
-  function read(row, column) {
-    const r = who(0, row, rows), c = who(1, column, columns), v = source[kind] ? source[kind][row * columns + column] : 0;
-    const value = b.low + (v - 1) / 254 * (b.high - b.low), seen = !v || (v === 1 && b.low === 0 && data.words.unseen !== "not observed") ? data.words.unseen : `${data.words.observed} ${label(plainly(value))}`;
-    const i = data.cells.rows.indexOf(r.cluster), j = data.cells.columns.indexOf(c.cluster);
-    const answer = i >= 0 && j >= 0 ? `cell (${clusterName(0, r.cluster)}, ${clusterName(1, c.cluster)}) ${data.words.answers} ${label(data.cells.answer[i][j])}` : "";
-    return [r.text, c.text, [seen, answer].filter(Boolean).join("; ")].join("\n");
-  }
-  function at(event) {
-    const box = canvas.getBoundingClientRect(), v = view || { x: 0, y: 0, w: columns, h: rows };
-    const fx = (event.clientX - box.left) / box.width, fy = (event.clientY - box.top) / box.height;
-    return { fx, fy, row: Math.max(0, Math.min(rows - 1, Math.floor(v.y + fy * v.h))), column: Math.max(0, Math.min(columns - 1, Math.floor(v.x + fx * v.w))) };
-  }
-  const pointers = new Map();
-  canvas.addEventListener("pointerdown", (event) => { pointers.set(event.pointerId, event); drag = event; canvas.setPointerCapture(event.pointerId); });
-  canvas.addEventListener("pointerup", (event) => { pointers.delete(event.pointerId); drag = null; });
-  canvas.addEventListener("pointercancel", (event) => { pointers.delete(event.pointerId); drag = null; });
-  canvas.addEventListener("pointermove", (event) => {
-    const box = canvas.getBoundingClientRect();
-    if (pointers.size === 2) {
-      const [p, q] = [...pointers.values()], before = Math.hypot(p.clientX - q.clientX, p.clientY - q.clientY);
-      pointers.set(event.pointerId, event);
-      const [s, t] = [...pointers.values()], after = Math.hypot(s.clientX - t.clientX, s.clientY - t.clientY);
-      if (before > 0) zoom(after / before, [((s.clientX + t.clientX) / 2 - box.left) / box.width, ((s.clientY + t.clientY) / 2 - box.top) / box.height]);
-      return;
-    }
-    if (drag && view) {
-      view.x -= (event.clientX - drag.clientX) / box.width * view.w; view.y -= (event.clientY - drag.clientY) / box.height * view.h;
-      clamp(); drag = event; pointers.set(event.pointerId, event); draw(); return;
-    }
-    const spot = at(event), text = read(spot.row, spot.column);
-    readout.textContent = text.replaceAll("\n", " · "); say(text, event.clientX, event.clientY);
+  return kept;
+}
+const factText = ([text, inside, outside]) => `${flat(text)} ${percent(inside)}, else ${percent(outside)}`;
+function headLines(group, width) { // a word of the name a line, as far as they fit
+  const name = flat(group.name), first = name.slice(0, name.length - group.words.map(flat).join(", ").length), words = group.words.length && name.endsWith(group.words.map(flat).join(", ")) ? group.words.map(flat) : [name];
+  if (words.length > 1 || words[0] !== name) words[0] = first + words[0];
+  const each = words.map((word) => wrap(word, width, 12.5, 2));
+  return each.flat().length <= 6 ? each.flat() : words.map((word) => wrap(word, width, 12.5, 1)[0]);
+}
+const written = (text, x, y, more = {}) => el("text", { x, y, "font-size": 13, "font-family": FONT, fill: css("--ink"), ...more }, text);
+function lengths(groups, whole, least) { // sides of boxes grow with the root of what they hold, none too small to be written in
+  const roots = groups.map((group) => Math.sqrt(Math.max(group.mass, 1e-12))), all = roots.reduce((a, b) => a + b, 0);
+  const sized = roots.map((root) => Math.max(root / all, Math.min(least / whole, 1 / groups.length))), sum = sized.reduce((a, b) => a + b, 0);
+  let at = 0;
+  return sized.map((part) => { const from = at; at += part / sum * whole; return [from, at]; });
+}
+function treeLines(at, middles, draw) {
+  const side = data.sides[at], k = state.size[at], place = new Map(cut(at).nodes.map((node, i) => [node, [middles[i], 0]]));
+  side.merges.slice(side.n_leaves - k).forEach(([a, b], step) => {
+    const depth = Math.sqrt((step + 1) / Math.max(k - 1, 1)), [p, low] = place.get(a), [q, other] = place.get(b);
+    draw(p, low, p, depth); draw(q, other, q, depth); draw(p, depth, q, depth);
+    place.set(side.n_leaves + side.n_leaves - k + step, [(p + q) / 2, depth]);
   });
-  canvas.addEventListener("pointerleave", () => say(""));
-  canvas.addEventListener("wheel", (event) => { event.preventDefault(); const spot = at(event); zoom(event.deltaY < 0 ? 1.25 : 0.8, [spot.fx, spot.fy]); }, { passive: false });
-  canvas.addEventListener("keydown", (event) => {
-    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    if (moves[event.key]) {
-      const v = view || { x: 0, y: 0, w: columns, h: rows }, far = event.shiftKey ? 10 : 1, [dr, dc] = moves[event.key];
-      cross = cross || [Math.floor(v.y + v.h / 2), Math.floor(v.x + v.w / 2)];
-      cross = [Math.max(0, Math.min(rows - 1, cross[0] + dr * far)), Math.max(0, Math.min(columns - 1, cross[1] + dc * far))];
-      if (view) { if (cross[0] < v.y || cross[0] >= v.y + v.h) view.y = cross[0] - v.h / 2; if (cross[1] < v.x || cross[1] >= v.x + v.w) view.x = cross[1] - v.w / 2; clamp(); }
-      readout.textContent = read(cross[0], cross[1]).replaceAll("\n", " · "); draw();
-    } else if (event.key === "+" || event.key === "=") zoom(1.6);
-    else if (event.key === "-") zoom(1 / 1.6);
-    else if (event.key === "0") { view = null; draw(); }
-    else return;
-    event.preventDefault();
+}
+function drawBoard(t, width) {
+  const board = boardAt(t), [a, b] = board.table.sides, k1 = board.rows.length, k2 = board.columns.length, scale = scaleOf(board);
+  const narrow = width < 620, ink = css("--ink"), soft = css("--soft");
+  const left = narrow ? 0 : Math.min(290, Math.max(170, width * 0.27)), right = narrow ? 4 : 48, wide = width - left - right;
+  const columns = lengths(board.columns, wide, Math.min(76, wide / k2)), colWidth = Math.min(...columns.map(([p, q]) => q - p));
+  const turned = !narrow && colWidth < 70, size = (at, c) => counted(cut(at).groups[c].size, words(at));
+  const heads = board.columns.map((group, j) => narrow ? [] : turned ? [cutText(groupName(b, j), 26)] : headLines(group, columns[j][1] - columns[j][0] - 8));
+  const factLines = turned || narrow ? 0 : Math.min(2, Math.max(...board.columns.map((group) => group.facts.length)));
+  const top = narrow ? 26 : turned ? (colWidth < 13 ? 24 : 132) : 22 + 15 * Math.max(...heads.map((lines) => lines.length)) + 16 + 13 * factLines;
+  const named = narrow ? board.rows.map((group, i) => wrap(`${i + 1}  ${groupName(a, i)}`, width - 8, 12.5, 2)) : null;
+  const rowLeast = narrow ? 44 : k1 > 14 ? 20 : k1 > 9 ? 40 : k1 > 5 ? 54 : 82, high = narrow ? 0 : Math.max(rowLeast * k1, Math.min(430, Math.max(230, 104 * k1)));
+  let y = top;
+  const rows = narrow
+    ? board.rows.map((_, i) => { y += 17 * named[i].length + 6; const from = y; y += rowLeast; return [from, y]; })
+    : lengths(board.rows, high, rowLeast).map(([p, q]) => [top + p, top + q]);
+  const foot = rows[k1 - 1][1], tree = !narrow && k2 > 1 && a !== b ? 34 : 6, legend = board.measure === "labels" ? 46 : 52, height = foot + tree + legend + 10;
+  const svg = el("svg", { viewBox: `0 0 ${width} ${Math.ceil(height)}`, width, height: Math.ceil(height), role: "grid", "aria-label": `${data.sides[a].many} in ${k1} groups by ${data.sides[b].many} in ${k2} groups` });
+  if (!narrow) {
+    svg.append(written(`${data.sides[b].many} →`, left - 12, top - 30, { "text-anchor": "end", "font-size": 12, fill: css("--accent") }), written(`${data.sides[a].many} ↓`, left - 12, top - 10, { "text-anchor": "end", "font-size": 12, fill: css("--accent") }));
+  } else svg.append(written(`${data.sides[a].many} ↓   ${data.sides[b].many} →`, 0, 12, { "font-size": 11.5, fill: css("--accent") }));
+  const spot = (i, j, label, link, ...inside) => {
+    const node = el("g", { role: j < 0 || i < 0 ? (i < 0 ? "columnheader" : "rowheader") : "gridcell", class: "spot", tabindex: -1, "data-i": i, "data-j": j, "aria-label": label, onclick: () => go(link), onpointermove: (event) => say(label, event.clientX, event.clientY), onpointerleave: () => say("") }, inside);
+    svg.append(node);
+  };
+  board.columns.forEach((group, j) => {
+    const [p, q] = columns[j], x = left + (p + q) / 2, label = `Group ${j + 1} of ${data.sides[b].many}: ${groupName(b, j)}. ${size(b, j)}, ${percent(share(b, j))} of all ${data.nouns[1]}.`, quiet = group.shared ? soft : ink;
+    const inside = narrow ? [el("rect", { x: left + p, y: 18, width: q - p, height: top - 18, fill: "transparent" }), written(j + 1, x, top - 1 + 4, { "text-anchor": "middle", "font-weight": 600, "font-size": 12.5 })]
+      : turned ? [el("rect", { x: left + p, y: 0, width: q - p, height: top, fill: "transparent" }), colWidth < 13 ? null : written(`${j + 1} ${heads[j][0]}`, 0, 0, { transform: `translate(${x + 4} ${top - 8}) rotate(-52)`, "font-size": 11.5, fill: quiet, "font-weight": 600 })]
+        : [el("rect", { x: left + p, y: 0, width: q - p, height: top - 4, fill: "transparent" }), ...heads[j].map((line, n) => written(line, x, top - 30 - 13 * factLines - 15 * (heads[j].length - 1 - n), { "text-anchor": "middle", "font-size": 12.5, "font-weight": 600, fill: quiet })),
+          ...[size(b, j), ...group.facts.slice(0, factLines).map(factText)].map((line, n) => written(wrap(line, q - p - 4, 11, 1, false)[0], x, top - 12 - 13 * (factLines - n), { "text-anchor": "middle", "font-size": 11, fill: soft }))];
+    spot(-1, j, label, { cluster: `${data.sides[b].name}:${j + 1}` }, ...inside.filter(Boolean));
   });
-  redraws.push(draw); load("reordered"); load("original");
+  board.rows.forEach((group, i) => {
+    const [p, q] = rows[i], middle = (p + q) / 2, room = q - p, label = `Group ${i + 1} of ${data.sides[a].many}: ${groupName(a, i)}. ${size(a, i)}, ${percent(share(a, i))} of all ${data.nouns[1]}.`, quiet = group.shared ? soft : ink;
+    let inside;
+    if (narrow) inside = [el("rect", { x: 0, y: p - 17 * named[i].length - 4, width, height: 17 * named[i].length + 2, fill: "transparent" }), ...named[i].map((line, n) => written(line, 0, p - 6 - 17 * (named[i].length - 1 - n), { "font-size": 12.5, "font-weight": 600, fill: quiet }))];
+    else if (room < 30) inside = [el("rect", { x: 0, y: p, width: left - 6, height: room, fill: "transparent" }), written(wrap(`${i + 1} ${groupName(a, i)}`, left - 20, 11.5, 1)[0], left - 12, middle + 4, { "text-anchor": "end", "font-size": 11.5, "font-weight": 600, fill: quiet })];
+    else {
+      const lines = wrap(groupName(a, i), left - 24, 13.5, room < 56 ? 1 : room < 84 ? 2 : 3), notes = [size(a, i)], room2 = Math.floor((room - 16 * lines.length - 4) / 14);
+      if (group.against.length && room2 > 1) notes.unshift(`− ${group.against.map(flat).join(", ")}`);
+      notes.push(...group.facts.slice(0, Math.max(0, room2 - notes.length)).map(factText));
+      const all = notes.slice(0, Math.max(1, room2)), whole = 16 * lines.length + 14 * all.length, from = middle - whole / 2 + 12;
+      inside = [el("rect", { x: 0, y: p, width: left - 6, height: room, fill: "transparent" }), ...lines.map((line, n) => written(line, left - 12, from + 16 * n, { "text-anchor": "end", "font-size": 13.5, "font-weight": 600, fill: quiet })), ...all.map((line, n) => written(wrap(line, left - 24, 11, 1, false)[0], left - 12, from + 16 * lines.length + 14 * n - 2, { "text-anchor": "end", "font-size": 11, fill: soft }))];
+    }
+    spot(i, -1, label, { cluster: `${data.sides[a].name}:${i + 1}` }, ...inside);
+  });
+  rows.forEach(([p, q], i) => columns.forEach(([r, s], j) => {
+    const gap = Math.min(2.5, (s - r) * 0.06), fill = cellColour(board, scale, i, j), text = cellText(board, i, j), strong = Math.abs(scale.of(i, j)) > 0.55;
+    const fits = s - r > 15 + 4 * text.length && q - p > 14;
+    spot(i, j, `${groupName(a, i)} × ${groupName(b, j)}: ${cellSentence(board, i, j)}.`, { cell: `${i + 1},${j + 1}` },
+      el("rect", { x: left + r + gap, y: p + gap, width: Math.max(1, s - r - 2 * gap), height: Math.max(1, q - p - 2 * gap), fill, rx: Math.min(3, gap) }),
+      fits ? written(text, left + (r + s) / 2, (p + q) / 2 + 4.5, { "text-anchor": "middle", "font-size": s - r < 44 ? 11 : 13, "font-weight": strong ? 650 : 400, fill: text === "·" ? soft : inkOn(fill), "pointer-events": "none" }) : null);
+  }));
+  if (!narrow) {
+    const line = (x1, y1, x2, y2) => svg.append(el("line", { x1, y1, x2, y2, stroke: soft, "stroke-width": 1.3, "stroke-linecap": "round" })), out = left + wide + 6;
+    treeLines(a, rows.map(([p, q]) => (p + q) / 2), (p, d, q, e) => line(out + 38 * d, p, out + 38 * e, q));
+    if (a !== b) treeLines(b, columns.map(([p, q]) => left + (p + q) / 2), (p, d, q, e) => line(p, foot + 6 + 24 * d, q, foot + 6 + 24 * e));
+  }
+  drawLegend(svg, board, scale, left, foot + tree + 8, width);
+  return { svg, board };
+}
+function drawLegend(svg, board, scale, left, y, width) {
+  const soft = css("--soft"), x = left + 2, wide = Math.min(240, width - left - 20);
+  svg.append(written(scale.title, x, y + 10, { "font-size": 11.5, fill: soft }));
+  if (board.measure === "labels") {
+    let at = x;
+    board.table.labels.slice(0, 8).forEach((name, k) => { svg.append(el("rect", { x: at, y: y + 18, width: 12, height: 12, rx: 2, fill: hue(k) }), written(cutText(flat(name), 14), at + 17, y + 28, { "font-size": 11.5 })); pen.font = `11.5px ${FONT}`; at += 32 + pen.measureText(cutText(flat(name), 14)).width; });
+    return;
+  }
+  const id = `ramp${Math.round(width)}`;
+  svg.append(el("defs", {}, el("linearGradient", { id }, STOPS[theme()].map((colour, i, all) => el("stop", { offset: i / (all.length - 1), "stop-color": colour })))), el("rect", { x, y: y + 16, width: wide, height: 10, rx: 2, fill: `url(#${id})` }));
+  scale.marks.forEach(([v, text]) => svg.append(written(text, x + (v + 1) / 2 * wide, y + 40, { "font-size": 11, fill: soft, "text-anchor": v < 0 ? "start" : v > 0 ? "end" : "middle" })));
+}
+function boardTable(board, t) { // what is seen, a row a block
+  const [a, b] = board.table.sides, [row, column] = [data.sides[a].name, a === b ? `${data.sides[b].name} 2` : data.sides[b].name];
+  const value = { lift: "times as often as chance", difference: "compared with the averages", labels: "share" }[board.measure];
+  const head = [row, `${row} name`, column, `${column} name`, ...(board.labels ? ["label"] : []), value, ...(board.means ? ["mean"] : []), data.nouns[1]];
+  return [head, ...board.rows.flatMap((_, i) => board.columns.map((__, j) => [i + 1, groupName(a, i), j + 1, groupName(b, j), ...(board.labels ? [board.table.labels[board.labels[i][j]]] : []), Number(board.values[i][j].toPrecision(4)), ...(board.means ? [board.means[i][j] === null ? "" : Number(board.means[i][j].toPrecision(4))] : []), Number(board.counts[i][j].toPrecision(6))]))];
 }
