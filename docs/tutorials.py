@@ -1,11 +1,12 @@
-"""Tutorials: run the code of each page, and write what it prints and draws into the page.
+"""Tutorials: run the code of each page, and write what it prints and draws into the page; pictures of the guide.
 
-``python docs/tutorials.py`` renews all pages, ``python docs/tutorials.py network`` one of them. A page reads its tables
-from the working folder, as a reader would; pages on data that may not be shipped get them from the folder that
-``GINGHAM_DATA`` names (see `TABLES`). ``tests/test_tutorials.py`` runs the same code on small planted tables.
+``python docs/tutorials.py`` renews all pages, ``python docs/tutorials.py network guide/graphs`` some of them. A tutorial
+reads its tables from the working folder, as a reader would; those on data that may not be shipped get them from the
+folder that ``GINGHAM_DATA`` names (see `TABLES`). ``tests/test_tutorials.py`` runs the same code on small planted tables.
+Pages of the guide draw pictures and show no output; ``tests/test_documentation.py`` runs them.
 
 A block works as in a notebook: what it prints is shown, then the value of its last line. Figures that are open at its
-end become ``_static/tutorials/PAGE-NUMBER.png``; the page says where they stand.
+end become ``_static/tutorials/PAGE-NUMBER.png`` (``_static/guide`` for the guide); the page says where they stand.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
 import scipy.sparse as sp
+from PIL import Image
 
 HERE = Path(__file__).parent
 PAGES = HERE / "tutorials"
@@ -93,7 +95,10 @@ def cell(value: object) -> str:
 
 
 def save(figure: plt.Figure, path: Path) -> None:
-    figure.savefig(path, dpi=90, facecolor="white", pil_kwargs={"optimize": True})
+    """A small file: a picture of plain areas and letters needs few colours."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=90, facecolor="white")
+    Image.open(buffer).convert("RGB").quantize(96, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def movielens(data: Path) -> None:
@@ -138,21 +143,32 @@ TABLES = {"ratings": movielens, "documents": classic3, "survey": jester}  # othe
 
 
 def renew(name: str) -> None:
-    """Run one page in a folder of its own and rewrite it."""
-    page = PAGES / f"{name}.md"
+    """Run one page in a folder of its own; save its pictures and, of a tutorial, rewrite it with its output."""
+    folder, _, stem = name.rpartition("/")
+    folder = folder or "tutorials"
+    page = HERE / folder / f"{stem}.md"
+    pictures = HERE / "_static" / folder
+    pictures.mkdir(parents=True, exist_ok=True)
     before = Path.cwd()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        os.chdir(scratch)
         try:
-            if name in TABLES:
-                TABLES[name](Path(os.environ["GINGHAM_DATA"]))
-            text = run(page.read_text(encoding="utf-8"), lambda number: PICTURES / f"{name}-{number}.png")
+            if folder == "tutorials" and stem in TABLES:
+                TABLES[stem](Path(os.environ["GINGHAM_DATA"]))
+            text = run(page.read_text(encoding="utf-8"), lambda number: pictures / f"{stem}-{number}.png")
         finally:
             os.chdir(before)
-    page.write_text(text, encoding="utf-8")
+    if folder == "tutorials":
+        page.write_text(text, encoding="utf-8")
+
+
+def every_page() -> list[str]:
+    tutorials = sorted(page.stem for page in PAGES.glob("*.md") if page.stem != "index")
+    guide = sorted((HERE / "guide").glob("*.md"))
+    return tutorials + [f"guide/{page.stem}" for page in guide if "_static/guide/" in page.read_text(encoding="utf-8")]
 
 
 if __name__ == "__main__":
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[1:] or sorted(page.stem for page in PAGES.glob("*.md") if page.stem != "index"):
+    for name in sys.argv[1:] or every_page():
+        print(name, flush=True)
         renew(name)
