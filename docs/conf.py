@@ -12,8 +12,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "src"))
 sys.path.insert(0, str(HERE))
 
-import gingham  # noqa: E402
 from api_groups import lines as api_lines  # noqa: E402
+
+import gingham  # noqa: E402
 from papers import filled, write_verdicts  # noqa: E402
 from results import write_results  # noqa: E402
 
@@ -115,7 +116,9 @@ def keep_old_addresses(app, error):
     """A page that moved sends its readers on."""
     if error is None and app.builder.format == "html":
         for old, new in MOVED.items():
-            page = f'<!doctype html><meta http-equiv="refresh" content="0; url={new}"><a href="{new}">This page moved.</a>'
+            page = (
+                f'<!doctype html><meta http-equiv="refresh" content="0; url={new}"><a href="{new}">This page moved.</a>'
+            )
             (Path(app.outdir) / f"{old}.html").write_text(page, encoding="utf-8")
 
 

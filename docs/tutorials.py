@@ -1,9 +1,9 @@
 """Tutorials: run the code of each page, and write what it prints and draws into the page; pictures of the guide.
 
-``python docs/tutorials.py`` renews all pages, ``python docs/tutorials.py network guide/graphs`` some of them. A tutorial
-reads its tables from the working folder, as a reader would; those on data that may not be shipped get them from the
-folder that ``GINGHAM_DATA`` names (see `TABLES`). ``tests/test_tutorials.py`` runs the same code on small planted tables.
-Pages of the guide draw pictures and show no output; ``tests/test_documentation.py`` runs them.
+``python docs/tutorials.py`` renews all pages, ``python docs/tutorials.py network guide/graphs`` some of them. A
+tutorial reads its tables from the working folder, as a reader would; those on data that may not be shipped get them
+from the folder that ``GINGHAM_DATA`` names (see `TABLES`). ``tests/test_tutorials.py`` runs the same code on small
+planted tables. Pages of the guide draw pictures and show no output; ``tests/test_documentation.py`` runs them.
 
 A block works as in a notebook: what it prints is shown, then the value of its last line. Figures that are open at its
 end become ``_static/tutorials/PAGE-NUMBER.png`` (``_static/guide`` for the guide); the page says where they stand.
@@ -111,8 +111,12 @@ def movielens(data: Path) -> None:
         genres=pl.concat_str([pl.when(pl.col(g) == 1).then(pl.lit(f"{g}|")).otherwise(pl.lit("")) for g in genres]),
     )
     people = pl.read_csv(data / "ml100k_users.csv.gz").rename({"row": "viewer"})
-    pl.DataFrame({"viewer": ratings["rows"], "film": ratings["cols"], "stars": ratings["vals"]}).write_csv("ratings.csv")
-    films.select(pl.col("col").alias("film"), "title", "year", pl.col("genres").str.strip_chars("|")).write_csv("films.csv")
+    pl.DataFrame({"viewer": ratings["rows"], "film": ratings["cols"], "stars": ratings["vals"]}).write_csv(
+        "ratings.csv"
+    )
+    films.select(pl.col("col").alias("film"), "title", "year", pl.col("genres").str.strip_chars("|")).write_csv(
+        "films.csv"
+    )
     people.write_csv("people.csv")
 
 

@@ -33,7 +33,12 @@ def planted_ratings():
     pl.DataFrame({"film": films, "title": titles, "year": 1950 + films % 50, "genres": genres}).write_csv("films.csv")
     people = np.arange(40)
     pl.DataFrame(
-        {"viewer": people, "age": 20 + people, "gender": np.array(["F", "M"])[people % 2], "occupation": ["student"] * 40}
+        {
+            "viewer": people,
+            "age": 20 + people,
+            "gender": np.array(["F", "M"])[people % 2],
+            "occupation": ["student"] * 40,
+        }
     ).write_csv("people.csv")
 
 

@@ -11,7 +11,7 @@ def clusters(
     format: Format = None,
     spreadsheet_safe: SpreadsheetSafe = False,
 ) -> None:
-    """List every item with its most probable cluster and the share of its membership."""
+    """List every item with its most probable cluster and its membership in it."""
     need_files(out, [model])
     from gingham.cli.table_files import write_table
     from gingham.models.base import load
