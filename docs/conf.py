@@ -12,6 +12,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "src"))
 sys.path.insert(0, str(HERE))
 
+from api_groups import lines as api_lines  # noqa: E402
+
 import gingham  # noqa: E402
 from papers import filled, write_verdicts  # noqa: E402
 from results import write_results  # noqa: E402
@@ -54,6 +56,7 @@ sphinx_gallery_conf = {
 suppress_warnings = ["config.cache"]
 
 
+MOVED = {"guide/cooccurrence": "counts.html", "guide/views": "several_views.html"}  # pages that became one with another
 FOREIGN = "BaseEstimator, ValueError, UserWarning, tuple"  # whose members are documented elsewhere
 
 
@@ -78,6 +81,7 @@ def write_api_pages() -> None:
         else:
             lines += [f".. autofunction:: {name}"]
         (folder / f"{name}.rst").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "groups.inc").write_text("\n".join(api_lines()) + "\n", encoding="utf-8")
 
 
 write_api_pages()
@@ -108,7 +112,18 @@ def plain_symbols(app, what, name, value, options, lines):
         lines[at] = re.sub(r"(?<![`\w.:])([A-Za-z]\w*)_(?=[\s,.;:)\]]|$)", r"``\1_``", line)
 
 
+def keep_old_addresses(app, error):
+    """A page that moved sends its readers on."""
+    if error is None and app.builder.format == "html":
+        for old, new in MOVED.items():
+            page = (
+                f'<!doctype html><meta http-equiv="refresh" content="0; url={new}"><a href="{new}">This page moved.</a>'
+            )
+            (Path(app.outdir) / f"{old}.html").write_text(page, encoding="utf-8")
+
+
 def setup(app):
+    app.connect("build-finished", keep_old_addresses)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("source-read", fill_numbers)
     app.connect("autodoc-process-docstring", plain_symbols, priority=900)

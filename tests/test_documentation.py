@@ -10,6 +10,7 @@ import pkgutil
 import re
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 import gingham
@@ -29,7 +30,15 @@ def test_every_public_name_says_what_it_is_and_shows_it(name):
 def test_every_public_name_is_reached_from_the_reference():
     conf = (DOCS / "conf.py").read_text(encoding="utf-8")
     assert "for name in gingham.__all__" in conf
-    assert "generated/*" in (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+    assert sorted(generator("api_groups").names()) == sorted(gingham.__all__)  # each in one group
+    assert "generated/groups.inc" in (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+
+
+def test_every_guide_page_is_in_the_contents_and_has_a_picture():
+    contents = (DOCS / "index.md").read_text(encoding="utf-8")
+    for page in sorted((DOCS / "guide").glob("*.md")):
+        assert re.search(rf"^guide/{page.stem}$", contents, re.M), f"{page.name} is not in the contents"
+        assert "![" in page.read_text(encoding="utf-8"), f"{page.name} has no picture"
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -47,13 +56,16 @@ def blocks(page: Path) -> list[str]:
     return re.findall(r"^```python\n(?!>>> )(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M)
 
 
-GUIDES = [p for p in PAGES if blocks(p) and p.parent.name != "extend"]  # those: tests/test_extend_pages.py
+# Pages of the other two folders: tests/test_extend_pages.py, tests/test_tutorials.py.
+GUIDES = [p for p in PAGES if blocks(p) and p.parent.name not in ("extend", "tutorials")]
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda p: str(p.relative_to(DOCS)))
 def test_examples_in_guides(page, capsys):
     """The blocks of a page run one after the other, in one namespace."""
     namespace: dict[str, object] = {"__name__": "guide"}
+    figures = 0
+    plt.close("all")
     for block in blocks(page):
         if ">>>" in block:
             example = doctest.DocTestParser().get_doctest(block, namespace, page.name, str(page), 0)
@@ -63,6 +75,11 @@ def test_examples_in_guides(page, capsys):
             namespace.update(example.globs)
         else:
             exec(compile(block, str(page), "exec"), namespace)
+        figures += len(plt.get_fignums())
+        plt.close("all")
+    if page.parent.name == "guide":  # every figure that the code draws is shown, see docs/tutorials.py
+        shown = re.findall(rf"_static/guide/{page.stem}-(\d+)\.png", page.read_text(encoding="utf-8"))
+        assert shown == [str(number + 1) for number in range(figures)]
 
 
 def test_a_broken_example_would_be_found(tmp_path):

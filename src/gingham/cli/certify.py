@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 
 def certify(
-    model: Annotated[str, typer.Argument(help="Model file; with --labels the table of tuples itself.")],
+    model: Annotated[str, typer.Argument(help="Model file; with --labels, the table itself.")],
     file: Annotated[str | None, typer.Argument(help="Table: CSV, TSV, Parquet, NDJSON; - is standard input.")] = None,
     labels: Annotated[
-        str | None, typer.Option(help="Clusters from elsewhere: a file (item, cluster) per axis, with commas.")
+        str | None,
+        typer.Option(help="Clusters from another program: one file (item, cluster) per axis, separated by commas."),
     ] = None,
     axes: Annotated[
-        str | None, typer.Option(help="With --labels: the columns of ids. Of a joint model: the relation.")
+        str | None, typer.Option(help="With --labels: the columns with ids. For a joint model: the relation.")
     ] = None,
     loss: Annotated[str, typer.Option(help="With --labels: absolute, zero-one, quadratic, log.")] = "absolute",
     delta: options.Delta = 0.05,
@@ -35,13 +36,13 @@ def certify(
     population: options.Population = None,
     progressive: options.Progressive = None,
     seed: Annotated[
-        int | None, typer.Option(help="Of the order of progressive tests; drawn afresh if absent.", min=0)
+        int | None, typer.Option(help="Seed of the order of progressive tests; by default a new one is drawn.", min=0)
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(help="Certificate file to write, of the first certificate, for gingham verify.")
+        Path | None, typer.Option(help="File to write the first certificate to, for gingham verify.")
     ] = None,
     save_predictor: Annotated[
-        Path | None, typer.Option(help="Model file to write: the predictor that the progressive tests certify.")
+        Path | None, typer.Option(help="File to write the predictor to that the progressive tests certify.")
     ] = None,
     label: options.OtherLabel = None,
     drop_missing: options.DropMissing = False,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="A data set to fetch; all are listed if absent.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Data set to fetch; without a name, all are listed.")] = None,
     out: OutTable = None,
     spreadsheet_safe: SpreadsheetSafe = False,
     json: Json = False,

@@ -12,13 +12,13 @@ from gingham.errors import GinghamError
 if TYPE_CHECKING:
     from gingham.models.base import Persistent
 
-Size = Annotated[str | None, typer.Option(help="Groups a side, 5,4; the readable number if absent.")]
+Size = Annotated[str | None, typer.Option(help="Number of groups per side: 5,4; by default the readable number.")]
 
 
 def describe(
     model: options.ModelFile,
     size: Size = None,
-    items: Annotated[bool, typer.Option("--items", help="A line for every item, not for every group.")] = False,
+    items: Annotated[bool, typer.Option("--items", help="Print one line per item instead of one per group.")] = False,
     out: options.OutTable = None,
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,

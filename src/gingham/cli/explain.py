@@ -11,10 +11,10 @@ from gingham.cli import console, options
 
 def explain(
     model: options.ModelFile,
-    row: Annotated[list[str], typer.Argument(help="Ids of a row in the order of the axes, or one item.")],
-    label: Annotated[str | None, typer.Option(help="Of labels that are names: the one to explain.")] = None,
+    row: Annotated[list[str], typer.Argument(help="The ids of a row in the order of the axes, or one item.")],
+    label: Annotated[str | None, typer.Option(help="For labels that are names: the label to explain.")] = None,
 ) -> None:
-    """Say why: where the items belong, what was observed there, what is predicted."""
+    """Explain a prediction: where the items belong, what was observed there, and what is predicted."""
     from gingham.cli.describe import read_model
 
     fitted = read_model(model)

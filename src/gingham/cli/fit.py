@@ -42,37 +42,44 @@ def fit(
     file: options.File,
     axes: Annotated[
         str | None,
-        typer.Option(help="Columns with ids, one per axis: user,movie. Told by the data.", rich_help_panel=DATA),
+        typer.Option(
+            help="Columns with ids, one per axis: user,movie. By default from the data.", rich_help_panel=DATA
+        ),
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(help="Column to predict; a graph or counts need none. Told by the data.", rich_help_panel=DATA),
+        typer.Option(
+            help="Column to predict; not needed for a graph or for counts. By default from the data.",
+            rich_help_panel=DATA,
+        ),
     ] = None,
     weight: Annotated[str | None, typer.Option(help="Column with counts.", rich_help_panel=DATA)] = None,
     wide: Annotated[
         bool,
         typer.Option(
-            "--wide", help="One side lies in the columns: a row a person, a column a question.", rich_help_panel=DATA
+            "--wide",
+            help="The table is wide, for example one row per person and one column per question.",
+            rich_help_panel=DATA,
         ),
     ] = False,
     alphabet: Annotated[
         str | None,
-        typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates want it stated.", rich_help_panel=DATA),
+        typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates need it.", rich_help_panel=DATA),
     ] = None,
     bounds: Annotated[
         str | None,
-        typer.Option(help="Smallest and largest possible label, 0,1, of measured labels.", rich_help_panel=DATA),
+        typer.Option(help="Smallest and largest possible value of measured labels: 0,1.", rich_help_panel=DATA),
     ] = None,
     relation: Annotated[
         list[str] | None,
         typer.Option(
-            "--relation", "-r", help="Of a joint model: a further table, AXES=LABEL:FILE.", rich_help_panel=DATA
+            "--relation", "-r", help="For a joint model: another table, AXES=LABEL:FILE.", rich_help_panel=DATA
         ),
     ] = None,
     info: Annotated[
         list[str] | None,
         typer.Option(
-            help="What is known of the items of an axis, for names and facts: movie=movies.csv.", rich_help_panel=DATA
+            help="Table with names and facts about the items of an axis: movie=movies.csv.", rich_help_panel=DATA
         ),
     ] = None,
     drop_missing: Annotated[
@@ -80,27 +87,40 @@ def fit(
     ] = False,
     format: Annotated[
         str | None,
-        typer.Option("--format", help="csv, tsv, parquet or ndjson; told by the file's name.", rich_help_panel=DATA),
+        typer.Option(
+            "--format", help="csv, tsv, parquet or ndjson; by default from the name of the file.", rich_help_panel=DATA
+        ),
     ] = None,
     model: Annotated[str, typer.Option(help="Kind of model.", rich_help_panel=MODEL)] = "auto",
     clusters: Annotated[
         str | None,
         typer.Option(
-            help="Clusters per axis: 13,6; of a joint model also movie=20,genre=none. By size if absent.",
+            help="Clusters per axis: 13,6, or for a joint model movie=20,genre=none. By default from the data.",
             rich_help_panel=MODEL,
         ),
     ] = None,
     loss: Annotated[
         str | None,
-        typer.Option(help="absolute, quadratic, zero-one, log, pinball, …; told by the labels.", rich_help_panel=MODEL),
+        typer.Option(
+            help="absolute, quadratic, zero-one, log, pinball, …; by default from the labels.", rich_help_panel=MODEL
+        ),
     ] = None,
     merges: Annotated[
         str | None,
         typer.Option(
-            help="Of a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters…; or auto.", rich_help_panel=MODEL
+            help="For a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters, and so on; or auto.",
+            rich_help_panel=MODEL,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same result.", min=0, max=2**32 - 1, rich_help_panel=MODEL)] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            help="Seed of random numbers; the same seed gives the same result.",
+            min=0,
+            max=2**32 - 1,
+            rich_help_panel=MODEL,
+        ),
+    ] = 0,
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.", rich_help_panel=OUTPUT)] = Path(
         "model.gingham"
     ),
@@ -111,16 +131,19 @@ def fit(
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON object, for scripts.", rich_help_panel=OUTPUT)
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.", rich_help_panel=OUTPUT)] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.", rich_help_panel=OUTPUT)] = False,
     holdout: Annotated[
         float | None,
         typer.Option(
-            help="Share set aside to measure the error, 0 for none; .1 of labelled rows.", rich_help_panel=ADVANCED
+            help="Share of the rows to set aside for measuring the error, 0 for none; .1 by default for labelled rows.",
+            rich_help_panel=ADVANCED,
         ),
     ] = None,
     beta: Annotated[
         float | None,
-        typer.Option(help="Trade-off per unit of loss; from held-out rows if absent.", rich_help_panel=ADVANCED),
+        typer.Option(
+            help="Weight of the loss in the trade-off; by default chosen on held-out rows.", rich_help_panel=ADVANCED
+        ),
     ] = None,
     objective: Annotated[
         str | None,
@@ -131,35 +154,45 @@ def fit(
     solver: Annotated[
         str | None,
         typer.Option(
-            help="projection (soft, the default), or sweep: hard moves; with --loss log, a description length.",
+            help="projection (soft clusters, the default) or sweep (hard; with --loss log by description length).",
             rich_help_panel=ADVANCED,
         ),
     ] = None,
     cold_start: Annotated[
         bool,
         typer.Option(
-            "--cold-start", help="Of a joint model: place items with few tuples anew.", rich_help_panel=ADVANCED
+            "--cold-start",
+            help="For a joint model: place items with few rows again at the end, by their properties.",
+            rich_help_panel=ADVANCED,
         ),
     ] = False,
     starts: Annotated[
         int | None,
-        typer.Option(help="Starts; the best is kept. By kind if absent.", min=1, rich_help_panel=ADVANCED),
+        typer.Option(
+            help="Number of starts, of which the best is kept; the default depends on the model.",
+            min=1,
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
     max_iter: Annotated[
         int | None,
-        typer.Option(help="Most sweeps of one start. By kind if absent.", min=1, rich_help_panel=ADVANCED),
+        typer.Option(
+            help="Largest number of sweeps of one start; the default depends on the model.",
+            min=1,
+            rich_help_panel=ADVANCED,
+        ),
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.", rich_help_panel=ADVANCED),
+        typer.Option("--resume", help="Continue from the checkpoint of an interrupted run.", rich_help_panel=ADVANCED),
     ] = False,
     checkpoint_every: Annotated[
         float, typer.Option(help="Seconds between checkpoints.", min=0, rich_help_panel=ADVANCED)
     ] = 10.0,
 ) -> None:
-    """Fit a model to a table and save it; what is not said is told by the data.
+    """Fit a model to a table and save it. What is not given is decided from the data.
 
-    gingham look says beforehand what it would take the columns for.
+    gingham look shows beforehand how the columns would be understood.
     """
     from gingham.cli.checkpoint import checkpoint_of, forget, identity, need_own
 
@@ -206,7 +239,7 @@ def fit(
             ids: (other, with_ids(read_table(name, is_id=ids.__contains__), ids)) for ids, other, name in relations
         }
         if resume and not kept.exists():
-            console.say_note("There is no checkpoint; the fit begins at its beginning.")
+            console.say_note("There is no checkpoint; the fit starts from the beginning.")
         phase.begin("starting")
         began = time.perf_counter()
         names = wanted.axes

@@ -6,7 +6,7 @@ from gingham.cli import console, options
 
 
 def look(file: options.File, format: options.Format = None, json: options.Json = False) -> None:
-    """Say what the columns seem to be, what is missing, and which model fits, with the command to paste."""
+    """Describe the columns of a table, what is missing, and which model fits it, with the command to run."""
     options.need_files(tables=[file])
     from gingham.reading.look import look as look_at
 

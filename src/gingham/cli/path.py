@@ -17,20 +17,22 @@ def path(
     axes: options.Ids,
     label: options.Label = None,
     model: Annotated[str, typer.Option(help="coclustering, tree, graph or cooccurrence.")] = "coclustering",
-    merges: Annotated[str | None, typer.Option(help="Of a tree, as in gingham fit.")] = None,
-    weight: Annotated[str | None, typer.Option(help="Of a graph or counts: column with weights.")] = None,
-    betas: Annotated[str | None, typer.Option(help="Values to try: 2,1,.5. Twelve around the noise if absent.")] = None,
+    merges: Annotated[str | None, typer.Option(help="For a tree, as in gingham fit.")] = None,
+    weight: Annotated[str | None, typer.Option(help="For a graph or counts: column with weights.")] = None,
+    betas: Annotated[
+        str | None, typer.Option(help="Values to try: 2,1,.5. By default twelve, chosen by the size of the noise.")
+    ] = None,
     clusters: Annotated[
-        str | None, typer.Option(help="Clusters per axis: 13,6. By the size of the data if absent.")
+        str | None, typer.Option(help="Clusters per axis: 13,6. By default from the size of the data.")
     ] = None,
     loss: options.Loss = None,
-    alphabet: Annotated[
-        str | None, typer.Option(help="All possible labels, 1..5; certificates want them stated.")
-    ] = None,
-    cv: Annotated[int, typer.Option(help="Folds; 0 for none.", min=0)] = 5,
+    alphabet: Annotated[str | None, typer.Option(help="All possible labels, 1..5; certificates need them.")] = None,
+    cv: Annotated[int, typer.Option(help="Number of folds for cross-validation; 0 for none.", min=0)] = 5,
     delta: options.Delta = 0.05,
     population: options.Population = None,
-    jobs: Annotated[int | None, typer.Option(help="Folds side by side; all cores if absent.", min=1)] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Number of folds to fit at the same time; by default all cores.", min=1)
+    ] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture to write, .png or .pdf.")] = None,
     seed: options.Seed = 0,
     drop_missing: options.DropMissing = False,
@@ -38,7 +40,7 @@ def path(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Fit a range of β, each from the one before, with cross-validated loss and certificate."""
+    """Fit a range of β, each started from the previous one, with cross-validated loss and certificate."""
     options.need_files(plot, tables=[file])
     import numpy as np
 

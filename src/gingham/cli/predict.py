@@ -14,13 +14,13 @@ def predict(
     model: options.ModelFile,
     file: options.File,
     out: options.OutTable = None,
-    rule: Annotated[str | None, typer.Option(help="mean, median or mode of the randomised answer.")] = None,
+    rule: Annotated[str | None, typer.Option(help="mean, median or mode of the predicted distribution.")] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of every label.")] = False,
     axes: options.Axes = None,
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
-    """Predict the labels of the tuples in a table (weights of pairs, densities, clusters of objects: by kind)."""
+    """Predict the label of every row of a table (or, for other kinds of models, weights, densities or clusters)."""
     options.need_files(out, [model], [file])
     from gingham.cli.table_files import read_table, write_table
     from gingham.models.base import load

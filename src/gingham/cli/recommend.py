@@ -16,22 +16,28 @@ if TYPE_CHECKING:
 
 def recommend(
     model: options.ModelFile,
-    users: Annotated[str | None, typer.Option(help="Users of the training data: 17,23.")] = None,
-    everybody: Annotated[bool, typer.Option("--all", help="All users; without reasons, which take longer.")] = False,
-    basket: Annotated[str | None, typer.Option(help="Items that somebody new has: beer,nuts.")] = None,
-    n: Annotated[int, typer.Option("-n", help="Items in a list.", min=1)] = 20,
-    seen: Annotated[bool, typer.Option("--seen", help="List what was taken already, too.")] = False,
-    page: Annotated[Path | None, typer.Option(help="Page with the board and the reasons to write, .html.")] = None,
+    users: Annotated[str | None, typer.Option(help="Users of the training data to recommend for: 17,23.")] = None,
+    everybody: Annotated[
+        bool, typer.Option("--all", help="Recommend for all users, without reasons, which take longer.")
+    ] = False,
+    basket: Annotated[str | None, typer.Option(help="Items in the basket of a new user: beer,nuts.")] = None,
+    n: Annotated[int, typer.Option("-n", help="Length of each list.", min=1)] = 20,
+    seen: Annotated[bool, typer.Option("--seen", help="Also list what the user has already.")] = False,
+    page: Annotated[Path | None, typer.Option(help="HTML page to write, with the board and the reasons.")] = None,
     items: Annotated[str | None, typer.Option(help="Items to explain on the page: beer,nuts.")] = None,
-    item: Annotated[str | None, typer.Option(help="Of models but rankings: an id, or a title, of any side.")] = None,
-    side: Annotated[str | None, typer.Option(help="The axis of --item, where several know the id.")] = None,
-    label: Annotated[str | None, typer.Option(help="Of labels that are names: the one that is wanted.")] = None,
-    data: Annotated[str | None, typer.Option(help="Table with what was observed already, to leave it out.")] = None,
+    item: Annotated[
+        str | None, typer.Option(help="For models other than rankings: an id or a title, of any side.")
+    ] = None,
+    side: Annotated[str | None, typer.Option(help="The axis of --item, if the id occurs on several.")] = None,
+    label: Annotated[str | None, typer.Option(help="For labels that are names: the label that is wanted.")] = None,
+    data: Annotated[
+        str | None, typer.Option(help="Table with what was observed already, which is then left out.")
+    ] = None,
     out: options.OutTable = None,
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
-    """Rank what each user has not taken yet, with scores and reasons; of other models, the best partners of an item."""
+    """Rank what each user does not have yet, with scores and reasons; or list the best partners of an item."""
     if item is not None:
         options.need_files(out, [model])
         best_partners(model, item, n, side, label, data, not seen, (out, format, spreadsheet_safe))

@@ -30,7 +30,7 @@ def report(
     file: options.File,
     out: Annotated[Path, typer.Option("--out", "-o", help="Page to write.")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    path: Annotated[str | None, typer.Option(help="What gingham path --json printed, to show the path of β.")] = None,
+    path: Annotated[str | None, typer.Option(help="Output of gingham path --json, to show the path of β.")] = None,
     delta: options.Delta = 0.05,
     progressive: options.Progressive = None,
     alphabet: options.OtherAlphabet = None,

@@ -9,19 +9,19 @@ import typer
 from gingham.cli import options
 
 Item = Annotated[str, typer.Argument(help="An id, or a title, of any side.")]
-Side = Annotated[str | None, typer.Option(help="The item's axis, where several know the id.")]
+Side = Annotated[str | None, typer.Option(help="The axis of the item, if the id occurs on several.")]
 
 
 def similar(
     model: options.ModelFile,
     item: Item,
     side: Side = None,
-    n: Annotated[int, typer.Option("-n", help="Items in the list.", min=1)] = 10,
+    n: Annotated[int, typer.Option("-n", help="Length of the list.", min=1)] = 10,
     out: options.OutTable = None,
     format: options.Format = None,
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
-    """List the items most like one of them."""
+    """List the items that are most like a given one."""
     options.need_files(out, [model])
     from gingham.cli.describe import read_model
     from gingham.cli.table_files import write_table

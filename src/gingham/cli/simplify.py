@@ -14,13 +14,13 @@ def simplify(
     model: options.ModelFile,
     file: options.File,
     out: options.OutModel = Path("simple.gingham"),
-    clusters: Annotated[str | None, typer.Option(help="Most clusters per axis: 5,4.")] = None,
+    clusters: Annotated[str | None, typer.Option(help="Largest number of clusters per axis: 5,4.")] = None,
     max_loss: Annotated[float | None, typer.Option(help="Merge as long as the loss stays at or below this.")] = None,
     drop_missing: options.DropMissing = False,
     format: options.Format = None,
     json: options.Json = False,
 ) -> None:
-    """Merge the clusters of a model into fewer ones: to a size, to a loss, or as long as merging pays."""
+    """Merge the clusters of a model: down to a size, up to a loss, or as long as merging improves the model."""
     options.need_files(out, [model], [file])
     from gingham.cli.table_files import open_model
 

@@ -10,11 +10,13 @@ from gingham.cli.options import need_files
 
 
 def verify(
-    certificate: Annotated[str, typer.Argument(help="Certificate file, as certificate.save writes it.")],
-    model: Annotated[str, typer.Argument(help="Model file, or - where the certificate is of predictions.")],
+    certificate: Annotated[
+        str, typer.Argument(help="Certificate file, written by certificate.save or gingham certify --save.")
+    ],
+    model: Annotated[str, typer.Argument(help="Model file, or - for a certificate of finished predictions.")],
     data: Annotated[str, typer.Argument(help="The rows that were certified, a CSV file.")],
 ) -> None:
-    """Say "verified", or what differs: exit code 0, or 1."""
+    """Recompute a certificate: print "verified" (exit code 0) or what differs (exit code 1)."""
     need_files(models=[] if model == "-" else [model], tables=[certificate, data])
     from gingham import verify as checker
 

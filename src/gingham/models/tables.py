@@ -38,7 +38,9 @@ from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss
 from gingham.models.kinds import kinds
+from gingham.reading import observed
 from gingham.reading.look import proposed_alphabet, proposed_bounds
+from gingham.reading.taste import averages
 from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
 
 if TYPE_CHECKING:

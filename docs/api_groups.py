@@ -1,0 +1,81 @@
+"""The public names by what one wants to do with them: the tables of the reference."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+
+import gingham
+
+GROUPS = {
+    "Look at a table and bring it in": (
+        "Before a fit: what is in the data, and how it becomes rows of ids and labels.",
+        "look from_frame from_matrix from_tuples from_graph from_anndata to_anndata",
+    ),
+    "Co-cluster ratings, votes and measurements": (
+        "Labelled rows (who, what, …) in any number of dimensions.",
+        "CoClusteringRegressor CoClusteringClassifier LayeredCoClusteringRegressor Committee BayesianCoClustering "
+        "JointCoClustering TreeCoClustering",
+    ),
+    "Cluster counts, baskets and graphs": (
+        "Where an absent entry is a zero.",
+        "CoOccurrenceClustering BasketRanker GraphClustering",
+    ),
+    "Compare views, use features with holes": (
+        "Objects that are described in several ways, or only in part.",
+        "PairwiseClusterAnalysis KernelCCA ExplanatoryClustering InformationClustering",
+    ),
+    "Understand a fitted model": (
+        "Every model also has ``describe``, ``to_frame``, ``recommend``, ``similar``, ``explain``, ``plot``, ``report``.",
+        "read Reading load",
+    ),
+    "Guarantee predictions": (
+        "Certificates for predictions, lists and densities of any model. "
+        "{doc}`Which one to quote </guide/which_certificate>`.",
+        "certify_progressive certify_predictions certify_ranking certify_density certify_folds certify_stream "
+        "Progressive ProgressivePredictor",
+    ),
+    "Guarantee clusters": (
+        "Certificates for a checkerboard, for clusters from any library, and for the gain over a constant.",
+        "certify certify_labels certify_gain certify_partition compare_partitions Certificate",
+    ),
+    "Choose β and the number of clusters": (
+        "All of this happens by itself when nothing is set.",
+        "beta_path BetaPath merge simplify prune Selection workload_path",
+    ),
+    "Work on large data": ("Tables that do not fit into memory.", "fit_distributed OutOfCore"),
+    "Set or add a loss, a family, a schedule": (
+        "What a cell of the checkerboard answers, and what a mistake costs.",
+        "Absolute Quadratic ZeroOne Logarithmic Pinball TableLoss CellModel check_loss register_loss register_family "
+        "Constant Down",
+    ),
+    "Values below the models": ("What fits are made of.", "Alphabet Sample Posterior"),
+    "Errors and warnings": (
+        "Everything that a caller can put right is one of these.",
+        "GinghamError RefusedCertificate GinghamWarning AdviceWarning UnseenItemsWarning",
+    ),
+}
+
+
+def names() -> list[str]:
+    """All names of all groups."""
+    return [name for _, listed in GROUPS.values() for name in listed.split()]
+
+
+def lines() -> Iterator[str]:
+    """The groups as Markdown: a sentence, a table of names, and a hidden table of contents."""
+    for title, (sentence, listed) in GROUPS.items():
+        yield from (f"## {title}", "", sentence.replace("``", "`"), "", "| name | what it is |", "|---|---|")
+        for name in listed.split():
+            yield f"| {{doc}}`{name} <generated/{name}>` | {summary(name)} |"
+        yield from ("", "```{toctree}", ":hidden:", "")
+        yield from (f"generated/{name}" for name in listed.split())
+        yield from ("```", "")
+
+
+def summary(name: str) -> str:
+    """The first sentence of a docstring, as one line of a table."""
+    text = " ".join((inspect.getdoc(getattr(gingham, name)) or "").split("\n\n")[0].split())
+    text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text).replace("``", "`")
+    return text.replace("|", "\\|").replace("*", "\\*")
