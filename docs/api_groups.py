@@ -27,7 +27,7 @@ GROUPS = {
         "PairwiseClusterAnalysis KernelCCA ExplanatoryClustering InformationClustering",
     ),
     "Understand a fitted model": (
-        "Every model also has ``describe``, ``to_frame``, ``recommend``, ``similar``, ``explain``, ``plot``, ``report``.",
+        "Every model has ``describe``, ``to_frame``, ``recommend``, ``similar``, ``explain``, ``plot`` and ``report``.",
         "read Reading load",
     ),
     "Guarantee predictions": (

@@ -72,9 +72,7 @@ def run_demo(folder: Path, seed: int = 0) -> dict:
     ]
     draw(folder / "digits.png", coarse, digits, visible, filled, names)
     title = "Handwritten digits, 60 % hidden"
-    write_model(
-        coarse, folder / "report.html", title=title, label="pixel", certificates={"visible pixels": readable}
-    )
+    write_model(coarse, folder / "report.html", title=title, label="pixel", certificates={"visible pixels": readable})
     fine.save(folder / "digits.gingham")
     facts = {
         "images": digits.shape[0],

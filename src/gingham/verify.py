@@ -203,10 +203,10 @@ class Checker:
             self.need(told if seed is None else np.array_equal(first, every), "The seed leaves other rows out.")
         self.labels = self.labels[rows[: len(self.labels)]]
         worst = None if self.kind == "density" else self.check_loss()
-        value, empirical, n = getattr(self, self.kind, self.grid)()
+        value, empirical, counted = getattr(self, self.kind, self.grid)()
         self.same("value", said["value"], self.low + self.width * value, 1e-6 if self.kind == "density" else 1e-7)
         self.same("loss on the sample", said["empirical"], self.low + self.width * empirical)
-        self.same("number of tuples", said["n_tuples"], n)
+        self.same("number of tuples", said["n_tuples"], counted)
         self.same("largest loss", said["worst"], worst)
         return self
 

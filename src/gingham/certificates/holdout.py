@@ -128,7 +128,7 @@ def certify_predictions(
         values = _of_numbers(cell, y, y_pred, (span.low, span.high))
         known = f"Labels lie between {span.low:g} and {span.high:g}."
         stated = {**cell_facts(cell), "answers": "number", "alphabet": None, "table": None, "bounds": list(span)}
-    else:
+    elif letters is not None:  # one of them is there, or it was refused above
         values = losses_of(cell, y, y_pred)
         known, stated = stated_labels(letters), cell_facts(cell)
     weights, statement = checked_weights(sample_weight, len(y)), Assumption(known, "given")

@@ -124,7 +124,7 @@ def certificate_of_labels(
     import polars as pl
 
     from gingham.certificates import certify_labels
-    from gingham.cli.table_files import read_table
+    from gingham.data.table_files import read_table
     from gingham.models.tables import id_column, parse_alphabet
 
     if label is None or request.alphabet is None:
@@ -152,7 +152,7 @@ def certificate_of_labels(
 
 def _clusters(file: str) -> dict[object, str]:
     """Item → cluster from the first two columns of a table; items are what they are written as."""
-    from gingham.cli.table_files import read_table
+    from gingham.data.table_files import read_table
     from gingham.models.tables import id_column
 
     table = read_table(file, is_id=lambda name: True)

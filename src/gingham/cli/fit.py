@@ -206,8 +206,7 @@ def fit(
         need_own(kept)
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
-        from gingham.cli.table_files import read_table
-        from gingham.data.table_files import content_of, unfolded
+        from gingham.data.table_files import content_of, read_table, unfolded
         from gingham.fitting.checkpoint import kept_in
         from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
 
@@ -295,7 +294,8 @@ def settled(
     if said.model != "auto":
         if found.wide is not None:
             labelled = "label" not in tables_of_kind(said.model).unused
-            settled = replace(settled, **{"label" if labelled else "weight": found.wide.label})
+            kept = found.wide.label
+            settled = replace(settled, label=kept) if labelled else replace(settled, weight=kept)
             if tables_of_kind(said.model).needs_label:  # then a zero is a label as any other
                 settled, found = replace(settled, weight=None), replace(found, wide=replace(found.wide, zeros=True))
         elif said.label is not None or said.weight is not None:

@@ -44,7 +44,7 @@ def path(
     options.need_files(plot, tables=[file])
     import numpy as np
 
-    from gingham.cli.table_files import read_table
+    from gingham.data.table_files import read_table
     from gingham.models.tables import FitOptions, FitTask, PathOptions, tables_of_kind
 
     tables = tables_of_kind(model)

@@ -22,7 +22,8 @@ def predict(
 ) -> None:
     """Predict the label of every row of a table (or, for other kinds of models, weights, densities or clusters)."""
     options.need_files(out, [model], [file])
-    from gingham.cli.table_files import read_table, write_table
+    from gingham.cli.table_files import write_table
+    from gingham.data.table_files import read_table
     from gingham.models.base import load
     from gingham.models.tables import PredictOptions, tables_of
 

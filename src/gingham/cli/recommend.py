@@ -81,7 +81,8 @@ def best_partners(
 ) -> None:
     """The partners with the highest predictions for one item of a model that is no ranking."""
     from gingham.cli.describe import read_model
-    from gingham.cli.table_files import read_table, write_table
+    from gingham.cli.table_files import write_table
+    from gingham.data.table_files import read_table
 
     fitted = read_model(model)
     if hasattr(fitted, "recommend_for"):

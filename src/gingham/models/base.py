@@ -67,7 +67,7 @@ def _columns_and_labels(X: TableLike | Sample, y: ArrayLike | None) -> list[AnyA
     if not isinstance(X, Sample):
         return [*id_columns(X).columns, np.asarray(y)]
     columns = [
-        np.where(code < 0, None, mode.items[code]) if (code < 0).any() else mode.items[code]
+        np.where(code < 0, np.array(None, dtype=object), mode.items[code]) if (code < 0).any() else mode.items[code]
         for mode, code in zip(X.modes, X.codes)
     ]
     letters = X.alphabet

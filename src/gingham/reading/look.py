@@ -509,7 +509,7 @@ def _look(frame: nw.DataFrame[Any], said: _Said, file: str, format: str | None) 
         for one in facts:
             if roles[one.name] == "ids" and one.kind == "number" and one not in sure and one.name not in said.columns:
                 roles[one.name] = _as_label(one)
-    for name in (said.label, said.weight):
+    for name in filter(None, (said.label, said.weight)):
         if name in roles and roles[name] == "ids":  # what is to be predicted is no id, whatever it looks like
             roles[name] = _as_label(by_name[name])
     wide = None if said.wide is False or (said.axes is not None and not said.wide) else _wide(facts, roles, said)

@@ -16,6 +16,7 @@ from gingham.errors import GinghamError
 from gingham.models import tables as common
 from gingham.models.base import Persistent
 from gingham.models.graph import KIND
+from gingham.reading.look import proposed_bounds
 from gingham.selection import BetaPath, PathPoint
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ class GraphWithData(common.ModelWithData["GraphClustering"]):
         letters, bounds = getattr(posterior.cells[0], "alphabet", None), getattr(posterior.cells[0], "bounds", None)
         if letters is None and bounds is None:
             low, high = float(self.sample.labels.min()), float(self.sample.labels.max())  # type: ignore[union-attr]
-            proposed = common.proposed_bounds(min(low, 0.0) if self.sample.complete else low, high)
+            proposed = proposed_bounds(min(low, 0.0) if self.sample.complete else low, high)
             raise GinghamError(
                 "A guarantee must know the smallest and largest possible weight, and the model was not told. If they "
                 f"lie within {proposed.replace(',', ' and ')}, fit with --bounds {proposed}."
