@@ -144,8 +144,9 @@ CASES: dict[str, tuple[list[str], str]] = {
     "unknown axis": (fit("good.csv", "--axes", "user,film", drop=("--axes",)), "a column 'film'"),
     "axis twice": (fit("good.csv", "--axes", "user,user", drop=("--axes",)), "names a column twice"),
     "no axis": (fit("good.csv", "--axes", ",", drop=("--axes",)), "--axes is empty"),
-    "axes missing": (fit("good.csv", drop=("--axes",)), "Missing option '--axes'"),
-    "label missing": (fit("good.csv", drop=("--label",)), "name it with --label"),
+    "axes missing": (fit("nomovie.csv", drop=("--axes",)), "gingham needs two sides"),
+    "label missing": (fit("good.csv", "--model", "coclustering", drop=("--label",)), "name it with --label"),
+    "no wide table": (fit("good.csv", "--wide", drop=("--axes", "--label")), "No side lies in the columns"),
     "unknown label": (fit("good.csv", "--label", "stars", drop=("--label",)), "a column 'stars'"),
     "label is an axis": (fit("good.csv", "--label", "user", drop=("--label",)), "both an axis and the label"),
     "unknown weight": (fit("good.csv", "--weight", "n"), "--weight names a column 'n'"),
@@ -363,8 +364,8 @@ def test_unstated_labels_are_not_certified(gingham, ratings, tmp_path):
     gingham("fit", ratings, *FIT[:4], "-q", "--out", out)
     ran = gingham("certify", out, ratings)
     assert ran.code == 2
-    assert "--alphabet 1,2,3,4,5" in ran.err
-    assert gingham("certify", out, ratings, "--alphabet", "1,2,3,4,5").code == 0
+    assert "--alphabet 1..5" in ran.err
+    assert gingham("certify", out, ratings, "--alphabet", "1..5", "--no-progressive").code == 0
 
 
 def test_a_surprise_is_one_sentence_too(gingham, ratings, monkeypatch, tmp_path):

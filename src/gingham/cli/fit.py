@@ -275,13 +275,20 @@ def settled(
 ) -> tuple[FitOptions, Look | None]:
     """The options with what the data decide of them, said in a sentence, and the look that decided."""
     from gingham.data.table_files import numbers_with_missing_words
-    from gingham.models.tables import tables_of_kind
+    from gingham.models.tables import need_columns, tables_of_kind, with_ids
     from gingham.reading.look import look
 
     if said.model == "auto" and said.axes and not wide:
         asked = "joint" if joint or said.cold_start else "tree" if said.merges is not None else ""
         if asked:
             return replace(said, model=asked), None
+    if not wide:
+        for names, option in ((said.axes, "--axes"), (said.label, "--label"), (said.weight, "--weight")):
+            if names:
+                need_columns(table, [names] if isinstance(names, str) else names, option)
+        if said.label in said.axes:
+            raise GinghamError(f"Column {said.label!r} is both an axis and the label.")
+        table = with_ids(table, said.axes)
     table = table.with_columns(numbers_with_missing_words(column) for column in table.get_columns())
     found = look(
         table, source[1], axes=said.axes or None, label=said.label, weight=said.weight, wide=wide or None,

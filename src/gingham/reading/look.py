@@ -369,7 +369,7 @@ def _dates(texts: AnyArray) -> bool:
 
 def _role(facts: _Facts, many: bool) -> str:
     """What a column seems to hold; ``many`` says that it is one of many."""
-    if facts.n_values <= 1 and facts.present > 1:
+    if facts.n_values <= 1 and facts.present != 1:
         return "constant"
     if facts.kind == "time" or (facts.texts is not None and _dates(facts.texts)):
         return "time"
@@ -438,7 +438,7 @@ def _says(facts: _Facts, role: str) -> str:
     if role == "time":
         return f"points in time: {facts.n_values:,} different{holes}"
     if role == "constant":
-        return f"the same in every row{holes}"
+        return f"the same in every row{holes}" if facts.present else "empty"
     return f"prose{holes}" if role == "text" else f"lists or objects: not used{holes}"
 
 
@@ -500,6 +500,8 @@ def _look(frame: nw.DataFrame[Any], said: _Said, file: str, format: str | None) 
             if name not in by_name:
                 have = ", ".join(list(by_name)[:12]) + (", …" if len(facts) > 12 else "")
                 raise GinghamError(f"The table has no column {name!r}. It has: {have}.")
+        if len(set(said.columns)) < len(said.columns):
+            raise GinghamError(f"axes, label and weight name a column twice: {', '.join(said.columns)}.")
     roles = {one.name: _role(one, len(facts) >= MANY_COLUMNS) for one in facts}
     for name in said.axes or ():
         if name in roles:
