@@ -247,11 +247,14 @@ CASES: dict[str, tuple[list[str], str]] = {
     "relation without its file": (fit("good.csv", "--model", "joint", "-r", "movie,genre=has:no.csv"), "no file"),
     "relation without its column": (fit("good.csv", "--model", "joint", "-r", "movie,genre=n:zero.csv"), "'genre'"),
     "relation twice": (fit("good.csv", "--model", "joint", "-r", "user,movie=n:zero.csv"), "the table itself"),
-    "relation of another kind": (fit("good.csv", "-r", "user,movie=n:zero.csv"), "add --model joint"),
+    "relation of another kind": (
+        fit("good.csv", "--model", "tree", "-r", "user,movie=n:zero.csv"),
+        "add --model joint",
+    ),
     "joint clusters in words": (fit("good.csv", "--model", "joint", "--clusters", "user=many"), "mode=number"),
     "joint clusters of nobody": (fit("good.csv", "--model", "joint", "--clusters", "actor=3"), "mode 'actor'"),
     "no clusters of a mode": (fit("good.csv", "--model", "joint", "--clusters", "user=0"), "mode=number"),
-    "cold start of a grid": (fit("good.csv", "--cold-start"), "no use for --cold-start"),
+    "cold start of a grid": (fit("good.csv", "--model", "coclustering", "--cold-start"), "no use for --cold-start"),
     # bounds
     "bounds in words": (fit("good.csv", "--bounds", "low,high"), "must be two numbers"),
     "one bound": (fit("good.csv", "--bounds", "3"), "must be two numbers"),
@@ -270,7 +273,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     ),
     "beta of layers": (fit("good.csv", "--model", "layered", "--beta", "1"), "no use for --beta"),
     "objective of a tree": (fit("good.csv", "--model", "tree", "--objective", "certificate"), "no use for --objective"),
-    "merges of a grid": (fit("good.csv", "--merges", "0,1,2"), "no use for --merges"),
+    "merges of a grid": (fit("good.csv", "--model", "coclustering", "--merges", "0,1,2"), "no use for --merges"),
     "loss of a Bayesian model": (fit("good.csv", "--model", "bayesian", "--loss", "absolute"), "no use for --loss"),
     "held-out pairs": (
         fit("good.csv", "--model", "graph", "--holdout", ".1", drop=("--label",)),
@@ -372,7 +375,7 @@ def test_a_surprise_is_one_sentence_too(gingham, ratings, monkeypatch, tmp_path)
     def broken(*_):
         raise RuntimeError("out of cheese")
 
-    monkeypatch.setattr("gingham.cli.table_files.read_table", broken)
+    monkeypatch.setattr("gingham.data.table_files.read_table", broken)
     ran = gingham("fit", ratings, *FIT[:4], "--out", tmp_path / "m.gingham")
     assert ran.code == 1
     assert "out of cheese" in ran.err

@@ -206,6 +206,7 @@ def fit(
         need_own(kept)
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
+        from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
         from gingham.data.table_files import content_of, read_table, unfolded
         from gingham.fitting.checkpoint import kept_in
         from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
@@ -300,11 +301,12 @@ def settled(
     settled = replace(said, axes=choice.axes, drop_missing=said.drop_missing, label=choice.label, weight=choice.weight)
     if said.model != "auto":
         if found.wide is not None:
-            labelled = "label" not in tables_of_kind(said.model).unused
-            kept = found.wide.label
-            settled = replace(settled, label=kept) if labelled else replace(settled, weight=kept)
-            if tables_of_kind(said.model).needs_label:  # then a zero is a label as any other
-                settled, found = replace(settled, weight=None), replace(found, wide=replace(found.wide, zeros=True))
+            tables, cells = tables_of_kind(said.model), found.wide.label
+            settled = replace(settled, label=None, weight=cells)
+            if "label" not in tables.unused:
+                settled = replace(settled, label=cells, weight=None)
+            if tables.needs_label:  # then a zero is a label as any other
+                found = replace(found, wide=replace(found.wide, zeros=True))
         elif said.label is not None or said.weight is not None:
             settled = replace(settled, label=said.label, weight=said.weight)
         if not said.axes:

@@ -809,10 +809,8 @@ def _matrix(frame: nw.DataFrame[Any], axes: tuple[str, ...], label: str | None, 
 
 def _things(name: str) -> str:
     """What the ids of a column are of: users of user_id; where the name is no noun, ids in it."""
-    words = [word for word in _words(name) if word not in ("id", "ids")]
-    if not words or words[-1] in ENDS_OF_EDGES or len(words[-1]) < 3:
-        return f"ids in {name!r}"
-    return " ".join([*words[:-1], plural(words[-1])])
+    many = plural(name)
+    return f"ids in {name!r}" if many == name or set(_words(name)) & ENDS_OF_EDGES else many
 
 
 def says_alone(name: str, n_items: int, n_rows: int) -> str:
