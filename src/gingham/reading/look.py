@@ -35,6 +35,7 @@ LONG_TEXT = 60  # letters, on average, from which a text is prose
 BUSY = 0.1  # the share of the items whose share of the rows tells how skewed a side is
 FEW_ROWS = 20  # below which nothing is said of data
 SEVERAL = 1.5  # rows an item, on average, below which nothing can be learned of it
+LARGE = 20_000_000  # rows beyond which layers take hours, and one checkerboard minutes
 UNLIKE = 30.0  # times the spread of another column from which columns are measured on different scales
 OVERLAP = {"text": 0.2, "number": 0.6}  # of the ids of the shorter column that the other one has: nodes of a graph
 
@@ -718,8 +719,8 @@ def _look_long(frame: nw.DataFrame[Any], facts: dict[str, _Facts], roles: dict[s
     else:
         what = "ratings" if role == "rating" else "numbers"
         choice = Choice("layered", axes, label, weight, _because("layered", f"{label!r} holds {what}"))
-        if len(axes) == 1:
-            why = f"{label!r} holds {what} of one side"
+        if len(axes) == 1 or frame.shape[0] > LARGE:
+            why = f"{label!r} holds {what} " + ("of one side" if len(axes) == 1 else f"in {frame.shape[0]:,} rows")
             choice = choice._replace(kind="coclustering", reason=_because("coclustering", why))
         others.append(("A single checkerboard instead:", choice._replace(kind="coclustering")))
         alphabet = proposed_alphabet(facts[label].values) if role == "rating" else ""
