@@ -722,7 +722,8 @@ def _look_long(frame: nw.DataFrame[Any], facts: dict[str, _Facts], roles: dict[s
         if len(axes) == 1 or frame.shape[0] > LARGE:
             why = f"{label!r} holds {what} " + ("of one side" if len(axes) == 1 else f"in {frame.shape[0]:,} rows")
             choice = choice._replace(kind="coclustering", reason=_because("coclustering", why))
-        others.append(("A single checkerboard instead:", choice._replace(kind="coclustering")))
+        if choice.kind == "layered":
+            others.append(("A single checkerboard instead:", choice._replace(kind="coclustering")))
         alphabet = proposed_alphabet(facts[label].values) if role == "rating" else ""
     choice = choice._replace(drop_missing=bool(missing))
     others = [(why, other._replace(drop_missing=choice.drop_missing)) for why, other in others]
