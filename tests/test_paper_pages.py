@@ -49,6 +49,16 @@ def equations(titles: list[str]) -> set[int]:
     return found
 
 
+GUIDES = [
+    path for path in sorted((ROOT / "docs" / "guide").glob("*.md")) if papers.NUMBER.search(path.read_text("utf-8"))
+]
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda path: path.stem)
+def test_numbers_of_the_guide_have_their_files(page):
+    assert "{{" not in papers.filled(page.read_text(encoding="utf-8"), RESULTS)
+
+
 @pytest.mark.parametrize("page", papers.PAGES)
 def test_every_numbered_item_has_a_section(page):
     titles = [item.title for item in EVERY if item.page == page]

@@ -104,21 +104,36 @@ def told(cluster: object) -> str:
     return f"{cluster.name}{against}{'; ' + facts if facts else ''}"
 
 
+def summary(found: dict[str, object]) -> dict[str, object]:
+    """What the seeds have in common: sizes from … to …, the most that a side moves away from its middle, medians."""
+    sizes = np.array(found["sizes"])
+    low, high, middle = sizes.min(axis=0), sizes.max(axis=0), np.median(sizes, axis=0)
+    shown = " × ".join(str(a) if a == b else f"{a}–{b}" for a, b in zip(low, high))
+    medians = {name: float(np.median(found[name])) for name in ("nmi", "ari") if name in found}
+    return {"size": shown, "seeds": len(sizes), "moves by": float(np.abs(sizes - middle).max()), **medians}
+
+
 def main() -> None:
-    args = arguments(__doc__, name="reading_documents")
+    args = arguments(
+        __doc__, "reading_documents", lambda parser: parser.add_argument("--only", help="one set, or ratings")
+    )
     seeds = 1 if args.quick else 5
     results = {} if args.quick else previous(args)
     settings = {"seeds": seeds, "fine clusters a side": FINE}
     every = results.setdefault("documents", {})
     for name in SMALL if args.quick else PROTOTYPE:
+        if args.only not in (None, name):
+            continue
         found = every.setdefault(name, {})
         for seed in range(len(found.get("sizes", [])), seeds if PROTOTYPE[name] else 1):
             document(args.data, name, seed, found)
+            found["summary"] = summary(found)
             print(name, seed, found["sizes"][-1], found["nmi"][-1], found["cpu_s"][-1], flush=True)
             write(args, settings=settings, results=results)
-    found = results.setdefault("ratings", {})
-    for seed in range(len(found.get("sizes", [])), seeds):
+    found = results.setdefault("ratings", {}) if args.only in (None, "ratings") else {}
+    for seed in range(len(found.get("sizes", [])), seeds if args.only in (None, "ratings") else 0):
         rating(args.data, seed, found)
+        found["summary"] = summary(found)
         print("ratings", seed, found["sizes"][-1], flush=True)
         write(args, settings=settings, results=results)
 

@@ -111,7 +111,7 @@ def main() -> None:
     n_draws = 3 if args.quick else 50
     results = {} if args.quick else previous(args)
     cases = (("null", "nothing set", "auto", n_draws), ("planted", "nothing set", "auto", min(n_draws, 10)),
-             ("null", "20 clusters a side", 20, n_draws))  # fmt: skip
+             ("null", "20 clusters a side", 20, min(n_draws, 10)))  # fmt: skip
     for what, label, size, draws in cases:
         found = results.setdefault(what, {}).setdefault(label, {})
         for name in fits(size, args.seed):

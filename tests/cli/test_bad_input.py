@@ -144,8 +144,9 @@ CASES: dict[str, tuple[list[str], str]] = {
     "unknown axis": (fit("good.csv", "--axes", "user,film", drop=("--axes",)), "a column 'film'"),
     "axis twice": (fit("good.csv", "--axes", "user,user", drop=("--axes",)), "names a column twice"),
     "no axis": (fit("good.csv", "--axes", ",", drop=("--axes",)), "--axes is empty"),
-    "axes missing": (fit("good.csv", drop=("--axes",)), "Missing option '--axes'"),
-    "label missing": (fit("good.csv", drop=("--label",)), "name it with --label"),
+    "axes missing": (fit("nomovie.csv", drop=("--axes",)), "gingham needs two sides"),
+    "label missing": (fit("good.csv", "--model", "coclustering", drop=("--label",)), "name it with --label"),
+    "no wide table": (fit("good.csv", "--wide", drop=("--axes", "--label")), "No side lies in the columns"),
     "unknown label": (fit("good.csv", "--label", "stars", drop=("--label",)), "a column 'stars'"),
     "label is an axis": (fit("good.csv", "--label", "user", drop=("--label",)), "both an axis and the label"),
     "unknown weight": (fit("good.csv", "--weight", "n"), "--weight names a column 'n'"),
@@ -246,11 +247,14 @@ CASES: dict[str, tuple[list[str], str]] = {
     "relation without its file": (fit("good.csv", "--model", "joint", "-r", "movie,genre=has:no.csv"), "no file"),
     "relation without its column": (fit("good.csv", "--model", "joint", "-r", "movie,genre=n:zero.csv"), "'genre'"),
     "relation twice": (fit("good.csv", "--model", "joint", "-r", "user,movie=n:zero.csv"), "the table itself"),
-    "relation of another kind": (fit("good.csv", "-r", "user,movie=n:zero.csv"), "add --model joint"),
+    "relation of another kind": (
+        fit("good.csv", "--model", "tree", "-r", "user,movie=n:zero.csv"),
+        "add --model joint",
+    ),
     "joint clusters in words": (fit("good.csv", "--model", "joint", "--clusters", "user=many"), "mode=number"),
     "joint clusters of nobody": (fit("good.csv", "--model", "joint", "--clusters", "actor=3"), "mode 'actor'"),
     "no clusters of a mode": (fit("good.csv", "--model", "joint", "--clusters", "user=0"), "mode=number"),
-    "cold start of a grid": (fit("good.csv", "--cold-start"), "no use for --cold-start"),
+    "cold start of a grid": (fit("good.csv", "--model", "coclustering", "--cold-start"), "no use for --cold-start"),
     # bounds
     "bounds in words": (fit("good.csv", "--bounds", "low,high"), "must be two numbers"),
     "one bound": (fit("good.csv", "--bounds", "3"), "must be two numbers"),
@@ -269,7 +273,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     ),
     "beta of layers": (fit("good.csv", "--model", "layered", "--beta", "1"), "no use for --beta"),
     "objective of a tree": (fit("good.csv", "--model", "tree", "--objective", "certificate"), "no use for --objective"),
-    "merges of a grid": (fit("good.csv", "--merges", "0,1,2"), "no use for --merges"),
+    "merges of a grid": (fit("good.csv", "--model", "coclustering", "--merges", "0,1,2"), "no use for --merges"),
     "loss of a Bayesian model": (fit("good.csv", "--model", "bayesian", "--loss", "absolute"), "no use for --loss"),
     "held-out pairs": (
         fit("good.csv", "--model", "graph", "--holdout", ".1", drop=("--label",)),
@@ -363,15 +367,15 @@ def test_unstated_labels_are_not_certified(gingham, ratings, tmp_path):
     gingham("fit", ratings, *FIT[:4], "-q", "--out", out)
     ran = gingham("certify", out, ratings)
     assert ran.code == 2
-    assert "--alphabet 1,2,3,4,5" in ran.err
-    assert gingham("certify", out, ratings, "--alphabet", "1,2,3,4,5").code == 0
+    assert "--alphabet 1..5" in ran.err
+    assert gingham("certify", out, ratings, "--alphabet", "1..5", "--no-progressive").code == 0
 
 
 def test_a_surprise_is_one_sentence_too(gingham, ratings, monkeypatch, tmp_path):
     def broken(*_):
         raise RuntimeError("out of cheese")
 
-    monkeypatch.setattr("gingham.cli.table_files.read_table", broken)
+    monkeypatch.setattr("gingham.data.table_files.read_table", broken)
     ran = gingham("fit", ratings, *FIT[:4], "--out", tmp_path / "m.gingham")
     assert ran.code == 1
     assert "out of cheese" in ran.err

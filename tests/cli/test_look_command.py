@@ -55,8 +55,11 @@ def test_the_command_that_look_gives_runs(gingham, tmp_path, name):
     notes = gg.load(out).notes_
     # With nothing set the same is fitted, and said.
     again = tmp_path / "again.gingham"
-    ran = gingham("fit", path, "--out", again, "-q", "--no-reading")
+    ran = gingham("fit", path, "--out", again, "-q", "--no-reading", "--json")
     assert ran.code == 0, ran.err
+    if kind == "layered":  # better than what averages alone say
+        facts = json.loads(ran.out)
+        assert facts["held_out_rmse"] < facts["held_out_rmse_of_averages"]
     assert f"Model: {kind}" in ran.err
     assert gg.load(again).notes_ == notes
     for _, command in found["others"]:
@@ -101,6 +104,26 @@ def test_what_was_read_off_the_data_is_not_stated(gingham, tmp_path):
     assert ran.code == 2
     assert "--alphabet 1..5" in ran.err
     assert gingham("certify", out, path, "--alphabet", "1..5", "--no-progressive").code == 0
+
+
+def test_advice_is_a_note(gingham, tmp_path):
+    table, _ = tables()["counts"]
+    path, out = tmp_path / "counts.csv", tmp_path / "m.gingham"
+    table.write_csv(path)
+    options = ("--clusters", 2, "--beta", 0.1, "--max-iter", 3, "-q", "--out", out)
+    ran = gingham("fit", path, "--model", "coclustering", "--axes", "document,word", "--label", "n", *options)
+    assert ran.code == 0, ran.err
+    assert "Note: The labels look like counts" in ran.err
+    rng = np.random.default_rng(0)
+    columns = {
+        "user": rng.integers(0, 30, 1500),
+        "movie": rng.integers(0, 20, 1500),
+        "rating": rng.integers(1, 6, 1500),
+    }
+    pl.DataFrame(columns).write_csv(path)
+    ran = gingham("fit", path, *options)
+    assert ran.code == 0, ran.err
+    assert "Note: No structure" in ran.err
 
 
 def test_a_table_without_two_sides_is_refused_with_what_to_do(gingham, tmp_path):

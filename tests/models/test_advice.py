@@ -61,6 +61,11 @@ def test_one_row_an_item_is_said():
         regressor().fit(pl.DataFrame(X, schema=["order", "product"]), rng.integers(1, 6, len(X)))
 
 
+def test_one_count_a_row_is_said():
+    with pytest.warns(gg.AdviceWarning, match="'row' has 60 ids in 60 rows"):
+        gg.CoOccurrenceClustering(2, random_state=0).fit(np.tile(np.eye(6, dtype=int), (10, 1)))
+
+
 def test_nothing_found_and_no_better_than_a_baseline_is_said():
     X, rng = pairs(1500)
     model = regressor(alphabet=range(1, 6)).fit(X, rng.integers(1, 6, len(X)))

@@ -44,6 +44,11 @@ def test_frames_of_all_libraries_look_alike(library):
     assert gg.look(native).to_dict() == gg.look(table).to_dict()
 
 
+def test_one_checkerboard_where_layers_would_take_hours(monkeypatch):
+    monkeypatch.setattr("gingham.reading.look.LARGE", 500)
+    assert gg.look(ratings()).choice.kind == "coclustering"
+
+
 def test_counts_are_no_ratings():
     rng = np.random.default_rng(1)
     table = pl.DataFrame({

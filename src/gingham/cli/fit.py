@@ -206,6 +206,7 @@ def fit(
         need_own(kept)
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
+        from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
         from gingham.data.table_files import content_of, read_table, unfolded
         from gingham.fitting.checkpoint import kept_in
         from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
@@ -275,13 +276,20 @@ def settled(
 ) -> tuple[FitOptions, Look | None]:
     """The options with what the data decide of them, said in a sentence, and the look that decided."""
     from gingham.data.table_files import numbers_with_missing_words
-    from gingham.models.tables import tables_of_kind
+    from gingham.models.tables import need_columns, tables_of_kind, with_ids
     from gingham.reading.look import look
 
     if said.model == "auto" and said.axes and not wide:
         asked = "joint" if joint or said.cold_start else "tree" if said.merges is not None else ""
         if asked:
             return replace(said, model=asked), None
+    if not wide:
+        for names, option in ((said.axes, "--axes"), (said.label, "--label"), (said.weight, "--weight")):
+            if names:
+                need_columns(table, [names] if isinstance(names, str) else names, option)
+        if said.label in said.axes:
+            raise GinghamError(f"Column {said.label!r} is both an axis and the label.")
+        table = with_ids(table, said.axes)
     table = table.with_columns(numbers_with_missing_words(column) for column in table.get_columns())
     found = look(
         table, source[1], axes=said.axes or None, label=said.label, weight=said.weight, wide=wide or None,
@@ -293,11 +301,12 @@ def settled(
     settled = replace(said, axes=choice.axes, drop_missing=said.drop_missing, label=choice.label, weight=choice.weight)
     if said.model != "auto":
         if found.wide is not None:
-            labelled = "label" not in tables_of_kind(said.model).unused
-            kept = found.wide.label
-            settled = replace(settled, label=kept) if labelled else replace(settled, weight=kept)
-            if tables_of_kind(said.model).needs_label:  # then a zero is a label as any other
-                settled, found = replace(settled, weight=None), replace(found, wide=replace(found.wide, zeros=True))
+            tables, cells = tables_of_kind(said.model), found.wide.label
+            settled = replace(settled, label=None, weight=cells)
+            if "label" not in tables.unused:
+                settled = replace(settled, label=cells, weight=None)
+            if tables.needs_label:  # then a zero is a label as any other
+                found = replace(found, wide=replace(found.wide, zeros=True))
         elif said.label is not None or said.weight is not None:
             settled = replace(settled, label=said.label, weight=said.weight)
         if not said.axes:

@@ -15,15 +15,15 @@ from gingham.reading.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
 
 def advise(sample: Sample, counts_are_meant: bool = False) -> None:
     """Warn (`AdviceWarning`) of tuples that the model may not be meant for; what is on a GPU is not looked at."""
-    if sample.on_device:
-        return
-    for sentence in advice_on(
-        [mode.name for mode in sample.modes],
-        sample.shape,
-        sample.n_rows,
-        None if counts_are_meant else _numbers(sample),
-    ):
-        warnings.warn(sentence, AdviceWarning, stacklevel=3)
+    if not sample.on_device:
+        names = [mode.name for mode in sample.modes]
+        warn_of(advice_on(names, sample.shape, sample.n_rows, None if counts_are_meant else _numbers(sample)))
+
+
+def warn_of(sentences: Sequence[str]) -> None:
+    """Say sentences as `AdviceWarning`."""
+    for sentence in sentences:
+        warnings.warn(sentence, AdviceWarning, stacklevel=4)
 
 
 def _numbers(sample: Sample) -> Floats | None:
@@ -31,7 +31,7 @@ def _numbers(sample: Sample) -> Floats | None:
     return None if sample.labels is None or named else np.asarray(sample.labels)
 
 
-def advice_on(names: Sequence[str], n_items: Sequence[int], n_rows: int, labels: Floats | None) -> list[str]:
+def advice_on(names: Sequence[str], n_items: Sequence[int], n_rows: int, labels: Floats | None = None) -> list[str]:
     """Sentences on sides with about one row an item, and on labels that look like counts."""
     said = []
     if len(names) > 1 and n_rows >= FEW_ROWS:

@@ -35,6 +35,7 @@ LONG_TEXT = 60  # letters, on average, from which a text is prose
 BUSY = 0.1  # the share of the items whose share of the rows tells how skewed a side is
 FEW_ROWS = 20  # below which nothing is said of data
 SEVERAL = 1.5  # rows an item, on average, below which nothing can be learned of it
+LARGE = 20_000_000  # rows beyond which layers take hours, and one checkerboard minutes
 UNLIKE = 30.0  # times the spread of another column from which columns are measured on different scales
 OVERLAP = {"text": 0.2, "number": 0.6}  # of the ids of the shorter column that the other one has: nodes of a graph
 
@@ -369,7 +370,7 @@ def _dates(texts: AnyArray) -> bool:
 
 def _role(facts: _Facts, many: bool) -> str:
     """What a column seems to hold; ``many`` says that it is one of many."""
-    if facts.n_values <= 1 and facts.present > 1:
+    if facts.n_values <= 1 and facts.present != 1:
         return "constant"
     if facts.kind == "time" or (facts.texts is not None and _dates(facts.texts)):
         return "time"
@@ -438,7 +439,7 @@ def _says(facts: _Facts, role: str) -> str:
     if role == "time":
         return f"points in time: {facts.n_values:,} different{holes}"
     if role == "constant":
-        return f"the same in every row{holes}"
+        return f"the same in every row{holes}" if facts.present else "empty"
     return f"prose{holes}" if role == "text" else f"lists or objects: not used{holes}"
 
 
@@ -500,6 +501,8 @@ def _look(frame: nw.DataFrame[Any], said: _Said, file: str, format: str | None) 
             if name not in by_name:
                 have = ", ".join(list(by_name)[:12]) + (", …" if len(facts) > 12 else "")
                 raise GinghamError(f"The table has no column {name!r}. It has: {have}.")
+        if len(set(said.columns)) < len(said.columns):
+            raise GinghamError(f"axes, label and weight name a column twice: {', '.join(said.columns)}.")
     roles = {one.name: _role(one, len(facts) >= MANY_COLUMNS) for one in facts}
     for name in said.axes or ():
         if name in roles:
@@ -716,10 +719,11 @@ def _look_long(frame: nw.DataFrame[Any], facts: dict[str, _Facts], roles: dict[s
     else:
         what = "ratings" if role == "rating" else "numbers"
         choice = Choice("layered", axes, label, weight, _because("layered", f"{label!r} holds {what}"))
-        if len(axes) == 1:
-            why = f"{label!r} holds {what} of one side"
+        if len(axes) == 1 or frame.shape[0] > LARGE:
+            why = f"{label!r} holds {what} " + ("of one side" if len(axes) == 1 else f"in {frame.shape[0]:,} rows")
             choice = choice._replace(kind="coclustering", reason=_because("coclustering", why))
-        others.append(("A single checkerboard instead:", choice._replace(kind="coclustering")))
+        if choice.kind == "layered":
+            others.append(("A single checkerboard instead:", choice._replace(kind="coclustering")))
         alphabet = proposed_alphabet(facts[label].values) if role == "rating" else ""
     choice = choice._replace(drop_missing=bool(missing))
     others = [(why, other._replace(drop_missing=choice.drop_missing)) for why, other in others]
@@ -807,10 +811,8 @@ def _matrix(frame: nw.DataFrame[Any], axes: tuple[str, ...], label: str | None, 
 
 def _things(name: str) -> str:
     """What the ids of a column are of: users of user_id; where the name is no noun, ids in it."""
-    words = [word for word in _words(name) if word not in ("id", "ids")]
-    if not words or words[-1] in ENDS_OF_EDGES or len(words[-1]) < 3:
-        return f"ids in {name!r}"
-    return " ".join([*words[:-1], plural(words[-1])])
+    many = plural(name)
+    return f"ids in {name!r}" if many == name or set(_words(name)) & ENDS_OF_EDGES else many
 
 
 def says_alone(name: str, n_items: int, n_rows: int) -> str:

@@ -442,11 +442,14 @@ class Reading:
         """What a person should know before trusting the model: a baseline that does as well, sides without groups."""
         said = []
         errors = self.errors
-        if errors is not None and errors.useful is False and errors.best_baseline is not None:
+        best = None if errors is None else errors.best_baseline
+        if errors is not None and best is not None and errors.useful is False:
             said.append(
-                f"The model is not better than {errors.best_baseline.name}: {errors.unit} {errors.model:.4g} on data "
-                f"it had not seen, against {errors.best_baseline.value:.4g}."
+                f"The model is not better than {best.name}: {errors.unit} {errors.model:.4g} on data it had not seen, "
+                f"against {best.value:.4g}."
             )
+        if not self.found and best is not None and errors is not None and errors.model == best.value:
+            said = []  # a model without groups is the baseline itself
         if not self.found or 1 in self.size:
             said.append(self.verdict)
         return tuple(said)

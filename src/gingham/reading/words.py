@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 
 def plural(noun: str, n: int | float = 2) -> str:
-    """A noun for n things: words, countries, boxes; names that are no plain words stay as they are."""
+    """A noun for n things: words, countries, boxes, users of user_id; names that are no plain words stay."""
+    noun = re.sub(r"(?<=[a-z])(_id|_ID|Id|ID| id)$", "", noun)
     if n == 1 or not noun.isalpha() or len(noun) < 3:
         return noun
     low = noun.lower()

@@ -26,6 +26,7 @@ from gingham.data.modes import Mode, need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, completed
 from gingham.kernels.threads import one_blas_thread
+from gingham.models.advice import advice_on, warn_of
 from gingham.models.base import Persistent, stderr_progress
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import column_table, merge_profiles
@@ -178,6 +179,8 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             blocks = solver.best(self._weighted(counts), n_clusters, n_init, for_starts, callback, checkpoint)
         self._keep(blocks, counts, singletons=n_clusters[1] is None)
         self._remember(counts, counts.nnz, item_info)
+        counted = [int(np.count_nonzero(counts.sum(axis=axis))) for axis in (1, 0)]  # rows and columns with a count
+        warn_of(advice_on([mode.name for mode in self._modes()], counted, counts.nnz))
         return self
 
     def observed(self, *data: Any) -> Observed:
