@@ -73,6 +73,7 @@ WIDTHS = tuple(8.0**k for k in range(8))  # seconds, for myFM; ours are found fr
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--splits", default="u1,u2,u3,u4,u5,later")
     parser.add_argument("--methods", default=";".join(["ours + side", "ours + side + time", *MYFM, *OTHERS]))
+    parser.add_argument("--rank", default="", help="of myFM, instead of choosing it")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     peer_option(parser, "myfm", "--peers-python")
 
@@ -320,7 +321,8 @@ def main() -> None:
             if method in OURS:
                 found = run_ours(method, split, args.seed)
             elif method in MYFM:
-                found = run_myfm(method, split, args.seed, args.peers_python, known_rank(method, name, known))
+                rank = args.rank or known_rank(method, name, known)
+                found = run_myfm(method, split, args.seed, args.peers_python, rank)
             else:
                 found = run_other(method, split, args.seed, args.peers_python)
             print(name, method, {k: round(v, 4) for k, v in found.items() if isinstance(v, float)}, flush=True)

@@ -104,6 +104,12 @@ def test_gaussian_likelihood_of_stars_has_labels_too(fitted):
     assert error(model, X, y) < 0.85
 
 
+def test_short_chains_keep_the_share_of_draws_that_long_ones_keep():
+    X, y = ratings(300)
+    model = gg.LayeredCoClusteringRegressor(1, 2, baskets=1, n_chains=1, n_sweeps=10, random_state=0).fit(X, y)
+    assert model.model_.n_draws == 7
+
+
 # reading
 
 

@@ -187,6 +187,27 @@ def test_sizes_are_settled_by_the_least_held_out_error(auto, monkeypatch) -> Non
     assert "least error" in str(choice)
 
 
+def test_sizes_of_much_data_are_compared_on_the_tuples_of_some_users(monkeypatch) -> None:
+    sample = planted(n=(90, 80))
+    seen = []
+
+    def run(sample, *_):
+        seen.append(sample)
+        return sizes.PilotRun(np.ones(1), np.ones(1), np.zeros(1), np.ones(1))
+
+    monkeypatch.setattr(sizes, "run_pilot", run)
+    monkeypatch.setattr(sizes, "ENOUGH", sample.n_rows // 3)
+    _, run_of_it = sizes.choose_layers(
+        sample, (None, None), sizes.Size("auto", 4, 0.7), lambda m: (m, m), True, np.random.SeedSequence(0),
+        lambda calls: [call() for call in calls],
+    )  # fmt: skip
+    assert run_of_it is None  # the noise must come from all tuples
+    assert all(some is seen[0] for some in seen)
+    assert 0.2 < seen[0].n_rows / sample.n_rows < 0.5
+    whole, kept = (np.bincount(s.codes[0], minlength=90) for s in (sample, seen[0]))
+    assert set(np.unique(kept / whole)) == {0.0, 1.0}
+
+
 def test_a_chain_goes_on_from_a_kept_draw() -> None:
     """Its residual is that of the draw, its variances those of its cells; one with another seed goes elsewhere."""
     data = LayerData.of(planted(weights=True))

@@ -30,6 +30,7 @@ CLUSTERS = (2, 3, 5, 8, 12, 18, 27)
 WEIGHTS = (0.125, 0.25, 0.5, 1.0, 2.0)
 MOST_CELLS = 2**13  # of a layer that is tried; a given size may be larger
 FEWEST = 1000  # rows below which a held-out tenth cannot tell sizes apart
+ENOUGH = 300_000  # rows on which sizes are compared, where there are more
 MOST = 5_000_000  # rows above which the comparison would take longer than its gain is worth
 
 
@@ -181,7 +182,8 @@ def choose_layers(
 ) -> tuple[SizeChoice, PilotRun | None]:
     """Settle what is "auto" in ``given`` by the error on one held-out tenth, one quantity after the other.
 
-    Nothing is compared without a seed, with too few rows or too many: the middle of each ladder stands.
+    Nothing is compared without a seed, with too few rows or too many: the middle of each ladder stands. Where there are
+    more rows than enough, all those of some items of the first mode are looked at.
 
     Parameters
     ----------
@@ -190,7 +192,7 @@ def choose_layers(
 
     Returns
     -------
-    The choice, and the winner's own pilot run (None when nothing was compared).
+    The choice, and the winner's own pilot run (None when nothing was compared, or not on all rows).
     """
     # 8 clusters of each mode, fewer where many modes meet
     middle = MIDDLE._replace(n_clusters=max(1, min(8, int(4096 ** (1.0 / sample.n_modes)))))
@@ -198,6 +200,10 @@ def choose_layers(
     size = Size(*(m if free else g for free, m, g in zip(auto, middle, given)))
     auto[2] = auto[2] and any(side is not None for side in sides)
     runs: dict[tuple[int, tuple[int, ...], float], PilotRun | None] = {}
+    some = sample
+    if seed is not None and ENOUGH < sample.n_rows <= MOST:
+        kept = np.random.default_rng(seed).random(sample.shape[0]) < ENOUGH / sample.n_rows
+        some = sample.take(kept[sample.codes[0]])
 
     def key(size: Size) -> tuple[int, tuple[int, ...], float]:
         """A size as the sample has it: no mode has more clusters than items."""
@@ -212,7 +218,7 @@ def choose_layers(
             calls = [
                 partial(
                     run_pilot,
-                    sample,
+                    some,
                     weighted(sides, weight),
                     Shape(layers, clusters, offsets),
                     seed,
@@ -239,7 +245,7 @@ def choose_layers(
     won = key(size)
     tried = tuple((*k, error(run)) for k, run in runs.items())
     reason = f"{won[0]} layers of {' × '.join(map(str, won[1]))} clusters: {why}."
-    return SizeChoice(*won, tried, reason), runs.get(won)
+    return SizeChoice(*won, tried, reason), runs.get(won) if some is sample else None
 
 
 def climb(n_rungs: int, begin: int, errors_of: Callable[[list[int]], list[float]]) -> int:
