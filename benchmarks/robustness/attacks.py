@@ -707,6 +707,20 @@ def narrow_table() -> object:
     return gg.TableLoss(Alphabet.of(STARS, given=True), SQUARES[:, [0, 4, 2]], convex=True)
 
 
+@refused(CALLS, "the held-out part of a gain over constants, each of which has a loss of its own to take off")
+def held_out_gain() -> object:
+    X, y = rows()
+    return held_out_part(certify_gain(grid().fit(X, y), X, y), 400)
+
+
+@refused(CALLS, "fewer items said to be there than the tuples name, theorem 7")
+def too_small_a_population() -> object:
+    X, y = rows()
+    model = grid().fit(X, y)
+    more = np.vstack([X, [[7, 0], [8, 0], [9, 0]]])
+    return gg.certify(model, more, np.append(y, [0, 0, 0]), bound="theorem-7", population=(4, 3))
+
+
 def mirrored() -> tuple[np.ndarray, np.ndarray]:
     """Pairs of a graph in both directions."""
     rng = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
-from gingham.arrays import Floats, Ints, TableLike
+from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates import bounds as all_bounds
 from gingham.certificates.bounds import find
@@ -143,6 +143,8 @@ def certify(
     posterior = with_cell(posterior, cell, relation)
     backend = "compiled" if bound == "holdout" else getattr(model, "backend", "auto")
     sample = sample_of(posterior, X, y, sample_weight, relation, backend)
+    if population is not None and sample.has_unseen and not isinstance(X, Sample):
+        _check_population(posterior, id_columns(X).columns, sample, relation, population)
     if bound == "holdout":
         from gingham.certificates.holdout import certify_posterior
 
@@ -208,6 +210,19 @@ def _refuse_rows_of_the_fit(model: object, X: TableLike | Sample, y: npt.ArrayLi
             "These are the rows that the model was fitted on, and bound='holdout' tests it on rows that it has not "
             "seen. Use bound='log-wealth', which is for the rows of the fit, bound='split', or other rows."
         )
+
+
+def _check_population(
+    posterior: Posterior, columns: Sequence[AnyArray], sample: Sample, relation: int, population: Population
+) -> None:
+    """The tuples may not name more items than there are said to be."""
+    sizes, places = stated_population(posterior, population), item_modes(posterior, relation)
+    for mode in dict.fromkeys(places):
+        new = [column[code < 0] for at, column, code in zip(places, columns, sample.codes) if at == mode]
+        named = len(posterior.assign[mode]) + len(np.unique(np.concatenate(new)))
+        if named > sizes.get(mode, named):
+            name = posterior.structure.modes[mode].name
+            raise GinghamError(f"population says {sizes[mode]} items of {name!r}, but the tuples have {named}.")
 
 
 def _lower(name: str, price: str, evidence: Evidence, delta: float) -> float:

@@ -70,6 +70,11 @@ def held_out_part(certificate: Certificate, size: int, first_part: int | None = 
         raise GinghamError(f"A population of {size} cannot contain {before} and {n} different tuples.")
     if others == 0:
         raise GinghamError("All tuples of the population were observed: nothing is held out.")
+    if "empirical loss of the constant" in certificate.parameters:
+        raise RefusedCertificate(
+            "A gain over constants holds against each of them, and each has an observed loss of its own to take off: "
+            "certify the gain over one predictor that was fixed beforehand (reference=), or use whole_population."
+        )
     value = (rest * certificate.value - n * certificate.empirical) / others
     return replace(
         _without_replacement(certificate),

@@ -9,7 +9,7 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats
 from gingham.cells import LOSSES, CellModel, make_cell
-from gingham.data import Alphabet
+from gingham.data import Alphabet, Bounds
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.storage import savable
 
@@ -242,8 +242,8 @@ def _interval(loss: str, letters: Alphabet | None, bounds: tuple[float, float] |
     ends = None if letters is None else (float(letters.numbers.min()), float(letters.numbers.max()))
     if bounds is None:
         return ends or (0.0, 0.0)
-    low, high = (float(b) for b in bounds)
-    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+    low, high = Bounds.of(bounds, given=True) or (0.0, 0.0)
+    if not low < high:
         raise GinghamError(f"label_bounds={bounds!r} must be two finite numbers, the smaller one first.")
     if ends is not None and not (low <= ends[0] and ends[1] <= high):
         raise GinghamError(f"label_bounds={bounds!r} do not contain the alphabet, {ends[0]:g} to {ends[1]:g}.")
