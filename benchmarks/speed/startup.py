@@ -1,12 +1,18 @@
-"""What commands cost before they do anything: CPU seconds of help, of wrong file names and of a fit of 1,000 rows."""
+"""What commands cost before they do anything: CPU seconds of help, of wrong file names and of a fit of 1,000 rows.
+
+And when a fit first says what it is doing, on a terminal: seconds, and CPU seconds, from the call until each phase's
+name is shown.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import pty
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +21,12 @@ import polars as pl
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, write
 
-FIGURES = {"help, CPU s": "gingham --help/least", "fit of 1,000 rows, CPU s": "gingham fit, 1,000 rows/least"}
+FIGURES = {
+    "help, CPU s": "gingham --help/least",
+    "wrong name, CPU s": "gingham fit, no such table/least",
+    "fit of 1,000 rows, CPU s": "gingham fit, 1,000 rows/least",
+    "the phase is shown after, s": "phases shown/reading/wall_s",
+}
 FIT = ["fit", "ratings.csv", "--axes", "user,movie", "--label", "rating"]
 COMMANDS = {
     "python alone": None,
@@ -34,6 +45,29 @@ def cpu_seconds(command: list[str], folder: Path) -> float:
     subprocess.run(command, cwd=folder, capture_output=True, check=False)
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def phases_shown(command: list[str], folder: Path) -> dict[str, dict[str, float]]:
+    """When each phase of a fit is first named on a terminal."""
+    terminal, end = pty.openpty()
+    began, shown, text = time.perf_counter(), {}, ""
+    with subprocess.Popen(command, cwd=folder, stdout=end, stderr=end) as process:
+        os.close(end)
+        while True:
+            try:
+                read = os.read(terminal, 4096)
+            except OSError:  # the other end was closed
+                break
+            if not read:
+                break
+            text += read.decode(errors="replace")
+            for phase in ("reading", "starting", "sweeping", "saving"):
+                if phase in text and phase not in shown:
+                    spent = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
+                    cpu = sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")
+                    shown[phase] = {"wall_s": round(time.perf_counter() - began, 3), "cpu_s": cpu}
+    os.close(terminal)
+    return shown
 
 
 def more(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +90,8 @@ def main() -> None:
             spent = sorted(cpu_seconds(command, folder) for _ in range(runs))
             results[title] = {"least": round(spent[0], 3), "median": round(spent[len(spent) // 2], 3)}
             print(f"{title}: {results[title]}", flush=True)
+        results["phases shown"] = phases_shown([sys.executable, "-m", "gingham", *FIT], folder)
+        print(f"phases shown: {results['phases shown']}", flush=True)
     write(args, settings={"runs": runs, "unit": "CPU seconds"}, results=results)
 
 

@@ -160,6 +160,10 @@ def test_coins_that_are_rare():
     np.testing.assert_allclose(law, expected[: len(law)], atol=1e-13)
     assert expected[len(law) :].sum() < 1e-12
     assert evidence.rare_law([0.0])[0] == pytest.approx(1.0)
+    several = np.array([[(coins[:n] ** k).sum() for n in (0, 20, len(coins))] for k in range(1, 25)])
+    for n, together in zip((0, 20, len(coins)), evidence.rare_law(several)):
+        alone = evidence.poisson_binomial(coins[:n, None])[0]
+        np.testing.assert_allclose(together[: len(alone)], alone[: len(together)], atol=1e-12)
 
 
 def test_expected_log_factorials_with_certain_and_impossible_items():

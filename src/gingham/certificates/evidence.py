@@ -294,9 +294,17 @@ def _of_laws(q: Floats, powers: Floats) -> Floats:
     """E ln N_c! of few clusters by the law of N_c, shape (m,); ``powers`` are their sums over all items."""
     m = q.shape[1]
     columns, items = np.nonzero(q.T > FAINT)
-    coins = np.split(q[items, columns].astype(np.float64), np.searchsorted(columns, np.arange(1, m)))
-    likely = [p[(p >= RARE) & (p < 1.0)] for p in coins]
-    n_open = np.array([len(p) for p in likely])
+    coins = q[items, columns].astype(np.float64)
+    sure = np.bincount(columns[coins == 1.0], minlength=m)
+    open_, few = (coins >= RARE) & (coins < 1.0), coins < RARE
+    likely, at = coins[open_], columns[open_]
+    # What neither is sure nor likely is rare; faint coins count in the first power sums alone.
+    sums = _power_sums(coins[few], columns[few], RARE_POWERS, m)
+    sums[:POWERS] = np.maximum(powers[:POWERS] - sure - _power_sums(likely, at, POWERS, m), 0.0)
+    n_open = np.bincount(at, minlength=m)
+    place = np.arange(len(at)) - (np.cumsum(n_open) - n_open)[at]  # of a coin among those of its cluster
+    table = np.zeros((int(n_open.max(initial=0)), m))
+    table[place, at] = likely
     result = np.empty(m)
     # Clusters of about equal support go together.
     order = np.argsort(n_open, kind="stable")
@@ -307,33 +315,38 @@ def _of_laws(q: Floats, powers: Floats) -> Floats:
         while stop < m and n_open[order[stop]] <= max(64, 1.3 * longest) and stop - start < 64:
             stop += 1
         group = order[start:stop]
-        table = np.zeros((int(n_open[group].max()), len(group)))
-        for j, c in enumerate(group):
-            table[: n_open[c], j] = likely[c]
-        for c, law in zip(group, poisson_binomial(table)):
-            sure = int((coins[c] == 1.0).sum())
-            # What neither is sure nor likely is rare; faint coins count in the first power sums alone.
-            rare = coins[c][coins[c] < RARE]
-            sums = [(rare**k).sum() for k in range(1, RARE_POWERS + 1)]
-            for k in range(POWERS):
-                sums[k] = max(powers[k, c] - sure - (likely[c] ** (k + 1)).sum(), 0.0)
-            law = np.convolve(law[: np.flatnonzero(law)[-1] + 1], rare_law(sums))
-            result[c] = law @ gammaln(sure + np.arange(len(law)) + 1.0)
+        laws = poisson_binomial(table[: int(n_open[group].max()), group])
+        for c, law, rare in zip(group, laws, rare_law(sums[:, group])):
+            law = np.convolve(law[: np.flatnonzero(law)[-1] + 1], rare)
+            result[c] = law @ gammaln(sure[c] + np.arange(len(law)) + 1.0)
         start = stop
     return result
 
 
-def rare_law(powers: Sequence[float]) -> Floats:
-    """P(0), P(1), … of a sum of rare coins with these power sums of their probabilities, as far as it reaches.
+def _power_sums(values: Floats, columns: Ints, n_powers: int, m: int) -> Floats:
+    """Σ value^k of each column for k = 1, 2, …, shape (n_powers, m)."""
+    sums, power = np.empty((n_powers, m)), values.copy()
+    for k in range(n_powers):
+        sums[k] = np.bincount(columns, power, minlength=m)
+        power *= values
+    return sums
 
-    Its generating function is exp Σ_k (−1)^(k+1) s_k (z − 1)^k/k.
+
+def rare_law(powers: Floats) -> Floats:
+    """P(0), P(1), … of sums of rare coins with these power sums (K, …) of their probabilities, as far as they reach.
+
+    The generating function of one is exp Σ_k (−1)^(k+1) s_k (z − 1)^k/k.
     """
-    last = int(powers[0] + 12.0 * powers[0] ** 0.5) + 40
+    powers = np.asarray(powers, dtype=np.float64)
+    most = float(powers[0].max(initial=0.0))
+    last = int(most + 12.0 * most**0.5) + 40
     period = next_fast_len(last + 1, real=True)
     turned = 1.0 - np.exp(-2j * np.pi * np.arange(period // 2 + 1) / period)
-    exponent = -sum(turned**k * s / k for k, s in enumerate(powers, start=1))
-    law = np.maximum(irfft(np.exp(exponent), n=period)[: last + 1], 0.0)
-    return law / max(law.sum(), 1.0)
+    exponent = np.zeros((*powers.shape[1:], len(turned)), dtype=np.complex128)
+    for k in range(len(powers), 0, -1):
+        exponent = (exponent + powers[k - 1, ..., None] / k) * turned
+    law = np.maximum(irfft(np.exp(-exponent), n=period)[..., : last + 1], 0.0)
+    return law / np.maximum(law.sum(axis=-1, keepdims=True), 1.0)
 
 
 def log_binomial(n: float, k: float) -> float:

@@ -185,5 +185,8 @@ def over_blocks(run: Callable[[Block], Result], blocks: Sequence[Block]) -> Iter
     if n_threads <= 1:
         yield from map(run, blocks)
         return
+    several = max(1, len(blocks) // (LEAST_PART * n_threads))  # at a time: each hand-over costs as much as a small block
+    parts = [blocks[at : at + several] for at in range(0, len(blocks), several)]
     with ThreadPoolExecutor(n_threads, initializer=stay_alone) as pool:
-        yield from pool.map(run, blocks)
+        for results in pool.map(lambda part: list(map(run, part)), parts):
+            yield from results

@@ -30,6 +30,7 @@ from gingham.models.graph import kernels
 from gingham.models.graph.adjacency import WeightedPairs, weighted_pairs
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.solvers import (
+    VISITS,
     DegreeMoves,
     HardMoves,
     answered,
@@ -41,7 +42,7 @@ from gingham.models.graph.solvers import (
 )
 from gingham.storage import State
 
-FIRST_SWEEPS, LATER_SWEEPS = 3, 30
+FIRST_SWEEPS, LATER_STEPS = 3, 7
 FIRST_CLUSTERS, MOST_CLUSTERS = 20, 320  # when the number of clusters is not known: tried first, and at most
 FINER_CLUSTERS = 160  # tried where the first number was not enough
 BINDS = 0.6  # share of the clusters tried: where more are left after merging, they were not enough
@@ -337,19 +338,50 @@ class PartitionSearch:
         labels, k = compact(labels)
         return compact(merge_path(self.blocks(labels, k), self.code, n_clusters)[-1][labels])
 
-    def descend(self, start: Ints, rng: np.random.Generator, n_clusters: int) -> Partition:
+    def descend(
+        self,
+        start: Callable[[int], Ints],
+        rng: np.random.Generator,
+        n_clusters: int,
+        checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> Partition:
         """Sweep a fine partition, merge down to ``n_clusters``, sweep again.
 
         Over-clustering and merging is what makes the result reliable: a start with the right number of
         clusters often has two planted clusters in one, and no single-node move leads out of that.
         """
-        labels = start
-        try:
-            labels, _ = self.sweep(labels, rng, FIRST_SWEEPS)
-            labels, _ = self.merge(labels, n_clusters)
-            return self.partition(self.sweep(labels, rng, LATER_SWEEPS)[0])
-        except KeyboardInterrupt:
-            return replace(self.partition(self.merge(labels, n_clusters)[0]), interrupted=True)
+
+        def step(best: Partition, number: int) -> Partition:
+            if number == 0:
+                labels, _ = self.sweep(start(2 * n_clusters), rng, FIRST_SWEEPS)
+                return self.partition(self.merge(labels, n_clusters)[0])
+            return self.partition(self.sweep(best.labels, rng, VISITS)[0])
+
+        def converges(costs: Sequence[Objective]) -> bool:
+            return len(costs) > 2 and costs[-2].total == costs[-1].total
+
+        return self._search(step, converges, LATER_STEPS, rng, checkpoint)
+
+    def _search(
+        self,
+        step: Callable[[Partition, int], Partition],
+        converges: Callable[[Sequence[Objective]], bool],
+        max_iter: int,
+        rng: np.random.Generator,
+        checkpoint: Checkpoint,
+    ) -> Partition:
+        """From one cluster on, step after step, each of which says what it makes of the best partition so far."""
+
+        def one(place: Search, factor: float) -> tuple[Search, Objective]:
+            best = step(place.best, place.steps)
+            return Search(best, place.steps + 1), Objective((best.cost,), (0.0,), (1.0,))
+
+        nothing = Search(self.partition(np.zeros(self.sample.n_nodes, dtype=np.int64)), 0)
+        course = iterate(
+            one, nothing, Constant(), to_state=Search.state, from_state=Search.of_state, converges=converges,
+            max_iter=max_iter, checkpoint=checkpoint, memory=rng_state(rng),
+        )  # fmt: skip
+        return replace(course.place.best, interrupted=course.interrupted)
 
     def settle(self, labels: Ints, rng: np.random.Generator, most: int) -> Partition:
         """Merge while the cost falls, to at most so many clusters, and let nodes find their places in between.
@@ -423,27 +455,19 @@ class PartitionSearch:
         def begin(k: int) -> Partition:
             return self.settle(self.sweep(start(min(k, most)), rng, FIRST_SWEEPS)[0], rng, most)
 
-        def step(place: Search, factor: float) -> tuple[Search, Objective]:
-            best, number = place
+        def step(best: Partition, number: int) -> Partition:
             if number == 0:
-                best = begin(FIRST_CLUSTERS)
-            elif number == 1 and best.n_clusters > BINDS * FIRST_CLUSTERS and most > FIRST_CLUSTERS:
-                best = min(best, begin(FINER_CLUSTERS), key=lambda partition: partition.cost)
-            else:
-                best = self.split_and_merge(best, rng, most, at_random=number % 2 == 1)
-            return Search(best, number + 1), Objective((best.cost,), (0.0,), (1.0,))
+                return begin(FIRST_CLUSTERS)
+            if number == 1 and best.n_clusters > BINDS * FIRST_CLUSTERS and most > FIRST_CLUSTERS:
+                return min(best, begin(FINER_CLUSTERS), key=lambda partition: partition.cost)
+            return self.split_and_merge(best, rng, most, at_random=number % 2 == 1)
 
         def converges(costs: Sequence[Objective]) -> bool:
             return len(costs) > 3 and costs[-3].total - costs[-1].total <= LEAST_GAIN * abs(costs[-1].total)
 
-        nothing = Search(self.partition(np.zeros(self.sample.n_nodes, dtype=np.int64)), 0)
-        course = iterate(
-            step, nothing, Constant(), to_state=Search.state, from_state=Search.of_state, converges=converges,
-            max_iter=MOST_ROUNDS, checkpoint=checkpoint, memory=rng_state(rng),
-        )  # fmt: skip
-        best = course.place.best
-        if course.interrupted:
-            return replace(best, interrupted=True)
+        best = self._search(step, converges, MOST_ROUNDS, rng, checkpoint)
+        if best.interrupted:
+            return best
         try:
             return self.join(best, rng)
         except KeyboardInterrupt:
@@ -495,12 +519,7 @@ def find_partition(
             return search.choose_size(start, rng, min(most, n), checkpoint)
     if n_clusters == 1:
         return Partition(np.zeros(n, dtype=np.int64), 1, 0.0)
-    if checkpoint.known is not None and checkpoint.finished:
-        return Search.of_state(checkpoint.known["place"]).best
-    found = search.descend(start(2 * n_clusters), rng, n_clusters)
-    if not found.interrupted:  # half of a search must not be taken for the whole when the fit goes on
-        checkpoint.keep(lambda: {"place": Search(found, 1).state()}, finished=True)
-    return found
+    return search.descend(start, rng, n_clusters, checkpoint)
 
 
 def compact(labels: Ints) -> tuple[Ints, int]:
