@@ -1,9 +1,9 @@
 """Pages as a new user gets them: seconds to fit and to write, weight, opening time, and their first screens.
 
-Five tables go through ``gingham fit`` and ``gingham report``: ratings with what is known of viewers and films,
-purchases, documents, a graph, and planted play counts. A page is opened five times by headless chromium; the quickest
-is kept, from the beginning of the navigation to the end of its load event, with the first screen drawn; on a machine
-that others use, the CPU seconds of the page's thread say more.
+Five tables go through ``gingham fit`` and ``gingham report`` with nothing set: ratings with what is known of viewers
+and films, purchases, documents, a graph, and planted play counts. A page is opened five times by headless chromium; the
+quickest is kept, from the beginning of the navigation to the end of its load event, with the first screen drawn; on a
+machine that others use, the CPU seconds of the page's thread say more.
 ``--pictures FOLDER`` writes the first screens as PNG.
 """
 
@@ -58,7 +58,7 @@ def ratings(folder: str, to: Path) -> Options:
         "gender": viewers["gender"].replace({"M": "men", "F": "women"}),
     }).write_csv(to / "viewers.csv")  # fmt: skip
     info = [f"--info=film={to / 'films.csv'}", f"--info=viewer={to / 'viewers.csv'}"]
-    return [str(to / "ratings.csv"), "--axes", "viewer,film", "--label", "rating", "--alphabet", "1..5", *info]
+    return [str(to / "ratings.csv"), "--alphabet", "1..5", *info]
 
 
 def purchases(folder: str, to: Path) -> Options:
@@ -75,8 +75,8 @@ def purchases(folder: str, to: Path) -> Options:
     customers = pl.read_csv(data_file(folder, "foodmart_customers.csv.gz"))
     kept = ["country", "state_province", "education", "occupation", "member_card", "total_children"]
     customers.select(pl.col("customer_id").alias("customer"), *kept).write_csv(to / "customers.csv")
-    return [str(to / "purchases.csv"), "--model", "cooccurrence", "--axes", "customer,product", "--weight", "purchases",
-            f"--info=product={to / 'products.csv'}", f"--info=customer={to / 'customers.csv'}"]  # fmt: skip
+    info = [f"--info=product={to / 'products.csv'}", f"--info=customer={to / 'customers.csv'}"]
+    return [str(to / "purchases.csv"), *info]
 
 
 def documents(folder: str, to: Path) -> Options:
@@ -87,7 +87,7 @@ def documents(folder: str, to: Path) -> Options:
     pl.DataFrame({"document": counts.row + 1, "word": words[counts.col], "count": counts.data.astype(int)}).write_csv(
         to / "documents.csv"
     )
-    return [str(to / "documents.csv"), "--model", "cooccurrence", "--axes", "document,word", "--weight", "count"]
+    return [str(to / "documents.csv")]
 
 
 def graph(folder: str, to: Path) -> Options:
@@ -97,7 +97,7 @@ def graph(folder: str, to: Path) -> Options:
     pl.DataFrame({"protein": names[data["edges"][:, 0]], "other": names[data["edges"][:, 1]]}).write_csv(
         to / "edges.csv"
     )
-    return [str(to / "edges.csv"), "--model", "graph", "--axes", "protein,other"]
+    return [str(to / "edges.csv")]
 
 
 def plays(folder: str, to: Path) -> Options:
@@ -118,8 +118,7 @@ def plays(folder: str, to: Path) -> Options:
     table.write_csv(to / "plays.csv")
     ages = np.array([45, 25, 38, 29])[kind] + rng.integers(-8, 9, 1500)
     pl.DataFrame({"listener": np.arange(1500), "age": ages}).write_csv(to / "listeners.csv")
-    return [str(to / "plays.csv"), "--model", "cooccurrence", "--axes", "listener,artist", "--weight", "plays",
-            f"--info=listener={to / 'listeners.csv'}"]  # fmt: skip
+    return [str(to / "plays.csv"), f"--info=listener={to / 'listeners.csv'}"]
 
 
 TABLES: dict[str, Callable[[str, Path], Options]] = {

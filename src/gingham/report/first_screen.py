@@ -246,10 +246,11 @@ def next_steps(
     """
     first, second = (reading.sides[at] for at in reading.tables[0].sides)
     at = [int(np.argmax(side.mass)) for side in (first, second)]
-    one, other = (side.items.tolist()[i] for side, i in zip((first, second), at))
+    one, other = (side.items[i : i + 1].tolist()[0] for side, i in zip((first, second), at))
     ranking = reading.tables[0].label == "taken"  # of who took what: for somebody, not for pairs
-    fits = f"what fits {first.name} {_cut(first.names[at[0]])} best"
-    alike = f"what is like {second.name} {_cut(second.names[at[1]])}"
+    titles = [(side.items if side.titles is None else side.titles)[i] for side, i in zip((first, second), at)]
+    fits = f"what fits {first.name} {_cut(titles[0])} best"
+    alike = f"what is like {second.name} {_cut(titles[1])}"
     if files is None:
         mine = f"[{one!r}]" if ranking else f"{one!r}, side={first.name!r}"
         its = f"[{other!r}]" if ranking else f"{other!r}, side={second.name!r}"

@@ -209,30 +209,26 @@ def neighbours(reading: Reading, at: int, chosen: Ints) -> list[list[int]]:
 
 def places_on_map(reading: Reading, at: int, chosen: Ints) -> tuple[list[object], list[object]]:
     """Where the items with the most data lie in the plane that tells the groups of the readable size apart best."""
-    side = reading.sides[at]
-    found = measure_named(reading.meeting(at).measure).deviations(side.profile)
-    labels = side.labels(reading.size[at])
-    mass = np.maximum(side.mass, 1e-12)
-    centre = np.average(found, axis=0, weights=mass)
-    groups = np.zeros((reading.size[at], found.shape[1]))
+    side, k = reading.sides[at], reading.size[at]
+    found = measure_named(reading.meeting(at).measure).deviations(side.profile[chosen])
+    labels, mass = side.labels(k)[chosen], np.maximum(side.mass[chosen], 1e-12)
+    found = found - np.average(found, axis=0, weights=mass)
+    groups = np.zeros((k, found.shape[1]))
     np.add.at(groups, labels, found * mass[:, None])
-    weight = np.bincount(labels, mass, reading.size[at])
-    between = (groups / weight[:, None] - centre) * np.sqrt(weight)[:, None]
-    axes = np.linalg.svd(between, full_matrices=False)[2][: min(2, max(len(between) - 1, 0))]
-    rest = found - centre
-    rest = (rest - rest @ axes.T @ axes) * np.sqrt(mass)[:, None]
-    spare = np.linalg.svd(rest.T @ rest)[2]  # of two groups, or of none, what is left fills the plane
-    axes = np.vstack([axes, spare])[:2]
-    points = (found - centre) @ axes.T
+    weight = np.maximum(np.bincount(labels, mass, k), 1e-12)
+    between = groups / np.sqrt(weight)[:, None]  # means, as heavy as the groups are
+    axes = np.linalg.svd(between, full_matrices=False)[2][: min(2, k - 1)]
+    rest = (found - found @ axes.T @ axes) * np.sqrt(mass)[:, None]
+    spare = np.linalg.svd(rest.T @ rest)[2]  # of two groups, or of one, what is left fills the plane
+    points = found @ np.vstack([axes, spare])[:2].T
     if points.shape[1] < 2:
         points = np.column_stack([points, np.zeros(len(points))])
     low, high = np.quantile(points, 0.005, axis=0), np.quantile(points, 0.995, axis=0)
-    scaled = np.clip((points - low) / np.where(high > low, high - low, 1.0), 0, 1)
-    drawn = np.zeros(side.n_items, dtype=bool)
-    drawn[np.argsort(-side.mass, kind="stable")[:MAX_POINTS]] = True
-    xs, ys = ([int(v) if drawn[i] else None for i, v in zip(chosen.tolist(), np.rint(MAP * scaled[chosen, axis]))]
-              for axis in (0, 1))  # fmt: skip
-    return list(xs), list(ys)
+    scaled = np.rint(MAP * np.clip((points - low) / np.where(high > low, high - low, 1.0), 0, 1)).astype(int)
+    drawn = np.zeros(len(chosen), dtype=bool)
+    drawn[np.argsort(-mass, kind="stable")[:MAX_POINTS]] = True
+    x, y = ([int(v) if shown else None for v, shown in zip(scaled[:, axis], drawn)] for axis in (0, 1))
+    return list(x), list(y)
 
 
 def recommendations(

@@ -28,7 +28,7 @@ function reads() {
   const table = data.tables[state.table], [a, b] = table.sides.map((side) => data.sides[side]);
   if (!data.found) return "The board below shows what there is; its differences are no larger than chance makes them.";
   if (table.measure === "lift") return a === b ? "×2 means: joined twice as often as the number of their edges would have it. Groups that join first in the tree are most alike." : `×2 means: ${a.many} of that row meet ${b.many} of that column twice as often as chance would have it. Groups that join first in the trees are most alike.`;
-  if (table.measure === "difference") return table.means ? `+0.3 means: 0.3 higher than the averages of the ${a.name} and the ${b.name} say. Names with + are what a group is drawn to.` : "Numbers say how far a block lies above or below the rest.";
+  if (table.measure === "difference") return table.means ? `+0.3 means: 0.3 higher than the averages of the ${a.name} and the ${b.name} say.${cut(table.sides[0]).groups.some((group) => group.name.startsWith("+")) ? " Names with + are what a group is drawn to." : ""}` : "Numbers say how far a block lies above or below the rest.";
   return `Each block shows its commonest ${data.noun} and how common it is there.`;
 }
 function slider(at) {
