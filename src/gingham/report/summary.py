@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -80,6 +81,8 @@ def summarize(
     """
     if observed is not None and observed.shape != tuple(side.n_items for side in reading.sides):
         observed = None  # another numbering, of other data
+    elif observed is not None:
+        reading = shown_first(reading, observed.relations[0].sides)
     table = reading.tables[0]
     label = label or table.label
     shown = [side.listed(max_items) for side in reading.sides]
@@ -112,6 +115,16 @@ def summarize(
         picture=None if observed is None else data_picture(reading, observed),
     )
     return page
+
+
+def shown_first(reading: Reading, sides: Sequence[int]) -> Reading:
+    """The reading with the table of these sides in front; what was held out of another table is not told then."""
+    places = [t for t, table in enumerate(reading.tables) if set(table.sides) <= set(sides)]
+    if not places or places[0] == 0:
+        return reading
+    first = reading.tables[places[0]]
+    others = tuple(table for table in reading.tables if table is not first)
+    return replace(reading, tables=(first, *others), errors=None)
 
 
 def certificate_facts(name: str, certificate: Certificate | Mapping[str, object]) -> dict[str, object]:
