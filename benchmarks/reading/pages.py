@@ -38,8 +38,8 @@ FIGURES = {
 }
 Options = list[str]
 FIRST = (  # names of artists are made of these
-    "Amber Quiet Silver Velvet Paper Hollow Golden Distant Broken Electric Winter Crimson Gentle Marble Neon Salty Tidal "
-    "Urban Wooden Young"
+    "Amber Quiet Silver Velvet Paper Hollow Golden Distant Broken Electric Winter Crimson Gentle Marble Neon Salty "
+    "Tidal Urban Wooden Young"
 )
 SECOND = (
     "Foxes Rivers Harbors Lanterns Sparrows Engines Gardens Mirrors Shadows Trains Whales Castles Pilots Ravens Bells "
