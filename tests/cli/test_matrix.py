@@ -79,20 +79,22 @@ def test_report(gingham, cases, models, kind, tmp_path):
         return
     assert ran.code == 0, ran.err
     data = page_data(page)
-    assert data["certificates"], ran.err
+    assert data["certificates"] or kind == "ranking", ran.err
+    assert data["guarantee"]["sentence"]
     assert data["facts"]
-    for mode in data["modes"]:
-        items = mode["items"]
-        assert len(items["names"]) == mode["n_items"] == len(items["near"]) == len(items["best"])
-        assert sum(cluster["size"] for cluster in mode["clusters"]) == mode["n_items"]
-        assert any(cluster["members"] for cluster in mode["clusters"])
-        assert any(cluster["marks"] for cluster in mode["clusters"])
-    assert data["cells"]["answer"]
-    assert data["board"]["reordered"].startswith("data:image/png")
-    if kind != "graph":
-        assert data["errors"], "nothing was set aside"
+    for side in data["sides"]:
+        items, leaves = side["items"], side["clusters"][: side["n_leaves"]]
+        assert len(items["names"]) == side["n_items"] == len(items["near"]) == len(items["x"])
+        assert sum(leaf["size"] for leaf in leaves) == side["n_items"]
+        assert any(leaf["typical"] for leaf in leaves)
+    assert data["tables"][0]["sums"][0][0]
+    assert data["picture"]["groups"].startswith("data:image/png")
+    if kind not in ("graph", "ranking"):
+        assert data["held_out"], "nothing was set aside"
     if kind != "pairwise":  # every value of every object is in the table
-        assert any(best for best in data["modes"][0]["items"]["best"])
+        assert any(best for best in data["sides"][0]["items"]["best"])
+    if data["certificates"] and kind != "graph":  # a graph has a certificate of its gain
+        assert data["guarantee"]["better"] is not None
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -37,7 +37,8 @@ def test_shares_have_sensible_digits(share, text):
 @pytest.mark.parametrize(
     ("label", "measure", "noun"),
     [("rating", "difference", "rating"), ("label", "difference", "entry"), ("taken", "lift", "pair"),
-     ("x1", "lift", "count")],
+     ("x1", "lift", "count"), ("plays", "lift", "play"), ("entries", "difference", "entry"),
+     ("class", "labels", "class")],
 )  # fmt: skip
 def test_observations_have_names_of_people(label, measure, noun):
     assert noun_of(label, measure) == noun
@@ -122,8 +123,8 @@ def test_wrong_labels_gains_densities_and_refusals():
 def test_next_steps_can_be_pasted(fitted):
     reading = fitted[0].reading_
     steps = [command for _, command in next_steps(reading, ("my model.gingham", "a.csv"), certified=False)]
-    assert steps[0] == "gingham describe 'my model.gingham' --out groups.csv"
-    assert steps[-1] == "gingham certify 'my model.gingham' a.csv"
+    assert steps[0] == "gingham certify 'my model.gingham' a.csv"
+    assert steps[1] == "gingham describe 'my model.gingham' --out groups.csv"
     for _, command in next_steps(reading, None):
         assert "model." in command
         compile(command, "next", "eval")

@@ -43,7 +43,7 @@ def test_the_first_recommendation_is_the_best_of_all(summary, fitted):
     found = model.recommend(items["names"][4], n=1, side=0, backend="polars")
     place, value, unsure = items["best"][4][0]
     assert found["score"][0] == pytest.approx(value, rel=1e-3)
-    assert found["uncertainty"][0] == pytest.approx(unsure, rel=2e-2)
+    assert found["uncertainty"][0] == pytest.approx(unsure, rel=5e-2)
     assert 0 <= place < len(others["names"])
 
 

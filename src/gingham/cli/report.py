@@ -66,7 +66,7 @@ def report(
     summary = summarize(
         fitted.reading_ if fitted.is_read else read_observed(observed),
         observed,
-        predictor(fitted),
+        predictor(session),
         title=title or f"What was found in {Path(file).name}",
         label=session.label_name,
         certificates={name: one if isinstance(one, Certificate) else one.to_dict() for name, one in found.items()},

@@ -38,6 +38,7 @@ from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss
 from gingham.models.kinds import kinds
+from gingham.models.questions import Predicted
 from gingham.reading import observed
 from gingham.reading.look import proposed_alphabet, proposed_bounds
 from gingham.reading.taste import averages
@@ -193,6 +194,11 @@ class ModelWithData(Generic[Model]):
     def observed(self) -> Observed:
         """The rows that were learned from, in the numbering of the model's reading."""
         raise NotImplementedError  # pragma: no cover
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """What the model predicts of rows of codes, in the numbering of its reading."""
+        predicted: Predicted = self.model.predict_codes(relation, codes, label)
+        return predicted
 
     def without_groups(self, certificates: Facts, request: CertificateRequest) -> dict[str, float]:
         """What is guaranteed, in the same way, of a predictor that knows no groups; by the names of certificates."""

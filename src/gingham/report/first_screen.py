@@ -33,8 +33,11 @@ def noun_of(label: str, measure: str) -> str:
     """What one observation is called: "rating", "edge"; "entry" where its column has no plain name."""
     if label == "taken":
         return "pair"
-    plain = label.isalpha() and label != "label"
-    return label if plain else "count" if measure == "lift" else "entry"
+    if not label.isalpha() or label == "label":
+        return "count" if measure == "lift" else "entry"
+    if label.endswith("ies"):
+        return f"{label[:-3]}y"
+    return label[:-1] if label.endswith("s") and not label.endswith(("ss", "us", "is")) else label
 
 
 # what the data is
@@ -130,7 +133,7 @@ def _likelihoods(reading: Reading, errors: Errors, noun: str) -> dict[str, objec
     pairs = [reading.sides[at] for at in table.sides] if len(reading.sides) <= 2 else list(reading.sides)
     uniform = sum(math.log(side.n_items) for side in pairs)
     graph = len(reading.sides) == 1
-    names = {"independence": "how often each occurs" if not graph else "degrees alone"}
+    names = {"independence": "degrees alone" if graph else "chance alone"}
     even = "equal density everywhere" if graph else "all pairs alike"
     scores = [(names.get(s.name, PLAIN.get(s.name, s.name)), s.value, s.name == MODEL) for s in errors.scores]
     rows = [*scores, (even, uniform, False)]
@@ -148,7 +151,8 @@ def _likelihoods(reading: Reading, errors: Errors, noun: str) -> dict[str, objec
         chance = "their degrees alone say" if graph else f"if {sides} had nothing to do with one another"
         sentence = f"On {tested}, the groups make each {noun} {factor} times as probable as {chance}."
     else:
-        sentence = f"On {tested}, the groups say no more than {names['independence']} does."
+        alone = "the degrees of nodes do" if graph else f"how often {sides} occur does"
+        sentence = f"On {tested}, the groups say no more than {alone}."
     return {
         "unit": f"how probable an unseen {noun} is; longer is better",
         "bars": bars,
@@ -164,6 +168,8 @@ def guarantee_words(certificates: Sequence[Mapping[str, object]], refusal: str, 
     """One sentence on what is guaranteed, and whether that is better than what a trivial predictor is guaranteed."""
     if not certificates:
         reason = refusal or "No guarantee was asked for."
+        if "--population" in refusal:
+            reason = "It must be said how many there are in all, those included that do not occur here: see below."
         return {"sentence": "Nothing is guaranteed yet.", "verdict": reason, "better": None}
     # All of them hold together, so that the one that says most may be quoted with the confidence of all.
     sure = f"With {100 * (1 - sum(float(str(c['delta'])) for c in certificates)):.3g} % confidence"
@@ -246,10 +252,11 @@ def next_steps(
     """
     first, second = (reading.sides[at] for at in reading.tables[0].sides)
     at = [int(np.argmax(side.mass)) for side in (first, second)]
-    one, other = (side.items.tolist()[i] for side, i in zip((first, second), at))
+    one, other = (side.items[i : i + 1].tolist()[0] for side, i in zip((first, second), at))
     ranking = reading.tables[0].label == "taken"  # of who took what: for somebody, not for pairs
-    fits = f"what fits {first.name} {_cut(first.names[at[0]])} best"
-    alike = f"what is like {second.name} {_cut(second.names[at[1]])}"
+    titles = [(side.items if side.titles is None else side.titles)[i] for side, i in zip((first, second), at)]
+    fits = f"what fits {first.name} {_cut(titles[0])} best"
+    alike = f"what is like {second.name} {_cut(titles[1])}"
     if files is None:
         mine = f"[{one!r}]" if ranking else f"{one!r}, side={first.name!r}"
         its = f"[{other!r}]" if ranking else f"{other!r}, side={second.name!r}"
@@ -258,7 +265,7 @@ def next_steps(
         steps += [[fits, f"model.recommend({mine})"]] if predicts else []
         steps += [[alike, f"model.similar({its})"]]
         steps += [["why a pair is predicted as it is", why]] if predicts else []
-        return steps if certified or ranking else [*steps, ["a guarantee", "gg.certify(model, X, y)"]]
+        return steps if certified or ranking else [["a guarantee", "gg.certify(model, X, y)"], *steps]
     model, file = (shlex.quote(name) for name in files)
     this, that = shlex.quote(str(one)), shlex.quote(str(other))
     steps = [["the groups as a table", f"gingham describe {model} --out groups.csv"]]
@@ -270,7 +277,12 @@ def next_steps(
             ["why a pair is predicted as it is", f"gingham explain {model} {this} {that}"],
             ["predictions of new pairs", f"gingham predict {model} pairs.csv --out predicted.csv"],
         ]
-    return steps if certified or ranking else [*steps, ["a guarantee", f"gingham certify {model} {file}"]]
+    if certified or ranking:
+        return steps
+    counts = reading.tables[0].measure == "lift" and len(reading.sides) > 1
+    stated = f" --population {','.join(str(side.n_items) for side in reading.sides)}" if counts else ""
+    what = "a guarantee, if there are no others" if counts else "a guarantee"
+    return [[what, f"gingham certify {model} {file}{stated}"], *steps]
 
 
 def _cut(name: object, most: int = 24) -> str:

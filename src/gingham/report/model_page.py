@@ -51,7 +51,7 @@ def write_model(
 
 
 def predictor(model: Any) -> Predictor:
-    """What a model predicts of rows of codes of its first table."""
+    """What a model, or one beside its table, predicts of rows of codes."""
 
     def predict(codes: Sequence[Ints], label: object) -> tuple[Floats, Floats]:
         found = model.predict_codes(0, codes, label)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -80,6 +81,8 @@ def summarize(
     """
     if observed is not None and observed.shape != tuple(side.n_items for side in reading.sides):
         observed = None  # another numbering, of other data
+    elif observed is not None:
+        reading = shown_first(reading, observed.relations[0].sides)
     table = reading.tables[0]
     label = label or table.label
     shown = [side.listed(max_items) for side in reading.sides]
@@ -112,6 +115,16 @@ def summarize(
         picture=None if observed is None else data_picture(reading, observed),
     )
     return page
+
+
+def shown_first(reading: Reading, sides: Sequence[int]) -> Reading:
+    """The reading with the table of these sides in front; what was held out of another table is not told then."""
+    places = [t for t, table in enumerate(reading.tables) if set(table.sides) <= set(sides)]
+    if not places or places[0] == 0:
+        return reading
+    first = reading.tables[places[0]]
+    others = tuple(table for table in reading.tables if table is not first)
+    return replace(reading, tables=(first, *others), errors=None)
 
 
 def certificate_facts(name: str, certificate: Certificate | Mapping[str, object]) -> dict[str, object]:
@@ -209,30 +222,26 @@ def neighbours(reading: Reading, at: int, chosen: Ints) -> list[list[int]]:
 
 def places_on_map(reading: Reading, at: int, chosen: Ints) -> tuple[list[object], list[object]]:
     """Where the items with the most data lie in the plane that tells the groups of the readable size apart best."""
-    side = reading.sides[at]
-    found = measure_named(reading.meeting(at).measure).deviations(side.profile)
-    labels = side.labels(reading.size[at])
-    mass = np.maximum(side.mass, 1e-12)
-    centre = np.average(found, axis=0, weights=mass)
-    groups = np.zeros((reading.size[at], found.shape[1]))
+    side, k = reading.sides[at], reading.size[at]
+    found = measure_named(reading.meeting(at).measure).deviations(side.profile[chosen])
+    labels, mass = side.labels(k)[chosen], np.maximum(side.mass[chosen], 1e-12)
+    found = found - np.average(found, axis=0, weights=mass)
+    groups = np.zeros((k, found.shape[1]))
     np.add.at(groups, labels, found * mass[:, None])
-    weight = np.bincount(labels, mass, reading.size[at])
-    between = (groups / weight[:, None] - centre) * np.sqrt(weight)[:, None]
-    axes = np.linalg.svd(between, full_matrices=False)[2][: min(2, max(len(between) - 1, 0))]
-    rest = found - centre
-    rest = (rest - rest @ axes.T @ axes) * np.sqrt(mass)[:, None]
-    spare = np.linalg.svd(rest.T @ rest)[2]  # of two groups, or of none, what is left fills the plane
-    axes = np.vstack([axes, spare])[:2]
-    points = (found - centre) @ axes.T
+    weight = np.maximum(np.bincount(labels, mass, k), 1e-12)
+    between = groups / np.sqrt(weight)[:, None]  # means, as heavy as the groups are
+    axes = np.linalg.svd(between, full_matrices=False)[2][: min(2, k - 1)]
+    rest = (found - found @ axes.T @ axes) * np.sqrt(mass)[:, None]
+    spare = np.linalg.svd(rest.T @ rest)[2]  # of two groups, or of one, what is left fills the plane
+    points = found @ np.vstack([axes, spare])[:2].T
     if points.shape[1] < 2:
         points = np.column_stack([points, np.zeros(len(points))])
     low, high = np.quantile(points, 0.005, axis=0), np.quantile(points, 0.995, axis=0)
-    scaled = np.clip((points - low) / np.where(high > low, high - low, 1.0), 0, 1)
-    drawn = np.zeros(side.n_items, dtype=bool)
-    drawn[np.argsort(-side.mass, kind="stable")[:MAX_POINTS]] = True
-    xs, ys = ([int(v) if drawn[i] else None for i, v in zip(chosen.tolist(), np.rint(MAP * scaled[chosen, axis]))]
-              for axis in (0, 1))  # fmt: skip
-    return list(xs), list(ys)
+    scaled = np.rint(MAP * np.clip((points - low) / np.where(high > low, high - low, 1.0), 0, 1)).astype(int)
+    drawn = np.zeros(len(chosen), dtype=bool)
+    drawn[np.argsort(-mass, kind="stable")[:MAX_POINTS]] = True
+    x, y = ([int(v) if shown else None for v, shown in zip(scaled[:, axis], drawn)] for axis in (0, 1))
+    return list(x), list(y)
 
 
 def recommendations(

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from gingham.arrays import AnyArray
+from gingham.arrays import AnyArray, Ints
 from gingham.certificates.confidence import checked_delta
 from gingham.data import Alphabet, Mode
 from gingham.errors import GinghamError
 from gingham.models import tables as common
 from gingham.models.joint import KIND
+from gingham.models.questions import Predicted
 
 if TYPE_CHECKING:
     from gingham.models.joint.estimator import JointCoClustering
@@ -193,6 +194,9 @@ class RelationWithModel(common.ModelWithData["JointCoClustering"]):
 
     def observed(self) -> Observed:
         return self.model.observed({self.relation: self.seen.weighted})
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        return self.model.predict_codes(self.model.position_of(self.relation), codes, label)
 
     def without_groups(self, certificates: common.Facts, request: common.CertificateRequest) -> dict[str, float]:
         known = common.labels_of_cell(self.model.posterior_.cells[self.model.position_of(self.relation)])

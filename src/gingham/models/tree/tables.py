@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gingham.arrays import Ints
 from gingham.errors import GinghamError
 from gingham.models import tables as common
+from gingham.models.base import predicted_by
+from gingham.models.questions import Predicted
 from gingham.models.tree import KIND
 
 if TYPE_CHECKING:
@@ -14,6 +18,12 @@ if TYPE_CHECKING:
 
 class TreeWithData(common.TuplesWithModel):
     instead = "Its merges are the coarser levels: fit again with fewer --clusters or other --merges."
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """Of combinations at the roots, which a model file does not list: these rows do."""
+        sample = self.model.sample(self.seen.X, self.seen.y, self.seen.weight)
+        grid = self.model.posterior_.at_root(sample, named=True)[0]
+        return predicted_by(grid, codes, label, getattr(self.model, "cell_moments_", None))
 
 
 class TreeTables(common.TupleTables):

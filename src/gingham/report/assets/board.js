@@ -26,8 +26,11 @@ const factText = ([text, inside, outside]) => `${flat(text)} ${percent(inside)},
 function headLines(group, width) { // a word of the name a line, as far as they fit
   const name = flat(group.name), first = name.slice(0, name.length - group.words.map(flat).join(", ").length), words = group.words.length && name.endsWith(group.words.map(flat).join(", ")) ? group.words.map(flat) : [name];
   if (words.length > 1 || words[0] !== name) words[0] = first + words[0];
-  const each = words.map((word) => wrap(word, width, 12.5, 2));
-  return each.flat().length <= 6 ? each.flat() : words.map((word) => wrap(word, width, 12.5, 1)[0]);
+  for (let n = words.length; n > 0; n--) { // as many words as stand there whole
+    const lines = words.slice(0, n).map((word) => wrap(word, width, 12.5, 9));
+    if (lines.flat().length <= 6) return lines.flat();
+  }
+  return wrap(words[0], width, 12.5, 6);
 }
 const written = (text, x, y, more = {}) => el("text", { x, y, "font-size": 13, "font-family": FONT, fill: css("--ink"), ...more }, text);
 function lengths(groups, whole, least) { // sides of boxes grow with the root of what they hold, none too small to be written in
@@ -82,9 +85,10 @@ function drawBoard(t, width) {
     if (narrow) inside = [el("rect", { x: 0, y: p - 17 * named[i].length - 4, width, height: 17 * named[i].length + 2, fill: "transparent" }), ...named[i].map((line, n) => written(line, 0, p - 6 - 17 * (named[i].length - 1 - n), { "font-size": 12.5, "font-weight": 600, fill: quiet }))];
     else if (room < 30) inside = [el("rect", { x: 0, y: p, width: left - 6, height: room, fill: "transparent" }), written(wrap(`${i + 1} ${groupName(a, i)}`, left - 20, 11.5, 1)[0], left - 12, middle + 4, { "text-anchor": "end", "font-size": 11.5, "font-weight": 600, fill: quiet })];
     else {
-      const lines = wrap(groupName(a, i), left - 24, 13.5, room < 56 ? 1 : room < 84 ? 2 : 3), notes = [size(a, i)], room2 = Math.floor((room - 16 * lines.length - 4) / 14);
+      const lines = wrap(groupName(a, i), left - 24, 13.5, room < 44 ? 1 : room < 82 ? 2 : 3), notes = [size(a, i)], room2 = Math.floor((room - 16 * lines.length - 4) / 14);
       if (group.against.length && room2 > 1) notes.unshift(`− ${group.against.map(flat).join(", ")}`);
       notes.push(...group.facts.slice(0, Math.max(0, room2 - notes.length)).map(factText));
+      if (room2 < 2 && group.facts.length) notes[notes.length - 1] += ` · ${factText(group.facts[0])}`;
       const all = notes.slice(0, Math.max(1, room2)), whole = 16 * lines.length + 14 * all.length, from = middle - whole / 2 + 12;
       inside = [el("rect", { x: 0, y: p, width: left - 6, height: room, fill: "transparent" }), ...lines.map((line, n) => written(line, left - 12, from + 16 * n, { "text-anchor": "end", "font-size": 13.5, "font-weight": 600, fill: quiet })), ...all.map((line, n) => written(wrap(line, left - 24, 11, 1, false)[0], left - 12, from + 16 * lines.length + 14 * n - 2, { "text-anchor": "end", "font-size": 11, fill: soft }))];
     }

@@ -9,14 +9,17 @@ function foundView(panel) {
   panel.append(el("div", { class: "first" }, el("div", { class: "main" }, verdict, el("p", { class: "soft" }, reads()),
     el("div", { class: "tools" }, meets.map(slider), switches), stage,
     el("div", { class: "tools" }, el("span", { class: "soft" }, "Click a block or a name to look inside. Save what is seen:"),
-      el("button", { type: "button", id: "save-png", onclick: () => savePng("checkerboard", stage.querySelector("svg")) }, "Picture (PNG)"),
+      el("button", { type: "button", id: "save-png", onclick: () => stage.querySelector("svg") && savePng("checkerboard", stage.querySelector("svg")) }, "Picture (PNG)"),
       el("button", { type: "button", id: "save-csv", onclick: () => saveCsv("checkerboard", boardTable(boardAt(state.table), state.table)) }, "Table (CSV)")),
     el("details", {}, el("summary", {}, "Why this size?"), el("p", {}, capital(data.why)), data.prediction ? el("p", {}, capital(data.prediction)) : null)), aside));
   const draw = () => {
     if (!stage.clientWidth) return;
-    const { svg, board } = drawBoard(state.table, stage.clientWidth), narrow = stage.clientWidth < 620, b2 = board.table.sides[1];
-    stage.replaceChildren(svg, ...(narrow ? [el("ol", { class: "heads" }, board.columns.map((_, j) => el("li", {}, el("a", { href: address({ cluster: `${data.sides[b2].name}:${j + 1}` }) }, bdi(groupName(b2, j))))))] : []));
-    gridKeys(svg);
+    if (meets.every((at) => state.size[at] === 1)) stage.replaceChildren(el("p", { class: "empty soft" }, "One group: nothing to show. Move the sliders to look at groups all the same; they tell no more than chance does."));
+    else {
+      const { svg, board } = drawBoard(state.table, stage.clientWidth), b2 = board.table.sides[1];
+      stage.replaceChildren(svg, ...(stage.clientWidth < 620 ? [el("ol", { class: "heads" }, board.columns.map((_, j) => el("li", {}, el("a", { href: address({ cluster: `${data.sides[b2].name}:${j + 1}` }) }, bdi(groupName(b2, j))))))] : []));
+      gridKeys(svg);
+    }
     meets.forEach((at) => { document.getElementById(`count-${at}`).textContent = state.size[at]; document.getElementById(`size-${at}`).value = state.size[at]; });
     const moved = state.size.some((k, i) => k !== data.size[i]);
     verdict.textContent = !data.found || !moved ? data.verdict : `Shown as ${meets.map((at) => `${counted(state.size[at], ["group", "groups"])} of ${data.sides[at].many}`).join(" and ")}.`;
@@ -26,9 +29,9 @@ function foundView(panel) {
 }
 function reads() {
   const table = data.tables[state.table], [a, b] = table.sides.map((side) => data.sides[side]);
-  if (!data.found) return "The board below shows what there is; its differences are no larger than chance makes them.";
+  if (!data.found) return "Groups that were made all the same differ no more than chance makes them.";
   if (table.measure === "lift") return a === b ? "×2 means: joined twice as often as the number of their edges would have it. Groups that join first in the tree are most alike." : `×2 means: ${a.many} of that row meet ${b.many} of that column twice as often as chance would have it. Groups that join first in the trees are most alike.`;
-  if (table.measure === "difference") return table.means ? `+0.3 means: 0.3 higher than the averages of the ${a.name} and the ${b.name} say. Names with + are what a group is drawn to.` : "Numbers say how far a block lies above or below the rest.";
+  if (table.measure === "difference") return table.means ? `+0.3 means: 0.3 higher than the averages of the ${a.name} and the ${b.name} say.${cut(table.sides[0]).groups.some((group) => group.name.startsWith("+")) ? " Names with + are what a group is drawn to." : ""}` : "Numbers say how far a block lies above or below the rest.";
   return `Each block shows its commonest ${data.noun} and how common it is there.`;
 }
 function slider(at) {
