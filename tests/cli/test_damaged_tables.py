@@ -9,7 +9,7 @@ import re
 import polars as pl
 import pytest
 
-from gingham.cli import table_files
+from gingham.data import table_files
 from gingham.models.tables import families
 
 FIT = ("--axes", "user,movie", "--label", "rating", "-q")

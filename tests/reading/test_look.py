@@ -200,4 +200,4 @@ def test_proposals_are_short():
     assert proposed_alphabet(np.array(["a,b", "c"])) == ""
     assert proposed_bounds(-9.95, 9.97) == "-10,10"
     assert proposed_bounds(0, 816) == "0,820"
-    assert proposed_bounds(3, 3) == "2,4"
+    assert proposed_bounds(3, 3) == "0,6"

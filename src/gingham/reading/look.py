@@ -36,6 +36,7 @@ BUSY = 0.1  # the share of the items whose share of the rows tells how skewed a 
 FEW_ROWS = 20  # below which nothing is said of data
 SEVERAL = 1.5  # rows an item, on average, below which nothing can be learned of it
 LARGE = 20_000_000  # rows beyond which layers take hours, and one checkerboard minutes
+FARTHEST = 1e15  # beyond which layers, which compute in single precision, take no labels
 UNLIKE = 30.0  # times the spread of another column from which columns are measured on different scales
 OVERLAP = {"text": 0.2, "number": 0.6}  # of the ids of the shorter column that the other one has: nodes of a graph
 
@@ -340,12 +341,14 @@ def _words(name: str) -> list[str]:
 
 
 def _facts(name: str, series: nw.Series[Any]) -> _Facts:
+    import narwhals as nw
+
     n, kind, numbers, texts = len(series), "other", None, None
     dtype = series.dtype
     missing = int(series.null_count())
     if dtype.is_numeric():
         kind = "number"
-        numbers = series.drop_nulls().to_numpy().astype(np.float64)
+        numbers = series.drop_nulls().cast(nw.Float64()).to_numpy()  # some whole numbers are too long for numpy
         missing += int((~np.isfinite(numbers)).sum())
         numbers = numbers[np.isfinite(numbers)]
         return _Facts(name, kind, n, len(np.unique(numbers)), missing, numbers, None)
@@ -474,8 +477,8 @@ def proposed_alphabet(values: AnyArray) -> str:
 
 def proposed_bounds(low: float, high: float) -> str:
     """A range as ``--bounds`` takes it, rounded outwards, so that no label lies outside it: 0,1 or -10,10."""
-    if high <= low:
-        low, high = (low - 1.0, high + 1.0) if low == high else (high, low)
+    if low == high:
+        low, high = low - max(1.0, abs(low)), high + max(1.0, abs(high))
     unit = 10.0 ** np.floor(np.log10(high - low) - 1.0)
     first, last = float(np.floor(low / unit) * unit), float(np.ceil(high / unit) * unit)
     first, last = (float(f"{end:.12g}") for end in (first, last))
@@ -719,8 +722,10 @@ def _look_long(frame: nw.DataFrame[Any], facts: dict[str, _Facts], roles: dict[s
     else:
         what = "ratings" if role == "rating" else "numbers"
         choice = Choice("layered", axes, label, weight, _because("layered", f"{label!r} holds {what}"))
-        if len(axes) == 1 or frame.shape[0] > LARGE:
-            why = f"{label!r} holds {what} " + ("of one side" if len(axes) == 1 else f"in {frame.shape[0]:,} rows")
+        far = float(np.abs(facts[label].values).max(initial=0.0)) > FARTHEST
+        if len(axes) == 1 or frame.shape[0] > LARGE or far:
+            which = "of one side" if len(axes) == 1 else "beyond all others" if far else f"in {frame.shape[0]:,} rows"
+            why = f"{label!r} holds {what} {which}"
             choice = choice._replace(kind="coclustering", reason=_because("coclustering", why))
         if choice.kind == "layered":
             others.append(("A single checkerboard instead:", choice._replace(kind="coclustering")))
