@@ -98,13 +98,15 @@ def documents(folder: str, to: Path) -> Options:
 
 
 def graph(folder: str, to: Path) -> Options:
-    """Interactions of yeast's proteins."""
+    """Interactions of yeast's proteins, with whether a protein is in one of the complexes of CYC2008."""
     data = load(folder, "yeast_biogrid.npz")
     names = data["names"].astype(str)
     pl.DataFrame({"protein": names[data["edges"][:, 0]], "other": names[data["edges"][:, 1]]}).write_csv(
         to / "edges.csv"
     )
-    return [str(to / "edges.csv")]
+    known = np.isin(np.arange(len(names)), data["cyc2008_members"]).astype(int)
+    pl.DataFrame({"node": names, "in a known complex": known}).write_csv(to / "proteins.csv")
+    return [str(to / "edges.csv"), f"--info=node={to / 'proteins.csv'}"]
 
 
 def plays(folder: str, to: Path) -> Options:
