@@ -22,9 +22,9 @@ from gingham.report.first_screen import data_words, guarantee_words, next_steps,
 
 MAX_ITEMS = 4000  # items of a side that the page knows by name
 MAX_POINTS = 1500  # points of a side on the map
-MAX_PIXELS = 1000  # pixels a side of the picture of the data; more items than that share pixels
+MAX_PIXELS = 720  # pixels a side of the picture of the data; more items than that share pixels
 MAP = 1000  # places of the map each way
-NEIGHBOURS, BEST = 6, 6  # of an item
+NEIGHBOURS, BEST = 6, 5  # of an item
 CANDIDATES = 24  # partners that the model itself is asked about
 MOST_NAMES = 20  # different labels of which the likeliest is named
 
@@ -93,6 +93,7 @@ def summarize(
     ]
     for at, side in enumerate(page["sides"]):
         side["many"] = plural(side["name"])
+        del side["items"]["strength"]  # in whose order the items are
         side["items"].update(item_facts(reading, observed, predict, at, shown))
     if observed is not None:
         for one, means in zip(page["tables"], plain_means(reading, observed)):
@@ -290,7 +291,7 @@ def recommendations(
     for entry in ranked.tolist():
         mine_found = found[rows[entry]]
         if len(mine_found) < BEST and np.isfinite(score[entry]):
-            one = [int(place[rows[entry], columns[entry]]), _short(score[entry]), _short(unsure[entry], 2)]
+            one = [int(place[rows[entry], columns[entry]]), _short(score[entry], 3), _short(unsure[entry], 2)]
             mine_found.append([*one, int(label[entry])] if label is not None else one)
     return found
 

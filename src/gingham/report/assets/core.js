@@ -30,6 +30,16 @@ data.sides.forEach((side) => {
   side.first = side.below.map((leaves) => Math.min(...leaves.map((leaf) => side.at[leaf])));
   side.places = new Map(side.items.names.map((name, place) => [name, place]).reverse());
   side.cuts = new Map();
+  const prefix = `${side.name} `; // "node 17" needs its first word, "node YBR106W" does not
+  if (side.clusters.every((group) => group.words.every((word) => word.startsWith(prefix) && /\p{L}/u.test(word.slice(prefix.length))))) {
+    const bare = (text) => text.slice(prefix.length);
+    side.clusters.forEach((group) => {
+      const listed = group.words.join(", ");
+      group.words = group.words.map(bare);
+      if (listed && group.name.endsWith(listed)) group.name = group.name.slice(0, group.name.length - listed.length) + group.words.join(", ");
+      group.typical = group.typical.map(([item, ...rest]) => [item.startsWith(prefix) ? bare(item) : item, ...rest]);
+    });
+  }
 });
 function cut(at) {
   const side = data.sides[at], k = state.size[at];
