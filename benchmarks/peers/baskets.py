@@ -3,7 +3,9 @@
     python benchmarks/peers/baskets.py --data FOLDER --splits u1,u2 --methods "ours;myFM ids" --peers-python PYTHON
 
 Splits: u1 … u5 (official MovieLens-100K); "later" (its first 80 % in the order of time, then the rest: what a service
-would see); ml1m-90-SEED and ml1m-80-SEED; jester-80-SEED. Results are added to the JSON file as they come, and what is
+would see); ml1m-90-SEED and ml1m-80-SEED; jester-80-SEED; cold-users-SEED (a tenth of MovieLens-100K's users: half of
+their pairs are known without labels, nothing else of them, and the other half is asked) and cold-movies-SEED (a tenth
+of the movies, of which only genres and year are known). Results are added to the JSON file as they come, and what is
 there is not measured again (``--again`` does).
 
 All settings are chosen inside each training part: ours by the model itself, ranks of myFM on a tenth of it (the rank of
@@ -67,6 +69,8 @@ OTHERS = (
     "Surprise SVD++ (defaults)",
 )
 MOST_LABELS = 20  # more of them count as a continuum
+AVERAGES = "averages"  # the mean, and the offset of the side that is known, shrunk as by five ratings
+SHRUNK = 5.0
 WIDTHS = tuple(8.0**k for k in range(8))  # seconds, for myFM; ours are found from the data
 
 
@@ -110,12 +114,13 @@ def split_of(folder: Any, name: str) -> dict[str, Any]:
     data = load(folder, file)
     users, items, labels = data["rows"].astype(np.int64), data["cols"].astype(np.int64), data["vals"].astype(float)
     times = data["timestamps"].astype(float) if "timestamps" in data else None
+    train = test = np.zeros(0, dtype=np.int64)
     if name.startswith("u"):
         train, test = data[f"{name}_base_idx"], data[f"{name}_test_idx"]
     elif name == "later":
         order = np.argsort(times, kind="stable")
         train, test = np.split(order, [int(0.8 * len(order))])
-    else:
+    elif not name.startswith("cold"):
         _, share, seed = name.split("-")
         order = np.random.default_rng(int(seed)).permutation(len(labels))
         if name.startswith("jester"):
@@ -123,8 +128,18 @@ def split_of(folder: Any, name: str) -> dict[str, Any]:
         train, test = np.split(order, [int(int(share) / 100 * len(order))])
     shape = tuple(int(n) for n in data["shape"])
     side = side_of(folder, name, data.get("genres"))
+    more = {}
+    if name.startswith("cold"):
+        _, who, seed = name.split("-")
+        rng, mode = np.random.default_rng(int(seed)), users if who == "users" else items
+        size = int(mode.max()) + 1
+        new = np.isin(mode, rng.permutation(size)[: size // 10])
+        given = new & (rng.random(len(new)) < 0.5) if who == "users" else np.zeros(len(new), dtype=bool)
+        train, test, more = np.flatnonzero(~new), np.flatnonzero(new & ~given), {"given": np.flatnonzero(given)}
+        if who == "users" and side is not None:  # new users come without a table: how far does a basket go?
+            side = (side[0].filter(~pl.col("user").is_in(np.unique(users[new]).tolist())), side[1])
     return {
-        "users": users, "items": items, "labels": labels, "times": times, "train": np.asarray(train),
+        **more, "users": users, "items": items, "labels": labels, "times": times, "train": np.asarray(train),
         "test": np.asarray(test), "shape": shape, "side": side,
     }  # fmt: skip
 
@@ -152,6 +167,8 @@ def run_ours(method: str, split: dict[str, Any], seed: int) -> dict[str, Any]:
     times = {name: split["times"][rows] for name, rows in (("train", train), ("test", test))} if with_time else {}
     start, begun = time.process_time(), time.perf_counter()
     model.fit(X[train], y[train], time=times.get("train"))
+    if len(split.get("given", ())):
+        model.fold_in(X[split["given"]])
     fitted = time.process_time()
     dated = {"time": times["test"]} if with_time else {}
     mean = model.predict(X[test], **dated)
@@ -229,6 +246,17 @@ def run_myfm(method: str, split: dict[str, Any], seed: int, python: str, rank: s
                 **found, "cpu_s": float(out["cpu_s"]), "search_cpu_s": float(out["search_s"]),
                 "chosen": str(out["chosen"]), "version": str(out["version"]),
             }  # fmt: skip
+
+
+def run_averages(split: dict[str, Any], who: str) -> dict[str, float]:
+    mode = split["items" if who == "users" else "users"]
+    y, train, size = split["labels"], split["train"], int(mode.max()) + 1
+    mean = y[train].mean()
+    counts = np.bincount(mode[train], minlength=size)
+    offsets = np.bincount(mode[train], y[train] - mean, minlength=size) / (counts + SHRUNK)
+    guess = mean + offsets[mode[split["test"]]]
+    label = np.clip(np.rint(guess), *bounds_of(split))
+    return {**measures(guess, label, y[split["test"]], bounds_of(split)), "cpu_s": 0.0}
 
 
 def run_other(method: str, split: dict[str, Any], seed: int, python: str) -> dict[str, Any]:
@@ -314,11 +342,15 @@ def main() -> None:
             known = previous(args).get("by_split", {})
             if method in known.get(name, {}) and not args.again:
                 continue
-            if ("time" in method and split["times"] is None) or (method not in OURS and not args.peers_python):
+            if ("time" in method and split["times"] is None) or (
+                method not in (*OURS, AVERAGES) and not args.peers_python
+            ):
                 continue
             if ("ordinal" in method and not few) or ("side" in method and split["side"] is None):
                 continue
-            if method in OURS:
+            if method == AVERAGES:
+                found = run_averages(split, name.split("-")[1])
+            elif method in OURS:
                 found = run_ours(method, split, args.seed)
             elif method in MYFM:
                 rank = args.rank or known_rank(method, name, known)

@@ -83,7 +83,7 @@ EFFORTS = {
 
 
 PER_ROW, PER_ITEM = 7e-9, 3e-8  # seconds of a layer's sweep for each row, and for each target and token
-BUDGET = 120.0  # CPU seconds that the default number of chains may take; with more data there are fewer chains
+BUDGET = 160.0  # CPU seconds that the default number of chains may take; with more data there are fewer chains
 FEWEST_CHAINS = 3
 
 
