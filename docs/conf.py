@@ -48,7 +48,7 @@ html_theme_options = {"navigation_depth": 2, "show_toc_level": 2, "navbar_align"
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "auto_examples",
-    "filename_pattern": "plot_",  # others need data of their own and are shown only
+    "filename_pattern": r"(plot_|two_views|translations)",  # the demo writes files of its own and is shown only
     "download_all_examples": False,
     "show_memory": False,
     "remove_config_comments": True,

@@ -7,6 +7,7 @@ Clusters that two views agree on, in a background that agrees on nothing, with a
 Run: ``python examples/clusters_in_two_views.py``
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import gingham as gg
@@ -39,6 +40,16 @@ def main() -> None:
     for cluster in range(3):
         kinds, counts = np.unique(labels[marked[:, cluster]], return_counts=True)
         print(f"component {cluster} marks", dict(zip(kinds.tolist(), counts.tolist())), "(−1: background)")
+
+    axes = plt.subplots(1, 2, figsize=(8, 4), layout="constrained")[1]
+    strongest = np.where(marked.any(axis=1), marked.argmax(axis=1), -1)
+    for view, ax in zip(fresh, axes):
+        ax.scatter(*view[strongest < 0].T, s=8, color="0.8", label="not marked")
+        for cluster in range(3):
+            ax.scatter(*view[strongest == cluster].T, s=12, label=f"component {cluster}")
+    axes[0].set_title("first view, which marks")
+    axes[1].set_title("the same objects in the second view")
+    axes[1].legend()
 
     # The clusters were fixed on the first sample, so the second may certify them.
     memberships = model.memberships(fresh, threshold=1.5)

@@ -8,6 +8,7 @@ Hide 60 % of the pixels of 1797 handwritten digits and fill them in, with the er
 
 from __future__ import annotations
 
+# sphinx_gallery_thumbnail_path = "_static/digits.png"
 import argparse
 import json
 import time

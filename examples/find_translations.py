@@ -10,6 +10,7 @@ The words of every language become tf-idf vectors. PairwiseClusterAnalysis learn
 from the training sentences alone; a new sentence is then compared, across languages, by what it shares.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -67,6 +68,15 @@ def main() -> None:
             mark = "✓" if best == row else "✗"
             print(f"  {mark} {NEW[row][query]:<42} {NEW[best][document]:<42} {similarity:.2f}")
     print(f"\nMean reciprocal rank over all pairs of languages: {model.mrr(new):.3f}")
+
+    found, cosine = model.retrieve(0, new[0], 1, new[1], n_documents=len(NEW))
+    table = np.empty((len(NEW), len(NEW)))
+    np.put_along_axis(table, found, cosine, axis=1)
+    figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
+    image = ax.imshow(table, cmap="Reds", vmin=0, vmax=1)
+    ax.set_yticks(range(len(NEW)), [row[0] for row in NEW])
+    ax.set_xticks(range(len(NEW)), [row[1] for row in NEW], rotation=35, ha="right")
+    figure.colorbar(image, label="similarity across languages")
 
     print("\nWords of the first component:")
     for language, vectoriser, weights in zip(LANGUAGES, vectorisers, model.coef_):

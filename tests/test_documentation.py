@@ -89,6 +89,14 @@ def test_a_broken_example_would_be_found(tmp_path):
         exec(blocks(page)[0])
 
 
+def test_every_example_of_the_gallery_has_a_picture_of_its_own():
+    pattern = re.search(r'"filename_pattern": r"(.*?)"', (DOCS / "conf.py").read_text(encoding="utf-8"))[1]
+    for example in sorted((DOCS.parent / "examples").glob("*.py")):
+        text = example.read_text(encoding="utf-8")
+        drawn = re.search(r"plt\.subplots|waterfall\(", text) if re.search(pattern, example.name) else None
+        assert drawn or "sphinx_gallery_thumbnail_path" in text, f"{example.name} would get an empty thumbnail"
+
+
 def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([\w./-]+\.(?:md|png))\)", page.read_text(encoding="utf-8")):

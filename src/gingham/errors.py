@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class GinghamError(ValueError):
-    """Something in the input or the request cannot be served; the message says what and how to mend it.
+    """The input or the request is not acceptable; the message says what is wrong and how to put it right.
 
     Examples
     --------
@@ -18,7 +18,7 @@ class GinghamError(ValueError):
 
 
 class RefusedCertificate(GinghamError):
-    """A guarantee was asked for that no theorem gives in this case.
+    """A guarantee was requested that no theorem gives in this case.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class RefusedCertificate(GinghamError):
 
 
 class GinghamWarning(UserWarning):
-    """Something was done that the caller should know of.
+    """Something happened that the caller should know about.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class GinghamWarning(UserWarning):
 
 
 class UnseenItemsWarning(GinghamWarning):
-    """Ids that were not in the training data are predicted as one more item of their mode would fall.
+    """Ids that were not in the training data get the memberships that one more item of their side would have.
 
     Examples
     --------
@@ -67,8 +67,8 @@ class UnseenItemsWarning(GinghamWarning):
 
 
 class AdviceWarning(GinghamWarning):
-    """The fit went through, and may not be what was meant: labels look like counts, a side has one row an item, the
-    model is not better than a baseline, nothing was found on a side.
+    """The fit succeeded but may not be what was intended: labels look like counts, items occur in one row each, the
+    model is not better than a baseline, or nothing was found on a side.
 
     Examples
     --------

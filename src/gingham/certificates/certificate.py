@@ -132,7 +132,7 @@ class Certificate:
     choice: str = ""
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a JSON file with everything that was used, for `python -m gingham.verify` and other eyes.
+        """Write a JSON file with everything that was used, so that `python -m gingham.verify` can check it.
 
         The data are not in the file, only a digest of them: whoever verifies it brings them along.
         """
@@ -237,12 +237,12 @@ class Certificate:
         }
 
     def compare(self, *others: Certificate, bounds: Sequence[str] | None = None, together: bool = True) -> Comparison:
-        """A table: every applicable bound on the same evidence, and other certificates beside them.
+        """A table of every applicable bound on the same evidence, and of other certificates.
 
         The bounds on this evidence share its δ, so that they hold together and the smallest may be kept
         (``comparison.best``). With ``together=False`` each has the whole δ, for a look at single bounds; what is kept
-        then pays for all. Other certificates come with the δ they have. A certificate for all times has none beside it
-        that hold at one time only.
+        then pays for all. Other certificates come with the δ they have. A certificate for all times is not compared
+        with bounds that hold at one time only.
         """
         rows = [self]
         if self.bound in THEOREMS and self.evidence is not None:

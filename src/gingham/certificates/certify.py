@@ -92,7 +92,7 @@ def certify(
     alphabet : sequence, optional
         States the possible labels when the model read them off the data.
     anytime : bool
-        State that the certificate is looked at again and again while data arrive (log-wealth only).
+        State that the certificate is inspected repeatedly while data arrive (log-wealth only).
     lower : bool
         Also bound the loss of the randomised predictor from below; each side then holds with delta/2.
     relation : int

@@ -85,7 +85,7 @@ def certify_density(
     delta: float = 0.05,
     population: Population | None = None,
 ) -> tuple[Certificate, CoClusterDensity | TreeDensity]:
-    """A guarantee on the expected code length −E ln p̃ (nats a tuple), and the density it is about.
+    """A guarantee on the expected code length −E ln p̃ (nats per tuple), and the density it is about.
 
     Parameters
     ----------

@@ -55,9 +55,9 @@ def progressive_bound(log_sum: float, n: int, nu: float, price: float) -> float:
 
 @dataclass
 class Progressive:
-    """A stream of certificates: add losses as they are made, look whenever you like, stop at will.
+    """A stream of certificates: add losses as they occur, and look or stop whenever you like.
 
-    What it was made with is fixed: a bet that is changed after a test is a bet on what is known.
+    Its settings are fixed: a bet that could be changed after a test would use what is already known.
 
     Whoever is tested may change at any time, as long as each loss belongs to a prediction that was made before its
     label was known. All certificates of one stream hold together with probability at least 1 − delta; the one after

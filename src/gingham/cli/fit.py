@@ -29,7 +29,7 @@ class FitCommand(TyperCommand):
 
         option = next(option for option in self.params if option.name == "model")
         lines = [f"{kind}: {about}" for kind, about in about_kinds().items()]
-        option.help = "\n\n".join(["auto: told by the data.", *lines])  # type: ignore[attr-defined]
+        option.help = "\n\n".join(["auto: chosen from the data.", *lines])  # type: ignore[attr-defined]
         return super().get_help(ctx)
 
 

@@ -93,7 +93,7 @@ def _try_parquet(data: bytes, shown: str) -> None:
 
 
 def _read_text(data: bytes, separator: str, is_id: Callable[[str], bool], shown: str) -> pl.DataFrame:
-    """A CSV or TSV file; the types of columns other than ids are told by all their values."""
+    """A CSV or TSV file; the types of columns other than ids follow from all their values."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise GinghamError(f'{shown} is in UTF-16; save it as UTF-8 (as Excel\'s "CSV UTF-8").')
     names = pl.read_csv(io.BytesIO(data), separator=separator, n_rows=0).columns

@@ -48,8 +48,8 @@ class Constant:
 class Down:
     """From ``start``·β geometrically down to β in ``n_steps`` sweeps, then constant.
 
-    Coming down lets clusters form before information is priced; going up loses clusters, and a
-    cluster that has died does not come back.
+    Coming down lets clusters form before information is charged for; going up loses clusters, and an empty cluster does
+    not come back.
 
     Examples
     --------

@@ -178,11 +178,11 @@ def certify_progressive(
     warm_start: bool = True,
     fit: Fit | None = None,
 ) -> Certificate:
-    """A guarantee for predictions by progressive validation: fit, test on what comes next, learn from it, go on.
+    """A guarantee for predictions by progressive validation: fit, test on the next rows, learn from them, repeat.
 
-    A first part of the draws warms up. The rest is tested block by block: a member is fitted at the start of each
-    block on all draws before it, and tested on the block. Nothing is paid for what the members learned, so this is
-    the tightest certificate for predictions, for any model of any library.
+    The first part of the draws is used for learning only. The rest is tested block by block: a member is fitted at the
+    start of each block on all draws before it, and tested on the block. Nothing is paid for what the members learned,
+    so this is the tightest certificate for predictions, for any model of any library.
 
     Parameters
     ----------
@@ -209,15 +209,16 @@ def certify_progressive(
         Move predictions into the range of the labels, in the tests and in the predictor that is returned.
         Without it a prediction outside is refused.
     order : {"shuffle", "arrival"}
-        "shuffle" draws one order, so that a table that is sorted is not taken as it stands. "arrival" says that rows
-        stand in the order in which they came: the guarantee then speaks of the average expected loss at the times of
-        the tests, whatever changed meanwhile.
+        "shuffle" draws one order, so that the order of a sorted table has no influence. "arrival" says that rows stand
+        in the order in which they came: the guarantee then speaks of the average expected loss at the times of the
+        tests, whatever changed meanwhile.
     random_state : int, optional
         Seed of the shuffle; drawn afresh by default, and recorded in ``parameters["seed"]``.
     candidates : int
         How many settings were, or will be, certified on these rows, to keep the best; each costs its share of δ.
     warm_start : bool
-        Let grids start from the last member and layers go on with their chains, instead of fitting anew.
+        Let grids start from the last member and layers go on with their chains, instead of fitting again from the
+        start.
     fit : callable (unfitted clone, X, y, counts) → fitted model, optional
         For models whose ``fit`` takes something else (a graph, say); counts are None where every row counts once.
 

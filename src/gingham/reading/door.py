@@ -19,7 +19,7 @@ class Readable(Protocol):
 
 
 def read(model: Readable, *data: Any, item_info: ItemInfo | None = None, random_state: int = 0) -> Reading:
-    """A coarse, named reading of a fitted model: trees, a readable size, names, facts, errors beside baselines.
+    """A coarse, named reading of a fitted model: trees, a readable size, names, facts, errors compared with baselines.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def fit_distributed(
     pilot: int = 200_000,
     callback: Callback | None = None,
 ) -> Any:
-    """Fit a CoClusteringRegressor or CoClusteringClassifier on partitions that no single machine need hold.
+    """Fit a CoClusteringRegressor or CoClusteringClassifier on partitions of a table that may not fit on one machine.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ class Later(Generic[Value]):
 
 
 class OutOfCore:
-    """Stands where `fit_distributed` takes a dask client: the same fit with tuples on disk, not in memory.
+    """Takes the place of the dask client in `fit_distributed`: the same fit with the data on disk, not in memory.
 
     Parameters
     ----------

@@ -71,7 +71,7 @@ def merge(
     by: str = "tradeoff",
     bound: str = "log-wealth",
 ) -> Model:
-    """The model with clusters merged, the cheapest pair first, as long as that pays.
+    """The model with clusters merged, the cheapest pair first, as long as this improves it.
 
     Parameters
     ----------

@@ -39,9 +39,8 @@ PROTOCOLS = ("held-out", "paper", "paper-bound")
 class BayesianCoClustering(DensityMixin, GridModel):
     """Mixed memberships of rows and columns; every pair of clusters has a distribution of its own.
 
-    Row u draws memberships π_u ~ Dirichlet(α_1), column v draws π_v ~ Dirichlet(α_2); an entry draws a
-    cluster from each and then its label, x_uv ~ p(x|θ_ij) (P2 §3). Entries that were not observed are
-    never touched.
+    Row u draws memberships π_u ~ Dirichlet(α_1), column v draws π_v ~ Dirichlet(α_2); an entry draws a cluster from
+    each and then its label, x_uv ~ p(x|θ_ij) (P2 §3). Entries that were not observed play no role.
 
     Parameters
     ----------
@@ -55,7 +54,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         "per_entry" gives every entry its own distribution over clusters (the tighter bound and better
         predictions); "shared" gives one to all entries of an item (P2's own, several times faster).
     concentration : "validate", float or (float, float)
-        α of rows and of columns. "validate" looks it up on 5 % of the entries, which are then put back.
+        α of rows and of columns. "validate" chooses them on 5 % of the entries, which then take part in the fit.
     concentrations : sequence of float
         What "validate" tries, on both modes alike and then on each mode near the best.
     learn_concentration : bool
@@ -70,7 +69,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         Smallest and largest possible label of the Gaussian and Poisson families, where a certificate is wanted.
     start : {"singular", "spectral", "means", "random"}, label arrays or Posterior
     n_init : int
-        Starts; the highest evidence bound is kept.
+        Number of starts; the one with the highest evidence bound is kept.
     temperature : float
         Where tempering begins (P2 §4.1.1); 1 is none, which is best on all data that was tried.
     max_iter, tol : int, float

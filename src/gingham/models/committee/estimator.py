@@ -52,8 +52,8 @@ def label_values(member: Any) -> AnyArray:
 class Committee(TupleModel):
     """Fit a model from several starts and average the predictive distributions.
 
-    Members may over-fit, each in its own way; the average does not. Committees want more clusters and a
-    larger β than a single fit does.
+    Members may over-fit, each in its own way; the average does not. Committees need more clusters and a larger β than a
+    single fit does.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ FINEST_READ = 80  # clusters a side that are fitted to choose the size of a read
 
 @dataclass(eq=False, repr=False)
 class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BiclusterMixin, Persistent):
-    """Cluster rows and columns of counts so that the blocks keep as much information as they can.
+    """Cluster rows and columns of counts so that the blocks keep as much information as possible.
 
     Maximises ``β N I(C_1; C_2) − Σ_i n_i Ī_i`` (P0 §4.2, Algorithm 2). With β = ∞ that is
     information-theoretic co-clustering; with columns left by themselves, the sequential information
@@ -55,22 +55,22 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Row and column clusters; None leaves every column by itself. "auto" chooses one size for both
         sides by ``criterion``.
     criterion : {"held-out", "certificate"}
-        How "auto" chooses: the size that codes a tenth of the entries best that was set aside, or the one
-        with the lowest certified code length. The certificate holds for all sizes at once (it pays
-        ln m(m + 1) a side for that), so the one of the chosen size stays valid.
+        How "auto" chooses: the size that codes a held-out tenth of the entries best, or the one with the lowest
+        certified code length. The certificate holds for all sizes at once (it pays ln m(m + 1) per side for that), so
+        the one of the chosen size stays valid.
     beta : float
         Trade-off of information kept against cluster sizes; ``np.inf`` (default) leaves sizes free.
     solver : {"sweep", "concave"}
         Hard moves, or soft memberships at a finite beta.
     start : {"merged", "profiles", "spectral", "random"} or (row labels, column labels)
-        "merged" begins with about 3k + 4 clusters a side and merges them.
+        "merged" begins with about 3k + 4 clusters per side and merges them.
     n_init : int or "auto"
         Starts, side by side on all cores; the lowest objective is kept. "auto" makes three where both sides are
-        clustered, whose local optima differ, and one where columns stand by themselves.
+        clustered, whose local optima differ, and one where columns are not clustered.
     weighting : {"counts", "uniform"}
         "uniform" gives all rows the same weight in the search (not in the facts about the fit).
     smoothing : float
-        Pseudo-counts a block in `score_samples`, `density_` and `predict`.
+        Pseudo-counts per block in `score_samples`, `density_` and `predict`.
     max_iter, tol : int, float
         Sweeps end when at most this share of the items moves.
     backend : {"auto", "compiled", "reference", "torch"}

@@ -132,7 +132,7 @@ class UnobservedCertificate:
 
 @dataclass(eq=False, repr=False)
 class InformationClustering(ClusterMixin, Persistent):
-    """Cluster instances so that clusters tell most about the observed features, and so about unobserved ones.
+    """Cluster instances so that the clusters say as much as possible about features, observed and unobserved.
 
     Maximises I_ob = (1/n) Σ_j P(X_j observed) I(T; X_j | observed) by greedy moves (P4, IobMax).
 

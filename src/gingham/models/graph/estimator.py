@@ -87,8 +87,8 @@ class GraphClustering(ClusterMixin, Persistent):
         Hard moves; soft memberships one node after another; soft memberships all at once with a damped step.
         None of them ever raises the objective.
     degree_correction : bool
-        Clusters say whom a node is joined with, and its degree says how often; for graphs with hubs.
-        Needs ``solver="sweep"`` and weights that are not negative.
+        The cluster of a node describes with whom it is connected, its degree how often; for graphs with hubs. Needs
+        ``solver="sweep"`` and weights that are not negative.
     alphabet : sequence of numbers, optional
         The possible weights, for losses on a table; read off the graph otherwise. A graph without weights has 0 and 1;
         for a certificate of a matrix of zeros and ones, say alphabet=(0, 1), or give a matrix of booleans.

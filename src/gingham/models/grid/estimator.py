@@ -369,7 +369,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     Parameters
     ----------
     n_clusters : int, sequence of int or "auto"
-        Clusters of each mode; unused ones die out, so too many do little harm. "auto" starts with many and
+        Clusters of each mode; unused ones become empty, so that too many do little harm. "auto" starts with many and
         merges them while the trade-off falls.
     loss : {"auto", "absolute", "quadratic", "zero-one", "log", "pinball"}, table or callable
         "auto" is the absolute loss for labels on a scale (``alphabet`` given, or at most 64 different values) and
@@ -377,10 +377,10 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
         A table has a row per true label and a column per answer; a callable takes the alphabet and
         returns a CellModel, e.g. ``functools.partial(Pinball, quantile=0.9)``.
     beta : float or "auto", optional
-        Trade-off per unit of the loss as it stands (stars, say); larger fits closer. "auto" holds out a tenth
-        of the tuples and takes the smallest of a few values, around the noise they show, that is not clearly
-        worse than the best. By default "auto" together with ``n_clusters="auto"``, and from the held-out loss of item
-        means, which takes one pass over the data, where sizes are given.
+        Weight of the loss in the trade-off, per unit of the loss (stars, for example); larger values fit more closely.
+        "auto" holds out a tenth of the tuples and takes the smallest of a few values, around the noise they show, that
+        is not clearly worse than the best. By default "auto" together with ``n_clusters="auto"``, and from the held-out
+        loss of item means, which takes one pass over the data, where sizes are given.
     alphabet : sequence of numbers, optional
         The possible labels. State them when a certificate is wanted; read off the data otherwise.
     bounds : (float, float), optional
@@ -389,11 +389,11 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     schedule : {"down", "constant"} or Schedule
         "down" begins at 5β, so that clusters form before information is priced.
     n_init : int
-        Starts; the lowest objective is kept.
+        Number of starts; the one with the lowest objective is kept.
     max_iter, tol : int, float
         Stop after so many sweeps, or when the objective changes relatively by less than ``tol``.
     objective : {"tradeoff", "certificate"} or the name of a bound ("kl", "type-kl", "theorem-7", …)
-        "certificate" goes on from there and minimises the log-wealth certificate itself; with
+        "certificate" starts from that solution and minimises the log-wealth certificate itself; with
         ``n_clusters="auto"`` it also merges clusters and keeps the size with the lowest certificate.
     backend : {"auto", "compiled", "reference", "torch"}
         "auto" compiles for the CPU, and goes to a GPU through torch when there is one and the data is

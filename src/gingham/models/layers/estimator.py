@@ -673,8 +673,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         """Lower and upper end, (N, 2), between which the label lies with about that probability.
 
         With baskets it is the shortest run of labels that holds enough of the law (the middle of the law where labels
-        are not few); how much is enough, rows that were held out have said. Without baskets the spread is the variance
-        between draws (or members) and the scatter of held-out labels around them.
+        are not few); how much is enough is decided on rows that were held out. Without baskets the spread is the
+        variance between draws (or members) and the scatter of held-out labels around them.
         """
         check_is_fitted(self)
         if not 0 < level < 1:

@@ -42,21 +42,22 @@ class BasketRanker(Persistent):
     """Rank the items each user has not taken yet, from nothing but who took what.
 
     score(u, i) = intercept_i + |N(u)|^−.4 Σ_{j ∈ N(u), j ≠ i} pull[j, i] + factors(u, i), N(u) the user's basket: the
-    average of *basket boards* (who has items of these groups is drawn to those), of an item-to-item ridge whose prior
-    knows the same item clusters, and of implicit factors. Their weights, sizes and penalties are chosen inside `fit`,
-    once, on a fifth of each user's items that is hidden from a first fit; ``selection_`` says what was tried.
+    average of *basket boards* (people who have items of these groups are drawn to those), of an item-to-item ridge
+    whose prior knows the same item clusters, and of implicit factors. Their weights, sizes and penalties are chosen
+    inside `fit`, once, on a fifth of each user's items that is hidden from a first fit; ``selection_`` says what was
+    tried.
 
     Parameters
     ----------
     members : tuple of {"boards", "items", "factors"}
         What may take part; a member that does not help gets weight 0.
     n_boards : int
-        Boards, each over its own clustering of the items.
+        Number of boards, each over its own clustering of the items.
     n_factors : int
     min_count : float
         A pair (user, item) counts as taken when the weights of its rows (1 each by default) sum to at least this.
     n_groups : int or None
-        Groups of items that reasons speak of; None chooses by the number of items.
+        Number of groups of items that reasons refer to; None chooses it by the number of items.
     names : mapping from item id to str, or None
         What items are called in reasons and in names of groups.
     backend : {"auto", "compiled", "torch"}
@@ -259,7 +260,7 @@ class BasketRanker(Persistent):
         return self.items_[self.baskets_.of_users(self._user_codes([user])).taken.indices]
 
     def item_codes(self, items: Ids) -> Ints:
-        """Where ids stand in ``items_``; an unknown one gets a sentence."""
+        """Positions of ids in ``items_``; an unknown id is an error."""
         codes = Mode("item", self.items_).encode(_listed(items))
         if (codes < 0).any():
             at = int(np.flatnonzero(codes < 0)[0])

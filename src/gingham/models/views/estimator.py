@@ -276,7 +276,7 @@ class PairwiseClusterAnalysis(ViewsModel):
         views or one per view.
     ridge : float or list of float, optional
         τ in units of the kernel's mean diagonal; when None, the one by which held-out objects find their mates best.
-        Clusters against a background want 1 or more.
+        Clusters against a background need 1 or more.
     kernel_params : dict or list of dict, optional
         Parameters of the kernels, for instance ``{"gamma": 0.1}``.
     solver : {"auto", "exact", "nystroem", "primal"}
