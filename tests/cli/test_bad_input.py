@@ -372,7 +372,7 @@ def test_unstated_labels_are_not_certified(gingham, ratings, tmp_path):
 
 
 def test_a_surprise_is_one_sentence_too(gingham, ratings, monkeypatch, tmp_path):
-    def broken(*_):
+    def broken(*_, **__):
         raise RuntimeError("out of cheese")
 
     monkeypatch.setattr("gingham.data.table_files.read_table", broken)

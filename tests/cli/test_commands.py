@@ -373,7 +373,7 @@ def test_report_shows_the_path(gingham, model, ratings, tmp_path):
     found.write_text(gingham("path", ratings, *options, "--cv", 2, "--json").out)
     page = tmp_path / "r.html"
     assert gingham("report", model, ratings, "--path", found, "--out", page).code == 0
-    assert '"path":[{"β":0.3' in page.read_text(encoding="utf-8")
+    assert '"beta_path":[{"β":0.3' in page.read_text(encoding="utf-8")
 
 
 def test_rows_set_aside_are_known_by_their_weights(gingham, planted, tmp_path):

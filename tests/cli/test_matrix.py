@@ -199,7 +199,7 @@ def test_file_and_columns_are_enough(gingham, cases, kind, tmp_path):
     out, page = tmp_path / "m.gingham", tmp_path / "r.html"
     assert gingham("fit", cases[kind].file, "--model", kind, *wanted, "-q", "--out", out).code == 0
     assert gingham("report", out, cases[kind].file, "--out", page).code == 0
-    assert page_data(page)["modes"][0]["n_clusters"] >= 1
+    assert page_data(page)["sides"][0]["n_leaves"] >= 1
 
 
 def test_every_refusal_is_of_a_cell(cases):
@@ -268,10 +268,9 @@ def test_labels_that_are_names_stay_names(gingham, tmp_path, cases):
     assert gingham("report", out, path, "--out", page).code == 0
     data = page_data(page)
     model = gg.load(out)
-    items = data["modes"][0]["items"]
-    partners = data["modes"][1]["items"]["names"]
-    for name, best in zip(items["names"][:5], items["best"]):
-        for place, label, share in best:
+    items, partners = (side["items"]["names"] for side in data["sides"])
+    for name, best in zip(items[:5], data["sides"][0]["items"]["best"]):
+        for place, share, _, label in best:
             pair = pl.DataFrame({"user": [int(name)], "movie": [partners[place]]})
-            assert data["label_names"][label] == model.predict(pair)[0]
+            assert data["tables"][0]["labels"][label] == model.predict(pair)[0]
             assert share == pytest.approx(model.predict_proba(pair).max(), rel=1e-3)
