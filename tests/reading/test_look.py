@@ -142,7 +142,22 @@ def test_what_has_no_two_sides_is_said():
 
 def test_one_row_an_item_is_said():
     table = ratings().with_columns(userId=pl.int_range(pl.len()))
-    assert any("about one row each" in line for line in gg.look(table).advice)
+    found = gg.look(table)
+    assert any("about one row each" in line for line in found.advice)
+    assert found.choice is None  # unless somebody says that it is a side
+    assert gg.look(table, axes=["userId", "movieId"]).choice.label == "rating"
+
+
+def test_a_table_about_items_is_none_of_who_met_what():
+    rng = np.random.default_rng(6)
+    people = {
+        "user": range(300),
+        "age": rng.integers(18, 80, 300),
+        "job": [f"job {k}" for k in rng.integers(0, 21, 300)],
+    }
+    found = gg.look(pl.DataFrame(people))
+    assert found.choice is None
+    assert "--info" in found.advice[-1]
 
 
 def test_missing_values_duplicates_and_skew_are_said():

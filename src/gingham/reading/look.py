@@ -48,7 +48,7 @@ WORDS = {
         key code index id ids uid guid row column""",
     "rating": "rating ratings star stars score scores grade grades mark marks preference like likes opinion",
     "count": """count counts n num number freq frequency plays play listens listened views visits clicks quantity qty
-        times occurrences tokens sales sold purchases orders weight weights""",
+        times occurrences tokens units unit amount sales sold purchases orders weight weights""",
     "label": "label labels class vote votes answer response y outcome liked choice category value result",
     "time": "timestamp time date datetime day month year hour when created updated ts",
 }  # fmt: skip
@@ -424,8 +424,13 @@ def _says(facts: _Facts, role: str) -> str:
     holes = f"; {counted(facts.n_missing, 'row')} without" if facts.n_missing else ""
     values = facts.values
     if role == "ids":
+        mean = facts.present / max(facts.n_values, 1)
         each = (
-            "a new one in every row" if facts.one_a_row else f"{facts.present / max(facts.n_values, 1):,.3g} rows each"
+            "a new one in every row"
+            if facts.one_a_row
+            else f"{mean:,.0f} rows each"
+            if mean > 10
+            else f"{mean:.1f} rows each"
         )
         return f"ids: {facts.n_values:,} different, {each}{holes}"
     if role == "rating":
@@ -699,6 +704,13 @@ def _look_long(frame: nw.DataFrame[Any], facts: dict[str, _Facts], roles: dict[s
     for name in axes:
         if facts[name].present < SEVERAL * facts[name].n_values:
             advice.append(says_alone(name, facts[name].n_values, facts[name].present))
+    alone = [name for name in axes if facts[name].one_a_row and facts[name].present > MANY_ROWS]
+    if alone and said.axes is None:
+        advice.append(
+            f"With one row for each {alone[0]!r} this looks like a table about items rather than one of who met what: "
+            "hand such a table over with --info."
+        )
+        return _Found(None, findings, advice, [])
     others: list[tuple[str, Choice]] = []
     alphabet = ""
     weight = said.weight if said.label else None
