@@ -130,7 +130,8 @@ def test_results_in_the_readme_come_from_files():
 
 def test_the_table_of_attacks_comes_from_its_file():
     module = generator("attack_results")
-    assert module.renew() == module.PAGE.read_text(encoding="utf-8")
+    for page in (module.GUARANTEES, module.FILES):
+        assert module.renew(page) == page.read_text(encoding="utf-8")
     assert module.line("rows", "true", {"rate": 0.012}, {"rate": 0.5}) == "| rows | true | 1.2 % | 50.0 % |"
     every = [row for _, row in module.results("certificate_coverage")["summary"]["broken bounds"].items()]
     quoted = "\n".join(module.broken())
