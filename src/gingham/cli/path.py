@@ -44,6 +44,7 @@ def path(
     options.need_files(plot, tables=[file])
     import numpy as np
 
+    from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
     from gingham.data.table_files import read_table
     from gingham.models.tables import FitOptions, FitTask, PathOptions, tables_of_kind
 
