@@ -115,6 +115,7 @@ def main() -> None:
         common.peer_option(parser, "graph", "--peers")
         parser.add_argument("--before", help="sources (src) of an earlier version of gingham")
         parser.add_argument("--only", nargs="*", help="some graphs; the others stay as they are")
+        parser.add_argument("--join", type=Path, help="a file of results whose earlier version is taken over, and stop")
         parser.add_argument("--fit", nargs=3, metavar=("GRAPH", "METHOD", "LABELS"), help="one fit, printed as JSON")
         parser.add_argument("--weigh", nargs=2, metavar=("GRAPH", "LABELS"), help="one partition weighed")
 
@@ -126,7 +127,12 @@ def main() -> None:
         return
     if not args.peers:
         common.left_out("graph")
-    results = common.previous(args) if args.only else {}
+    results = common.previous(args) if args.only or args.join else {}
+    if args.join:
+        for name, found in json.loads(args.join.read_text())["results"].items():
+            results[name] |= {title: run for title, run in found.items() if title.endswith(", before")}
+        common.write(args, {"planted": PLANTED, "choices": OURS}, results)
+        return
     settings = {"planted": PLANTED, "choices": OURS}
     peers_script = str(Path(__file__).parents[1] / "peers" / "graph_peers.py")
     for name in args.only or (["ego_facebook"] if args.quick else [*REAL, *PLANTED]):

@@ -52,6 +52,7 @@ def test_a_fit_does_without_what_it_never_uses(ratings, tmp_path):
         "torch",
         "dask",
         "sklearn.model_selection",
+        "scipy.stats.distributions",
         "gingham.models.graph.estimator",
     )
     assert imported([*fit, "--out", str(tmp_path / "m.gingham")], unused) == 0

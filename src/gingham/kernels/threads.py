@@ -185,7 +185,7 @@ def over_blocks(run: Callable[[Block], Result], blocks: Sequence[Block]) -> Iter
     if n_threads <= 1:
         yield from map(run, blocks)
         return
-    several = max(1, len(blocks) // (LEAST_PART * n_threads))  # at a time: a hand-over costs as much as a small block
+    several = max(1, len(blocks) // (LEAST_PART * n_threads))  # at a time: a hand-over costs as much as a block
     parts = [blocks[at : at + several] for at in range(0, len(blocks), several)]
     with ThreadPoolExecutor(n_threads, initializer=stay_alone) as pool:
         for results in pool.map(lambda part: list(map(run, part)), parts):

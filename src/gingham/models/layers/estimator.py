@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import ndtr
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -667,7 +666,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             at = np.stack([np.sum(below < level, axis=1) for level in wanted], axis=1)
             return self.model_.letters[at]
         mean, variance = self._predict(X)
-        return np.clip(mean[:, None] + norm.ppf(wanted) * np.sqrt(variance + self.scatter_)[:, None], *self.range_)
+        return np.clip(mean[:, None] + ndtri(wanted) * np.sqrt(variance + self.scatter_)[:, None], *self.range_)
 
     def predict_interval(self, X: TableLike, level: float = 0.9, *, time: ArrayLike | None = None) -> Floats:
         """Lower and upper end, (N, 2), between which the label lies with about that probability.
@@ -686,7 +685,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             ends = shortest(self._law(X, time).below, share)
             return self.model_.letters[np.column_stack(ends)]
         mean, variance = self._predict(X)
-        half = norm.ppf(0.5 + level / 2) * np.sqrt(variance + self.scatter_)
+        half = ndtri(0.5 + level / 2) * np.sqrt(variance + self.scatter_)
         return np.clip(np.column_stack([mean - half, mean + half]), *self.range_)
 
     def _asked(self, X: TableLike, time: ArrayLike | None) -> tuple[list[Ints], Floats | None]:
