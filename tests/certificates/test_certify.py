@@ -208,7 +208,7 @@ def test_tuples_with_unseen_items_are_counted_as_they_are_predicted(fitted):
         expected = (model.predict_distribution(odd) * by_row).sum(axis=1).mean()
     assert certificate.empirical == pytest.approx(expected)
     assert certificate.complexity - certify(model, X, y).complexity == pytest.approx(0, abs=1)  # the grid of ν only
-    with pytest.raises(GinghamError, match="tuples have more"):
+    with pytest.raises(GinghamError, match="population says 30 items of 'mode0', but the tuples have 31"):
         certify(model, odd, labels, population=(30, 25))
     holdout = certify(model, odd, labels, bound="holdout", predictor="gibbs")
     assert holdout.empirical == pytest.approx(expected)

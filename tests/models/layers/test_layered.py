@@ -125,7 +125,7 @@ def test_side_information_places_new_films() -> None:
     ("settings", "message"),
     [
         ({"solver": "magic"}, "solver"),
-        ({"n_sweeps": 10}, "burn_in"),
+        ({"n_sweeps": 10, "burn_in": 10}, "burn_in"),
         ({"noise": -1.0}, "noise"),
         ({"n_layers": -1}, "n_layers"),
         ({"n_layers": "many"}, "n_layers"),
