@@ -221,3 +221,12 @@ def test_info_about_a_side_that_is_not_there_is_refused():
     model = gg.CoOccurrenceClustering(3, random_state=0).fit(counts)
     with pytest.raises(gg.GinghamError, match="side 'movie'"):
         gg.read(model, item_info={"movie": pl.DataFrame({"movie": [1]})})
+
+
+def test_a_name_that_says_what_it_is_gets_no_second_word():
+    counts = np.random.default_rng(0).poisson(np.kron([[3, 1], [1, 3]], np.ones((10, 8))))
+    names = {"shop": [f"shop {i}" for i in range(20)], "thing": [f"{j}" for j in range(16)]}
+    reading = gg.read(gg.CoOccurrenceClustering(2, random_state=0).fit(counts, names=names))
+    assert all(cluster.name.startswith("shop ") for cluster in reading.sides[0].cut(2))
+    assert not any("shop shop" in cluster.name for cluster in reading.sides[0].clusters)
+    assert all(cluster.name.startswith("thing ") for cluster in reading.sides[1].cut(2))

@@ -289,7 +289,7 @@ def _side(
     own_telling, other_telling = telling(own_names), telling(other_names) or pair.measure == "labels"
     by_own = own_telling or not other_telling or other == at
     if by_own and not own_telling:
-        own_names = [f"{mode.name} {name}" for name in own_names]
+        own_names = [name if _names_side(name, mode.name) else f"{mode.name} {name}" for name in own_names]
     facts = [()] * len(members) if properties is None else facts_of(properties, members)
     strength = np.zeros(mode.n_items)
     expected = _expected_gain(measure, tree, below, size[at], coarse, members)
@@ -352,6 +352,11 @@ def _first_meeting(observed: Observed, side: int) -> tuple[Pair, int, Measure, t
 
 def _texts(mode: Mode, titles: AnyArray | None) -> list[str]:
     return [str(item) for item in (mode.items if titles is None else titles).tolist()]
+
+
+def _names_side(item: str, side: str) -> bool:
+    """Whether the name of an item says what it is: "shop 44" of the side "shop"."""
+    return item.lower().startswith(side.lower())
 
 
 def _gain(measure: Measure, profile: Floats, members: Ints) -> float:
