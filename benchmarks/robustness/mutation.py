@@ -70,7 +70,8 @@ REASONS: dict[tuple[str, str], str] = {
     ): "equivalent: no range is negative",
     (
         "selection/coarser.py",
-        "best = min((rung.posterior for rung in rungs), key=lambda q: certify(q, problem.samples[ -1], bound=bound).value)",
+        "best = min((rung.posterior for rung in rungs), "
+        "key=lambda q: certify(q, problem.samples[ -1], bound=bound).value)",
     ): "equivalent: a model with one grid has one sample, the first and the last",
 }
 
