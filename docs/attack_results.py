@@ -1,6 +1,7 @@
-"""Tables in guide/guarantees.md, from their JSON files: ``python docs/attack_results.py`` renews them.
+"""What was tried against certificates and files, from the JSON files: ``python docs/attack_results.py`` renews it.
 
-The attacks on certificates, and the bounds with a mistake in them that the simulations must find out.
+In guide/guarantees.md the attacks on certificates, the bounds with a mistake in them that the simulations must find
+out, and the mutants that the tests must kill; in command_line.md the damaged and odd files.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "guide" / "guarantees.md"
+GUARANTEES, FILES = ROOT / "docs" / "guide" / "guarantees.md", ROOT / "docs" / "command_line.md"
 
 
 def percent(row: dict[str, Any] | None) -> str:
@@ -76,19 +77,81 @@ def broken() -> Iterator[str]:
         yield f"| {title} | {shown[0]} | {shown[1]} |"
 
 
+def files() -> Iterator[str]:
+    """How many damaged files and signals were tried, and how they ended."""
+    found, kills = results("files"), results("kills")
+    named = {
+        "one byte": "model files with one byte changed",
+        "model files": "model files cut, filled and mixed",
+        "parquet": "damaged Parquet files",
+        "csv": "odd CSV files",
+        "SIGINT": "moments of Ctrl-C, imports included",
+        "SIGTERM": "moments of SIGTERM",
+    }
+    yield "| tried | how often | ended with a sentence | went on | failures |"
+    yield "|---|---|---|---|---|"
+    for key, title in named.items():
+        if key in found:
+            row = found[key]
+            went_on = row["ends"].get("exit code 0", 0)
+            yield f"| {title} | {row['tried']:,} | {row['tried'] - went_on:,} | {went_on:,} | {row['failures']} |"
+    saves, fits = kills["save"], [row for key, row in kills.items() if key != "save"]
+    yield f"| kill -9 while a model is saved | {saves['kills']} | – | – | {saves['kills'] - saves['whole_files']} |"
+    unequal = sum(not row["equal_at_the_end"] for row in fits)
+    yield f"| kill -9 during a fit, then `--resume` | {sum(row['kills'] for row in fits)} | – | – | {unequal} |"
+    yield ""
+    same = found["one byte"]["loaded_as_the_same_model"]
+    yield (
+        "A file that went on was whole in all that counts: the "
+        f"{same:,} model files that still loaded are the same model (`files`, `kills`)."
+    )
+
+
+def mutants() -> Iterator[str]:
+    """The score of each room, and what survives."""
+    found = results("mutation")
+    yield "| room | mutants | sampled | killed | equivalent | score | 95 % interval |"
+    yield "|---|---|---|---|---|---|---|"
+    for room, row in found.items():
+        low, high = row["interval"]
+        yield (
+            f"| `{room}/` | {row['mutants']:,} | {row['sampled']} | {row['killed']} | {row['equivalent']} | "
+            f"{100 * row['score']:.1f} % | {100 * low:.1f} to {100 * high:.1f} % |"
+        )
+    yield ""
+    yield "| survivor | changed to | why it survives |"
+    yield "|---|---|---|"
+    for row in (one for room in found.values() for one in room["survivors"]):
+        before, after = (f"`{row[key].replace('|', '¦')}`" if row[key] else "(removed)" for key in ("before", "after"))
+        yield f"| {row['file']}: {before} | {after} | {row['reason'] or 'no test yet'} |"
+
+
 def results(name: str) -> Any:
     return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))["results"]
 
 
-def renew() -> str:
-    """The page with fresh tables."""
-    text = PAGE.read_text(encoding="utf-8")
-    for name, table in (("attacks", attacks), ("broken bounds", broken)):
+TABLES = {
+    "attacks": (GUARANTEES, attacks),
+    "broken bounds": (GUARANTEES, broken),
+    "mutants": (GUARANTEES, mutants),
+    "files": (FILES, files),
+}
+
+
+def renew(page: Path) -> str:
+    """A page with fresh tables."""
+    text = page.read_text(encoding="utf-8")
+    for name, (place, table) in TABLES.items():
+        if place != page:
+            continue
         begin, end = f"<!-- {name}: python docs/attack_results.py -->", f"<!-- end of {name} -->"
+        if begin not in text:
+            continue
         before, rest = text.split(begin)
         text = before + begin + "\n\n" + "\n".join(table()) + "\n\n" + end + rest.split(end)[1]
     return text
 
 
 if __name__ == "__main__":
-    PAGE.write_text(renew(), encoding="utf-8")
+    for each in (GUARANTEES, FILES):
+        each.write_text(renew(each), encoding="utf-8")

@@ -29,6 +29,7 @@ def test_floors_of_families_have_the_size_they_are_said_to_have():
     assert Bernoulli(COIN, 0.0).estimate(np.array([0.0, 7.0])) == 1 - 1e-6
     assert Categorical(STARS).range == pytest.approx(6 * log(10))
     assert Categorical(STARS, 0.0).estimate(np.array([1.0, 1.0, 0.0, 0.0, 0.0])).min() == pytest.approx(1e-6)
+    assert Categorical(STARS, 0.0).estimate(np.array([7.0, 0.0, 0.0, 0.0, 0.0]))[0] == pytest.approx(1 - 4e-6)
 
 
 def test_practically_all_mass_lies_between_brackets():
