@@ -14,7 +14,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.linear_model import ridge_regression
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.data import Mode, Sample
@@ -152,6 +151,8 @@ def importance_of(
     Residuals (S, N) are labels less each draw's predictions, ``others`` (S, N) the importance of the tuples' other
     items; the tuples are grouped by the new items.
     """
+    from sklearn.linear_model import ridge_regression  # takes a second to import
+
     n_draws, mean = len(residuals), residuals.mean(axis=0, dtype=np.float64)
     deviations = mean - residuals  # p_s − p̄
     left = mean - np.mean(others * deviations, axis=0)  # y less the prediction so far

@@ -12,7 +12,6 @@ from functools import partial
 from typing import NamedTuple, cast
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from gingham.arrays import Floats
 from gingham.data import Sample
@@ -137,6 +136,8 @@ def cut_points(predictions: Floats, labels: Floats, weights: Floats, alphabet: F
         below = labels <= label
         if min(below.sum(), (~below).sum()) < 10:  # too rare to learn: the midpoint stays
             continue
+        from sklearn.linear_model import LogisticRegression  # takes a second to import
+
         fitted = LogisticRegression(C=1e3).fit(predictions[:, None], below, sample_weight=weights)
         slope = float(fitted.coef_[0, 0])
         if slope < 0:
