@@ -295,11 +295,15 @@ def _weigh(
     """Weights in tenths, moved from member to member while that helps by more than chance does."""
     names = [name for name in MEMBERS if name in parts]
     tried: dict[tuple[int, ...], Floats] = {}
+    mixed, weighed = np.empty_like(parts[names[0]]), np.empty_like(parts[names[0]])
 
     def value(tenths: tuple[int, ...]) -> float:
         if tenths not in tried:
-            terms = [np.float32(t / 10) * parts[name] for t, name in zip(tenths, names) if t]
-            tried[tenths] = each(np.sum(terms, axis=0))
+            (first, t), *others = [(parts[name], np.float32(t / 10)) for t, name in zip(tenths, names) if t]
+            np.multiply(first, t, out=mixed)
+            for part, t in others:
+                np.add(mixed, np.multiply(part, t, out=weighed), out=mixed)
+            tried[tenths] = each(mixed)
         return float(tried[tenths].mean())
 
     best = {1: (10,), 2: (5, 5), 3: (4, 4, 2)}[len(names)]
