@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -52,7 +53,10 @@ def one_split(
     sizes: tuple[int, ...],
 ) -> list[dict[str, float]]:
     ratings = table(data, np.random.default_rng(seed + split))
-    known, hidden = ratings[:, :1200], ratings[:, 1200:]
+    # Named, because two movies may have the same few ratings: by values alone one would be taken for the other.
+    known, hidden = (
+        pl.DataFrame(ratings[:, at : at + 1200], schema=[f"movie {at + j}" for j in range(1200)]) for at in (0, 1200)
+    )
     best: dict[int, float] = {}
     records = []
     for n, k in [(n, k) for k in (2, 6) for n in movies] + [(1200, k) for k in sizes if k not in (2, 6)]:
