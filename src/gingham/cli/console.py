@@ -161,7 +161,14 @@ def heading(title: str) -> None:
 
 def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """A table with a header, as wide as the terminal at most: long cells are folded."""
-    table = Table(title=cell(title) or None, title_justify="left", title_style="bold", box=SIMPLE, padding=(0, 1, 0, 0))
+    table = Table(
+        title=cell(title) or None,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE,
+        padding=(0, 1, 0, 0),
+        header_style="none",
+    )
     for at, name in enumerate(header):
         numbers = all(isinstance(row[at], (int, float)) for row in rows[:100])
         table.add_column(cell(name).replace("_", " "), justify="right" if numbers else "left", overflow="fold")
