@@ -834,7 +834,11 @@ def _proposal(known: Alphabet) -> str:
         return "Fit with all of them stated: --alphabet."
     filled = np.setdiff1d(parse_alphabet(listed, not known.numeric), known.values)
     if len(filled):  # the model has to know them as well
-        return f"If no others than {listed} are possible, fit with --alphabet {shlex.quote(listed)}."
+        exact = ",".join(str(value) for value in known.values.tolist())
+        return (
+            f"If no others than {exact} are possible, say so with --alphabet {exact}; if they are {listed}, fit with "
+            f"--alphabet {shlex.quote(listed)}."
+        )
     return (
         f"If no others than {listed} are possible, say so with --alphabet {shlex.quote(listed)}; if there are more, "
         "fit with all of them."
