@@ -196,10 +196,10 @@ class Checker:
         self.need(held.all(), "More draws of a row are counted than it stands for, or parts of some.")
         if "rows" in facts or "counts" in facts:  # a split: its seed, or somebody's word, says what it leaves out
             every[rows] -= self.weights
-            seed, rest, left = said["parameters"].get("seed"), len(every), int(every.sum())
+            seed, size, left = said["parameters"].get("seed"), len(every), int(every.sum())
             rng, told = np.random.default_rng(int(seed or 0)), any("a look at their labels" in t for t in self.given)
             ones, mixed = (whole == 1).all(), rng.multivariate_hypergeometric  # rows of one draw each are permuted
-            first = np.isin(range(rest), rng.permutation(rest)[:left]) if ones else mixed(whole, left)
+            first = np.isin(range(size), rng.permutation(size)[:left]) if ones else mixed(whole, left)
             self.need(told if seed is None else np.array_equal(first, every), "The seed leaves other rows out.")
         self.labels = self.labels[rows[: len(self.labels)]]
         worst = None if self.kind == "density" else self.check_loss()
