@@ -6,6 +6,7 @@ is NMI with the known classes for row clusters, the information that blocks keep
 adjusted Rand index for graphs. graspologic runs in the environment of --peers; sib where GINGHAM_SIB names one.
 """
 
+# ruff: noqa: E402
 from __future__ import annotations
 
 import os
