@@ -49,7 +49,7 @@ def main() -> None:
             ax.scatter(*view[strongest == cluster].T, s=12, label=f"component {cluster}")
     axes[0].set_title("first view, which marks")
     axes[1].set_title("the same objects in the second view")
-    axes[1].legend()
+    axes[1].legend(loc="lower left")
 
     # The clusters were fixed on the first sample, so the second may certify them.
     memberships = model.memberships(fresh, threshold=1.5)

@@ -15,13 +15,14 @@ import gingham as gg
 from gingham.datasets import planted_graph
 
 graph = planted_graph(600, 6, inside=80, outside=5, kind="ring", seed=0)
-model = gg.GraphClustering(loss="quadratic", random_state=0).fit(graph.adjacency)
+edges = graph.adjacency > 0  # booleans: there is an edge or there is none, and no other weight is possible
+model = gg.GraphClustering(loss="quadratic", random_state=0).fit(edges)
 print(model.n_clusters_, "clusters, adjusted Rand index", round(adjusted_rand_score(graph.labels, model.labels_), 3))
 
 # %%
 # What is guaranteed: the excess of the quadratic loss over the best constant on new pairs. Below zero, clusters help.
 
-gain = gg.certify_gain(model, model.sample(graph.adjacency))
+gain = gg.certify_gain(model, model.sample(edges))
 print("observed", round(gain.empirical, 4), "guaranteed", round(gain.value, 4))
 
 # %%
