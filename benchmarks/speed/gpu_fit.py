@@ -33,7 +33,6 @@ from gpu_sweep import gpu_arguments, planted
 import gingham as gg
 from gingham.arrays import on_host
 from gingham.certificates import evidence
-from gingham.data.adapt import Columns
 from gingham.data.device_sample import DeviceSample
 from gingham.fitting import projection_torch, starts
 from gingham.kernels.project_torch import to_device
@@ -128,7 +127,7 @@ def measure(X, y, m: int, repeats: int, **settings) -> dict:
         out["fit_s"].append(seconds)
     out["memory_gib"] = torch.cuda.max_memory_allocated() / 2**30
     out |= {"n_iter": fitted.n_iter_, "beta": fitted.beta_, "objective": fitted.objective_.total}
-    out["auto_goes_to"] = fitted._place(Columns(list(X.T), []), y).__name__
+    out["auto_goes_to_device"] = fitted.goes_to_device(X, y)
     found: dict[str, float] = {}
     with phases(found):
         out["phased_s"], _ = clocked(lambda: model().fit(X, y))

@@ -124,7 +124,7 @@ def test_measured_labels(tmp_path):
     table.write_csv(file)
     table = pl.read_csv(file)
     for more, settings in (([], {}), (["--clusters", "2,3"], {"n_clusters": (2, 3)})):
-        assert run(["fit", str(file), *TUPLES, *more, "-q", "--out", str(out)]) == 0
+        assert run(["fit", str(file), *TUPLES, "--model", "coclustering", *more, "-q", "--out", str(out)]) == 0
         here = gg.CoClusteringRegressor(**settings, random_state=0).fit(table.select("user", "movie"), table["rating"])
         same(gg.load(out), here)
         assert type(here.posterior_.cells[0]).__name__ == "Quadratic"

@@ -60,7 +60,7 @@ def test_joint_fit_predict_certify(tmp_path, capsys):
     assert predicted[0] < 2 < 4 < predicted[1]
     capsys.readouterr()
     assert run(["certify", model, ratings]) == 2  # labels were read off the data
-    assert "say so with --alphabet" in capsys.readouterr().err.replace("\n", " ")
+    assert "fit with --alphabet" in capsys.readouterr().err.replace("\n", " ")
     assert run(["certify", model, ratings, "--alphabet", "1,5"]) == 0
     assert run(["fit", *tables, "-r", "viewer,movie", "--clusters", "viewer=2"]) == 2
     assert run(["fit", *tables, *relation, "--clusters", "viewer:2"]) == 2
