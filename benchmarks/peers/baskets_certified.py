@@ -37,6 +37,7 @@ from common import arguments, previous, write
 FULL = ["", "--splits '' --stream"]
 FIGURES = {
     "certificate over test, mean": "mean/progressive, mean/above test",
+    "whole stars": "mean/progressive, label/above test",
 }
 SEEDS = (101, 102, 103)
 STARS = (1, 2, 3, 4, 5)
