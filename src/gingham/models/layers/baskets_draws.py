@@ -286,7 +286,7 @@ class Asked(NamedTuple):
     sources: Ints  # distinct sources, (n,); −1 (unknown) comes last and has an empty basket
     source_of: Ints  # (N,) the position of each row's source among them
     targets: Ints  # (N,) codes; the number of items for an unknown one
-    joins: Bools  # (N,) whether the target joins the basket
+    joins: Bools  # (N,) whether the target joins the basket: it does, but for one that is empty or holds it
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,9 +310,13 @@ class Question:
             n = draws.n_items[layer.target]
             key = (layer.basket, layer.target)
             if layer.joins and key not in held:
+                basket = draws.baskets[layer.basket]
                 known = (x >= 0) & (q >= 0)
                 held[key] = np.zeros(len(q), dtype=bool)
-                held[key][known] = draws.baskets[layer.basket].holds(x[known], q[known])
+                held[key][known] = basket.holds(x[known], q[known])
+                # An empty basket stays empty: cells are those of many tokens, and one alone would count in full.
+                sizes = np.append(np.diff(basket.indptr), 0)  # the last is that of an unknown source, −1
+                held[key] |= sizes[x] == 0
             joins = ~held[key] if layer.joins else np.zeros(len(q), dtype=bool)
             asked.append(Asked(*distinct[layer.source], np.where(q < 0, n, q).astype(np.int32), joins))
         return cls(codes, tuple(asked))

@@ -84,7 +84,7 @@ def account_of(
             continue
         x, q = codes[layer.source], codes[layer.target]
         tokens = draws.baskets[layer.basket].of_source(x)
-        if layer.joins and q not in tokens:
+        if layer.joins and len(tokens) and q not in tokens:
             tokens = np.append(tokens, q)
         pulls = _pulls(draws, plans, tokens, np.array([q]))[:, 0]
         order = np.argsort(-np.abs(pulls), kind="stable")
