@@ -7,6 +7,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.datasets import load_digits
 
 import gingham as gg
 from gingham.data import Mode
@@ -230,3 +231,14 @@ def test_a_name_that_says_what_it_is_gets_no_second_word():
     assert all(cluster.name.startswith("shop ") for cluster in reading.sides[0].cut(2))
     assert not any("shop shop" in cluster.name for cluster in reading.sides[0].clusters)
     assert all(cluster.name.startswith("thing ") for cluster in reading.sides[1].cut(2))
+
+
+def test_structure_that_is_finer_than_a_first_look_is_found():
+    """Digits: groups of a quarter of the pixels tell nothing beyond averages, groups of strokes do."""
+    digits = load_digits().data
+    rng = np.random.default_rng(0)
+    images, pixels = np.nonzero(rng.random(digits.shape) < 0.36)
+    model = gg.CoClusteringRegressor((10, 20), beta=1.0, alphabet=range(17), random_state=0)
+    reading = gg.read(model.fit(np.column_stack([images, pixels]), digits[images, pixels]))
+    assert reading.found
+    assert min(reading.size) > 2

@@ -35,6 +35,11 @@ def read_observed(observed: Observed, item_info: ItemInfo | None = None, seed: i
     titles = {at: own.titles for at, own in about.items() if own.titles is not None}
     observed = replace(observed, titles={**observed.titles, **titles})
     trial = held_out(observed, seed)
+    if trial is not None and not trial.curve.found and observed.relations[0].measure == "difference":
+        finer = replace(observed, finer=True)
+        again = held_out(finer, seed)
+        if again is not None and again.curve.found:
+            observed, trial = finer, again
     observed = beyond_averages(observed)
     fine = fine_clusters(observed, observed.clusters, seed)
     tables = tables_of(observed, fine)
@@ -100,7 +105,7 @@ def fine_clusters(observed: Observed, known: Sequence[Ints | None], seed: int) -
     for relation in observed.relations:
         alone = len(set(relation.sides)) == len(relation.sides) and all(found[side] is None for side in relation.sides)
         if relation.measure == "difference" and alone:
-            for side, labels in zip(relation.sides, taste_clusters(relation, observed.modes, seed)):
+            for side, labels in zip(relation.sides, taste_clusters(relation, observed.modes, seed, observed.finer)):
                 found[side] = labels
     for side, n in enumerate(observed.shape):
         if found[side] is None and n <= LEAVES:

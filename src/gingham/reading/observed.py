@@ -161,6 +161,8 @@ class Observed:
         The model's error on data it has not seen, where that is known without fitting it again.
     titles : mapping from the position of a side to names of its items
     notes : tuple of str
+    finer : bool
+        Whether clusters of what averages leave over begin with smaller blocks.
     """
 
     modes: tuple[Mode, ...]
@@ -172,6 +174,7 @@ class Observed:
     error: float | None = None
     titles: Mapping[int, AnyArray] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    finer: bool = False
 
     @property
     def n_sides(self) -> int:

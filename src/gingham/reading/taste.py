@@ -24,6 +24,7 @@ ROUNDS = 10  # of averages in turn
 FEWEST, FINEST = 3, 20  # clusters a side to begin with
 SMALLEST = 0.02  # of the numbers and of the items that a cluster must hold
 ENTRIES_A_BLOCK = 2500  # about so many: tastes are weak, and a start with many clusters finds noise
+FINER_BLOCK = 500  # where such blocks tell nothing: the strokes of digits are smaller than a quarter of the pixels
 PRICE = 0.5  # of the sizes of clusters, in nats a nat: at 1 all but a few groups vanish, at 0 odd items make groups
 
 
@@ -70,7 +71,7 @@ def residuals(relation: Relation, shape: Sequence[int], seen: Bools | None = Non
     return replace(relation, values=y - averages(relation, shape, seen))
 
 
-def taste_clusters(relation: Relation, modes: Sequence[Mode], seed: int) -> list[Ints]:
+def taste_clusters(relation: Relation, modes: Sequence[Mode], seed: int, finer: bool = False) -> list[Ints]:
     """Fine clusters of each position by what the averages leave over; hard moves that pay for every cluster.
 
     Minimises N L̂/(2σ²) + ½ Σ n_i H(cluster sizes), squares against nats, so that items of which little is known go
@@ -84,7 +85,7 @@ def taste_clusters(relation: Relation, modes: Sequence[Mode], seed: int) -> list
     if noise <= 1e-12 * max(1.0, float(np.abs(np.asarray(relation.values)).max(initial=0.0)) ** 2):
         return [np.zeros(mode.n_items, dtype=np.int64) for mode in places]
     d = len(places)
-    even = max(FEWEST, min(FINEST, round((sample.n_tuples / ENTRIES_A_BLOCK) ** (1 / d))))
+    even = max(FEWEST, min(FINEST, round((sample.n_tuples / (FINER_BLOCK if finer else ENTRIES_A_BLOCK)) ** (1 / d))))
     sizes = [min(even, mode.n_items) for mode in places]
     problem = Problem.grid(sample, Quadratic(), 1.0 / (2.0 * noise))
     posterior = make_start("spectral", problem, sizes, np.random.default_rng(seed))
