@@ -9,9 +9,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from importlib import import_module
 from importlib.util import find_spec
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -24,9 +25,7 @@ from gingham.storage import State, fields_of, savable
 
 if TYPE_CHECKING:
     from gingham.models.layers import kernels as kernel
-    from gingham.models.layers import kernels_torch as device_kernel
 else:
-    device_kernel = lazy_module("gingham.models.layers.kernels_torch")
     kernel = lazy_module("gingham.models.layers.kernels")
 
 Codes = Sequence[Ints] | Ints  # codes of each mode: d arrays (N,), or one of shape (d, N)
@@ -87,7 +86,9 @@ class Draws:
         # An unseen item (−1) stands at the position after the last.
         placed = np.stack([np.where(code < 0, n, code) for code, n in zip(codes, self.n_items)]).astype(np.int32)
         total, squares, reweighted = np.zeros((3, placed.shape[1]))
-        here = device_kernel if on_device(placed.shape[1] * prod(self.labels.shape[:2])) else kernel
+        here: Any = kernel
+        if on_device(placed.shape[1] * prod(self.labels.shape[:2])):
+            here = import_module("gingham.models.layers.kernels_torch")
         here.predict_draws(
             placed, first_positions(self.n_items), self.labels, self.strides, self.cells,
             self.offsets.astype(np.float32), self.means, self.importance, total, squares, reweighted,
