@@ -560,8 +560,7 @@ def _on_threads(jobs: Iterable[Job[AnyFound]], n_threads: int, notify: Notify) -
     def work(number: int, job: Job[AnyFound]) -> AnyFound:
         def report(iteration: int, factor: float, objective: Objective) -> None:
             events.put((number, (iteration, factor, objective)))
-            if budget.stopped:
-                raise KeyboardInterrupt
+            budget.end_if_stopped()
 
         try:
             with budget.on_this_thread():

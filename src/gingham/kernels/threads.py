@@ -37,14 +37,20 @@ class ThreadBudget:
 
     def share(self) -> int:
         """What falls to one job. One that is to end learns it here, as the main thread learns of Ctrl-C."""
-        if self.stopped:
-            raise KeyboardInterrupt
+        if not _this_thread.told:  # once: what was found so far has still to be put together
+            self.end_if_stopped()
         return max(1, self.n_threads // max(1, self.busy))
+
+    def end_if_stopped(self) -> None:
+        """Tell a job that is to end."""
+        if self.stopped:
+            _this_thread.told = True
+            raise KeyboardInterrupt
 
     @contextmanager
     def on_this_thread(self) -> Iterator[None]:
         """What the calling thread starts keeps to its share."""
-        _this_thread.budget = self
+        _this_thread.budget, _this_thread.told = self, False
         try:
             yield
         finally:
@@ -53,6 +59,7 @@ class ThreadBudget:
 
 class _ThisThread(threading.local):
     budget: ThreadBudget | None = None
+    told = False  # that the jobs are to end
     alone: bool = False  # what it calls must not spread out again
 
 
