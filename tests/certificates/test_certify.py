@@ -525,3 +525,11 @@ def test_the_smallest_of_many_bounds_pays_for_all_of_them(fitted, tmp_path):
     with pytest.raises(GinghamError, match="nothing can be said of the smallest"):
         other.compare(*[other] * 5, bounds=()).best  # noqa: B018
     assert certify(model, X, y).compare(bounds=()).best.chosen_from == 1
+
+
+def test_the_rows_of_the_fit_are_known_in_any_order(fitted):
+    model, X, y = fitted
+    other = np.random.default_rng(0).permutation(len(y))
+    for rows in (np.arange(len(y)), other):
+        with pytest.raises(RefusedCertificate, match="fitted on"):
+            certify(model, X[rows], y[rows], bound="holdout", predictor="gibbs")

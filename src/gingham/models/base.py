@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -60,6 +61,11 @@ class Saved:
         """
         notes = getattr(self, "notes_", {}) if notes is None else notes
         storage.write(path, type(self).__name__, {"model": self, "notes": notes})
+
+
+def _tallied(columns: list[AnyArray]) -> Counter[tuple[object, ...]]:
+    """How often each row occurs."""
+    return Counter(zip(*(np.asarray(column).tolist() for column in columns)))
 
 
 def _columns_and_labels(X: TableLike | Sample, y: ArrayLike | None) -> list[AnyArray]:
@@ -154,11 +160,11 @@ class Persistent(Questions, Saved, BaseEstimator):
         return self
 
     def was_fitted_on(self, X: TableLike | Sample, y: ArrayLike | None) -> bool:
-        """Whether these very rows, in this order, are those of the fit; False where the fit's data are not at hand."""
+        """Whether these rows, in any order, are those of the fit; False where the fit's data are not at hand."""
         given = _columns_and_labels(X, y)
         for rows in self._rows_of_the_fit():
             own = _columns_and_labels(*rows)
-            if len(own) == len(given) and all(np.array_equal(a, b) for a, b in zip(own, given)):
+            if len(own) == len(given) and len(own[-1]) == len(given[-1]) and _tallied(own) == _tallied(given):
                 return True
         return False
 
