@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
 
 BLOCK = 512  # users that are scored at a time
+MOST_GROUPS, LEAST_ITEMS = 600, 3  # of the board that stands for the ranking: groups a side, items a group on average
 READING_SWEEPS = 5  # of factors that choose the size of a reading
 Ids: TypeAlias = ArrayLike | Sequence[object]  # one id or several
 
@@ -226,13 +227,14 @@ class BasketRanker(Persistent):
         return [str(names.get(item, item)) for item in self.items_.tolist()]
 
     def readable(self, n_groups: int | None = None) -> Board:
-        """One board for the whole ranking, without its factors (as many groups as a board of the committee has).
+        """One board for the whole ranking, without its factors; 600 groups a side, if not told, or one for three items.
 
         It is the first board of the committee where there are too many items for a table items × items, and where
         the ranking consists of factors alone.
         """
         check_is_fitted(self)
-        n_groups = len(self._board.weights) if n_groups is None else n_groups
+        if n_groups is None:
+            n_groups = max(1, min(MOST_GROUPS, self.baskets_.n_items // LEAST_ITEMS))
         rng = np.random.default_rng(0)
         if self._ranking.pull is None or not self._ranking.pull.any():
             return readable(self.baskets_, self._board, n_groups, rng)
