@@ -16,8 +16,9 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.data import Sample
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
-from gingham.models.layers.data import LayerData, SideTable
+from gingham.models.layers.data import LayerData
 from gingham.models.layers.sampled import Chain, Shape, TorchChains, torch_seed, use_torch
+from gingham.models.layers.side import SideTable
 from gingham.selection.auto import Sizes
 from gingham.storage import State
 
