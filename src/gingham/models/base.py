@@ -29,7 +29,7 @@ from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.old_files import model_of_version_1
 from gingham.models.questions import Predicted, Questions
-from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -127,7 +127,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         """A coarse, named reading of the model, see `gingham.read`; made when it is first asked for, and then kept."""
         check_is_fitted(self)
         if self._reading is None:
-            from gingham.reading.door import read  # what it needs is loaded when somebody reads
+            from gingham.reading.make_reading import read  # what it needs is loaded when somebody reads
 
             self._reading = read(self, item_info=self._item_info)
             self._keep_for_questions()

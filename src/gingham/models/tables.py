@@ -39,13 +39,11 @@ from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss
 from gingham.models.kinds import kinds
 from gingham.models.questions import Predicted
-from gingham.reading import observed
 from gingham.reading.look import proposed_alphabet, proposed_bounds
-from gingham.reading.taste import averages
 from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
 
 if TYPE_CHECKING:
-    from gingham.reading.observed import Observed
+    from gingham.reading.values import Observed
 
 Model = TypeVar("Model", bound=Persistent)
 Facts = dict[str, Any]  # plain values by name, of any kind: lines of a summary, notes in a model file
@@ -893,12 +891,15 @@ def errors_of_averages(training: Rows, held: Rows) -> dict[str, float]:
     """What the averages of all sides together, of the rows learned from, cost on rows set aside; for numbers only."""
     if training.named:
         return {}
+    from gingham.reading.make_reading import averages  # loaded where something was set aside
+    from gingham.reading.values import Relation as Entries
+
     names = training.X.columns
     both = pl.concat([training.X, held.X])
     modes, codes = numbered(both, names)
     weights = None if training.weight is None else np.concatenate([training.weight, np.asarray(held.weight)])
     values = np.concatenate([training.y, held.y]).astype(np.float64)
-    relation = observed.Relation(tuple(range(len(names))), tuple(codes), "difference", values, weights)
+    relation = Entries(tuple(range(len(names))), tuple(codes), "difference", values, weights)
     seen = np.arange(len(values)) < len(training)
     miss = averages(relation, [mode.n_items for mode in modes], seen)[~seen] - values[~seen]
     return {"rmse_of_averages": float(np.sqrt(np.average(miss**2, weights=held.weight)))}

@@ -26,7 +26,7 @@ from gingham.models.bayesian.dirichlet import DirichletPosterior
 from gingham.models.bayesian.fit import EvidenceBound, Variational, begin
 from gingham.models.bayesian.validation import validate_concentration
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Refit
+from gingham.reading.values import Refit
 from gingham.selection.auto import Sizes, expand_clusters
 
 if TYPE_CHECKING:

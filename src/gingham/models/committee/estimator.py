@@ -26,7 +26,7 @@ from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.projection import Projection, use_torch_batch
 from gingham.models.base import Persistent, TupleModel, observed_of, refit_on
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Observed, Refit
+from gingham.reading.values import Observed, Refit
 from gingham.storage import State
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from gingham.models.base import Persistent, stderr_progress
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import column_table, merge_profiles
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.values import Observed, Refit, Relation
 from gingham.storage import State
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
 from gingham.models.base import Persistent
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo

@@ -28,7 +28,7 @@ from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
 from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.values import Observed, Refit, Relation
 from gingham.storage import State, savable
 
 if TYPE_CHECKING:

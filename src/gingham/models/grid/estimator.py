@@ -54,7 +54,7 @@ from gingham.models.base import (
     refit_of,
     stderr_progress,
 )
-from gingham.reading.observed import Refit
+from gingham.reading.values import Refit
 from gingham.selection.auto import (
     FACTORS,
     Beta,

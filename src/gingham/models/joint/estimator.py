@@ -46,7 +46,7 @@ from gingham.models.base import (
 )
 from gingham.models.joint.fit import Joint, joint_start, place_cold
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Observed, Refit
+from gingham.reading.values import Observed, Refit
 from gingham.selection.auto import choose_beta, expand_clusters
 
 if TYPE_CHECKING:

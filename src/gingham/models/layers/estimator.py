@@ -47,7 +47,7 @@ from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides, s
 from gingham.models.layers.soft import Soft, solve
 from gingham.models.questions import Predicted
 from gingham.reading.explanation import Explanation
-from gingham.reading.observed import Observed
+from gingham.reading.values import Observed
 from gingham.selection.auto import Sizes, expand_clusters
 from gingham.storage import State
 

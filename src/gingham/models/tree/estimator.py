@@ -45,7 +45,7 @@ from gingham.models.tree.density import Stages
 from gingham.models.tree.fit import choose_tree, solve_tree
 from gingham.models.tree.messages import Messages
 from gingham.reading.explanation import Explanation
-from gingham.reading.observed import Observed, Refit
+from gingham.reading.values import Observed, Refit
 from gingham.selection.auto import Sizes, choose_beta, expand_clusters
 
 if TYPE_CHECKING:
