@@ -9,8 +9,7 @@ import pytest
 from gingham.cells import Quadratic, ZeroOne
 from gingham.certificates.certify import certify
 from gingham.certificates.evidence import clusterings, collect, partition_exact, sequence_price
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure, Tree
+from gingham.core.problem import Posterior, Structure, Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
 

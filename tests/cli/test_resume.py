@@ -9,7 +9,7 @@ import pytest
 import gingham as gg
 from gingham.cli.app import run
 from gingham.cli.fit import checkpoint_of
-from gingham.fitting.checkpoint import CheckpointFile
+from gingham.fitting.loop import CheckpointFile
 from killing import killed, seconds_of
 
 KILLS = 3

@@ -9,8 +9,7 @@ import pytest
 
 import gingham as gg
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.selection.auto import (

@@ -29,7 +29,7 @@ from gingham.certificates.evidence import (
 from gingham.certificates.holdout import certify_held_out, committee_members, pooled
 from gingham.certificates.record import Record, cell_facts, posterior_facts
 from gingham.certificates.row_losses import stated_labels
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Bounds, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.sample import checked_labels, sample_kind

@@ -38,12 +38,11 @@ from gingham.certificates.evidence import (
     with_unseen,
 )
 from gingham.certificates.record import Record, posterior_facts
-from gingham.core.posterior import Posterior, contract
-from gingham.core.structure import Structure, Tree
+from gingham.core.problem import Posterior, Structure, Tree, contract
 from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.draws import whole_counts
+from gingham.data.sample import whole_counts
 from gingham.errors import GinghamError, RefusedCertificate
 
 NO_CODE = (

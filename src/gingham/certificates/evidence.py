@@ -31,12 +31,11 @@ from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.divergence import kl_upper
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Tree
+from gingham.core.problem import Posterior, Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Bounds, Mode, Moments, OneHot, Sample
-from gingham.data.draws import whole_counts
 from gingham.data.graphs import PairSample
+from gingham.data.sample import whole_counts
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import STEP_BYTES, row_blocks
 from gingham.kernels.threads import over_blocks

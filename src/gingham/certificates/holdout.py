@@ -37,12 +37,18 @@ from gingham.certificates.evidence import (
 )
 from gingham.certificates.record import Record, cell_facts
 from gingham.certificates.row_losses import between_labels, check_distributions, stated_labels
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Bounds
-from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
 from gingham.data.graphs import PairSample
-from gingham.data.modes import need_unmasked
-from gingham.data.sample import Sample, checked_labels, checked_weights
+from gingham.data.sample import (
+    Sample,
+    checked_labels,
+    checked_weights,
+    need_unmasked,
+    recorded_seed,
+    rows_of_draws,
+    whole_counts,
+)
 from gingham.errors import GinghamError, RefusedCertificate
 
 UNSEEN = Assumption(

@@ -209,7 +209,7 @@ def fit(
         phase.begin(f"reading {file}")
         from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
         from gingham.data.table_files import content_of, read_table, unfolded
-        from gingham.fitting.checkpoint import kept_in
+        from gingham.fitting.loop import kept_in
         from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
 
         if len({ids for ids, _, _ in relations}) < len(relations):

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
-from gingham.core.posterior import Posterior, contract
-from gingham.core.structure import Structure, Tree
+from gingham.core.problem import Posterior, Structure, Tree, contract
 from gingham.data import Features, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.storage import savable

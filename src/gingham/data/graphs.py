@@ -18,8 +18,7 @@ from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike
 from gingham.data.adapt import added_up, as_frame, id_columns, is_frame, typed
-from gingham.data.modes import Alphabet, Features, Mode, need_moderate
-from gingham.data.sample import Sample
+from gingham.data.sample import Alphabet, Features, Mode, Sample, need_moderate
 from gingham.errors import GinghamError, GinghamWarning
 
 if TYPE_CHECKING:

@@ -20,15 +20,15 @@ from gingham import models, storage
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike, on_host
 from gingham.cells import CellModel
 from gingham.cells.losses import cell_state, loss_from_state
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, id_columns, tuples_of
-from gingham.data.modes import LARGEST, Moments, need_moderate, need_unmasked
-from gingham.data.sample import checked_weights
-from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate, need_unmasked
+from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.old_files import model_of_version_1
 from gingham.models.questions import Predicted, Questions
+from gingham.reading.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
 from gingham.reading.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
@@ -668,3 +668,35 @@ def numeric_labels(y: ArrayLike, model: str, largest: float = LARGEST) -> AnyArr
         except (TypeError, ValueError):
             raise GinghamError(f"Labels must be numbers for {model}; for names use CoClusteringClassifier.") from None
     return finite_labels(labels, largest)
+
+
+def advise(sample: Sample, counts_are_meant: bool = False) -> None:
+    """Warn (`AdviceWarning`) of tuples that the model may not be meant for; what is on a GPU is not looked at."""
+    if not sample.on_device:
+        names = [mode.name for mode in sample.modes]
+        warn_of(advice_on(names, sample.shape, sample.n_rows, None if counts_are_meant else _numbers(sample)))
+
+
+def warn_of(sentences: Sequence[str]) -> None:
+    """Say sentences as `AdviceWarning`."""
+    for sentence in sentences:
+        warnings.warn(sentence, AdviceWarning, stacklevel=4)
+
+
+def _numbers(sample: Sample) -> Floats | None:
+    named = sample.alphabet is not None and not sample.alphabet.numeric
+    return None if sample.labels is None or named else np.asarray(sample.labels)
+
+
+def advice_on(names: Sequence[str], n_items: Sequence[int], n_rows: int, labels: Floats | None = None) -> list[str]:
+    """Sentences on sides with about one row an item, and on labels that look like counts."""
+    said = []
+    if len(names) > 1 and n_rows >= FEW_ROWS:
+        said += [says_alone(name, n, n_rows) for name, n in zip(names, n_items) if n_rows < SEVERAL * n]
+    if labels is not None and n_rows >= FEW_ROWS and look_like_counts(labels):
+        said.append(
+            f"The labels look like counts, from {labels.min():,.0f} to {labels.max():,.0f} with half of them up to "
+            f"{np.median(labels):,.0f}: a few large ones decide what is predicted. CoOccurrenceClustering "
+            "(--model cooccurrence, --weight) is for counts; or take their logarithms."
+        )
+    return said

@@ -36,11 +36,10 @@ from gingham.certificates.progressive import (
 )
 from gingham.certificates.record import Record
 from gingham.certificates.row_losses import RowLoss, row_loss
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
-from gingham.data.draws import counted, recorded_seed, whole_counts
-from gingham.data.sample import checked_labels, checked_weights
+from gingham.data.sample import checked_labels, checked_weights, counted, recorded_seed, whole_counts
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.models.base import Saved, default_loss
 from gingham.storage import State, fields_of

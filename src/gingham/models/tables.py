@@ -29,11 +29,9 @@ from gingham.cells.losses import cell_state
 from gingham.certificates import Certificate
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import Population
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Bounds, Mode
-from gingham.data.draws import taken, whole_counts
-from gingham.data.modes import MAX_LABELS
-from gingham.data.sample import checked_weights
+from gingham.data.sample import MAX_LABELS, checked_weights, taken, whole_counts
 from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss

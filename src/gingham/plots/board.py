@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gingham.arrays import Floats, Ints
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.core.tree import TreePosterior
 from gingham.data import Sample
 from gingham.errors import GinghamError

@@ -19,7 +19,7 @@ from gingham.arrays import AnyArray
 from gingham.cells import CellModel
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
-from gingham.data.modes import distinct
+from gingham.data.sample import distinct
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Callback, Constant, Restart, Solution, best_of, make_schedule
 from gingham.fitting.starts import make_start

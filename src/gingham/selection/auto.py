@@ -11,9 +11,8 @@ import numpy as np
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, beside, namespace, on_host
 from gingham.cells import CellModel
-from gingham.cells.families import total_statistics
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
+from gingham.cells.losses import total_statistics
+from gingham.core.problem import Posterior, Problem
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting.coarsen import merge_while_it_pays, prune

@@ -8,8 +8,7 @@ from typing import Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from gingham.certificates import certify
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
+from gingham.core.problem import Posterior, Problem
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting import coarsen

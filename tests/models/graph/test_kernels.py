@@ -6,8 +6,8 @@ import pytest
 from gingham.datasets import planted_graph
 from gingham.models.graph import kernels as graph
 from gingham.models.graph import kernels_reference as graph_reference
-from gingham.models.graph.adjacency import WeightedPairs
 from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, RENEWED, block_sums
+from gingham.models.graph.partition import WeightedPairs
 from gingham.models.graph.solvers import BlockMoves, node_kernels
 
 

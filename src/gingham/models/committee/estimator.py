@@ -19,8 +19,7 @@ from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import tuples_of
-from gingham.data.draws import Part, rows_of_draws, whole_counts
-from gingham.data.sample import checked_weights
+from gingham.data.sample import Part, checked_weights, rows_of_draws, whole_counts
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.projection import Projection, use_torch_batch

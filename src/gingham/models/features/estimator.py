@@ -203,7 +203,7 @@ class InformationClustering(ClusterMixin, Persistent):
         item_info : mapping from the name of a side to a frame, optional
             What is known of the instances, a row each; for readings only, see :func:`gingham.read`.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
+            Keeps where the fit stands, see ``gingham.fitting.loop``.
         """
         entries = Entries(*categorical_entries(X))
         checkpoint.bound_to(self, X)

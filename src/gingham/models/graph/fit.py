@@ -8,9 +8,7 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel, Logarithmic, Quadratic
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Objective, Problem
-from gingham.core.structure import Structure
+from gingham.core.problem import Objective, Posterior, Problem, Structure
 from gingham.data import Alphabet
 from gingham.data.graphs import PairSample, label_values, with_alphabet
 from gingham.errors import GinghamError

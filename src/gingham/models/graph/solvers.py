@@ -15,8 +15,7 @@ from scipy.special import softmax, xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Objective, Problem, information_terms
+from gingham.core.problem import Objective, Posterior, Problem, information_terms
 from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
 from gingham.errors import GinghamError
 from gingham.fitting.loop import (
@@ -36,8 +35,8 @@ from gingham.fitting.loop import (
 from gingham.kernels.project import BACKENDS, on_device, project_cost, row_blocks
 from gingham.kernels.sweep import Visit, batch_size, move_in_batches
 from gingham.models.graph import kernels, kernels_reference
-from gingham.models.graph.adjacency import Neighbours, WeightedPairs, neighbours, weighted_pairs
 from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, around, block_sums
+from gingham.models.graph.partition import Neighbours, WeightedPairs, neighbours, weighted_pairs
 
 PRICE = 1.0  # of a nat of n Ī in hard moves, beside β of the loss
 LANES = 16  # clusters that the estimate of a visit takes at a time

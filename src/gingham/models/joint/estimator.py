@@ -18,11 +18,10 @@ from gingham.cells.losses import Loss, cell_state
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.certificates.confidence import checked_delta
-from gingham.core.problem import Problem
-from gingham.core.structure import Structure
+from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.modes import need_unmasked
+from gingham.data.sample import need_unmasked
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import (
     NO_CHECKPOINT,

@@ -9,11 +9,8 @@ import numpy as np
 from scipy.special import softmax
 
 from gingham.arrays import Floats
-from gingham.core.posterior import Posterior, check_table
-from gingham.core.problem import Objective, Problem, information_terms
-from gingham.core.structure import Structure
+from gingham.core.problem import Objective, Posterior, Problem, Structure, check_table, information_terms
 from gingham.errors import GinghamError
-from gingham.fitting.k_means import k_means
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
 from gingham.fitting.projection import coef_by_mode, damped, half_step
 from gingham.fitting.starts import (
@@ -22,6 +19,7 @@ from gingham.fitting.starts import (
     Start,
     from_posterior,
     item_embeddings,
+    k_means,
     random,
     with_best_answers,
 )

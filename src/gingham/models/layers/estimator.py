@@ -22,8 +22,7 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, seconds, without_column
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
-from gingham.models.advice import advise
-from gingham.models.base import TupleModel, named_auto, numeric_labels, observed_of
+from gingham.models.base import TupleModel, advise, named_auto, numeric_labels, observed_of
 from gingham.models.layers.baskets import BasketDraws, Intervals, Law, as_they_are, shortest
 from gingham.models.layers.baskets_fit import (
     CLUSTERS,

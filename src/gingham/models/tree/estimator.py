@@ -16,18 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.cells import CellModel, make_cell
 from gingham.cells.losses import Loss
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
-from gingham.core.structure import Tree
+from gingham.core.problem import Posterior, Problem, Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, best_of, make_schedule
 from gingham.fitting.starts import Start
-from gingham.models.advice import advise
 from gingham.models.base import (
     GridPredictor,
+    advise,
     check_within,
     default_loss,
     moments_of,

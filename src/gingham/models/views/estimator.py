@@ -72,7 +72,7 @@ class ViewsModel(Persistent):
         item_info : mapping {"object": frame}, optional
             What is known of the objects, a row each; for readings only, see :func:`gingham.read`.
         checkpoint : Checkpoint, optional
-            Keeps which folds are done, see ``gingham.fitting.checkpoint``.
+            Keeps which folds are done, see ``gingham.fitting.loop``.
         """
         matrices = as_views(views, at_least=2)
         checkpoint.bound_to(self, list(views))
