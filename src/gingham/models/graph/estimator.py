@@ -24,8 +24,8 @@ from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, 
 from gingham.models.base import Persistent, check_within, moments_of, predicted_by, stderr_progress
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
 from gingham.models.graph.kernels import block_sums
-from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch, weighted_pairs
-from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior
+from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
+from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior, weighted_pairs
 from gingham.models.questions import Predicted
 from gingham.reading.values import Observed, Refit, Relation
 from gingham.storage import State, savable
