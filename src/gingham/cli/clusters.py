@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gingham.cli.options import Format, ModelFile, OutTable, SpreadsheetSafe, need_files
+from gingham.cli.options import Format, ModelFile, OutTable, SpreadsheetSafe
+from gingham.files import need_files
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,6 +16,7 @@ import gingham
 from gingham.cli import console, options
 from gingham.cli.signals import SIGNALS
 from gingham.errors import GinghamError
+from gingham.files import need_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -200,9 +201,9 @@ def fit(
     relations = [parse_relation(one) for one in relation or []]
     about = dict(parse_info(one) for one in info or [])
     inputs = [file, *(source for _, _, source in relations), *about.values()]
-    options.need_files(out, tables=inputs)
+    need_files(out, tables=inputs)
     kept = checkpoint_of(out)
-    options.need_files(kept, tables=inputs)
+    need_files(kept, tables=inputs)
     if not resume:
         need_own(kept)
     with console.phases(quiet or json) as phase:
@@ -210,11 +211,19 @@ def fit(
         from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
         from gingham.data.table_files import content_of, read_table, unfolded
         from gingham.fitting.loop import kept_in
-        from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
+        from gingham.models.tables import (
+            KEPT_TEXT,
+            FitOptions,
+            FitTask,
+            column_names,
+            parse_bounds,
+            tables_of_kind,
+            with_ids,
+        )
 
         if len({ids for ids, _, _ in relations}) < len(relations):
             raise GinghamError("--relation names the same columns of ids twice; one table for each.")
-        names, interval = None if axes is None else options.column_names(axes, "--axes"), options.parse_bounds(bounds)
+        names, interval = None if axes is None else column_names(axes, "--axes"), parse_bounds(bounds)
         wanted = FitOptions(
             axes=names or (), label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss,
             beta=beta, alphabet=alphabet, bounds=interval, objective=objective, solver=solver, n_init=starts,

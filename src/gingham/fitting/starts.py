@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod, sqrt
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, beside, namespace, on_host
 from gingham.core.problem import Posterior, Problem, check_table
 from gingham.data import Mode
 from gingham.errors import GinghamError
@@ -517,3 +517,29 @@ def _scaled(points: Floats, noise: Any, unit: Any = 0.0) -> Floats:
     points, spread = xp.where(spread > 1e-20 * unit, points, 0.0), xp.where(spread > 1e-20 * unit, spread, 0.0)
     share = 1.0 - noise / xp.clip(spread, 1e-300, None)
     return points * xp.sqrt(xp.clip(share, 0.02, 1.0) / xp.where(spread > 0, spread, 1.0))
+
+
+Sizes = int | Sequence[int] | str  # clusters of all modes alike, of each mode, or "auto"
+
+
+def expand_clusters(n_clusters: Sizes | Sequence[int | None], shape: Sequence[int], n_tuples: float) -> tuple[int, ...]:
+    """The number of clusters of each mode from an int, one int per mode, or "auto" (by the size of the data)."""
+    d = len(shape)
+    if isinstance(n_clusters, str):
+        if n_clusters != "auto":
+            raise GinghamError(f"n_clusters={n_clusters!r} is unknown; give an int, one int per mode, or 'auto'.")
+        # About 40 tuples a cell, at most 20 clusters; two where a grid of twos is still small.
+        even = round((n_tuples / 40) ** (1 / d))
+        wanted: list[object] = [min(20, max(2 if d <= 12 else 1, even))] * d
+    elif np.ndim(cast(ArrayLike, n_clusters)) == 0:
+        wanted = [n_clusters] * d
+    else:
+        wanted = list(cast(Sequence[object], n_clusters))
+        if len(wanted) != d:
+            raise GinghamError(f"n_clusters has {len(wanted)} entries, but the data has {d} modes (columns of X).")
+    sizes = []
+    for m, n in zip(wanted, shape):
+        if isinstance(m, (bool, np.bool_)) or not isinstance(m, (int, np.integer)) or m < 1:
+            raise GinghamError(f"n_clusters={n_clusters!r}: a number of clusters is a whole number from 1.")
+        sizes.append(min(int(m), n))  # more clusters than items could never all be filled
+    return tuple(sizes)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -328,6 +329,7 @@ def families() -> dict[str, FamilyTables[Any]]:
     return {kind: tables_of_kind(kind) for kind in kinds()}
 
 
+@cache  # a command asks several times, and looking for families reads folders
 def tables_of_kind(kind: str) -> FamilyTables[Any]:
     """The family that ``--model`` names; no other is imported."""
     known = kinds()
@@ -356,6 +358,43 @@ def accepted(function: Callable[..., object], arguments: Mapping[str, Any]) -> d
     """Those of the arguments that a function takes."""
     known = inspect.signature(function).parameters
     return {name: value for name, value in arguments.items() if name in known}
+
+
+def column_names(listed: str, option: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in listed.split(",") if name.strip())
+    if not names:
+        raise GinghamError(f"{option} is empty; give column names, such as {option} user,movie.")
+    return names
+
+
+def parse_bounds(listed: str | None) -> tuple[float, float] | None:
+    """Two numbers from "0,1"."""
+    if listed is None:
+        return None
+    try:
+        low, high = (float(part) for part in listed.split(","))
+    except ValueError:
+        raise GinghamError(
+            f"--bounds {listed!r} must be two numbers, the smallest and largest: --bounds 0,1."
+        ) from None
+    if not -math.inf < low < high < math.inf:
+        raise GinghamError(f"--bounds {listed!r}: the smallest must be below the largest, and both finite.")
+    return low, high
+
+
+def parse_population(listed: str | None) -> tuple[int, ...] | dict[str, int] | None:
+    """Numbers of items from "943,1682", or by name from "user=943,movie=1682"."""
+    if listed is None:
+        return None
+    parts = [part.rpartition("=") for part in listed.split(",")]
+    try:
+        numbers = [int(number) for _, _, number in parts]
+    except ValueError:
+        numbers = []
+    names = [name.strip() for name, _, _ in parts if name]
+    if not numbers or len(names) not in (0, len(numbers)):
+        raise GinghamError(f"--population {listed!r} must be whole numbers, one per axis: 943,1682 or user=943.")
+    return dict(zip(names, numbers)) if names else tuple(numbers)
 
 
 def parse_clusters(listed: str | None, n_axes: int) -> tuple[int, ...] | None:

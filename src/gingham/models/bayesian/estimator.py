@@ -17,7 +17,7 @@ from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Alphabet, Bounds, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Constant, Down, Restart, Solution, best_of
-from gingham.fitting.starts import Start, from_votes, make_start
+from gingham.fitting.starts import Sizes, Start, expand_clusters, from_votes, make_start
 from gingham.models.base import FEW, GridModel, advise, numeric_labels, plain_labels, refit_on, stderr_progress
 from gingham.models.bayesian import coembedding, predictive
 from gingham.models.bayesian.dirichlet import DirichletPosterior
@@ -25,7 +25,6 @@ from gingham.models.bayesian.fit import EvidenceBound, Variational, begin
 from gingham.models.bayesian.validation import validate_concentration
 from gingham.models.questions import Predicted
 from gingham.reading.values import Refit
-from gingham.selection.auto import Sizes, expand_clusters
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo

@@ -35,7 +35,7 @@ from gingham.fitting.loop import (
     make_schedule,
 )
 from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step
-from gingham.fitting.starts import Start, make_start
+from gingham.fitting.starts import Sizes, Start, expand_clusters, make_start
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.place import USUAL_SWEEPS, Work
 from gingham.models.base import (
@@ -51,16 +51,7 @@ from gingham.models.base import (
     stderr_progress,
 )
 from gingham.reading.values import Refit
-from gingham.selection.auto import (
-    FACTORS,
-    Beta,
-    Pilot,
-    Sizes,
-    choose_beta,
-    expand_clusters,
-    explained,
-    merge_and_settle,
-)
+from gingham.selection.auto import FACTORS, Beta, Pilot, choose_beta, explained, merge_and_settle
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo

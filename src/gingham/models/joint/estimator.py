@@ -33,7 +33,7 @@ from gingham.fitting.loop import (
     best_of,
     make_schedule,
 )
-from gingham.fitting.starts import Start
+from gingham.fitting.starts import Start, expand_clusters
 from gingham.models.base import (
     Persistent,
     default_loss,
@@ -46,7 +46,7 @@ from gingham.models.base import (
 from gingham.models.joint.fit import Joint, joint_start, place_cold
 from gingham.models.questions import Predicted
 from gingham.reading.values import Observed, Refit
-from gingham.selection.auto import choose_beta, expand_clusters
+from gingham.selection.auto import choose_beta
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo

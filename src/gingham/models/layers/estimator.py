@@ -22,6 +22,7 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, seconds, without_column
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
+from gingham.fitting.starts import Sizes, expand_clusters
 from gingham.models.base import TupleModel, advise, named_auto, numeric_labels, observed_of
 from gingham.models.layers.baskets import BasketDraws, Intervals, Law, as_they_are, shortest
 from gingham.models.layers.baskets_fit import (
@@ -47,7 +48,6 @@ from gingham.models.layers.soft import Soft, solve
 from gingham.models.questions import Predicted
 from gingham.reading.explanation import Explanation
 from gingham.reading.values import Observed
-from gingham.selection.auto import Sizes, expand_clusters
 from gingham.storage import State
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, best_of, make_schedule
-from gingham.fitting.starts import Start
+from gingham.fitting.starts import Sizes, Start, expand_clusters
 from gingham.models.base import (
     GridPredictor,
     advise,
@@ -44,7 +44,7 @@ from gingham.models.tree.fit import choose_tree, solve_tree
 from gingham.models.tree.messages import Messages
 from gingham.reading.explanation import Explanation
 from gingham.reading.values import Observed, Refit
-from gingham.selection.auto import Sizes, choose_beta, expand_clusters
+from gingham.selection.auto import choose_beta
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
