@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
-from typing import Any, NamedTuple, Self
+from math import log, prod
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.special import xlogy
@@ -28,6 +28,9 @@ from gingham.storage import State, fields_of, savable
 @dataclass(frozen=True, eq=False)
 class Structure:
     """Named modes, each clustered once, and the relations (factors) in which they meet."""
+
+    # Whether a mode that stands at several positions is drawn anew at each, independently of the others.
+    drawn_apart: ClassVar[bool] = False
 
     modes: tuple[Mode, ...]
     # For each relation, which mode stands at each of its positions. A grid has one factor (0, 1, …, d − 1); a graph
@@ -51,9 +54,31 @@ class Structure:
         """Whether some relation meets a mode twice; its loss is then not linear in that assignment."""
         return any(len(set(factor)) < len(factor) for factor in self.factors)
 
+    def column_modes(self, relation: int = 0) -> tuple[int, ...]:
+        """Which mode stands in each column of a relation's tuples."""
+        return self.factors[relation]
+
     def columns(self, relation: int = 0) -> tuple[Mode, ...]:
         """The mode of each column of a relation's tuples."""
-        return tuple(self.modes[mode] for mode in self.factors[relation])
+        return tuple(self.modes[mode] for mode in self.column_modes(relation))
+
+    def is_graph(self, relation: int = 0) -> bool:
+        """Whether the relation is one mode that meets itself."""
+        factor = self.factors[relation]
+        return not self.drawn_apart and len(factor) == 2 and factor[0] == factor[1]
+
+    def choices(self) -> dict[str, float]:
+        """What a prior pays for the structure itself, in nats, by name."""
+        return {}
+
+    def clusterings(self, assign: Sequence[Floats], relation: int, sizes: Mapping[int, int]) -> dict[str, Floats]:
+        """The clusterings that one relation's guarantee pays for, by name; frozen ones were not learned.
+
+        ``sizes`` are numbers of items that are known, of some modes.
+        """
+        modes = [mode for mode in dict.fromkeys(self.factors[relation]) if mode not in self.frozen]
+        names = self.titles(modes) if len(modes) > 1 else ["items"]
+        return {name: assign[mode] for name, mode in zip(names, modes)}
 
     def titles(self, modes: Sequence[int]) -> list[str]:
         """Names of some modes; their numbers where two have one name."""
@@ -80,6 +105,8 @@ class Tree(Structure):
     their clusters form the grid of cells (the single relation). Modes are what is clustered: items of leaves, then
     cells of inner nodes.
     """
+
+    drawn_apart: ClassVar[bool] = True
 
     tables: tuple[int, ...] = ()  # which mode stands at each node; nodes that share a clustering name the same mode
     children: tuple[tuple[int, ...], ...] = ()  # nodes below each inner node
@@ -135,8 +162,34 @@ class Tree(Structure):
         tree = cls(tuple(found), (tuple(tables[r] for r in roots),), tuple(frozen), tuple(tables), children, price)
         return tree, tuple(widths)
 
-    def columns(self, relation: int = 0) -> tuple[Mode, ...]:
-        return tuple(self.modes[mode] for mode in self.tables[: self.n_leaves])
+    def column_modes(self, relation: int = 0) -> tuple[int, ...]:
+        return self.tables[: self.n_leaves]  # inner nodes have no column
+
+    def choices(self) -> dict[str, float]:
+        found = {"choice of the tree": self.price} if self.price > 0 else {}
+        n_tied = sum(mode not in self.frozen for mode in self.tied)
+        if n_tied:  # which of the two is decided by looking at the memberships
+            found["tied tables, drawn once or at each node"] = n_tied * log(2)
+        return found
+
+    def clusterings(self, assign: Sequence[Floats], relation: int, sizes: Mapping[int, int]) -> dict[str, Floats]:
+        """The tables that the guarantee of a tree pays for, leaves and inner nodes alike (P0 eq. 51: B1 + B2).
+
+        A clustering that several nodes share is paid once when it is hard and no item is missing in it. A soft one is
+        drawn anew at each node (its Gibbs loss is the product over nodes), and so are unseen items: it is paid for at
+        each. The prior draws it once or at each node with probability ½, which costs ln 2 (see `choices`). Frozen
+        tables were not learned and cost nothing.
+        """
+        tables = {}
+        for mode, q in enumerate(assign):
+            if mode in self.frozen:
+                continue
+            nodes = [node for node, at in enumerate(self.tables) if at == mode]
+            known = nodes[0] >= self.n_leaves or sizes.get(mode) == len(q)
+            hard = bool(((q == 0) | (q == 1)).all())
+            for node in nodes[:1] if hard and known else nodes:
+                tables[f"node {node} ({self.modes[mode].name})"] = q
+        return tables
 
     @property
     def n_leaves(self) -> int:
@@ -246,6 +299,15 @@ class Posterior:
             if q.ndim != 2 or len(q) != mode.n_items:
                 raise GinghamError(f"The model file is damaged: mode {mode.name!r} has memberships of shape {q.shape}.")
         return posterior
+
+    @property
+    def has_known_price(self) -> bool:
+        """Whether KL(Q‖P) is that of its tables and answers; classes that add something to it say so themselves."""
+        return type(self) is Posterior
+
+    def at_root(self, sample: Sample, named: bool = False) -> tuple[Posterior, Sample]:
+        """The same predictor as a grid, and the sample in its terms; ``named`` gives readable names, for pictures."""
+        return self, sample
 
     # facts about the assignments
 
@@ -587,3 +649,9 @@ def information_terms(posterior: Posterior) -> tuple[float, ...]:
         0.0 if mode in posterior.structure.frozen else len(q) * i
         for mode, (q, i) in enumerate(zip(posterior.assign, posterior.information))
     )
+
+
+def find_posterior(model: object) -> Posterior | None:
+    """The posterior that something is, or has as ``posterior_``; None where it has none, or one of another kind."""
+    found = getattr(model, "posterior_", model)
+    return found if isinstance(found, Posterior) else None

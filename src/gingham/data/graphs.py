@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from math import comb, factorial
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -45,6 +45,8 @@ class PairSample(Sample):
         Whether pairs have weights. If not, a pair is joined or it is not, and 0 and 1 are all there is; of weights 0
         and 1 may be all that was seen.
     """
+
+    pairs_once: ClassVar[bool] = True
 
     directed: bool = False
     complete: bool = True

@@ -437,6 +437,7 @@ class Sample:
     """
 
     on_device: ClassVar[bool] = False  # whether the columns are tensors on a GPU, see `DeviceSample`
+    pairs_once: ClassVar[bool] = False  # whether a pair cannot be listed in both directions, see `PairSample`
 
     modes: tuple[Mode, ...]
     codes: tuple[Ints, ...]
@@ -446,6 +447,11 @@ class Sample:
     weights: Floats | None = None
     # What has been made of the tuples. Not an argument: `replace` begins with none, for other tuples have other ones.
     _layouts: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def complete(self) -> bool:
+        """Whether tuples that are not listed were observed, too, with label 0; see `PairSample`."""
+        return False
 
     @classmethod
     def of(

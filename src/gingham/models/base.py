@@ -20,7 +20,7 @@ from gingham import models, storage
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike, on_host
 from gingham.cells import CellModel
 from gingham.cells.losses import cell_state, loss_from_state
-from gingham.core.problem import Posterior
+from gingham.core.problem import Posterior, find_posterior
 from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, id_columns, tuples_of
 from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate, need_unmasked
@@ -53,6 +53,11 @@ class Saved:
     """A model that can be saved to one file and loaded again; what the file keeps is said by ``to_file``."""
 
     notes_: dict[str, Any]  # plain values that were saved with the model; only a loaded model has them
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it holds a reading."""
+        return False
 
     def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
@@ -256,8 +261,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _unsay_bounds(model: Any) -> None:
     """Mark bounds that an earlier command line had read off the labels: its notes say whether somebody stated them."""
-    posterior = vars(model).get("posterior_")
-    if not isinstance(posterior, Posterior) or model.notes_.get("bounds", "nothing said") is not None:
+    posterior = find_posterior(vars(model).get("posterior_"))
+    if posterior is None or model.notes_.get("bounds", "nothing said") is not None:
         return
     cell = copy(posterior.cells[0])
     bounds = Bounds.of(cell.bounds, given=True)
