@@ -4,17 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gingham.cells.families import (
-    FAMILIES,
-    Bernoulli,
-    Categorical,
-    Family,
-    Gaussian,
-    Poisson,
-    make_family,
-    total_statistics,
-)
-from gingham.cells.losses import cell_from_state, cell_state
+from gingham.cells.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, Poisson, make_family
+from gingham.cells.losses import cell_from_state, cell_state, total_statistics
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
 

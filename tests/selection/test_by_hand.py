@@ -9,17 +9,16 @@ import pytest
 
 import gingham as gg
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
+from gingham.fitting.starts import expand_clusters
 from gingham.selection.auto import (
     _item_means,
     _tenth,
     average,
     beta_of_item_means,
     choose_beta,
-    expand_clusters,
     explained,
     held_out_losses,
     prediction_losses,

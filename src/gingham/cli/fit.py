@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -10,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+import gingham
 from gingham.cli import console, options
 from gingham.cli.signals import SIGNALS
 from gingham.errors import GinghamError
+from gingham.files import need_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -194,26 +198,32 @@ def fit(
 
     gingham look shows beforehand how the columns would be understood.
     """
-    from gingham.cli.checkpoint import checkpoint_of, forget, identity, need_own
-
     relations = [parse_relation(one) for one in relation or []]
     about = dict(parse_info(one) for one in info or [])
     inputs = [file, *(source for _, _, source in relations), *about.values()]
-    options.need_files(out, tables=inputs)
+    need_files(out, tables=inputs)
     kept = checkpoint_of(out)
-    options.need_files(kept, tables=inputs)
+    need_files(kept, tables=inputs)
     if not resume:
         need_own(kept)
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
         from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
         from gingham.data.table_files import content_of, read_table, unfolded
-        from gingham.fitting.checkpoint import kept_in
-        from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
+        from gingham.fitting.loop import kept_in
+        from gingham.models.tables import (
+            KEPT_TEXT,
+            FitOptions,
+            FitTask,
+            column_names,
+            parse_bounds,
+            tables_of_kind,
+            with_ids,
+        )
 
         if len({ids for ids, _, _ in relations}) < len(relations):
             raise GinghamError("--relation names the same columns of ids twice; one table for each.")
-        names, interval = None if axes is None else options.column_names(axes, "--axes"), options.parse_bounds(bounds)
+        names, interval = None if axes is None else column_names(axes, "--axes"), parse_bounds(bounds)
         wanted = FitOptions(
             axes=names or (), label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss,
             beta=beta, alphabet=alphabet, bounds=interval, objective=objective, solver=solver, n_init=starts,
@@ -352,3 +362,29 @@ def parse_relation(listed: str) -> tuple[Relation, str, str]:
     if not (axes and sign and label and colon and file):
         raise GinghamError(f"--relation {listed!r} must read AXES=LABEL:FILE, viewer,movie=rating:ratings.csv say.")
     return tuple(name.strip() for name in axes.split(",")), label, file
+
+
+def checkpoint_of(model: Path) -> Path:
+    """The checkpoint file of a model file."""
+    return model.with_name(model.name + ".checkpoint")
+
+
+def need_own(checkpoint: Path) -> None:
+    """Refuse to write a checkpoint in the place of a file that is none: nobody has named it as output."""
+    if checkpoint.exists() and checkpoint.stat().st_size:
+        with checkpoint.open("rb") as stream:
+            if stream.read(2) != b"PK":  # every file that gingham writes is a zip
+                raise GinghamError(
+                    f"{str(checkpoint)!r} is where the fit keeps what it has so far, and that file is something else. "
+                    "Move it, or give the model another name with --out."
+                )
+
+
+def identity(facts: dict[str, Any]) -> str:
+    """Equal for equal facts of a fit: its data, with types and weights, and its options."""
+    return hashlib.sha256(json.dumps([gingham.__version__, facts], sort_keys=True, default=str).encode()).hexdigest()
+
+
+def forget(path: Path) -> None:
+    """Remove a checkpoint that is no longer needed."""
+    path.unlink(missing_ok=True)

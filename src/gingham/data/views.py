@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, MatrixLike
-from gingham.data.modes import need_unmasked
+from gingham.data.sample import need_unmasked
 from gingham.errors import GinghamError
 from gingham.lazy import lazy_module
 

@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gingham.arrays import AnyArray
-from gingham.cells.base import refuse_unmet
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Objective, Problem
+from gingham.cells.losses import refuse_unmet
+from gingham.core.problem import Objective, Posterior, Problem
 from gingham.errors import GinghamError
 from gingham.fitting.loop import (
     NO_CHECKPOINT,

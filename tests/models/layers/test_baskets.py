@@ -12,7 +12,8 @@ import pytest
 
 import gingham as gg
 from gingham.errors import InterruptedWarning
-from gingham.models.layers.baskets_fit import Intervals, shortest, window_widths
+from gingham.models.layers.baskets import Intervals, shortest
+from gingham.models.layers.baskets_fit import window_widths
 from gingham.models.layers.side import SideCode, SideColumn
 
 STARS = np.array([1.0, 2.0, 3.0, 4.0, 5.0])

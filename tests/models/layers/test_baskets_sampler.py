@@ -23,7 +23,7 @@ from gingham.models.layers.baskets import (
     Priors,
     first_state,
 )
-from gingham.models.layers.baskets_sampled import BasketChain, Layout
+from gingham.models.layers.baskets_fit import BasketChain, Layout
 
 LETTERS = np.array([1.0, 2.0, 3.0, 5.0, 6.0])
 

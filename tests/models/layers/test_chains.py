@@ -8,9 +8,10 @@ import pytest
 from gingham.data import Sample
 from gingham.fitting.loop import Constant
 from gingham.models.layers import pilot as sizes
-from gingham.models.layers.data import LayerData, SideTable
+from gingham.models.layers.data import LayerData
 from gingham.models.layers.pilot import climb, cut_points, pool_pilots, run_pilot
 from gingham.models.layers.sampled import Chain, Shape, run_chain, with_average
+from gingham.models.layers.side import SideTable
 from gingham.models.layers.soft import Soft, objective, solve
 
 

@@ -14,8 +14,9 @@ from gingham.errors import GinghamError  # noqa: E402
 from gingham.models import LayeredCoClusteringRegressor  # noqa: E402
 from gingham.models.layers import kernels_reference as layers_reference  # noqa: E402
 from gingham.models.layers import kernels_torch as device_layers  # noqa: E402
-from gingham.models.layers.data import LayerData, SideTable, strides_of  # noqa: E402
+from gingham.models.layers.data import LayerData, strides_of  # noqa: E402
 from gingham.models.layers.sampled import Shape, TorchChains, run_chain, run_chains, use_torch  # noqa: E402
+from gingham.models.layers.side import SideTable  # noqa: E402
 
 N_ITEMS, N_CLUSTERS = (30, 20), (4, 3)
 

@@ -1,7 +1,7 @@
 """The sampler of basket layers in plain numpy: slow, obviously right.
 
 `log_joint` is the density that everything is drawn from, given σ²; every draw below is from the exact conditional law
-under it (the cut points by a Metropolis step). `gingham.models.layers.baskets_sampled.BasketChain` does the same,
+under it (the cut points by a Metropolis step). `gingham.models.layers.baskets_fit.BasketChain` does the same,
 quickly, and asks the generator for the same numbers in the same order.
 """
 

@@ -22,36 +22,32 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, seconds, without_column
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
-from gingham.models.advice import advise
-from gingham.models.base import TupleModel, named_auto, numeric_labels, observed_of
-from gingham.models.layers.baskets_draws import BasketDraws, Law
+from gingham.fitting.starts import Sizes, expand_clusters
+from gingham.models.base import TupleModel, advise, named_auto, numeric_labels, observed_of
+from gingham.models.layers.baskets import BasketDraws, Intervals, Law, as_they_are, shortest
 from gingham.models.layers.baskets_fit import (
     CLUSTERS,
     BasketFit,
     ChainPlan,
     Effort,
     Held,
-    Intervals,
-    as_they_are,
     check_effort,
     fit_chains,
     make_problem,
     n_chains_for,
-    shortest,
 )
 from gingham.models.layers.baskets_grow import extended_baskets, fold_in_baskets, last_states
-from gingham.models.layers.baskets_reading import account_of, parts_of, reach_of, readable_baskets
-from gingham.models.layers.data import LayerData, modes_with_sides, side_tables
+from gingham.models.layers.data import LayerData
 from gingham.models.layers.fold_in import extended, fold_in
-from gingham.models.layers.model import Draws, Layer, Prediction, SoftLayers, readable
+from gingham.models.layers.model import Draws, Prediction, SoftLayers
 from gingham.models.layers.pilot import Pilot, Size, SizeChoice, choose_layers, pool_pilots, run_pilot, weighted
+from gingham.models.layers.reading import Layer, account_of, parts_of, reach_of, readable, readable_baskets
 from gingham.models.layers.sampled import Chain, Shape, run_chain, run_chains, sample_draws, use_torch
-from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides
+from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides, side_tables
 from gingham.models.layers.soft import Soft, solve
 from gingham.models.questions import Predicted
 from gingham.reading.explanation import Explanation
-from gingham.reading.observed import Observed
-from gingham.selection.auto import Sizes, expand_clusters
+from gingham.reading.values import Observed
 from gingham.storage import State
 
 if TYPE_CHECKING:
@@ -276,7 +272,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             raise GinghamError(f"time: row {row} has no point in time; drop the row, or fit without time.")
         if times is not None and len(times) != len(labels):
             raise GinghamError(f"time has {len(times)} points for {len(labels)} rows.")
-        modes, tables = modes_with_sides(columns, self.side or {})
+        modes, tables = self._modes(columns)
         self.sides_ = tuple((table.at, SideCode.of(modes[table.at].name, table.values)) for table in tables)
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet)
         sample = sample.merged() if times is None else sample
@@ -292,6 +288,15 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         reason = f"{problem.described()}, {n_chains} chains of {self._n_sweeps} sweeps: effort={self.effort!r}."
         self.selection_ = SizeChoice(effort.taste, tuple(taste), 1.0, (), reason)
         return self
+
+    def _modes(self, columns: Columns) -> tuple[tuple[Mode, ...], list[GivenSide]]:
+        """Modes that hold the items of the data and of the side tables, and these tables."""
+        modes = [Mode.of(column, name) for column, name in zip(columns.columns, columns.names)]
+        tables = read_sides(columns.names, modes, self.side) if self.side else []
+        for table in tables:
+            mode = modes[table.at]
+            modes[table.at] = Mode.of(np.concatenate([mode.items, Mode.of(table.ids, mode.name).items]), mode.name)
+        return tuple(modes), tables
 
     def _effort(self) -> Effort:
         """What ``effort`` says, with what was given instead."""
@@ -336,7 +341,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self, columns: Columns, labels: AnyArray, weights: Floats | None, alphabet: Alphabet | None,
         seeds: np.random.SeedSequence, checkpoint: Checkpoint,
     ) -> Self:  # fmt: skip
-        modes, sides = side_tables(columns, self.side or {})
+        modes, tables = self._modes(columns)
+        sides = side_tables(modes, tables)
         self.sides_, self.intervals_ = (), as_they_are()
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet).merged()
         pilot_seeds, chain_seeds = (s.spawn(n) for s, n in zip(seeds.spawn(2), (self.n_pilots, self._n_members)))
@@ -395,7 +401,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         return observed_of(
             sample,
             [None] * len(self.modes_),
-            prediction="" if chosen is None else str(chosen),
+            prediction="" if chosen is None else chosen.reason,
             error=error,
         )
 
@@ -589,7 +595,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         draws, choice = self.model_, self.selection_
         seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
         if isinstance(draws, BasketDraws):
-            modes, tables = modes_with_sides(columns, self.side or {})
+            modes, tables = self._modes(columns)
             sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=self.alphabet_)
             sample = sample.merged() if times is None else sample
             held = self._held(tables, modes)
@@ -605,7 +611,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             return
         if not isinstance(draws, Draws):
             return
-        modes, sides = side_tables(columns, self.side or {})
+        modes, tables = self._modes(columns)
+        sides = side_tables(modes, tables)
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=self.alphabet_).merged()
         data = LayerData.of(sample, weighted(sides, choice.side_weight))
         shape = Shape(choice.n_layers, choice.n_clusters, self.offsets)

@@ -22,7 +22,7 @@ from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.kernels.project import BACKENDS
 from gingham.lazy import lazy_module
 from gingham.models.layers.baskets import Basket
-from gingham.models.layers.baskets_sampled import padded
+from gingham.models.layers.baskets_fit import padded
 from gingham.models.layers.data import EMPTY, LayerData, first_positions, strides_of
 from gingham.models.layers.model import NO_IMPORTANCE, Draws, with_unseen
 from gingham.storage import State

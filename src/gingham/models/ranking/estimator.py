@@ -27,7 +27,7 @@ from gingham.models.ranking.factors import fit_factors
 from gingham.models.ranking.fit import AT, MEMBERS, N_FACTORS, choose, fit_ranking, ndcg
 from gingham.models.ranking.kernels import best
 from gingham.models.ranking.reading import NamedBoard, Reasons, named, reading_groups, reasons_of, telling_items
-from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
