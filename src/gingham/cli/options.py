@@ -19,8 +19,6 @@ Seed = Annotated[
 ]
 DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.")]
 
-Resume = Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint of an interrupted run.")]
-CheckpointEvery = Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)]
 Ids = Annotated[str, typer.Option("--axes", help="Columns with ids, one per axis: user,movie.")]
 Label = Annotated[str | None, typer.Option(help="Column to predict; not needed for a graph or for counts.")]
 OtherLabel = Annotated[
