@@ -70,7 +70,7 @@ def test_offsets_and_residuals_equal_the_reference(weighted):
     residual, offsets = state.residual[0].numpy().copy(), np.zeros(20)
     normals = np.random.default_rng(1).standard_normal(20)
     layers_reference.draw_offsets(
-        data.groups[1].indptr, data.groups[1].order, np.ones(1) if data.weights is None else data.weights,
+        data.codes[1], np.ones(1) if data.weights is None else data.weights,
         data.weights is None, residual, 1 / 0.4, 1.0 / state.offset_variance[1][0], normals, offsets,
     )  # fmt: skip
     state.draw_offsets(1, [torch.as_tensor(normals)])

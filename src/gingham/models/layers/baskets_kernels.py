@@ -100,31 +100,75 @@ def pick(scores, uniform):
     return chosen
 
 
+@njit(**FAST)
+def pick_block(part, scores, top, left, below, log_share, half, uniforms, labels):
+    """Clusters of some targets by log_share + half · part, (targets, W) flat, which becomes 0.
+
+    Equivalent to `pick` of each; here targets stand side by side in the registers. The others are room.
+    """
+    width, n = len(log_share), len(labels)
+    for k in range(width):
+        share = log_share[k]
+        at = k
+        for i in range(n):
+            scores[k, i] = share + half * part[at]
+            at += width
+    part[: n * width] = 0
+    for i in range(n):
+        top[i] = scores[0, i]
+        below[i] = 0
+    for k in range(1, width):
+        for i in range(n):
+            top[i] = max(top[i], scores[k, i])
+    for k in range(width):
+        for i in range(n):
+            scores[k, i] = power_of_e(scores[k, i] - top[i])
+            below[i] += scores[k, i]
+    for i in range(n):
+        left[i] = uniforms[i] * below[i]
+        below[i] = 0
+        labels[i] = 0
+    for k in range(width - 1):
+        for i in range(n):
+            below[i] += scores[k, i]
+            labels[i] += left[i] > below[i]
+
+
 # a layer
 
 
-def score_rows_reference(lanes, moved, scores, table, row, lane, last, old, sources, residual, weights, start, stop):
-    """What `score_rows` does, in numpy; ``table`` is flat."""
+def score_rows_reference(
+    lanes, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+    start, stop,
+):  # fmt: skip
+    """What `score_rows` does, in numpy; ``table`` and ``scores`` are flat."""
     for e in range(start, stop):
+        q = base if targets is None else targets[e]
         mine = table[sources[e] * row :][:row]
         if moved:
-            residual[e] += mine[old] - mine[last]
+            residual[e] += mine[labels[q] + row // 2] - mine[before[q]]
         g = mine[lane : lane + lanes]
-        scores[:lanes] += (1.0 if weights is None else weights[e]) * g * (2.0 * residual[e] - g)
+        at = (q - base) * stride + shift
+        scores[at : at + lanes] += (1.0 if weights is None else weights[e]) * g * (2.0 * residual[e] - g)
 
 
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
-def score_rows(typing, lanes, moved, scores, table, row, lane, last, old, sources, residual, weights, start, stop):
-    """Add w g (2r − g) of the rows start:stop to ``scores[:lanes]``, g from ``lane`` on in the rows of the table.
+def score_rows(
+    typing, lanes, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual,
+    weights, start, stop,
+):  # fmt: skip
+    """Add w g (2r − g) of the rows start:stop to ``lanes`` scores of their targets, g from ``lane`` on in the table.
 
-    With ``moved`` the residuals change first: what stands at ``last`` is taken out, what stands at ``old`` comes back.
-    ``lanes`` and ``moved`` are numbers in the source; sums stay in vector registers, which the compiler would not find
-    by itself.
+    With ``moved`` the residuals change first: what the layer before pulls is taken out, what this one does comes back.
+    ``lanes`` and ``moved`` are numbers in the source. All rows belong to the target ``base``, and sums stay in vector
+    registers, which the compiler would not find by itself; or ``targets`` says whose they are, from ``base`` on: where
+    targets have a row or two, the processor would guess the end of a loop for each wrongly.
     """
     n_lanes, moves = lanes.literal_value, bool(moved.literal_value)
     size = types.uintp
     signature = types.void(
-        lanes, moved, scores, table, size, size, size, size, sources, residual, weights, size, size
+        lanes, moved, scores, size, size, table, size, size, before, labels, targets, size, sources, residual, weights,
+        size, size,
     )  # fmt: skip
 
     def codegen(context, builder, signature, args):
@@ -135,31 +179,49 @@ def score_rows(typing, lanes, moved, scores, table, row, lane, last, old, source
             one = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
             return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), n_lanes), [0] * n_lanes))
 
+        def number_at(array, place):
+            return builder.zext(builder.load(builder.gep(array, [place])), index)
+
+        def clusters_of(q):
+            return number_at(before, q), builder.add(number_at(labels, q), builder.lshr(row, index(1)))
+
         contract = ("contract",)
-        row, lane, last, old, start, stop = (args[i] for i in (4, 5, 6, 7, 11, 12))
-        scores, table, sources, residual = data(2), data(3), data(8), data(9)
+        stride, shift, row, lane, base, start, stop = (args[i] for i in (3, 4, 6, 7, 11, 15, 16))
+        scores, table, before, labels, sources, residual = (data(i) for i in (2, 5, 8, 9, 12, 13))
+        grouped = not isinstance(signature.args[10], types.Array)
         number = context.get_data_type(signature.args[2].dtype)
         vector = ir.VectorType(number, n_lanes)
         index = context.get_value_type(size)
         align = context.get_abi_sizeof(number)
-        goal = builder.bitcast(scores, vector.as_pointer())
-        total = cgutils.alloca_once_value(builder, builder.load(goal, align=align))
+        goal = builder.bitcast(builder.gep(scores, [shift]), vector.as_pointer())
+        if grouped:
+            total = cgutils.alloca_once_value(builder, builder.load(goal, align=align))
+            last, old = clusters_of(base)
         with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
-            source = builder.zext(builder.load(builder.gep(sources, [e])), index)
-            mine = builder.gep(table, [builder.mul(source, row)])
+            mine = builder.gep(table, [builder.mul(number_at(sources, e), row)])
             place = builder.gep(residual, [e])
             r = builder.load(place)
+            if not grouped:
+                q = number_at(data(10), e)
+                at = builder.add(builder.mul(builder.sub(q, base), stride), shift)
+                own = builder.bitcast(builder.gep(scores, [at]), vector.as_pointer())
             if moves:
+                if not grouped:
+                    last, old = clusters_of(q)
                 r = builder.fsub(r, builder.load(builder.gep(mine, [last])))
                 r = builder.fadd(r, builder.load(builder.gep(mine, [old])))
                 builder.store(r, place)
             g = builder.load(builder.bitcast(builder.gep(mine, [lane]), vector.as_pointer()), align=align)
             gain = builder.fsub(spread(builder.fadd(r, r)), g)
-            if isinstance(signature.args[10], types.Array):
-                g = builder.fmul(spread(builder.load(builder.gep(data(10), [e]))), g)
+            if isinstance(signature.args[14], types.Array):
+                g = builder.fmul(spread(builder.load(builder.gep(data(14), [e]))), g)
             gain = builder.fmul(g, gain, flags=contract)
-            builder.store(builder.fadd(builder.load(total), gain, flags=contract), total)
-        builder.store(builder.load(total), goal, align=align)
+            if grouped:
+                builder.store(builder.fadd(builder.load(total), gain, flags=contract), total)
+            else:
+                builder.store(builder.fadd(builder.load(own, align=align), gain, flags=contract), own, align=align)
+        if grouped:
+            builder.store(builder.load(total), goal, align=align)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -206,8 +268,41 @@ def add_to_rows(typing, lanes, table, row, lane, step, factors, factor_row, fact
     return signature, codegen
 
 
+@njit(inline="always", **FAST)
+def rows_of_block(
+    wide, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+    start, stop,
+):  # fmt: skip
+    """`score_rows` of eight clusters or (not ``wide``) four."""
+    if wide and moved:
+        score_rows(
+            8, 1, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+    elif wide:
+        score_rows(
+            8, 0, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+    elif moved:
+        score_rows(
+            4, 1, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+    else:
+        score_rows(
+            4, 0, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+
+
+BLOCK, BLOCK_ROWS, SHORT = 256, 4096, 12  # targets at a time, their rows at most, rows of a target that has few
+
+
 @njit(**FAST)
-def draw_targets(indptr, sources, residual, weights, table, before, labels, log_share, precision, uniforms, stats):
+def draw_targets(
+    indptr, targets, sources, residual, weights, table, before, labels, log_share, precision, uniforms, stats
+):  # fmt: skip
     """Draw every target's cluster; the residuals are left without this layer, ``stats`` are those of the new clusters.
 
     P(c(q) = k) ∝ exp(log_share_k + ½ precision Σ_e w g_xk (2r − g_xk)), r the residual without this layer.
@@ -216,56 +311,45 @@ def draw_targets(indptr, sources, residual, weights, table, before, labels, log_
 
     Parameters
     ----------
-    sources : (N,) uint32, rows grouped by target
+    targets, sources : (N,) uint32, rows grouped by target
     weights : (N,) float32, or None
     table : (n_sources · 2W,) float32
     before : (n_targets,) uint8, the targets' clusters in the layer before
     stats : (n_sources · 2W,) float32, written
     """
-    width = len(log_share)
-    row = u8(2 * width)
-    scores, part = np.empty(width, f4), np.empty(4, f4)
+    width, n = len(log_share), len(indptr) - 1
+    row, stride, wide = u8(2 * width), u8(width), width % 8 == 0
+    part, scores = np.zeros(BLOCK * width, f4), np.empty((width, BLOCK), f4)
+    top, left, below = np.empty(BLOCK, f4), np.empty(BLOCK, f4), np.empty(BLOCK, f4)
     half = f4(0.5 * precision)
     stats[:] = 0
-    for q in range(len(indptr) - 1):
-        start, stop = u8(indptr[q]), u8(indptr[q + 1])
-        last, old = u8(before[q]), u8(labels[q]) + u8(width)
-        for block in range(0, width, 4):
-            lane = u8(width + block)
-            part[:] = 0
-            if block == 0:
-                score_rows(4, 1, part, table, row, lane, last, old, sources, residual, weights, start, stop)
+    first = 0
+    while first < n:
+        last = first + 1
+        while last < n and last - first < BLOCK and indptr[last + 1] - indptr[first] <= BLOCK_ROWS:
+            last += 1
+        begin, end = u8(indptr[first]), u8(indptr[last])
+        few = end - begin <= u8(SHORT * (last - first))
+        for shift in range(0, width, 8 if wide else 4):
+            moved, lane = shift == 0, u8(width + shift)
+            if few:
+                rows_of_block(
+                    wide, moved, part, stride, u8(shift), table, row, lane, before, labels, targets, u8(first),
+                    sources, residual, weights, begin, end,
+                )  # fmt: skip
             else:
-                score_rows(4, 0, part, table, row, lane, last, old, sources, residual, weights, start, stop)
-            for k in range(4):
-                scores[block + k] = log_share[block + k] + half * part[k]
-        k = pick(scores, uniforms[q])
-        labels[q] = k
-        e = start
-        while e < stop:
-            at = u8(sources[e]) * row + u8(k)
-            if weights is None:
-                stats[at] += f4(1)
-                stats[at + u8(width)] += residual[e]
-            else:
-                stats[at] += weights[e]
-                stats[at + u8(width)] += weights[e] * residual[e]
-            e += u8(1)
-
-
-@njit(**FAST)
-def take_out(indptr, sources, residual, table, width, labels):
-    """What a layer pulls, in the first half of the table's rows, leaves the residuals.
-
-    Equivalent to ``residual -= table.reshape(-1, 2 * width)[sources, labels[target]]``.
-    """
-    row = u8(2 * width)
-    for q in range(len(indptr) - 1):
-        k = u8(labels[q])
-        e, stop = u8(indptr[q]), u8(indptr[q + 1])
-        while e < stop:
-            residual[e] -= table[u8(sources[e]) * row + k]
-            e += u8(1)
+                for q in range(first, last):
+                    rows_of_block(
+                        wide, moved, part, stride, u8(width * (q - first) + shift), table, row, lane, before, labels,
+                        None, u8(q), sources, residual, weights, u8(indptr[q]), u8(indptr[q + 1]),
+                    )  # fmt: skip
+        pick_block(part, scores, top, left, below, log_share, half, uniforms[first:last], labels[first:last])
+        for e in range(begin, end):
+            at = u8(sources[e]) * row + u8(labels[targets[e]])
+            w = f4(1) if weights is None else weights[e]
+            stats[at] += w
+            stats[at + stride] += w * residual[e]
+        first = last
 
 
 @njit(**FAST)
@@ -399,7 +483,7 @@ def draw_tokens(indptr, holders, contents, scale, stats, table, cells, precision
 
 @njit(cache=True, **FAST)
 def draw_layer(
-    indptr, sources, residual, weights, table, before, labels, precision, target_share, target_uniforms, stats,
+    indptr, targets, sources, residual, weights, table, before, labels, precision, target_share, target_uniforms, stats,
     token_indptr, holders, contents, scale, tokens, token_share, token_uniforms, variance, normals, cells, work,
 ):  # fmt: skip
     """A layer's targets, cells, tokens and cells again.
@@ -408,8 +492,9 @@ def draw_layer(
     """
     fill(contents, scale, tokens, cells, table, 1)
     draw_targets(
-        indptr, sources, residual, weights, table, before, labels, target_share, precision, target_uniforms, stats
-    )
+        indptr, targets, sources, residual, weights, table, before, labels, target_share, precision, target_uniforms,
+        stats,
+    )  # fmt: skip
     draw_cells(contents, scale, tokens, stats, precision, variance, normals[0], cells)
     fill(contents, scale, tokens, cells, table, 0)
     draw_tokens(
@@ -431,9 +516,14 @@ def draw_layer(
 
 
 @njit(cache=True, **FAST)
-def finish_layers(indptr, sources, residual, table, width, labels):
-    """After the last layer of a mode: what it pulls leaves the residuals."""
-    take_out(indptr, sources, residual, table, width, labels)
+def finish_layers(targets, sources, residual, table, width, labels):
+    """After the last layer of a mode: what it pulls, in the first half of the table's rows, leaves the residuals.
+
+    Equivalent to ``residual -= table.reshape(-1, 2 * width)[sources, labels[targets]]``.
+    """
+    row = u8(2 * width)
+    for e in range(len(residual)):
+        residual[e] -= table[u8(sources[e]) * row + u8(labels[targets[e]])]
 
 
 # offsets, latent answers, cut points

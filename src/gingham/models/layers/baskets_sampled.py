@@ -31,6 +31,7 @@ class Order:
     """The rows grouped by one mode's items."""
 
     indptr: Ints  # (n_items + 1,) int64
+    targets: Ints  # (N,) uint32, this mode's own codes
     sources: dict[int, Ints]  # codes of the modes that layers look from, (N,) uint32
     weights: Floats | None  # (N,) float32
     from_last: Ints  # where each row stands in the order before: of the mode before, or (mode 0) the last one's
@@ -59,6 +60,7 @@ class Layout:
             orders.append(
                 Order(
                     np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+                    codes[mode][mine].astype(np.uint32),
                     {j: codes[j][mine].astype(np.uint32) for j in sorted(looked)},
                     None if problem.weights is None else problem.weights[mine].astype(np.float32),
                     place[mine],
@@ -242,7 +244,7 @@ class BasketChain:
             layer = problem.layers[t]
             if layer.source != source:  # the table is by sources: what the layer before pulls must be taken out first
                 if source >= 0:
-                    kernel.finish_layers(order.indptr, order.sources[source], self.residual, self.table, width, before)
+                    kernel.finish_layers(order.targets, order.sources[source], self.residual, self.table, width, before)
                 source, before = layer.source, nothing
                 self.table[:] = 0
             basket, priors = problem.baskets[layer.basket], problem.priors
@@ -257,8 +259,8 @@ class BasketChain:
             normals = np.stack([first, self.rng.standard_normal(sizes)])
             used = basket.n_sources * 2 * width
             kernel.draw_layer(
-                order.indptr, order.sources[source], self.residual, order.weights, self.table[:used], before, labels,
-                1.0 / state.noise, target_share, target_uniforms, self.stats[:used], token_indptr, holders,
+                order.indptr, order.targets, order.sources[source], self.residual, order.weights, self.table[:used],
+                before, labels, 1.0 / state.noise, target_share, target_uniforms, self.stats[:used], token_indptr, holders,
                 self.contents[t], basket.scale, tokens, token_share, token_uniforms, state.cell_variances[t], normals,
                 self.cells[t], self.work[:used],
             )  # fmt: skip
@@ -268,7 +270,7 @@ class BasketChain:
                 state.cells[t], priors.cell_weight, priors.cell_variance * state.noise
             )
         if source >= 0:
-            kernel.finish_layers(order.indptr, order.sources[source], self.residual, self.table, width, before)
+            kernel.finish_layers(order.targets, order.sources[source], self.residual, self.table, width, before)
 
     def _log_shares(self, labels: Ints, m: int, width: int) -> Floats:
         """ln π, π ~ Dirichlet(1 + counts), padded with what is never drawn."""

@@ -73,6 +73,7 @@ class Pairs:
         self.indptr = group.indptr
         self.rows = None if target == 0 else group.order  # tuples stand grouped by the first mode
         self.sources = group.others[0].astype(np.uint32)
+        self.targets = np.repeat(np.arange(self.n_items[1], dtype=np.uint32), np.diff(group.indptr))
         self.weights = None if data.weights is None else data.weights[group.order].astype(np.float32)
         self.itself = Basket.itself(self.n_items[0])
         rows, width = (padded(m) for m in self.n_clusters)
@@ -163,8 +164,8 @@ class Chain:
             target_share = np.full(pairs.cells.shape[1], basket_kernel.LOWEST, dtype=np.float32)
             target_share[:m_target] = shares[1]
             basket_kernel.draw_layer(
-                pairs.indptr, pairs.sources, residual, pairs.weights, pairs.table, before, mine[1], 1.0 / self.noise,
-                target_share, self.rng.random(n_target, dtype=np.float32), pairs.stats, *pairs.itself.by_token,
+                pairs.indptr, pairs.targets, pairs.sources, residual, pairs.weights, pairs.table, before, mine[1],
+                1.0 / self.noise, target_share, self.rng.random(n_target, dtype=np.float32), pairs.stats, *pairs.itself.by_token,
                 pairs.none, pairs.itself.scale, mine[0], shares[0].astype(np.float32),
                 self.rng.random(n_source, dtype=np.float32), self.cell_variance[layer],
                 self.rng.standard_normal((2, m_target, m_source)), pairs.cells, pairs.work,
@@ -173,7 +174,7 @@ class Chain:
             self.cells[layer] = (drawn if source == 0 else drawn.T).ravel()
             self.cell_variance[layer] = self._cell_variance(self.cells[layer])
             before = mine[1]
-        basket_kernel.finish_layers(pairs.indptr, pairs.sources, residual, pairs.table, pairs.cells.shape[1], before)
+        basket_kernel.finish_layers(pairs.targets, pairs.sources, residual, pairs.table, pairs.cells.shape[1], before)
         if pairs.rows is not None:
             self.residual[pairs.rows] = residual
 
@@ -182,8 +183,8 @@ class Chain:
         for mode, (start, n) in enumerate(zip(self.first, data.n_items)):
             offsets = self.offsets[start : start + n]
             kernel.draw_offsets(
-                data.groups[mode].indptr, data.groups[mode].order, self.weights, self.unit, self.residual,
-                1.0 / self.noise, 1.0 / self.offset_variance[mode], self.rng.standard_normal(n), offsets,
+                data.codes[mode], self.weights, self.unit, self.residual, 1.0 / self.noise,
+                1.0 / self.offset_variance[mode], self.rng.standard_normal(n), offsets,
             )  # fmt: skip
             self.offset_variance[mode] = self._offset_variance(offsets)
         change = float(np.average(self.residual, weights=data.weights))
@@ -205,7 +206,8 @@ class Chain:
         self.cell_variance[layer] = self._cell_variance(cells)
 
     def _offset_variance(self, offsets: Floats) -> float:
-        return float((offsets @ offsets + 0.08 * self.data.variance) / (len(offsets) + 1))
+        squares = float(np.square(offsets).sum())  # not by BLAS, whose other threads would wait at the cost of a core
+        return (squares + 0.08 * self.data.variance) / (len(offsets) + 1)
 
     def _cell_variance(self, cells: Floats) -> float:
         prior = CELL_PRIOR * CELL_VARIANCE * self.data.variance
