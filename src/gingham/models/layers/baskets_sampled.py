@@ -260,9 +260,9 @@ class BasketChain:
             used = basket.n_sources * 2 * width
             kernel.draw_layer(
                 order.indptr, order.targets, order.sources[source], self.residual, order.weights, self.table[:used],
-                before, labels, 1.0 / state.noise, target_share, target_uniforms, self.stats[:used], token_indptr, holders,
-                self.contents[t], basket.scale, tokens, token_share, token_uniforms, state.cell_variances[t], normals,
-                self.cells[t], self.work[:used],
+                before, labels, 1.0 / state.noise, target_share, target_uniforms, self.stats[:used], token_indptr,
+                holders, self.contents[t], basket.scale, tokens, token_share, token_uniforms, state.cell_variances[t],
+                normals, self.cells[t], self.work[:used],
             )  # fmt: skip
             before = labels
             state.cells[t] = self.cells[t][: layer.n_token_clusters, : layer.n_target_clusters]

@@ -165,8 +165,8 @@ class Chain:
             target_share[:m_target] = shares[1]
             basket_kernel.draw_layer(
                 pairs.indptr, pairs.targets, pairs.sources, residual, pairs.weights, pairs.table, before, mine[1],
-                1.0 / self.noise, target_share, self.rng.random(n_target, dtype=np.float32), pairs.stats, *pairs.itself.by_token,
-                pairs.none, pairs.itself.scale, mine[0], shares[0].astype(np.float32),
+                1.0 / self.noise, target_share, self.rng.random(n_target, dtype=np.float32), pairs.stats,
+                *pairs.itself.by_token, pairs.none, pairs.itself.scale, mine[0], shares[0].astype(np.float32),
                 self.rng.random(n_source, dtype=np.float32), self.cell_variance[layer],
                 self.rng.standard_normal((2, m_target, m_source)), pairs.cells, pairs.work,
             )  # fmt: skip
