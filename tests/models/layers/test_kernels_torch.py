@@ -15,6 +15,7 @@ from gingham.models import LayeredCoClusteringRegressor  # noqa: E402
 from gingham.models.layers import kernels_reference as layers_reference  # noqa: E402
 from gingham.models.layers import kernels_torch as device_layers  # noqa: E402
 from gingham.models.layers.data import LayerData, SideTable, strides_of  # noqa: E402
+from gingham.models.layers.model import Draws  # noqa: E402
 from gingham.models.layers.sampled import Shape, TorchChains, run_chain, run_chains, use_torch  # noqa: E402
 
 N_ITEMS, N_CLUSTERS = (30, 20), (4, 3)
@@ -93,12 +94,12 @@ def test_a_chain_does_not_depend_on_its_neighbours_and_finds_what_is_planted():
     data, test = LayerData.of(planted()), planted(seed=1)
     plan = (data, Shape(2, N_CLUSTERS), 0.1)
     seeds = [np.random.SeedSequence(k) for k in (3, 8)]
-    both, alone = run_chains(*plan, seeds, 25, 10), run_chains(*plan, seeds[1:], 25, 10)
+    both, alone = (list(map(Draws.join, run_chains(*plan, some, 25, 10))) for some in (seeds, seeds[1:]))
     assert np.array_equal(both[1].labels, alone[0].labels)
     assert not np.array_equal(both[0].labels, both[1].labels)
     error = lambda draws: np.sqrt(np.mean((draws.predict(test.codes).mean - test.labels) ** 2))  # noqa: E731
     assert error(both[0]) < 0.36  # the noise is .3
-    assert error(both[0]) == pytest.approx(error(run_chain(*plan, seeds[0], 25, 10)), abs=0.03)
+    assert error(both[0]) == pytest.approx(error(Draws.join(run_chain(*plan, seeds[0], 25, 10))), abs=0.03)
 
 
 def test_the_estimator_takes_the_device_when_asked():

@@ -95,6 +95,30 @@ def n_chains_for(problem: BasketProblem, effort: Effort) -> int:
     return int(np.clip(budget / (sweep * effort.n_sweeps), min(FEWEST_CHAINS, effort.n_chains), effort.n_chains))
 
 
+MANY, SOME = 300_000, 100_000  # rows from which it is tried out whether habits help, and on how many
+
+
+def habits_help(
+    sample: Sample, letters: Floats | None, effort: Effort, taste_clusters: Sequence[int], seed: np.random.SeedSequence
+) -> bool:
+    """Whether layers of habits lower the error on rows held out, tried on all the rows of some items of the first mode.
+
+    They take most of the time, and say nothing where everybody met what chance brought along. It is asked where there
+    are many rows: few cost little, and a sample of few would tell little.
+    """
+    rows = (np.random.default_rng(seed).random(sample.shape[0]) < SOME / sample.n_rows)[sample.codes[0]]
+    if rows.sum() < LEAST_HELD / HELD:
+        return True
+    labels, weights = (None if a is None else a[rows] for a in (sample.labels, sample.weights))
+    some = Sample.of([code[rows] for code in sample.codes], labels, weights)  # with the items that it has
+    clusters = [min(m, n) for m, n in zip(taste_clusters, some.shape)]
+    noise = []
+    for habits in (effort.habit, 0):
+        problem = make_problem(some, None, letters, [], effort._replace(habit=habits), clusters)
+        noise.append(_pilot(problem, Layout.of(problem), np.random.default_rng(seed), NO_CHECKPOINT)[1])
+    return noise[0] < noise[1]
+
+
 class Held(NamedTuple):
     """Tokens that the items of a mode hold: a side table in the numbering of the modes."""
 
@@ -171,7 +195,7 @@ def make_layers(
     layers: list[LayerPlan] = []
     pairs = [(p, q) for p in range(d) for q in range(p + 1, d)]
     every = [(p, q) for p in range(d) for q in range(d) if p != q]
-    for p, q in pairs:
+    for p, q in (sorted(pair, key=n_items.__getitem__) for pair in pairs):  # tables are by sources: of the fewer items
         for _ in range(-(-effort.taste // len(pairs))):
             layers.append(LayerPlan(TASTE, p, q, len(baskets), taste_clusters[p], taste_clusters[q], False))
         baskets.append(Basket.itself(n_items[p]))

@@ -38,6 +38,7 @@ OFFSET_VARIANCE = 0.2  # of offsets at the start, as a share of the labels' vari
 CELL_VARIANCE = 0.04  # of cells: the start, and the prior with the weight of four cells
 CELL_PRIOR = 4.0
 SETTLE = 2  # sweeps with offsets only
+MOST_BYTES = 2**30  # of all kept draws: where there would be more, fewer sweeps are kept
 WORTHWHILE = 2 * 10**7  # tuples times layers from which moving the data to a GPU pays
 PER_DRAW = ("means", "offsets", "labels", "cells")
 CHANGED = (
@@ -287,13 +288,22 @@ def run_chain(
     n_sweeps: int,
     burn_in: int,
     checkpoint: Checkpoint = NO_CHECKPOINT,
-) -> Draws:
-    """The draws of one chain, one a sweep after the burn-in."""
-    return sample_draws(Chain(data, shape, noise, np.random.default_rng(seed)), n_sweeps, burn_in, checkpoint)
+    every: int = 1,
+) -> list[Draws]:
+    """The draws of one chain: of the last sweep, and after the burn-in of every so many before it."""
+    return sample_draws(Chain(data, shape, noise, np.random.default_rng(seed)), n_sweeps, burn_in, checkpoint, every)
 
 
-def sample_draws(chain: Chain, n_sweeps: int, burn_in: int, checkpoint: Checkpoint = NO_CHECKPOINT) -> Draws:
-    """The draws of the next sweeps after the burn-in."""
+def keep_every(data: LayerData, shape: Shape, n_draws: int) -> int:
+    """Each how many draws one is kept, so that they fit in memory and in a file: 1 but for very many items."""
+    n_positions = sum(n + 1 for n in data.n_items)
+    return min(n_draws, -(-n_draws * n_positions * (shape.n_layers + 2) // MOST_BYTES))
+
+
+def sample_draws(
+    chain: Chain, n_sweeps: int, burn_in: int, checkpoint: Checkpoint = NO_CHECKPOINT, every: int = 1
+) -> list[Draws]:
+    """The draws of the next sweeps after the burn-in, as `run_chain` keeps them; they are joined once for all chains."""
     kept: list[Draws] = []
     begun, known = 0, checkpoint.known
     if known is not None:
@@ -302,10 +312,10 @@ def sample_draws(chain: Chain, n_sweeps: int, burn_in: int, checkpoint: Checkpoi
         chain.restore(known["chain"])
     for sweep in range(begun, n_sweeps):
         chain.sweep()
-        if sweep >= burn_in:
+        if sweep >= burn_in and (n_sweeps - 1 - sweep) % every == 0:
             kept.append(chain.draw())
         checkpoint.keep(partial(_so_far, chain, kept, sweep + 1), finished=sweep == n_sweeps - 1)
-    return Draws.join(kept)
+    return kept
 
 
 def _so_far(chain: Chain, kept: Sequence[Draws], sweeps: int) -> State:
@@ -379,17 +389,18 @@ class TorchChains:
 
 
 def run_chains(
-    data: LayerData, shape: Shape, noise: float, seeds: Sequence[np.random.SeedSequence], n_sweeps: int, burn_in: int
-) -> list[Draws]:
-    """The draws of all chains, one a sweep after the burn-in."""
+    data: LayerData, shape: Shape, noise: float, seeds: Sequence[np.random.SeedSequence], n_sweeps: int, burn_in: int,
+    every: int = 1,
+) -> list[list[Draws]]:  # fmt: skip
+    """The draws of all chains, kept as `run_chain` does."""
     chains = TorchChains(data, shape, noise, [torch_seed(seed) for seed in seeds])
     kept: list[list[Draws]] = [[] for _ in seeds]
     for sweep in range(n_sweeps):
         chains.sweep()
-        if sweep >= burn_in:
+        if sweep >= burn_in and (n_sweeps - 1 - sweep) % every == 0:
             for at, draws in enumerate(kept):
                 draws.append(chains.draw(at))
-    return [Draws.join(draws) for draws in kept]
+    return kept
 
 
 def torch_seed(seed: np.random.SeedSequence) -> int:
