@@ -488,7 +488,8 @@ def draw_layer(
 ):  # fmt: skip
     """A layer's targets, cells, tokens and cells again.
 
-    The residuals are left without this layer, and what it pulls stands in the first half of the table's rows.
+    The residuals are left without this layer, and what it pulls stands in the first half of the table's rows. Returns
+    the sum of the cells' squares. Shares need not be normalised.
     """
     fill(contents, scale, tokens, cells, table, 1)
     draw_targets(
@@ -513,6 +514,11 @@ def draw_layer(
     )
     draw_cells(contents, scale, tokens, stats, precision, variance, normals[1], cells)
     fill(contents, scale, tokens, cells, table, 0)
+    squares = 0.0
+    for a in range(normals.shape[2]):
+        for c in range(normals.shape[1]):
+            squares += np.float64(cells[a, c]) ** 2
+    return squares
 
 
 @njit(cache=True, **FAST)

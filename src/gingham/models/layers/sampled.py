@@ -303,7 +303,7 @@ def keep_every(data: LayerData, shape: Shape, n_draws: int) -> int:
 def sample_draws(
     chain: Chain, n_sweeps: int, burn_in: int, checkpoint: Checkpoint = NO_CHECKPOINT, every: int = 1
 ) -> list[Draws]:
-    """The draws of the next sweeps after the burn-in, as `run_chain` keeps them; they are joined once for all chains."""
+    """The draws of the next sweeps after the burn-in, as `run_chain` keeps them; all chains are joined at once."""
     kept: list[Draws] = []
     begun, known = 0, checkpoint.known
     if known is not None:
