@@ -48,6 +48,18 @@ def cdf(x, phi):
 
 
 @njit(inline="always", **FAST)
+def central(p):
+    """`ppf` between .02425 and .97575."""
+    q = p - 0.5
+    r = q * q
+    above = (-3.969683028665376e01 * r + 2.209460984245205e02) * r - 2.759285104469687e02
+    above = ((above * r + 1.383577518672690e02) * r - 3.066479806614716e01) * r + 2.506628277459239
+    below = (-5.447609879822406e01 * r + 1.615858368580409e02) * r - 1.556989798598866e02
+    below = ((below * r + 6.680131188771972e01) * r - 1.328068155288572e01) * r + 1.0
+    return above * q / below
+
+
+@njit(inline="always", **FAST)
 def ppf(p):
     """Equivalent to ``scipy.special.ndtri(p)`` for 0 < p < 1, to a relative 1.2e-9 (Acklam's rational functions)."""
     if p < 0.02425 or p > 0.97575:
@@ -58,13 +70,7 @@ def ppf(p):
         below = (7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996
         below = (below * q + 3.754408661907416) * q + 1.0
         return above / below if p < 0.5 else -above / below
-    q = p - 0.5
-    r = q * q
-    above = (-3.969683028665376e01 * r + 2.209460984245205e02) * r - 2.759285104469687e02
-    above = ((above * r + 1.383577518672690e02) * r - 3.066479806614716e01) * r + 2.506628277459239
-    below = (-5.447609879822406e01 * r + 1.615858368580409e02) * r - 1.556989798598866e02
-    below = ((below * r + 6.680131188771972e01) * r - 1.328068155288572e01) * r + 1.0
-    return above * q / below
+    return central(p)
 
 
 @njit(inline="always", **FAST)
@@ -588,69 +594,93 @@ def draw_windows(begins, bit, residual, weights, counts, precision, prior_precis
         residual[e] -= change[at]
 
 
+ROWS = 512  # at a time, so that what is worked out of them stays near and in vector registers
+
+
 @njit(cache=True, **FAST)
 def draw_latent(letters, latent, residual, weights, sd, cuts, uniforms, phi):
     """Latent answers between the cut points of their labels; the effect, latent − residual, stays.
 
     Equivalent to ``ndtri(ndtr(low) + (ndtr(high) - ndtr(low)) * uniforms)``, moved to the mean by √w under weights.
     """
-    last = len(cuts)
-    for e in range(len(latent)):
-        if weights is not None and weights[e] == 0:
-            continue  # does not count: it keeps what it has
-        k = letters[e]
-        f = np.float64(latent[e]) - np.float64(residual[e])
-        low = (cuts[k - 1] - f) / sd if k > 0 else -9.0
-        high = (cuts[k] - f) / sd if k < last else 9.0
-        below = cdf(low, phi) if k > 0 else 0.0
-        above = cdf(high, phi) if k < last else 1.0
-        p = below + (above - below) * np.float64(uniforms[e])
-        z = ppf(min(max(p, 1e-10), 1.0 - 1e-10))
+    bounds = np.empty(len(cuts) + 2)
+    bounds[0], bounds[-1], bounds[1:-1] = -1e30, 1e30, cuts
+    chance, place = np.empty(ROWS), np.empty(ROWS)
+    for start in range(0, len(latent), ROWS):
+        some = slice(start, min(start + ROWS, len(latent)))
+        own, z, r, u = letters[some], latent[some], residual[some], uniforms[some]
+        for i in range(len(z)):
+            f = np.float64(z[i]) - np.float64(r[i])
+            below, above = cdf((bounds[own[i]] - f) / sd, phi), cdf((bounds[own[i] + 1] - f) / sd, phi)
+            chance[i] = min(max(below + (above - below) * np.float64(u[i]), 1e-10), 1.0 - 1e-10)
+        for i in range(len(z)):
+            place[i] = central(chance[i])
+        for i in range(len(z)):
+            if not 0.02425 <= chance[i] <= 0.97575:
+                place[i] = ppf(chance[i])
         if weights is not None:
-            slopes = (math.exp(-0.5 * low * low) if k > 0 else 0.0) - (
-                math.exp(-0.5 * high * high) if k < last else 0.0
-            )
-            middle = slopes / math.sqrt(2.0 * math.pi) / max(above - below, 1e-12)
-            z = middle + (z - middle) / math.sqrt(weights[e])
-        residual[e] = f4(sd * z)
-        latent[e] = f4(f + sd * z)
+            for i in range(len(z)):
+                w = weights[start + i]
+                if w == 1:
+                    continue
+                if w == 0:  # does not count: it keeps what it has
+                    place[i] = np.float64(r[i]) / sd
+                    continue
+                f = np.float64(z[i]) - np.float64(r[i])
+                low, high = (bounds[own[i]] - f) / sd, (bounds[own[i] + 1] - f) / sd
+                inside = max(cdf(high, phi) - cdf(low, phi), 1e-12)
+                slopes = math.exp(-0.5 * min(low * low, 1e3)) - math.exp(-0.5 * min(high * high, 1e3))
+                middle = slopes / math.sqrt(2.0 * math.pi) / inside
+                place[i] = middle + (place[i] - middle) / math.sqrt(w)
+        for i in range(len(z)):
+            f = np.float64(z[i]) - np.float64(r[i])
+            r[i] = f4(sd * place[i])
+            z[i] = f4(f + sd * place[i])
 
 
 @njit(cache=True, **FAST)
 def cut_gains(letters, latent, residual, weights, sd, cuts, proposed, phi):
     """Σ_e w ln P(y | proposed)/P(y | cuts) for each cut that moves, (K − 1,); no two neighbours may move at a time."""
     last = len(cuts)
+    bounds, moved = np.empty(last + 2), np.empty(last + 2)
+    bounds[0], bounds[-1], bounds[1:-1] = -1e30, 1e30, cuts
+    moved[:] = bounds
+    moved[1:-1] = proposed
+    touched = np.zeros(last + 1, np.uint8)  # letters with a bound that moves; only one of the two does
+    for k in range(last + 1):
+        touched[k] = bounds[k] != moved[k] or bounds[k + 1] != moved[k + 1]
+    rows, effects, ratios = np.empty(ROWS, np.uint32), np.empty(ROWS), np.empty(ROWS)
+    sums, product = np.zeros(last + 1), np.ones(last + 1)  # of each letter; logarithms are taken of products
+    for start in range(0, len(latent), ROWS):
+        some = slice(start, min(start + ROWS, len(latent)))
+        own, z, r = letters[some], latent[some], residual[some]
+        n = 0
+        for i in range(len(z)):
+            rows[n] = i
+            n += touched[own[i]]
+        for j in range(n):
+            effects[j] = np.float64(z[rows[j]]) - np.float64(r[rows[j]])
+        for j in range(n):
+            k, f = own[rows[j]], effects[j]
+            now = cdf((bounds[k + 1] - f) / sd, phi) - cdf((bounds[k] - f) / sd, phi)
+            then = cdf((moved[k + 1] - f) / sd, phi) - cdf((moved[k] - f) / sd, phi)
+            ratios[j] = max(then, 1e-12) / max(now, 1e-12)
+        if weights is not None:
+            for j in range(n):
+                w = weights[start + rows[j]]
+                if w != 1:
+                    sums[own[rows[j]]] += w * math.log(ratios[j])
+                    ratios[j] = 1.0
+        for j in range(n):
+            product[own[rows[j]]] *= ratios[j]
+            if j % 16 == 15 or j == n - 1:  # before a product leaves the range of numbers
+                for k in range(last + 1):
+                    sums[k] += math.log(product[k])
+                    product[k] = 1.0
     gains = np.zeros(last)
-    product = np.ones(last)  # of ratios; its logarithm is taken before it leaves the range of numbers
-    for e in range(len(latent)):
-        k = letters[e]
-        if k < last and proposed[k] != cuts[k]:
-            at, own, new, other = k, cuts[k], proposed[k], (cuts[k - 1] if k > 0 else -math.inf)
-            sign = 1.0
-        elif k > 0 and proposed[k - 1] != cuts[k - 1]:
-            at, own, new, other = k - 1, cuts[k - 1], proposed[k - 1], (cuts[k] if k < last else math.inf)
-            sign = -1.0
-        else:
-            continue
-        f = np.float64(latent[e]) - np.float64(residual[e])
-        if other == -math.inf:
-            edge = 0.0
-        elif other == math.inf:
-            edge = 1.0
-        else:
-            edge = cdf((other - f) / sd, phi)
-        ratio = max(sign * (cdf((new - f) / sd, phi) - edge), 1e-12) / max(
-            sign * (cdf((own - f) / sd, phi) - edge), 1e-12
-        )
-        if weights is None:
-            product[at] *= ratio
-            if not 1e-100 < product[at] < 1e100:
-                gains[at] += math.log(product[at])
-                product[at] = 1.0
-        else:
-            gains[at] += weights[e] * math.log(ratio)
     for at in range(last):
-        gains[at] += math.log(product[at])
+        if proposed[at] != cuts[at]:
+            gains[at] = sums[at] + sums[at + 1]
     return gains
 
 

@@ -113,7 +113,7 @@ class BasketChain:
         for t, (room, cells) in enumerate(zip(self.cells, state.cells)):
             state.cells[t] = room[: len(cells), : cells.shape[1]]
         most = [max(map(len, labels), default=0) for labels in (state.targets, state.tokens)]
-        self.uniforms = [np.empty(size, dtype=np.float32) for size in most]
+        self.uniforms = [np.empty(size, dtype=np.float32) for size in (*most, problem.n_rows)]
         self.table, self.stats, self.work = np.zeros((3, n * 2 * self.layout.width), dtype=np.float32)
         self.residual: Floats = (state.latent - self.effect()).astype(np.float32)
         self.spare: Floats = np.empty_like(self.residual)
@@ -295,7 +295,7 @@ class BasketChain:
         return shares, normals, freedom.tolist()
 
     def _uniforms(self, which: int, n: int) -> Floats:
-        """The next n uniforms, in one of two rooms that are used again: new memory costs more than numbers."""
+        """The next n uniforms, in one of three rooms that are used again: new memory costs more than numbers."""
         room: Floats = self.uniforms[which][:n]
         self.rng.random(dtype=np.float32, out=room)
         return room
@@ -327,5 +327,5 @@ class BasketChain:
         state = self.state
         kernel.draw_latent(
             self.layout.letters, state.latent, self.residual, self.layout.orders[0].weights,
-            float(np.sqrt(state.noise)), state.cuts, self.rng.random(self.problem.n_rows, dtype=np.float32), kernel.PHI,
+            float(np.sqrt(state.noise)), state.cuts, self._uniforms(2, self.problem.n_rows), kernel.PHI,
         )  # fmt: skip
