@@ -119,7 +119,8 @@ def cluster_sums(assign: Memberships) -> ClusterSums:
             powers[j] = power.sum(axis=0)
             power *= q
         np.log(np.maximum(q, TINY, out=power), out=power)
-        return powers, float(np.vdot(power, q))
+        power *= q  # not by BLAS, whose other threads would wait at the cost of a core
+        return powers, float(power.sum())
 
     parts = list(over_blocks(run, row_blocks(n, m, STEP_BYTES)))
     return ClusterSums(assign, np.sum([powers for powers, _ in parts], axis=0), sum(entropy for _, entropy in parts))
