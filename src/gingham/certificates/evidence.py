@@ -24,7 +24,6 @@ from math import comb, factorial, log
 from typing import NamedTuple
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import gammaln, polygamma, xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
@@ -117,7 +116,8 @@ def cluster_sums(assign: Memberships) -> ClusterSums:
             powers[j] = power.sum(axis=0)
             power *= q
         np.log(np.maximum(q, TINY, out=power), out=power)
-        return powers, float(np.vdot(power, q))
+        power *= q  # not by BLAS, whose other threads would wait at the cost of a core
+        return powers, float(power.sum())
 
     parts = list(over_blocks(run, row_blocks(n, m, STEP_BYTES)))
     return ClusterSums(assign, np.sum([powers for powers, _ in parts], axis=0), sum(entropy for _, entropy in parts))
@@ -230,6 +230,8 @@ def poisson_binomial(probabilities: Floats) -> Floats:
         return np.ones((m, 1))
     block = 32  # coins put together one by one; longer sums are convolved in pairs by Fourier transform
     n_blocks = 1 << max(0, (-(-n // block) - 1).bit_length())
+    from scipy.fft import irfft, next_fast_len, rfft  # takes a while to import
+
     padded = np.zeros((n_blocks * block, m))
     padded[:n] = q
     coins = padded.reshape(n_blocks, block, m).transpose(1, 2, 0)[..., None]  # (block, m, n_blocks, 1)
@@ -334,6 +336,8 @@ def rare_law(powers: Floats) -> Floats:
 
     The generating function of one is exp Σ_k (−1)^(k+1) s_k (z − 1)^k/k.
     """
+    from scipy.fft import irfft, next_fast_len  # takes a while to import
+
     powers = np.asarray(powers, dtype=np.float64)
     most = float(powers[0].max(initial=0.0))
     last = int(most + 12.0 * most**0.5) + 40

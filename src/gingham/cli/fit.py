@@ -136,7 +136,7 @@ def fit(
         need_own(kept)
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
-        from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
+        from gingham.cli import light_imports  # before scikit-learn is imported
         from gingham.data.table_files import content_of, read_table, unfolded
         from gingham.fitting.loop import kept_in
         from gingham.models.tables import (
@@ -192,6 +192,7 @@ def fit(
             fitted = tables.fit(task)
         if reading and not fitted.model.interrupted_:
             phase.begin("naming groups")
+            light_imports.import_trees()
             try:
                 fitted.model.made_readable({axis: read_table(name) for axis, name in about.items()} or None)
             except GinghamError as refusal:

@@ -69,6 +69,7 @@ class Order:
     """The rows grouped by one mode's items."""
 
     indptr: Ints  # (n_items + 1,) int64
+    targets: Ints  # (N,) uint32, this mode's own codes
     sources: dict[int, Ints]  # codes of the modes that layers look from, (N,) uint32
     weights: Floats | None  # (N,) float32
     from_last: Ints  # where each row stands in the order before: of the mode before, or (mode 0) the last one's
@@ -97,6 +98,7 @@ class Layout:
             orders.append(
                 Order(
                     np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+                    codes[mode][mine].astype(np.uint32),
                     {j: codes[j][mine].astype(np.uint32) for j in sorted(looked)},
                     None if problem.weights is None else problem.weights[mine].astype(np.float32),
                     place[mine],
@@ -145,6 +147,10 @@ class BasketChain:
         for room, cells in zip(self.cells, state.cells):
             room[: len(cells), : cells.shape[1]] = cells
         n = max([problem.n_items[layer.source] for layer in problem.layers], default=0)
+        for t, (room, cells) in enumerate(zip(self.cells, state.cells)):
+            state.cells[t] = room[: len(cells), : cells.shape[1]]
+        most = [max(map(len, labels), default=0) for labels in (state.targets, state.tokens)]
+        self.uniforms = [np.empty(size, dtype=np.float32) for size in (*most, problem.n_rows)]
         self.table, self.stats, self.work = np.zeros((3, n * 2 * self.layout.width), dtype=np.float32)
         self.residual: Floats = (state.latent - self.effect()).astype(np.float32)
         self.spare: Floats = np.empty_like(self.residual)
@@ -272,48 +278,64 @@ class BasketChain:
 
     def _draw_layers(self, mode: int) -> None:
         problem, state, order, width = self.problem, self.state, self.layout.orders[mode], self.layout.width
-        awake = [state.awake or layer.kind != HABIT for layer in problem.layers]
-        mine = [t for t, layer in enumerate(problem.layers) if layer.target == mode and awake[t]]
-        nothing: Ints = np.zeros(problem.n_items[mode], dtype=np.uint8)
-        before, source = nothing, -1
-        for t in mine:
-            layer = problem.layers[t]
+        layers = [(t, layer) for t, layer in enumerate(problem.layers) if layer.target == mode]
+        mine = [(t, layer) for t, layer in layers if state.awake or layer.kind != HABIT]
+        if not mine:
+            return
+        shares, normals, freedom = self._ahead(mine)
+        precision, priors, residual = 1.0 / state.noise, problem.priors, self.residual
+        weights, indptr, targets = order.weights, order.indptr, order.targets
+        before: Ints = np.zeros(problem.n_items[mode], dtype=np.uint8)
+        source, sources = mine[0][1].source, order.sources[mine[0][1].source]
+        self.table[:] = 0
+        draw_layer, finish_layers = kernel.draw_layer, kernel.finish_layers
+        for at, (t, layer) in enumerate(mine):
             if layer.source != source:  # the table is by sources: what the layer before pulls must be taken out first
-                if source >= 0:
-                    kernel.finish_layers(order.indptr, order.sources[source], self.residual, self.table, width, before)
-                source, before = layer.source, nothing
+                finish_layers(targets, sources, residual, self.table, width, before)
+                source, sources, before = layer.source, order.sources[layer.source], np.zeros_like(before)
                 self.table[:] = 0
-            basket, priors = problem.baskets[layer.basket], problem.priors
+            basket, labels, tokens = problem.baskets[layer.basket], state.targets[t], state.tokens[t]
             token_indptr, holders = basket.by_token
-            labels, tokens = state.targets[t], state.tokens[t]
-            target_share = self._log_shares(labels, layer.n_target_clusters, width)
-            target_uniforms = self.rng.random(len(labels), dtype=np.float32)
-            sizes = (layer.n_target_clusters, layer.n_token_clusters)
-            first = self.rng.standard_normal(sizes)
-            token_share = self._log_shares(tokens, layer.n_token_clusters, layer.n_token_clusters)
-            token_uniforms = self.rng.random(len(tokens), dtype=np.float32)
-            normals = np.stack([first, self.rng.standard_normal(sizes)])
             used = basket.n_sources * 2 * width
-            kernel.draw_layer(
-                order.indptr, order.sources[source], self.residual, order.weights, self.table[:used], before, labels,
-                1.0 / state.noise, target_share, target_uniforms, self.stats[:used], token_indptr, holders,
-                self.contents[t], basket.scale, tokens, token_share, token_uniforms, state.cell_variances[t], normals,
-                self.cells[t], self.work[:used],
+            squares = draw_layer(
+                indptr, targets, sources, residual, weights, self.table[:used], before, labels, precision,
+                shares[at, 0, :width], self._uniforms(0, len(labels)), self.stats[:used], token_indptr, holders,
+                self.contents[t], basket.scale, tokens, shares[at, 1, : layer.n_token_clusters],
+                self._uniforms(1, len(tokens)), state.cell_variances[t],
+                normals[at, :, : layer.n_target_clusters, : layer.n_token_clusters], self.cells[t], self.work[:used],
             )  # fmt: skip
             before = labels
-            state.cells[t] = self.cells[t][: layer.n_token_clusters, : layer.n_target_clusters]
-            state.cell_variances[t] = self._variance(
-                state.cells[t], priors.cell_weight, priors.cell_variance * state.noise
-            )
-        if source >= 0:
-            kernel.finish_layers(order.indptr, order.sources[source], self.residual, self.table, width, before)
+            # v ~ (weight·scale + Σ G²)/χ²(weight + cells), as of offsets
+            prior = priors.cell_weight * priors.cell_variance * state.noise
+            state.cell_variances[t] = (prior + squares) / freedom[at]
+        finish_layers(targets, sources, residual, self.table, width, before)
 
-    def _log_shares(self, labels: Ints, m: int, width: int) -> Floats:
-        """ln π, π ~ Dirichlet(1 + counts), padded with what is never drawn."""
-        drawn = self.rng.standard_gamma(np.bincount(labels, minlength=m) + 1.0)
-        shares = np.full(width, kernel.LOWEST, dtype=np.float32)
-        shares[:m] = np.log(drawn / drawn.sum())
-        return shares
+    def _ahead(self, mine: Sequence[tuple[int, LayerPlan]]) -> tuple[Floats, Floats, list[float]]:
+        """Random numbers that some layers need beside uniforms: one call a kind, for calls cost more than they do.
+
+        Returns
+        -------
+        Logarithms of unnormalised shares of the clusters of targets and of tokens (layers, 2, most clusters), π ~
+        Dirichlet(1 + counts), padded with what is never drawn; normals (layers, 2, target clusters, token clusters);
+        χ² for the variance of the cells.
+        """
+        state, rng = self.state, self.rng
+        sizes = [(layer.n_target_clusters, layer.n_token_clusters) for _, layer in mine]
+        both = [(state.targets[t], state.tokens[t]) for t, _ in mine]
+        counts = [np.bincount(one, minlength=m) for pair, own in zip(both, sizes) for one, m in zip(pair, own)]
+        logs = np.log(rng.standard_gamma(np.concatenate(counts) + 1.0))
+        most = max(max(own) for own in sizes)
+        shares = np.full((len(mine), 2, max(most, self.layout.width)), kernel.LOWEST, dtype=np.float32)
+        shares.reshape(-1, shares.shape[2])[np.arange(shares.shape[2]) < np.array(sizes).reshape(-1, 1)] = logs
+        normals = rng.standard_normal((len(mine), 2, max(m for m, _ in sizes), max(m for _, m in sizes)))
+        freedom = rng.chisquare([self.problem.priors.cell_weight + m * k for m, k in sizes])
+        return shares, normals, freedom.tolist()
+
+    def _uniforms(self, which: int, n: int) -> Floats:
+        """The next n uniforms, in one of three rooms that are used again: new memory costs more than numbers."""
+        room: Floats = self.uniforms[which][:n]
+        self.rng.random(dtype=np.float32, out=room)
+        return room
 
     def _draw_cuts(self, adapt: bool) -> None:
         state = self.state
@@ -342,7 +364,7 @@ class BasketChain:
         state = self.state
         kernel.draw_latent(
             self.layout.letters, state.latent, self.residual, self.layout.orders[0].weights,
-            float(np.sqrt(state.noise)), state.cuts, self.rng.random(self.problem.n_rows, dtype=np.float32), kernel.PHI,
+            float(np.sqrt(state.noise)), state.cuts, self._uniforms(2, self.problem.n_rows), kernel.PHI,
         )  # fmt: skip
 
 
@@ -388,6 +410,30 @@ def n_chains_for(problem: BasketProblem, effort: Effort) -> int:
     sweep = PER_ROW * problem.n_rows * (len(problem.layers) + 10) + PER_ITEM * items
     budget = BUDGET * effort.n_chains / EFFORTS["default"].n_chains
     return int(np.clip(budget / (sweep * effort.n_sweeps), min(FEWEST_CHAINS, effort.n_chains), effort.n_chains))
+
+
+MANY, SOME = 300_000, 100_000  # rows from which it is tried out whether habits help, and on how many
+
+
+def habits_help(
+    sample: Sample, letters: Floats | None, effort: Effort, taste_clusters: Sequence[int], seed: np.random.SeedSequence
+) -> bool:
+    """Whether layers of habits lower the error on rows held out, tried on all the rows of some items of the first mode.
+
+    They take most of the time, and say nothing where everybody met what chance brought along. It is asked where there
+    are many rows: few cost little, and a sample of few would tell little.
+    """
+    rows = (np.random.default_rng(seed).random(sample.shape[0]) < SOME / sample.n_rows)[sample.codes[0]]
+    if rows.sum() < LEAST_HELD / HELD:
+        return True
+    labels, weights = (None if a is None else a[rows] for a in (sample.labels, sample.weights))
+    some = Sample.of([code[rows] for code in sample.codes], labels, weights)  # with the items that it has
+    clusters = [min(m, n) for m, n in zip(taste_clusters, some.shape)]
+    noise = []
+    for habits in (effort.habit, 0):
+        problem = make_problem(some, None, letters, [], effort._replace(habit=habits), clusters)
+        noise.append(_pilot(problem, Layout.of(problem), np.random.default_rng(seed), NO_CHECKPOINT)[1])
+    return noise[0] < noise[1]
 
 
 class Held(NamedTuple):
@@ -466,7 +512,7 @@ def make_layers(
     layers: list[LayerPlan] = []
     pairs = [(p, q) for p in range(d) for q in range(p + 1, d)]
     every = [(p, q) for p in range(d) for q in range(d) if p != q]
-    for p, q in pairs:
+    for p, q in (sorted(pair, key=n_items.__getitem__) for pair in pairs):  # tables are by sources: of the fewer items
         for _ in range(-(-effort.taste // len(pairs))):
             layers.append(LayerPlan(TASTE, p, q, len(baskets), taste_clusters[p], taste_clusters[q], False))
         baskets.append(Basket.itself(n_items[p]))

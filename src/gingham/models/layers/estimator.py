@@ -27,12 +27,14 @@ from gingham.models.base import TupleModel, advise, named_auto, numeric_labels, 
 from gingham.models.layers.baskets import BasketDraws, Intervals, Law, as_they_are, shortest
 from gingham.models.layers.baskets_fit import (
     CLUSTERS,
+    MANY,
     BasketFit,
     ChainPlan,
     Effort,
     Held,
     check_effort,
     fit_chains,
+    habits_help,
     make_problem,
     n_chains_for,
 )
@@ -42,7 +44,7 @@ from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Prediction, SoftLayers
 from gingham.models.layers.pilot import Pilot, Size, SizeChoice, choose_layers, pool_pilots, run_pilot, weighted
 from gingham.models.layers.reading import Layer, account_of, parts_of, reach_of, readable, readable_baskets
-from gingham.models.layers.sampled import Chain, Shape, run_chain, run_chains, sample_draws, use_torch
+from gingham.models.layers.sampled import Chain, Shape, keep_every, run_chain, run_chains, sample_draws, use_torch
 from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides, side_tables
 from gingham.models.layers.soft import Soft, solve
 from gingham.models.questions import Predicted
@@ -279,13 +281,18 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         effort, letters = self._effort(), self._letters(alphabet)
         taste = self._clusters(sample, CLUSTERS if named_auto(self.n_clusters) else self.n_clusters)
         held = self._held(tables, modes)
+        why = f"effort={self.effort!r}"
+        if named_auto(self.baskets) and sample.n_rows >= MANY:
+            trial = partial(habits_help, sample, letters, effort, taste, seeds.spawn(1)[0])
+            if not checkpoint.stage("habits").result(lambda: {"help": trial()})["help"]:
+                effort, why = effort._replace(habit=0), f"{why}; layers of habit did not help on a sample of the rows"
         problem = make_problem(sample, times, letters, held, effort, taste, self.offsets)
         n_chains = self.n_chains or n_chains_for(problem, effort)
         plan = ChainPlan(n_chains, self._n_sweeps, self._burn_in, self.noise, self.n_jobs)
         self._set_baskets(fit_chains(problem, plan, seeds, callback, checkpoint), modes, alphabet)
         numbers = labels if alphabet is None else alphabet.numbers
         self.range_ = (float(numbers.min()), float(numbers.max()))
-        reason = f"{problem.described()}, {n_chains} chains of {self._n_sweeps} sweeps: effort={self.effort!r}."
+        reason = f"{problem.described()}, {n_chains} chains of {self._n_sweeps} sweeps: {why}."
         self.selection_ = SizeChoice(effort.taste, tuple(taste), 1.0, (), reason)
         return self
 
@@ -375,16 +382,17 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self.traces_ = ()
         if self.solver == "sampled":
             plan = (data, shape, self.noise_)
+            every = keep_every(data, shape, self._n_members * (self._n_sweeps - self._burn_in))
             if use_torch(self.backend, data, shape):
-                chains = run_chains(*plan, chain_seeds, self._n_sweeps, self._burn_in)
+                chains = run_chains(*plan, chain_seeds, self._n_sweeps, self._burn_in, every)
             else:
                 chains = self._parallel(
                     delayed(run_chain)(
-                        *plan, seed, self._n_sweeps, self._burn_in, checkpoint.stage(f"chain {number + 1}")
+                        *plan, seed, self._n_sweeps, self._burn_in, checkpoint.stage(f"chain {number + 1}"), every
                     )
                     for number, seed in enumerate(chain_seeds)
                 )
-            self.model_: Draws | tuple[SoftLayers, ...] = Draws.join(chains)
+            self.model_: Draws | tuple[SoftLayers, ...] = Draws.join([draw for chain in chains for draw in chain])
         else:
             # A committee of a dozen or more does best with members that fit a little too closely.
             beta = (1.15 if self._n_members >= 12 else 1.0) / (2.0 * self.noise_)
@@ -621,9 +629,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             Chain.resume(data, shape, self.noise_, np.random.default_rng(seed), draws, (at + 1) * n_kept - 1)
             for at, seed in enumerate(seeds.spawn(self._n_members))
         ]
-        self.model_ = Draws.join(
-            self._parallel(delayed(sample_draws)(chain, n_kept + SETTLE_SWEEPS, SETTLE_SWEEPS) for chain in chains)
-        )
+        drawn = self._parallel(delayed(sample_draws)(chain, n_kept + SETTLE_SWEEPS, SETTLE_SWEEPS) for chain in chains)
+        self.model_ = Draws.join([draw for chain in drawn for draw in chain])
 
     # using
 

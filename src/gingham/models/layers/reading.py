@@ -39,14 +39,19 @@ def readable_baskets(
         labels = (draws.tokens(s, t).astype(np.int64), draws.targets(s, t).astype(np.int64))
         # Items that were added later may have the average of all clusters, and belong to none.
         known = [np.where(own < m, own, 0) for own, m in zip(labels, draws.cells_of(s, t).shape)]
-        layers.append(ordered((tokens, target), tuple(known), draws.cells_of(s, t).astype(np.float64), layer.kind))
+        cells = draws.cells_of(s, t).astype(np.float64)
+        board = ((tokens, target), (known[0], known[1]), cells)
+        if layer.kind == TASTE and layer.source > layer.target:  # a board of two modes shows the first in its rows
+            board = ((target, tokens), (known[1], known[0]), cells.T)
+        layers.append(ordered(*board, layer.kind))
     return tuple(sorted(layers, key=lambda layer: -layer.strength))
 
 
 def part_name(layer: LayerPlan, modes: Sequence[Mode]) -> str:
     """The kind of a layer, with its direction: whose basket pulls at whom."""
-    source, target = modes[layer.source].name, modes[layer.target].name
-    return f"{layer.kind}, {source} and {target}" if layer.kind == TASTE else f"{layer.kind}, {source} to {target}"
+    if layer.kind == TASTE:
+        return f"{layer.kind}, " + " and ".join(modes[at].name for at in sorted((layer.source, layer.target)))
+    return f"{layer.kind}, {modes[layer.source].name} to {modes[layer.target].name}"
 
 
 def parts_of(
