@@ -12,8 +12,6 @@ import narwhals as nw
 import numpy as np
 from narwhals.typing import IntoDataFrame
 from scipy import sparse
-from scipy.cluster.hierarchy import leaves_list, optimal_leaf_ordering
-from scipy.spatial.distance import pdist
 from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
@@ -915,6 +913,9 @@ def leaf_order(tree: Tree, profiles: Floats, towards: Floats | None = None) -> I
     if towards is None:
         heights = np.arange(1.0, m)  # only the shape of the tree matters here
         linkage = np.column_stack([tree.merges, heights, np.ones(m - 1)])
+        from scipy.cluster.hierarchy import leaves_list, optimal_leaf_ordering  # loaded when a tree is drawn
+        from scipy.spatial.distance import pdist
+
         return np.asarray(leaves_list(optimal_leaf_ordering(linkage, pdist(profiles) + 1e-12)), dtype=np.int64)
     below = [[leaf] for leaf in range(m)]
     for a, b in tree.merges.tolist():
