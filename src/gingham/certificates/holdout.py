@@ -40,6 +40,7 @@ from gingham.certificates.row_losses import between_labels, check_distributions,
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Bounds
 from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
+from gingham.data.fit_rows import FitRows
 from gingham.data.graphs import PairSample
 from gingham.data.modes import need_unmasked
 from gingham.data.sample import Sample, checked_labels, checked_weights
@@ -65,6 +66,35 @@ BETTING_LATEX = (
 )
 BETTING_REFERENCE = "Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting"
 MAURER_PONTIL = "Maurer and Pontil 2009, Empirical Bernstein bounds"
+
+
+def without_rows_of_the_fit(model: object, sample: Sample, relation: int = 0) -> tuple[Assumption, ...]:
+    """Refuse rows that a model has learned from, where it keeps a sketch of them; what the comparison has shown."""
+    kept: tuple[FitRows, ...] = getattr(model, "fit_rows_", ())
+    if not kept:
+        return ()
+    met = kept[relation].met(sample)
+    part = "" if met.everything else f" of the {met.n_compared:,} that were compared, drawn at random from them,"
+    if met.seen:
+        which = ", ".join(f"{row:,}" for row in met.rows[:5].tolist()) + (", …" if len(met.rows) > 5 else "")
+        some = f"{met.n_same:,}{part or f' of the {met.n_compared:,} rows'} (row {which})"
+        raise RefusedCertificate(
+            f"{'These are the' if met.whole_fit else f'{some} are'} rows that the model was fitted on, and "
+            "bound='holdout' tests it on rows that it has not seen. Use bound='log-wealth', which is for the rows of the "
+            "fit, bound='split', or other rows. If they were drawn anew and are equal by chance, certify finished "
+            "predictions: certify_predictions."
+        )
+    if met.n_same:
+        return (
+            Assumption(
+                f"{met.n_same:,}{part or f' of the {met.n_compared:,} tuples'} are equal to tuples of the fit, which "
+                "repetitions may explain; they were drawn anew.",
+                "given",
+            ),
+        )
+    if met.everything:
+        return (Assumption("None of the tuples is a row of the fit.", "checked"),)
+    return (Assumption(f"None{part} is a row of the fit.", "checked"),)
 
 
 def certify_predictions(

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints, beside, namespace
+from gingham.data.fit_rows import FitRows
 from gingham.data.modes import MOST_WEIGHT, Alphabet, Features, Mode, need_moderate, need_unmasked
 from gingham.errors import GinghamError
 from gingham.kernels.place import Work, goes_to_device
@@ -230,6 +231,10 @@ class Sample:
             rows = order[among]
             order[among] = rows[np.lexsort((self.labels[rows], joint[rows]))]
         return order
+
+    def fit_rows(self) -> FitRows:
+        """A sketch of these tuples, by which a model that has learned from them knows them again."""
+        return FitRows.of(self)
 
     def counts(self, axis: int) -> Floats:
         """Total weight of each item of one position, shape (n_items,)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -23,6 +22,7 @@ from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.posterior import Posterior
 from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, id_columns, tuples_of
+from gingham.data.fit_rows import FitRows
 from gingham.data.modes import LARGEST, Moments, need_moderate, need_unmasked
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
@@ -44,6 +44,7 @@ KEPT_WHERE_KNOWN = (
     "size_reason_",
     "cell_moments_",
     "value_shares_",
+    "fit_rows_",
 )
 MOST_REMEMBERED = 20_000_000  # rows of the data that a fitted model remembers, to be read without handing them over
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
@@ -63,23 +64,6 @@ class Saved:
         storage.write(path, type(self).__name__, {"model": self, "notes": notes})
 
 
-def _tallied(columns: list[AnyArray]) -> Counter[tuple[object, ...]]:
-    """How often each row occurs."""
-    return Counter(zip(*(np.asarray(column).tolist() for column in columns)))
-
-
-def _columns_and_labels(X: TableLike | Sample, y: ArrayLike | None) -> list[AnyArray]:
-    """The ids of each mode, an item that a sample does not know as None, and the labels."""
-    if not isinstance(X, Sample):
-        return [*id_columns(X).columns, np.asarray(y)]
-    columns = [
-        np.where(code < 0, np.array(None, dtype=object), mode.items[code]) if (code < 0).any() else mode.items[code]
-        for mode, code in zip(X.modes, X.codes)
-    ]
-    letters = X.alphabet
-    return [*columns, np.asarray(X.labels) if letters is None else letters.values[X.label_index]]
-
-
 class Persistent(Questions, Saved, BaseEstimator):
     """An estimator that can be saved to one file and loaded again.
 
@@ -95,6 +79,7 @@ class Persistent(Questions, Saved, BaseEstimator):
     """
 
     interrupted_: bool = False
+    fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one a relation; older files have none
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
     added_attributes: ClassVar[tuple[str, ...]] = ()  # those of them that older files lack: None there
     _data: Any = None  # what the fit was given, for readings; neither saved nor copied to other processes
@@ -147,32 +132,32 @@ class Persistent(Questions, Saved, BaseEstimator):
     def _keep_for_questions(self) -> None:
         """Small sums of the data that answers need beside the reading; a model file keeps them with it."""
 
-    def _remember(self, data: Any, n_rows: int, item_info: ItemInfo | None = None) -> None:
-        """Keep the data of a fit, as long as the model lives in this process, so that it can be read."""
+    def _remember(
+        self, data: Any, n_rows: int, item_info: ItemInfo | None = None, samples: Sequence[Sample] = ()
+    ) -> None:
+        """Keep the data of a fit, as long as the model lives in this process, so that it can be read.
+
+        Of the rows a sketch is kept for good, so that they are not taken for rows that the model has not seen:
+        those of ``samples``, one a relation, or of the data where they are a sample.
+        """
         self._reading, self._item_info = None, item_info
         self._data = None
         if n_rows <= MOST_REMEMBERED:  # a reading is made of arrays, wherever the fit was
             self._data = data.on_host() if getattr(data, "on_device", False) else data
+        if isinstance(data, Sample):
+            samples = (data if self._data is None else self._data,)
+        too_large = any(sample.on_device for sample in samples)  # to be brought to the host for this alone
+        self.fit_rows_ = () if too_large else tuple(sample.fit_rows() for sample in samples)
+
+    def _learned_from(self, sample: Sample) -> None:
+        """The model has learned from further rows, too."""
+        if self.fit_rows_:
+            self.fit_rows_ = (self.fit_rows_[0].with_rows(sample.fit_rows()), *self.fit_rows_[1:])
 
     def forget_data(self) -> Self:
         """Let go of the data of the fit; a reading that was made stays."""
         self._data = self._item_info = None
         return self
-
-    def was_fitted_on(self, X: TableLike | Sample, y: ArrayLike | None) -> bool:
-        """Whether these rows, in any order, are those of the fit; False where the fit's data are not at hand."""
-        given = _columns_and_labels(X, y)
-        for rows in self._rows_of_the_fit():
-            own = _columns_and_labels(*rows)
-            if len(own) == len(given) and len(own[-1]) == len(given[-1]) and _tallied(own) == _tallied(given):
-                return True
-        return False
-
-    def _rows_of_the_fit(self) -> list[tuple[TableLike | Sample, ArrayLike | None]]:
-        """Tables and labels that the fit was given, where they are at hand."""
-        if isinstance(self._data, Sample):
-            return [(self._data, None)]
-        return [self._data[:2]] if isinstance(self._data, tuple) and len(self._data) == 3 else []
 
     def _remembered(self, what: str) -> Any:
         """The data of the fit; a sentence where they are not at hand."""

@@ -42,7 +42,7 @@ from gingham.data.adapt import id_columns
 from gingham.data.draws import counted, recorded_seed, whole_counts
 from gingham.data.sample import checked_labels, checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.models.base import Saved, default_loss
+from gingham.models.base import Persistent, Saved, default_loss
 from gingham.storage import State, fields_of
 
 
@@ -288,6 +288,9 @@ def certify_progressive(
         members.append(before)
         guesses.append(runner.predictions(before, draws[start:stop]))
         stream.add(measured.losses(labels[draws[start:stop]], guesses[-1]))
+    for member in (pilot, *members):
+        if isinstance(member, Persistent):  # they were tested here, and nobody is to test them again
+            member.fit_rows_ = ()
     predictor = ProgressivePredictor(tuple(members), plan.sizes / plan.n_tested, pilot, measured, rule, clip)
     facts = {
         "loss": measured.plain(),
