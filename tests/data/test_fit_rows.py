@@ -41,7 +41,8 @@ def test_equal_rows_are_counted_as_by_hand(write):
     mine = sample([write(c) for c in columns], y)
     met = FitRows.of(mine).met(sample([write(c) for c in others], z, modes=mine.modes))
     same, other, rows = by_hand(columns, y, others, z)
-    assert same > 20 and other > 100
+    assert same > 20
+    assert other > 100
     assert (met.n_same, met.n_other, met.rows.tolist(), met.n_compared) == (same, other, rows, 500)
 
 
@@ -53,7 +54,9 @@ def test_of_many_rows_a_random_part_is_kept_and_compared():
     assert not few.met(sample(*drawn(rng, 20_000, (5000, 5000)), modes=sample(columns, y).modes)).seen
     for rows in (np.arange(20_000), rng.permutation(20_000)[:500]):
         met = few.met(sample(*part(columns, y, rows), modes=sample(columns, y).modes))
-        assert met.seen and met.n_same == met.n_compared and 0.5 < met.n_compared / (len(rows) / 20) < 2
+        assert met.seen
+        assert met.n_same == met.n_compared
+        assert 0.5 < met.n_compared / (len(rows) / 20) < 2
 
 
 def test_a_part_of_the_fit_is_known_and_new_draws_are_not_taken_for_it():
@@ -106,7 +109,8 @@ def test_rows_observed_once_more_are_not_rows_of_the_fit():
 def test_rows_of_a_weight_count_so_often_and_those_of_weight_0_not_at_all():
     columns, y = [np.array([0, 1, 2]), np.array([0, 1, 2])], np.array([1, 2, 3])
     known = FitRows.of(sample(columns, y, np.array([1, 0, 3])))
-    assert known.draws.tolist() in ([1, 3], [3, 1]) and known.n_draws == 4
+    assert known.draws.tolist() in ([1, 3], [3, 1])
+    assert known.n_draws == 4
     met = known.met(sample(columns, y, np.array([2, 5, 0])))
     assert (met.n_same, met.n_compared, met.rows.tolist()) == (2, 7, [0])
 
@@ -120,7 +124,8 @@ def test_partitions_and_later_rows_add_up():
     assert added.n_draws == whole.n_draws
     limit = np.uint64(min(added.limit, whole.limit))
     mine, other = (k.keys[k.keys >> np.uint64(16) < limit] for k in (added, whole))
-    assert len(mine) > 500 and np.array_equal(mine, other)
+    assert len(mine) > 500
+    assert np.array_equal(mine, other)
 
 
 @pytest.mark.parametrize("directed", [False, True])

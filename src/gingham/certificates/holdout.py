@@ -80,8 +80,8 @@ def without_rows_of_the_fit(model: object, sample: Sample, relation: int = 0) ->
         some = f"{met.n_same:,}{part or f' of the {met.n_compared:,} rows'} (row {which})"
         raise RefusedCertificate(
             f"{'These are the' if met.whole_fit else f'{some} are'} rows that the model was fitted on, and "
-            "bound='holdout' tests it on rows that it has not seen. Use bound='log-wealth', which is for the rows of the "
-            "fit, bound='split', or other rows. If they were drawn anew and are equal by chance, certify finished "
+            "bound='holdout' tests it on rows that it has not seen. Use bound='log-wealth', which is for the rows of "
+            "the fit, bound='split', or other rows. If they were drawn anew and are equal by chance, certify finished "
             "predictions: certify_predictions."
         )
     if met.n_same:
