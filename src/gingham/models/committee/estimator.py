@@ -170,7 +170,7 @@ class Committee(TupleModel):
 
     def _sample(self, columns: Columns, y: ArrayLike, sample_weight: ArrayLike | None) -> Sample:
         """Rows as every member is given them."""
-        labels = np.asarray(y)
+        labels = np.asarray(y).ravel()  # members have looked at them
         letters = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
         return Sample.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=letters)
 
