@@ -34,7 +34,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -58,7 +57,6 @@ ROOMS: dict[str, tuple[str, ...]] = {  # room: files with its tests
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
 BITS = ("RShift", "LShift", "BitOr", "BitAnd", "BitXor")
 BUDGET = 5.0  # CPU seconds of tests that a mutant meets at most, measured without it
-WARM = 2.0  # CPU seconds of tests that are run before all mutants
 PATIENCE = 4.0  # times the seconds that its tests take otherwise, after which a mutant counts as killed
 PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:randomly", "--no-header", "--tb=no")
 
@@ -279,9 +277,8 @@ class Campaign:
                 code = one.__code__
                 self.functions.setdefault((code.co_filename, code.co_qualname, code.co_firstlineno), []).append(one)
         self._watch()
-        # Compiled kernels that a test has loaded are there for all processes that begin from here.
-        fast = sorted(self.seconds, key=lambda test: self.seconds[test])
-        self._run([test for test, total in zip(fast, accumulate(self.seconds[t] for t in fast)) if total < WARM])
+        # No test runs in this process: threads that one of them started would be missing in the processes that begin
+        # here, and whoever waits for them would wait for ever.
         self.work(self)
         return True
 
