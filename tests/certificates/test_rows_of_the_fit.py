@@ -3,10 +3,12 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 
 import gingham as gg
 from gingham import GinghamWarning, RefusedCertificate, certify
-from gingham.models.tables import FitOptions, FitTask, TableSource, tables_of, tables_of_kind
+from gingham.data.fit_rows import numbers_of_rows
+from gingham.models.tables import CertificateRequest, FitOptions, FitTask, TableSource, tables_of, tables_of_kind
 
 STARS = range(1, 6)
 GRID = {"n_clusters": (3, 3), "beta": 5.0, "alphabet": STARS, "random_state": 0, "max_iter": 10}
@@ -142,3 +144,45 @@ def test_rows_set_aside_are_so_no_longer_once_the_model_has_seen_them(kind, tmp_
         opened = tables_of(again).open(again, TableSource(table))
     assert opened.unseen is None
     assert len(opened.seen) == 400
+
+
+def test_objects_of_the_fit_are_not_new_in_another_file(tmp_path):
+    """Views: a file with the same objects in another order, or some of them, was certified as new objects."""
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((120, 4))
+    table = pl.DataFrame(values, schema=["x1", "x2", "y1", "y2"])
+    kind = tables_of_kind("pairwise")
+    fitted = kind.fit(FitTask(table, FitOptions(("x1,x2;y1,y2",), None, model="pairwise", holdout=0.25)))
+    fitted.model.save(tmp_path / "views.gingham", fitted.notes)
+    model = gg.load(tmp_path / "views.gingham")
+    held = kind.open(model, TableSource(table)).held
+    shuffled = rng.permutation(120)
+    assert kind.open(model, TableSource(table[shuffled])).held.tolist() == held[shuffled].tolist()
+    seen = table.filter(~held)
+    with pytest.raises(gg.GinghamError, match="from these very objects"):
+        kind.open(model, TableSource(seen[:20])).certificates(CertificateRequest())
+    others = pl.DataFrame(rng.standard_normal((50, 4)), schema=table.columns)
+    assert kind.open(model, TableSource(others)).held.all()
+
+
+def test_sparse_and_dense_rows_have_the_same_numbers():
+    rng = np.random.default_rng(1)
+    dense = rng.standard_normal((30, 8)) * (rng.random((30, 8)) < 0.3)
+    dense[5] = 0
+    whole = numbers_of_rows([dense, dense[:, :3]])
+    assert np.array_equal(whole, numbers_of_rows([csr_array(dense), csr_array(dense[:, :3])]))
+    assert len(np.unique(whole)) == len(np.unique(dense, axis=0))
+    assert not np.isin(numbers_of_rows([dense[:, ::-1], dense[:, :3]]), np.delete(whole, 5)).any()
+
+
+def test_a_rival_that_knows_the_hidden_items_is_refused():
+    """What it has in its baskets it does not list again: any ranking would be proved better."""
+    rng = np.random.default_rng(0)
+    pairs = np.unique(np.column_stack([rng.integers(0, 60, 900), rng.integers(0, 20, 900)]), axis=0)
+    hidden = rng.random(len(pairs)) < 0.2
+    honest, rival = (gg.BasketRanker(random_state=0).fit(rows) for rows in (pairs[~hidden], pairs))
+    with pytest.raises(RefusedCertificate, match="are in the baskets that the ranking given as against="):
+        gg.certify_ranking(honest, pairs[hidden], at=5, against=rival)
+    assert not gg.certify_ranking(rival, pairs[hidden], at=5, against=honest).better
+    assert rival.has_taken(pairs[hidden][:, 0], pairs[hidden][:, 1]).all()
+    assert not honest.has_taken([*pairs[hidden][:, 0], -1], [*pairs[hidden][:, 1], 0]).any()

@@ -11,8 +11,9 @@ of its draws that occur in it a second time estimates the chance that a new draw
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import betainc, betaincinv
@@ -249,6 +250,24 @@ def _hashed(values: AnyArray) -> AnyArray:
     total = np.zeros(len(values), dtype=np.uint64)
     for at, factor in enumerate(_mixed(np.arange(1, letters.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)):
         total += letters[:, at] * factor  # nothing is added where a text has ended
+    return total
+
+
+def numbers_of_rows(matrices: Sequence[Any]) -> AnyArray:
+    """64 bits of each row of some matrices side by side, dense or sparse, shape (n_rows,); zeros count for nothing."""
+    total = np.zeros(matrices[0].shape[0], dtype=np.uint64)
+    for number, matrix in enumerate(matrices):
+        factors = _mixed(np.arange(matrix.shape[1], dtype=np.uint64) + (np.uint64(number) << LABEL * np.uint64(2)))
+        entries, places = matrix, slice(None)
+        if hasattr(matrix, "indptr"):
+            entries, places = matrix.data, matrix.indices
+        bits = _mixed((np.asarray(entries, dtype=np.float64) + 0.0).view(np.uint64)) * (factors | np.uint64(1))[places]
+        bits[entries == 0] = 0
+        if hasattr(matrix, "indptr"):
+            ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
+            total += ends[matrix.indptr[1:]] - ends[matrix.indptr[:-1]]
+        else:
+            total += bits.sum(axis=1, dtype=np.uint64)
     return total
 
 
