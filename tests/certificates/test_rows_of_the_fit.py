@@ -95,6 +95,11 @@ def test_rows_that_came_later_and_simplified_models_are_known_too():
                 held_out(model, *rows)
     with pytest.raises(RefusedCertificate, match="fitted on"):
         held_out(simple, X[:100], y[:100])
+    assert simple.fit_rows_[0].equals(MODELS["regressor"](X, y).fit_rows_[0])  # nothing new, and nothing twice
+    elsewhere = gg.simplify(MODELS["regressor"](X, y), *noise(400, seed=4), max_clusters=(2, 2))
+    for rows in ((X, y), noise(400, seed=4)):
+        with pytest.raises(RefusedCertificate, match="fitted on"):
+            held_out(elsewhere, rows[0][:200], rows[1][:200])
 
 
 def test_rows_on_disk_are_known(tmp_path):

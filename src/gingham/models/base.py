@@ -20,6 +20,7 @@ from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike, 
 from gingham.cells import CellModel
 from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.posterior import Posterior
+from gingham.core.problem import Problem
 from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, id_columns, tuples_of
 from gingham.data.fit_rows import FitRows
@@ -150,9 +151,11 @@ class Persistent(Questions, Saved, BaseEstimator):
         self.fit_rows_ = () if too_large else tuple(sample.fit_rows() for sample in samples)
 
     def _learned_from(self, sample: Sample) -> None:
-        """The model has learned from further rows, too."""
+        """The model has learned from these rows, too; those of the fit are not counted twice."""
         if self.fit_rows_:
-            self.fit_rows_ = (self.fit_rows_[0].with_rows(sample.fit_rows()), *self.fit_rows_[1:])
+            met = self.fit_rows_[0].met(sample)
+            new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
+            self.fit_rows_ = (self.fit_rows_[0].with_rows(new.fit_rows()), *self.fit_rows_[1:])
 
     def forget_data(self) -> Self:
         """Let go of the data of the fit; a reading that was made stays."""
@@ -359,10 +362,12 @@ class GridModel(TupleModel):
             alphabet=getattr(cell, "alphabet", None),
         )
 
-    def with_posterior(self, posterior: Posterior) -> Self:
-        """The same model with other memberships and answers."""
+    def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
+        """The same model with other memberships and answers; ``problem`` has the tuples that decided them."""
         new = copy(self)
         new.posterior_, new._reading = posterior, None
+        if problem is not None:
+            new._learned_from(problem.samples[0])
         return new
 
     def observed(self, *data: Any) -> Observed:
