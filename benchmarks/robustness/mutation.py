@@ -80,6 +80,22 @@ REASONS: dict[tuple[str, str], str] = {
     ): "equivalent: small whole numbers that are equal are the same object",
     (
         "selection/auto.py",
+        "key: AnyArray = 0 * sample.codes[ -1] + _whole(0, sample)",
+    ): "equivalent: zeros in the shape of any column of codes",
+    (
+        "selection/auto.py",
+        "predicted: Floats = xp.full_like(held.codes[ -1], base, dtype=xp.float64)",
+    ): "equivalent: a number in the shape of any column of codes",
+    (
+        "selection/auto.py",
+        'solution = settle.solve(problem, merged, checkpoint=checkpoint.stage(f"merged {number / 1}"))',
+    ): "equivalent: any names will do that tell the stages of a checkpoint apart",
+    (
+        "selection/beta_path.py",
+        '_, axes = plt.subplots(2, 1, sharex=True, figsize=(6, 6), height_ratios=( 3, 1), layout="constrained")',
+    ): "how high a picture is: a matter of taste that no test should fix",
+    (
+        "selection/auto.py",
         "beta = 1.0 / max(error, 0.02 * cell.range) if cell.range != 0 else 1.0",
     ): "equivalent: no range is negative",
     (
