@@ -210,9 +210,9 @@ def _need_hidden(ranking: Lists, users: AnyArray, items: AnyArray) -> None:
     taken = None if has_taken is None else has_taken(users, items)
     if taken is not None and taken.any():
         raise RefusedCertificate(
-            f"{int(taken.sum()):,} of the {len(taken):,} hidden pairs (row {int(np.flatnonzero(taken)[0])}, for one) are "
-            "in the baskets that the ranking given as against= was fitted on: it does not list them again, so that to "
-            "be better than it proves nothing. Fit it without the hidden pairs."
+            f"{int(taken.sum()):,} of the {len(taken):,} hidden pairs (row {int(np.flatnonzero(taken)[0])}, for one) "
+            "are in the baskets that the ranking given as against= was fitted on: it does not list them again, so that "
+            "to be better than it proves nothing. Fit it without the hidden pairs."
         )
 
 
