@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells import CellModel
@@ -421,6 +420,8 @@ def certify_stream(
     >>> [round(certificate.value, 2) for certificate in stream.certificates]
     [1.25, 0.68, 0.36]
     """
+    from gingham.certificates.split import unfitted
+
     checked_delta(delta)
     y = checked_labels(y)
     columns = id_columns(X).columns
@@ -434,7 +435,7 @@ def certify_stream(
         part = np.empty((size, len(columns)), dtype=object)
         for j, column in enumerate(columns):
             part[:, j] = column[:size]
-        fitted = model if fixed else clone(model).fit(part, y[:size])
+        fitted = model if fixed else unfitted(model).fit(part, y[:size])
         models.append(fitted)
         certificates.append(
             certify(

@@ -81,6 +81,7 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     interrupted_: bool = False
     fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one a relation; older files have none
+    _unsaved: tuple[str, ...] = ()  # parameters that the file of a loaded model could not hold
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
     added_attributes: ClassVar[tuple[str, ...]] = ()  # those of them that older files lack: None there
     _data: Any = None  # what the fit was given, for readings; neither saved nor copied to other processes
@@ -185,7 +186,13 @@ class Persistent(Questions, Saved, BaseEstimator):
         if self._reading is not None:
             known["reading_"] = self._reading
         made = {"loss": self._loss_state()} if "loss" in every and "loss" not in params else {}
-        return {"params": params, "fitted": {**known, **fitted}, **made}
+        unsaved = [name for name in every if name not in (*params, "loss", "start")] + list(self.lost_parameters)
+        return {"params": params, "fitted": {**known, **fitted}, **made, **({"unsaved": unsaved} if unsaved else {})}
+
+    @property
+    def lost_parameters(self) -> tuple[str, ...]:
+        """Parameters that a file could not hold (tables about items, say) and that nobody has given again."""
+        return tuple(name for name in self._unsaved if getattr(self, name) is None)
 
     def _loss_state(self) -> Any:
         """What a file keeps of a ``loss`` that is a callable: what the cells are that it made."""
@@ -205,6 +212,7 @@ class Persistent(Questions, Saved, BaseEstimator):
             if fitted.get(name) is not None:
                 setattr(model, name, fitted[name])
         model._reading = fitted.get("reading_")
+        model._unsaved = tuple(name for name in state.get("unsaved", ()) if name in model.get_params(deep=False))
         if "loss" in state:
             model.set_params(loss=model._loss_from_state(state["loss"]))
         return model

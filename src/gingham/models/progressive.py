@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Protocol, Self, cast
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
@@ -36,6 +36,7 @@ from gingham.certificates.progressive import (
 )
 from gingham.certificates.record import Record
 from gingham.certificates.row_losses import RowLoss, row_loss
+from gingham.certificates.split import unfitted
 from gingham.core.posterior import Posterior
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
@@ -334,12 +335,12 @@ class _Runner:
         grows = all(hasattr(self.model, name) for name in ("n_clusters", "partial_fit", "fold_in"))
         if self.warm_start and self.fit is _fit and start is None and grows:
             rows, counts = counted(draws if before is None else fresh)
-            growing = cast(Growing, clone(self.model) if before is None else deepcopy(before))
+            growing = cast(Growing, unfitted(self.model) if before is None else deepcopy(before))
             if len(rows) == 0:
                 return growing
             weighted = {} if (counts == 1).all() else {"sample_weight": counts}
             return growing.partial_fit(_safe_indexing(self.X, rows), self.labels[rows], **weighted)
-        model = clone(self.model)
+        model = unfitted(self.model)
         if start is not None:
             model.set_params(start=start)
         rows, counts = counted(draws)
