@@ -80,6 +80,19 @@ REASONS: dict[tuple[str, str], str] = {
     ): "equivalent: small whole numbers that are equal are the same object",
     (
         "selection/auto.py",
+        "key: AnyArray = 0 * sample.codes[0] - _whole(0, sample)",
+    ): "equivalent: zero is taken off or added",
+    (
+        "selection/auto.py",
+        "return beside(np.array([bits], dtype=np.uint64).view(np.int64), sample.codes[ -1])  "
+        "# type: ignore[no-any-return]",
+    ): "equivalent: all columns of codes lie in one place",
+    (
+        "selection/beta_path.py",
+        "report(at, 0.0, fitted.objective_)",
+    ): "equivalent: nobody looks at the factor of β that a point reports",
+    (
+        "selection/auto.py",
         "key: AnyArray = 0 * sample.codes[ -1] + _whole(0, sample)",
     ): "equivalent: zeros in the shape of any column of codes",
     (

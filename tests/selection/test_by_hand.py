@@ -250,8 +250,38 @@ def test_the_band_of_a_plot_is_one_standard_error_wide():
     plt = pytest.importorskip("matplotlib.pyplot")
     board = soft_board(Absolute(LETTERS), np.array([[0, 2], [1, 1]]))
     path = BetaPath(tuple(PathPoint(b, board, 1.0, b + 1, 0.25, 1.0, None) for b in (4.0, 2.0)), ("a", "b"))
-    figure, ax = plt.subplots()
+    _, ax = plt.subplots()
     path.plot_losses(ax)
     heights = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert (heights.min(), heights.max()) == (2.75, 5.25)
-    plt.close(figure)
+    assert all(ax.get_position().height > 0.1 for ax in path.plot())
+    plt.close("all")
+
+
+def test_labels_beyond_the_most_common_ones_have_no_share(monkeypatch):
+    X, modes = [[0, 1, 1, 1, 0], [2, 1, 2, 3, 2]], [Mode("a", np.arange(2)), Mode("b", np.arange(4))]
+    sample = Sample.of(X, [2, 2, 2, 2, 0], modes=modes, alphabet=LETTERS)
+    assert beta_of_item_means(sample, ZeroOne(LETTERS))[0] == pytest.approx(1 / 0.2)
+    monkeypatch.setattr("gingham.selection.auto.MOST_CLASSES", 2)  # the third is never predicted
+    assert beta_of_item_means(sample, ZeroOne(LETTERS))[0] == pytest.approx(1 / 0.8)
+
+
+def test_a_loss_of_numbers_that_is_none_of_the_gap_is_that_of_the_cell():
+    class Tripled(Quadratic):
+        def of_gap(self, gap):
+            return None
+
+        def coef(self, answer):
+            return 3 * super().coef(answer)
+
+    codes = [np.array([0, 0, 1]), np.array([0, 0, 0])]
+    board = soft_board(Tripled(LETTERS), np.array([[0.0, 2.0], [1.5, 1.5]]))
+    sample = Sample.of(codes, [0.0, 2.0, 1.0], modes=board.structure.modes)
+    assert prediction_losses(board, codes, sample).tolist() == [3.0, 3.0, 0.75]
+
+
+def test_a_loss_that_is_just_kept_is_kept():
+    X = np.argwhere(np.ones((6, 6)))
+    y = np.ones(36, dtype=int)
+    model = gg.CoClusteringRegressor(3, beta=2.0, alphabet=(1, 5), random_state=0).fit(X, y)
+    assert gg.simplify(model, X, y, max_clusters=1, max_loss=0.0).posterior_.n_clusters == (1, 1)
