@@ -191,3 +191,28 @@ def test_a_rival_that_knows_the_hidden_items_is_refused():
     assert not gg.certify_ranking(rival, pairs[hidden], at=5, against=honest).better
     assert rival.has_taken(pairs[hidden][:, 0], pairs[hidden][:, 1]).all()
     assert not honest.has_taken([*pairs[hidden][:, 0], -1], [*pairs[hidden][:, 1], 0]).any()
+
+
+def test_a_file_that_was_read_twice_is_not_twice_the_draws(tmp_path):
+    """Copies would be counted as draws, and lie on both sides of every split."""
+    X, y = noise(100)
+    twice, labels = np.vstack([X, X]), np.append(y, y)
+    model = gg.CoClusteringRegressor(**GRID).fit(X, y)
+    cross = gg.Committee(gg.CoClusteringRegressor(**GRID), n_members=2, cross=True, random_state=0).fit(twice, labels)
+    frame = pl.DataFrame({"user": twice[:, 0], "film": twice[:, 1], "stars": labels})
+    fitted = tables_of_kind("coclustering").fit(
+        FitTask(frame, FitOptions(("user", "film"), "stars", clusters="2,2", beta=1.0, alphabet="1..5"))
+    )
+    fitted.model.notes_ = fitted.notes
+    for attempt in (
+        lambda: certify(model, twice, labels),
+        lambda: certify(model.posterior_, twice, labels, bound="holdout"),
+        lambda: certify(gg.CoClusteringRegressor(**GRID), twice, labels, bound="split"),
+        lambda: gg.certify_progressive(gg.CoClusteringRegressor(**GRID), twice, labels),
+        lambda: gg.certify_folds(cross),
+        lambda: tables_of(fitted.model).open(fitted.model, TableSource(frame)).certificates(CertificateRequest()),
+    ):
+        with pytest.raises(RefusedCertificate, match="Every row stands in the table 2 times"):
+            attempt()
+    assert certify(model, X, y, sample_weight=np.full(100, 2)).n_tuples == 200  # said to be draws
+    assert certify(model, twice[:-1], labels[:-1]).n_tuples == 199  # cannot be told from a row that was drawn twice

@@ -31,6 +31,7 @@ from gingham.certificates.row_losses import stated_labels
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Bounds, Sample
 from gingham.data.adapt import id_columns
+from gingham.data.fit_rows import need_rows_once
 from gingham.data.sample import checked_labels, sample_kind
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.place import Work
@@ -137,7 +138,9 @@ def certify(
         rows = _rows_and_labels(X, y)
         options.update(delta=delta, sample_weight=sample_weight)
         certificate = certify_held_out(model, cell, *rows, predictor, **options)
-        known = without_rows_of_the_fit(model, sample_of(posterior, *rows, sample_weight, relation))
+        sample = sample_of(posterior, *rows, sample_weight, relation)
+        need_rows_once(sample)
+        known = without_rows_of_the_fit(model, sample)
         return replace(certificate, assumptions=(*certificate.assumptions, *known))
     posterior = with_cell(posterior, cell, relation)
     backend = "compiled" if bound == "holdout" else getattr(model, "backend", "auto")

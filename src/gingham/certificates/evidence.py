@@ -36,6 +36,7 @@ from gingham.core.structure import Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Bounds, Mode, Moments, OneHot, Sample
 from gingham.data.draws import whole_counts
+from gingham.data.fit_rows import need_rows_once
 from gingham.data.graphs import PairSample
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import STEP_BYTES, row_blocks
@@ -882,5 +883,7 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
                         "The graph has self loops, for which both ends fall into one cluster together; "
                         "leave them out before certifying."
                     )
-    if is_graph(posterior, relation) and not isinstance(sample, PairSample):
-        check_pairs_once(sample.codes, sample.labels, sample.weights)
+    if not isinstance(sample, PairSample):
+        need_rows_once(sample)
+        if is_graph(posterior, relation):
+            check_pairs_once(sample.codes, sample.labels, sample.weights)

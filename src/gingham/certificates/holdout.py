@@ -40,7 +40,7 @@ from gingham.certificates.row_losses import between_labels, check_distributions,
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Bounds
 from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
-from gingham.data.fit_rows import FitRows
+from gingham.data.fit_rows import FitRows, copies, need_rows_once
 from gingham.data.graphs import PairSample
 from gingham.data.modes import need_unmasked
 from gingham.data.sample import Sample, checked_labels, checked_weights
@@ -202,8 +202,10 @@ def certify_posterior(
     test = Trial(delta, candidates, method, predictor, recorded_seed(random_state), random_state is None)
     check_alphabet(cell, sample)
     check_items(posterior.structure.columns(relation), sample)
-    if is_graph(posterior, relation) and not isinstance(sample, PairSample):
-        check_pairs_once(sample.codes, sample.labels, sample.weights)
+    if not isinstance(sample, PairSample):
+        need_rows_once(sample)
+        if is_graph(posterior, relation):
+            check_pairs_once(sample.codes, sample.labels, sample.weights)
     whole_counts(sample.weights)
     if predictor == "gibbs":
         law, given = _gibbs_law(posterior, sample, relation), (*drawn_rows(sample.weights), statement)
@@ -549,6 +551,9 @@ def certify_folds(
                 "the labels that it was fitted on. Leave y out."
             )
     counts = getattr(model, "fold_counts_", None)
+    for learned in getattr(model, "fit_rows_", ()):
+        if counts is None and learned.times > 1:
+            raise copies(learned.times)
     counts = np.ones(len(folds), dtype=np.int64) if counts is None else np.asarray(counts)
     posterior = getattr(next(iter(getattr(model, "members_", ())), None), "posterior_", None)
     if loss is None and label_bounds is None and isinstance(posterior, Posterior):

@@ -55,7 +55,8 @@ from gingham.core.posterior import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.draws import Part, recorded_seed, taken, whole_counts
-from gingham.data.sample import checked_labels, checked_weights
+from gingham.data.fit_rows import need_rows_once
+from gingham.data.sample import checked_labels, checked_weights, tuples
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import project
 
@@ -113,6 +114,7 @@ def certify_split(
         first, second = given_parts(rows, len(y), counts)
         how = Assumption("Which rows belong to which part was decided without a look at their labels.", "given")
     columns = id_columns(X).columns
+    need_rows_once(tuples(columns, y, counts))
     fitted = unfitted(model).fit(_rows(X, columns, first.rows), y[first.rows], **first.weights)
     posterior = posterior_of(fitted)
     cell, statement = stated_cell(posterior.cells[0], None)

@@ -19,16 +19,19 @@ import numpy as np
 from scipy.special import betainc, betaincinv
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, on_host
+from gingham.errors import RefusedCertificate
 from gingham.storage import savable
 
 if TYPE_CHECKING:
     from gingham.data.sample import Sample
 
 MOST = 2**16  # different rows that are kept
+SOME = 2**11  # of them are enough to see that all are copies
 BLOCK = 2**15  # rows that are looked at together: they stay in the cache
 LABEL = np.uint64(16)  # bits of a label; the others are of the ids
 WHOLE = 2**48  # so many different numbers ids can have
 SURE = 1e-3  # so rarely a limit is passed by chance
+FEWEST = 20  # so many different rows do not all occur an even number of times by chance
 CONTRADICTED = 0.01  # this share of other labels for known ids shows that rows were observed anew
 
 
@@ -111,6 +114,11 @@ class FitRows:
         # Draws that repeat each other come in pairs at least, so that half as many speak for themselves.
         return float(betaincinv(again / 2 + 1, max((total - again) / 2, 0.5), 1 - SURE))
 
+    @property
+    def times(self) -> int:
+        """How often every row occurs, or a divisor of it; 1 where too few rows differ to tell."""
+        return int(np.gcd.reduce(self.draws)) if len(self.keys) >= FEWEST else 1
+
     def met(self, sample: Sample) -> Met:
         """How many rows of a sample are rows of the fit."""
         rows, ids = _rows_below(sample, self.symmetric, self.limit)
@@ -141,6 +149,22 @@ class FitRows:
         among = of_ids > 1
         others = (of_ids - self.draws)[among] / np.maximum(of_ids[among] - 1, 1)
         return float(np.average(others, weights=self.draws[among])) if among.any() else 0.0
+
+
+def need_rows_once(sample: Sample) -> None:
+    """Refuse a table in which every row stands several times: a file that was read twice is not twice the draws."""
+    times = FitRows.of(sample, most=SOME).times if sample.weights is None and sample.n_rows >= 2 * FEWEST else 1
+    if times > 1:
+        raise copies(times)
+
+
+def copies(times: int) -> RefusedCertificate:
+    """What to say of a table that holds copies of its rows."""
+    return RefusedCertificate(
+        f"Every row stands in the table {times} times, or a multiple of it, as if a file had been read {times} times, "
+        "and copies are no further draws. Leave them out; if all were drawn one by one, list the different rows with "
+        "their counts as weights."
+    )
 
 
 class Met(NamedTuple):

@@ -379,6 +379,15 @@ def checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> Floats | None
     return weights
 
 
+def tuples(
+    columns: Sequence[npt.ArrayLike], y: npt.ArrayLike, weights: npt.ArrayLike | None = None, **how: Any
+) -> Sample:
+    """Rows as tuples for themselves, whatever a model makes of their labels; ``how`` is for `Sample.of`."""
+    labels = np.asarray(y).ravel()
+    letters = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
+    return Sample.of(columns, labels, weights, alphabet=letters, **how)
+
+
 class Sums(Protocol):
     """Sums over the tuples of a relation, wherever the tuples are; t(y) are the features of its cells."""
 

@@ -41,7 +41,8 @@ from gingham.core.posterior import Posterior
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
 from gingham.data.draws import counted, recorded_seed, whole_counts
-from gingham.data.sample import checked_labels, checked_weights
+from gingham.data.fit_rows import need_rows_once, numbers_of_rows
+from gingham.data.sample import checked_labels, checked_weights, tuples
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.models.base import Persistent, Saved, default_loss
 from gingham.storage import State, fields_of
@@ -252,6 +253,8 @@ def certify_progressive(
     labels = checked_labels(y)
     weights = checked_weights(sample_weight, len(labels))
     counts = whole_counts(weights)
+    if counts is None:
+        _need_rows_once(X, labels)
     seed, drawn_here = recorded_seed(random_state), random_state is None
     draws = draws_in_order(len(labels), counts, order, seed)
     plan = Plan.of(len(draws), warm_up, blocks)
@@ -313,6 +316,16 @@ def certify_progressive(
         model=predictor,
         record=Record("progressive", X, y, sample_weight, partial(dict, facts)),
     )
+
+
+def _need_rows_once(X: TableLike, labels: AnyArray) -> None:
+    """Refuse a table of copies: some of them would be learned from, and others would test."""
+    try:
+        columns = [numbers_of_rows([X.tocsr()])] if hasattr(X, "tocsr") else id_columns(X).columns
+        sample = tuples(columns, labels)
+    except (GinghamError, TypeError, ValueError):  # rows of other libraries need not hold ids
+        return
+    need_rows_once(sample)
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,8 +32,9 @@ from gingham.certificates.evidence import Population
 from gingham.core.posterior import Posterior
 from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.draws import taken, whole_counts
+from gingham.data.fit_rows import need_rows_once
 from gingham.data.modes import MAX_LABELS
-from gingham.data.sample import checked_weights
+from gingham.data.sample import checked_weights, tuples
 from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss
@@ -695,8 +696,7 @@ class Rows:
 
     def sample(self, modes: Sequence[Mode]) -> Sample:
         """The rows as tuples of the items of modes."""
-        letters = Alphabet.of(np.unique(self.y), given=False) if self.named else None
-        return Sample.of(self.X.get_columns(), self.y, self.weight, modes=modes, alphabet=letters, unseen=True)
+        return tuples(self.X.get_columns(), self.y, self.weight, modes=modes, unseen=True)
 
 
 def labelled_rows(
@@ -999,6 +999,9 @@ class TuplesWithModel(ModelWithData[Any]):
 
         delta = checked_delta(request.delta)
         model, seen = self.model, self.seen
+        need_rows_once(
+            self.rows.sample(self.tables.columns(model)[1])
+        )  # copies may be on both sides of what is set aside
         known = self.tables.labels(model)
         space = LabelSpace.stated(known, seen.y, self.notes, request)
         makers: dict[str, Callable[[float], Certificate]] = {}

@@ -18,9 +18,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
-from gingham.data.adapt import Columns, tuples_of
+from gingham.data.adapt import tuples_of
 from gingham.data.draws import Part, rows_of_draws, whole_counts
-from gingham.data.sample import checked_weights
+from gingham.data.sample import checked_weights, tuples
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.projection import Projection, use_torch_batch
@@ -162,17 +162,11 @@ class Committee(TupleModel):
                 found[folds.fold == fold] = predictions
             counted = None if folds.counts is None else folds.number
             self._keep_tests((folds.fold, found, folds.row, counted, np.array(y)))  # a copy: y may change
-        self._remember((X, y, sample_weight), n_rows, item_info, (self._sample(columns, y, sample_weight),))
+        self._remember((X, y, sample_weight), n_rows, item_info, (tuples(columns.columns, y, sample_weight),))
         for member in self.members_:
             if isinstance(member, Persistent):  # what all of them have seen is kept once; nobody asks about folds
                 member.fit_rows_ = () if self.cross else self.fit_rows_
         return self
-
-    def _sample(self, columns: Columns, y: ArrayLike, sample_weight: ArrayLike | None) -> Sample:
-        """Rows as every member is given them."""
-        labels = np.asarray(y).ravel()  # members have looked at them
-        letters = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
-        return Sample.of(columns.columns, labels, sample_weight, names=columns.names, alphabet=letters)
 
     def _keep_tests(self, tests: tuple[AnyArray | None, ...] | None) -> None:
         """What `certify_folds` needs, or that there is nothing."""
@@ -236,7 +230,7 @@ class Committee(TupleModel):
         self._keep_tests(None)
         for member in self.members_:
             _compact(member.fold_in(X, y, sample_weight))
-        self._learned_from(self._sample(self._columns(X, reset=False), y, sample_weight))
+        self._learned_from(tuples(self._columns(X, reset=False).columns, y, sample_weight))
         return self
 
     # predictions
