@@ -14,6 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,24 +39,29 @@ FIGURES = {
 }
 
 
-def parts() -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Part → (function of a problem, the number of samples and a seed; its problems)."""
-    planted = problems.problems()
-    kinds = {name: planted[name] for name in ("d = 1", "d = 2", "graph")}
+def planted(*names: str) -> dict[str, Any]:
+    """Some of the planted problems."""
+    every = problems.problems()
+    return {name: every[name] for name in names}
+
+
+def parts() -> dict[str, tuple[Any, Callable[[], dict[str, Any]]]]:
+    """Part → (function of a problem, the number of samples and a seed; what makes its problems)."""
+    kinds = partial(planted, "d = 1", "d = 2", "graph")
     return {
         "in_sample": (doors.in_sample, kinds),
-        "gain": (doors.gain, problems.many_items()),
+        "gain": (doors.gain, problems.many_items),
         "holdout": (doors.holdout, kinds),
         "population": (doors.population, kinds),
-        "split": (doors.split, {name: planted[name] for name in ("d = 1", "d = 2", "d = 3")}),  # grids only
-        "numbers": (papers.numbers, {**kinds, **papers.graphs()}),
-        "trees": (papers.trees, papers.tree_problems()),
-        "features": (papers.features, papers.feature_laws()),
-        "clusters": (papers.clusters, papers.cluster_laws()),
-        "densities": (densities.densities, densities.laws()),
-        "tree_densities": (densities.tree_densities, densities.trees()),
-        "listed": (worlds.listed, worlds.worlds()),
-        "anytime": (streams.stopped, streams.streams()),
+        "split": (doors.split, partial(planted, "d = 1", "d = 2", "d = 3")),  # grids only
+        "numbers": (papers.numbers, lambda: {**kinds(), **papers.graphs()}),
+        "trees": (papers.trees, papers.tree_problems),
+        "features": (papers.features, papers.feature_laws),
+        "clusters": (papers.clusters, papers.cluster_laws),
+        "densities": (densities.densities, densities.laws),
+        "tree_densities": (densities.tree_densities, densities.trees),
+        "listed": (worlds.listed, worlds.worlds),
+        "anytime": (streams.stopped, streams.streams),
     }
 
 
@@ -139,7 +146,7 @@ def main() -> None:
     for part, (function, cases) in parts().items():
         if args.only is not None and part not in args.only:
             continue
-        for name, problem in list(cases.items())[:n_problems]:
+        for name, problem in list(cases().items())[:n_problems]:
             if args.problem not in (None, name):
                 continue
             found = function(problem, n_samples, args.seed)

@@ -178,7 +178,7 @@ def clusters(law: np.ndarray, n_samples: int, seed: int) -> Tally:
         surprise = np.where(seen_cover < cover, n * kl(seen_cover, cover), 0.0)
         doubt = np.where(seen_risk < risk, n * kl(seen_risk, risk), 0.0)
         for name, power, contradiction in (
-            ("best of many", np.eye(len(law))[np.argmax(surprise)], np.eye(len(law))[np.argmax(doubt)]),
+            ("best of many", *(1.0 * (np.arange(len(law)) == np.argmax(phi)) for phi in (surprise, doubt))),
             ("tilted", softmax(surprise), softmax(doubt)),
         ):
             members = (np.arange(n)[:, None] < np.rint(seen_cover * n)).astype(float)

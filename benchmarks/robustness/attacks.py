@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import log
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -348,6 +349,12 @@ def rows(n: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return rng.integers(0, 3, (n, 2)), (rng.random(n) < 0.2).astype(int)
 
 
+def many_rows(n: int = 200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs that seldom occur twice."""
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 20, (n, 2)), (rng.random(n) < 0.5).astype(int)
+
+
 @refused(DOORS, "lower=True with the mean predictor")
 def mean_from_below() -> object:
     X, y = rows()
@@ -581,6 +588,53 @@ def many_tuples() -> dict[str, Any]:
 def rows_of_the_fit() -> object:
     X, y = rows()
     return gg.certify(grid().fit(X, y), X, y, bound="holdout", predictor="median")
+
+
+def saved_and_loaded(model: Any) -> Any:
+    with TemporaryDirectory() as folder:
+        model.save(f"{folder}/model.gingham")
+        return gg.load(f"{folder}/model.gingham")
+
+
+@refused(CALLS, 'bound="holdout" on the rows of the fit, the model saved and loaded')
+def rows_of_a_loaded_fit() -> object:
+    X, y = many_rows()
+    return gg.certify(saved_and_loaded(grid().fit(X, y)), X, y, bound="holdout", predictor="median")
+
+
+@refused(CALLS, 'bound="holdout" on ten rows of the fit')
+def some_rows_of_the_fit() -> object:
+    X, y = many_rows()
+    return gg.certify(grid().fit(X, y), X[:10], y[:10], bound="holdout", predictor="median")
+
+
+@refused(CALLS, 'bound="holdout" on the rows of the fit and new ones')
+def rows_of_the_fit_and_others() -> object:
+    X, y = many_rows()
+    return gg.certify(grid().fit(X[:150], y[:150]), X, y, bound="holdout", predictor="median")
+
+
+@refused(CALLS, 'bound="holdout" on rows that fold_in has learned from')
+def rows_that_were_folded_in() -> object:
+    X, y = many_rows()
+    return gg.certify(grid().fit(X[:150], y[:150]).fold_in(X[150:], y[150:]), X[150:], y[150:], bound="holdout")
+
+
+@refused(CALLS, "objects of the fit in another file, as new objects")
+def objects_of_the_fit() -> object:
+    table = pl.DataFrame(np.random.default_rng(0).standard_normal((60, 4)), schema=["x1", "x2", "y1", "y2"])
+    family = tables_of_kind("pairwise")
+    fitted = family.fit(FitTask(table, FitOptions(("x1,x2;y1,y2",), None, model="pairwise", holdout=0.0)))
+    fitted.model.notes_ = fitted.notes
+    return family.open(fitted.model, TableSource(table[::-1])).certificates(CertificateRequest(DELTA))
+
+
+@refused(CALLS, "a ranking, proved better than one that has the hidden items in its baskets")
+def rival_that_knows_the_hidden_items() -> object:
+    pairs = np.argwhere(np.random.default_rng(0).random((30, 12)) < 0.4)
+    hidden = np.arange(len(pairs)) % 5 == 0
+    mine, rival = (gg.BasketRanker(random_state=0).fit(some) for some in (pairs[~hidden], pairs))
+    return gg.certify_ranking(mine, pairs[hidden], at=3, against=rival)
 
 
 @refused(CALLS, "a committee tested on the rows of the fit")

@@ -1,5 +1,7 @@
 """Every cell model: one list of instances, many properties."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,7 @@ from gingham.cells import (
     register_loss,
 )
 from gingham.cells.contract import check_loss
-from gingham.cells.losses import cell_from_state, cell_state
+from gingham.cells.losses import cell_from_state, cell_state, loss_kind
 from gingham.data import Alphabet, OneHot
 from gingham.errors import GinghamError
 from problems import FIVE, all_cells
@@ -207,3 +209,87 @@ def test_lifts_of_three_modes_are_shares_over_the_product_of_all_margins():
     envelope = float(Mass().loss(expected, counts[..., None]).sum()) / 78
     assert envelope == pytest.approx(-float((p * np.log(expected)).sum()))  # −I(C_1; C_2; C_3)
     np.testing.assert_allclose(Mass().answer(np.array([[2.0], [6.0]])), [1.0, 1.0])  # one mode alone has none
+
+
+def test_the_contract_looks_at_all_labels_between_bounds():
+    class High(Quadratic):
+        """Right for the highest label alone."""
+
+        def answer(self, statistics, fallback=None):
+            return np.full(statistics.shape[:-1], self.bounds.high)
+
+    with pytest.raises(GinghamError, match="beats answer"):
+        check_loss(High(bounds=(0, 10)))
+
+
+def test_the_contract_tries_other_distributions():
+    class Even(Logarithmic):
+        def answer(self, statistics, fallback=None):
+            return np.full(statistics.shape, 1 / statistics.shape[-1])
+
+    with pytest.raises(GinghamError, match="beats answer"):
+        check_loss(Even(FIVE))
+
+
+def test_the_contract_is_as_exact_as_rounding_allows():
+    class Nearly(Absolute):
+        """Answers that lose a little more than the best, on cells with much weight."""
+
+        def loss(self, answer, statistics):
+            extra = np.where(np.asarray(answer) == super().answer(statistics), self.slack, 0.0)
+            return super().loss(answer, statistics) + extra * statistics.sum(axis=-1)
+
+    cell = Nearly(FIVE)
+    cell.slack = 1e-11
+    with pytest.raises(GinghamError, match="cannot be saved"):  # the next thing that is looked at
+        check_loss(cell)
+    cell.slack = 1e-6
+    with pytest.raises(GinghamError, match="beats answer"):
+        check_loss(cell)
+
+
+def test_a_loss_keeps_its_name_whichever_comes_first_in_the_alphabet():
+    for title in ("Aaa", "Zzz"):
+        other = type(title, (Absolute,), {"name": "absolute", "__module__": Absolute.__module__})
+        with pytest.raises(GinghamError, match="already"):
+            register_loss(other)
+        assert LOSSES["absolute"] is Absolute
+
+
+@pytest.mark.parametrize("quantile", [-0.5, 0.0, 1.0])
+def test_quantiles_lie_between_0_and_1(quantile):
+    with pytest.raises(GinghamError, match="between 0 and 1"):
+        Pinball(FIVE, quantile)
+
+
+@pytest.mark.parametrize("smoothing", [-0.5, 1.0, 1.5])
+def test_smoothing_lies_between_0_and_1(smoothing):
+    with pytest.raises(GinghamError, match="between 0 and 1"):
+        Logarithmic(FIVE, smoothing)
+
+
+def test_one_label_is_an_alphabet_within_bounds():
+    one = Alphabet.of([3], given=True)
+    assert Quadratic(one, bounds=(0, 5)).range == 25
+    with pytest.raises(GinghamError, match="do not contain the alphabet"):
+        Quadratic(one, bounds=(4, 5))
+
+
+def test_a_callable_stands_for_itself_and_a_table_for_tables():
+    made = lambda alphabet: Absolute(alphabet)  # noqa: E731
+    assert loss_kind(made) is made
+    assert loss_kind(np.eye(5)) is TableLoss
+    assert loss_kind("pinball") is Pinball
+    assert loss_kind(partial(Pinball, quantile=0.9)) is Pinball
+
+
+def test_convexity_is_judged_by_slopes_between_labels_that_lie_unevenly():
+    apart = Alphabet.of([0, 1, 4], given=True)
+    gap = np.abs(np.subtract.outer(apart.numbers, apart.numbers))
+    assert TableLoss(apart, gap, convex=True).convex
+    steps = np.array([[0.0, 1, 2], [1, 0, 1], [2, 1, 0]])  # as if the labels were 0, 1, 2
+    with pytest.raises(GinghamError, match="of label 0 is not convex"):
+        TableLoss(apart, steps, convex=True)
+    gap[0], gap[2] = [0, 0.35, 1.4], [2e12, 3e12, 0]  # the first row is straight but for rounding
+    with pytest.raises(GinghamError, match="of label 4 is not convex"):
+        TableLoss(apart, gap, convex=True)

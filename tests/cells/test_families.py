@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from gingham.cells.families import FAMILIES, Bernoulli, Categorical, Family, Gaussian, Poisson, make_family
+from gingham.cells.families import (
+    FAMILIES,
+    Bernoulli,
+    Categorical,
+    Family,
+    Gaussian,
+    Poisson,
+    make_family,
+    register_family,
+)
 from gingham.cells.losses import cell_from_state, cell_state, total_statistics
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
@@ -100,3 +109,11 @@ def test_refusals_name_the_culprit():
         make_family("weibull", None)
     with pytest.raises(GinghamError, match="pseudo=-1"):
         Gaussian(pseudo=-1)
+
+
+def test_a_family_keeps_its_name_whichever_comes_first_in_the_alphabet():
+    for title in ("Aaa", "Zzz"):
+        other = type(title, (Poisson,), {"name": "poisson"})
+        with pytest.raises(GinghamError, match="already"):
+            register_family(other)
+    assert FAMILIES["poisson"] is Poisson

@@ -300,3 +300,21 @@ def test_a_model_is_judged_by_its_own_loss():
         gg.certify_progressive(jumpy, X, y, blocks=2)
     labels = gg.certify_progressive(jumpy, X, y, blocks=2, rule="mode")
     assert labels.predictor == "member drawn by its share"
+
+
+def test_a_loaded_model_is_not_fitted_without_what_its_file_could_not_hold(tmp_path):
+    """Side information is no part of a model file: the members would be another model."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 12, (300, 2))
+    y = np.where(X.sum(axis=1) % 2 == 0, 5, 1)
+    side = {0: pd.DataFrame({"id": np.arange(12), "kind": np.where(np.arange(12) % 2, "odd", "even")})}
+    short = {"n_layers": 1, "n_clusters": (2, 2), "n_chains": 1, "n_sweeps": 4, "burn_in": 2, "baskets": None}
+    model = gg.LayeredCoClusteringRegressor(alphabet=range(1, 6), side=side, random_state=0, **short).fit(X, y)
+    model.save(tmp_path / "side.gingham")
+    loaded = gg.load(tmp_path / "side.gingham")
+    loaded.save(tmp_path / "again.gingham")
+    for one in (loaded, gg.load(tmp_path / "again.gingham")):
+        with pytest.raises(gg.GinghamError, match="could not hold side="):
+            gg.certify_progressive(one, X, y, blocks=2, random_state=0)
+    certificate = gg.certify_progressive(loaded.set_params(side=side), X, y, blocks=2, random_state=0)
+    assert certificate.n_tuples == 90

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from math import log
 
 import numpy as np
 import pytest
 
 import gingham as gg
-from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
+from gingham.cells import Absolute, Logarithmic, Quadratic, TableLoss, ZeroOne
 from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.starts import expand_clusters
+from gingham.selection import BetaPath, PathPoint
 from gingham.selection.auto import (
+    FACTORS,
     _item_means,
     _tenth,
     average,
@@ -183,3 +186,101 @@ def test_a_path_takes_what_it_is_given_and_refuses_the_rest():
     ends = gg.beta_path(model, X, y, cv=0, delta=0).table
     assert (ends["beta"][0], ends["beta"][-1]) == pytest.approx((6.0, 0.2))
     assert np.isnan(ends["certificate"]).all()
+
+
+def planted(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 12, (400, 2))
+    return X, np.where(X.sum(axis=1) % 2 == 0, 5.0, 1.0) + rng.normal(0, 0.3, 400)
+
+
+def test_a_tenth_is_held_out_and_the_largest_factor_is_tried():
+    X, numbers = planted()
+    model = gg.CoClusteringRegressor(2, loss="quadratic", beta="auto", max_iter=3, random_state=0).fit(X, numbers)
+    held = int(re.search(r"on (\d+) held-out tuples", model.selection_.reason).group(1))
+    assert 20 <= held <= 60
+    names = np.where(numbers > 3, "yes", "no")
+    model = gg.CoClusteringClassifier(2, loss="log", beta="auto", max_iter=3, random_state=0).fit(X, names)
+    betas = np.array(model.selection_.tried)[:, 0]
+    assert len(betas) == sum(factor <= 1.0 for factor in FACTORS)  # a likelihood is not weighed more than once
+
+
+def test_words_that_are_no_beta_and_no_rule():
+    X, y = planted()
+    for word in ("aaa", "zzz"):
+        with pytest.raises(GinghamError, match=f"beta='{word}' is unknown; give a number or 'auto'"):
+            gg.CoClusteringRegressor(2, beta=word).fit(X, y)
+    model = gg.CoClusteringRegressor(2, alphabet=(1, 5), beta=1.0, max_iter=3, random_state=0)
+    model.fit(X, np.where(y > 3, 5, 1))
+    for word in ("aaa", "zzz"):
+        with pytest.raises(GinghamError, match="choose tradeoff or certificate"):
+            gg.merge(model, X, y, by=word)
+
+
+def test_names_with_a_wide_loss_have_a_fiftieth_of_its_range():
+    X, modes = [[0, 1, 1, 1], [2, 1, 2, 3]], [Mode("a", np.arange(2)), Mode("b", np.arange(4))]
+    same = Sample.of(X, [1, 1, 1, 1], modes=modes, alphabet=LETTERS)
+    assert beta_of_item_means(same, TableLoss(LETTERS, 5 * (1 - np.eye(3))))[0] == pytest.approx(1 / 0.1)
+
+
+def test_folds_come_before_the_last_point_and_labels_need_no_alphabet():
+    X, y = planted()
+    model = gg.CoClusteringRegressor(2, loss="quadratic", beta=1.0, max_iter=3, random_state=0)
+    told = []
+    path = gg.beta_path(model, X, y, [1.0, 0.5], cv=2, n_jobs=1, callback=told.append)
+    assert [one.what for one in told] == ["fold", "fold", "point", "point"]
+    assert [one.done for one in told] == [1, 2, 3, 4]
+    assert ((path.table["cv_loss"] > 0) & (path.table["cv_loss"] < 5)).all()
+
+
+def test_one_point_was_not_chosen():
+    X, y = planted()
+    model = gg.CoClusteringRegressor(2, alphabet=(1, 5), beta=1.0, max_iter=3, random_state=0)
+    labels = np.where(y > 3, 5, 1)
+    one = gg.beta_path(model, X, labels, [1.0], cv=0)
+    assert one.best("certificate") is one.points[0]
+    two = gg.beta_path(model, X, labels, [1.0, 0.5], cv=0).best("certificate").certificate
+    assert two.chosen_from == 2
+    assert two.record.X is X  # a file names the rows as they were given
+    assert two.record.y is labels
+
+
+def test_the_band_of_a_plot_is_one_standard_error_wide():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    board = soft_board(Absolute(LETTERS), np.array([[0, 2], [1, 1]]))
+    path = BetaPath(tuple(PathPoint(b, board, 1.0, b + 1, 0.25, 1.0, None) for b in (4.0, 2.0)), ("a", "b"))
+    _, ax = plt.subplots()
+    path.plot_losses(ax)
+    heights = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (2.75, 5.25)
+    assert all(ax.get_position().height > 0.1 for ax in path.plot())
+    plt.close("all")
+
+
+def test_labels_beyond_the_most_common_ones_have_no_share(monkeypatch):
+    X, modes = [[0, 1, 1, 1, 0], [2, 1, 2, 3, 2]], [Mode("a", np.arange(2)), Mode("b", np.arange(4))]
+    sample = Sample.of(X, [2, 2, 2, 2, 0], modes=modes, alphabet=LETTERS)
+    assert beta_of_item_means(sample, ZeroOne(LETTERS))[0] == pytest.approx(1 / 0.2)
+    monkeypatch.setattr("gingham.selection.auto.MOST_CLASSES", 2)  # the third is never predicted
+    assert beta_of_item_means(sample, ZeroOne(LETTERS))[0] == pytest.approx(1 / 0.8)
+
+
+def test_a_loss_of_numbers_that_is_none_of_the_gap_is_that_of_the_cell():
+    class Tripled(Quadratic):
+        def of_gap(self, gap):
+            return None
+
+        def coef(self, answer):
+            return 3 * super().coef(answer)
+
+    codes = [np.array([0, 0, 1]), np.array([0, 0, 0])]
+    board = soft_board(Tripled(LETTERS), np.array([[0.0, 2.0], [1.5, 1.5]]))
+    sample = Sample.of(codes, [0.0, 2.0, 1.0], modes=board.structure.modes)
+    assert prediction_losses(board, codes, sample).tolist() == [3.0, 3.0, 0.75]
+
+
+def test_a_loss_that_is_just_kept_is_kept():
+    X = np.argwhere(np.ones((6, 6)))
+    y = np.ones(36, dtype=int)
+    model = gg.CoClusteringRegressor(3, beta=2.0, alphabet=(1, 5), random_state=0).fit(X, y)
+    assert gg.simplify(model, X, y, max_clusters=1, max_loss=0.0).posterior_.n_clusters == (1, 1)

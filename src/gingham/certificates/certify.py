@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells import CellModel
@@ -25,12 +24,13 @@ from gingham.certificates.evidence import (
     stated_population,
     unbounded,
 )
-from gingham.certificates.holdout import certify_held_out, committee_members, pooled
+from gingham.certificates.holdout import certify_held_out, committee_members, pooled, without_rows_of_the_fit
 from gingham.certificates.record import Record, cell_facts, posterior_facts
 from gingham.certificates.row_losses import stated_labels
 from gingham.core.problem import Posterior, find_posterior
 from gingham.data import Alphabet, Bounds, Sample
 from gingham.data.adapt import id_columns
+from gingham.data.fit_rows import need_rows_once
 from gingham.data.sample import checked_labels, sample_kind
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.place import Work
@@ -134,11 +134,13 @@ def certify(
     posterior = posterior_of(members[0] if members else model)
     cell, statement = stated_cell(posterior.cells[relation], alphabet)
     if bound == "holdout" and members:
-        certificate = certify_held_out(
-            model, cell, *_rows_and_labels(X, y), predictor, delta=delta, sample_weight=sample_weight, **options
-        )
-        _refuse_rows_of_the_fit(model, X, y)
-        return certificate
+        rows = _rows_and_labels(X, y)
+        options.update(delta=delta, sample_weight=sample_weight)
+        certificate = certify_held_out(model, cell, *rows, predictor, **options)
+        sample = sample_of(posterior, *rows, sample_weight, relation)
+        need_rows_once(sample)
+        known = without_rows_of_the_fit(model, sample)
+        return replace(certificate, assumptions=(*certificate.assumptions, *known))
     posterior = with_cell(posterior, cell, relation)
     backend = "compiled" if bound == "holdout" else getattr(model, "backend", "auto")
     sample = sample_of(posterior, X, y, sample_weight, relation, backend)
@@ -150,9 +152,9 @@ def certify(
         certificate, test = certify_posterior(
             posterior, sample, statement, delta, predictor, relation=relation, **options
         )
-        _refuse_rows_of_the_fit(model, X, y)
+        known = without_rows_of_the_fit(model, sample, relation)
         record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **test))
-        return replace(certificate, record=record)
+        return replace(certificate, record=record, assumptions=(*certificate.assumptions, *known))
     if options:
         raise GinghamError(f"certify() got unknown options {', '.join(options)} for bound={bound!r}.")
     theorem = find(bound)
@@ -200,15 +202,6 @@ def _rows_and_labels(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[Ta
     if isinstance(X, Sample) or y is None:
         raise GinghamError("This certificate fits or predicts anew: give the rows of ids X and their labels y.")
     return X, y
-
-
-def _refuse_rows_of_the_fit(model: object, X: TableLike | Sample, y: npt.ArrayLike | None) -> None:
-    """A model that still has the data of its fit knows them when it sees them."""
-    if hasattr(model, "was_fitted_on") and model.was_fitted_on(X, y):
-        raise RefusedCertificate(
-            "These are the rows that the model was fitted on, and bound='holdout' tests it on rows that it has not "
-            "seen. Use bound='log-wealth', which is for the rows of the fit, bound='split', or other rows."
-        )
 
 
 def _check_population(
@@ -429,6 +422,8 @@ def certify_stream(
     >>> [round(certificate.value, 2) for certificate in stream.certificates]
     [1.25, 0.68, 0.36]
     """
+    from gingham.certificates.split import unfitted
+
     checked_delta(delta)
     y = checked_labels(y)
     columns = id_columns(X).columns
@@ -442,7 +437,7 @@ def certify_stream(
         part = np.empty((size, len(columns)), dtype=object)
         for j, column in enumerate(columns):
             part[:, j] = column[:size]
-        fitted = model if fixed else clone(model).fit(part, y[:size])
+        fitted = model if fixed else unfitted(model).fit(part, y[:size])
         models.append(fitted)
         certificates.append(
             certify(

@@ -32,6 +32,7 @@ from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.divergence import kl_upper
 from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Bounds, Mode, Moments, OneHot, Sample
+from gingham.data.fit_rows import need_rows_once
 from gingham.data.sample import whole_counts
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import STEP_BYTES, row_blocks
@@ -835,5 +836,7 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
                         "The graph has self loops, for which both ends fall into one cluster together; "
                         "leave them out before certifying."
                     )
-    if posterior.structure.is_graph(relation) and not sample.pairs_once:
-        check_pairs_once(sample.codes, sample.labels, sample.weights)
+    if not sample.pairs_once:
+        need_rows_once(sample)
+        if posterior.structure.is_graph(relation):
+            check_pairs_once(sample.codes, sample.labels, sample.weights)

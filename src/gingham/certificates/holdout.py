@@ -38,6 +38,7 @@ from gingham.certificates.record import Record, cell_facts
 from gingham.certificates.row_losses import between_labels, check_distributions, stated_labels
 from gingham.core.problem import Posterior, find_posterior
 from gingham.data import Alphabet, Bounds
+from gingham.data.fit_rows import FitRows, copies, need_rows_once
 from gingham.data.sample import (
     Sample,
     checked_labels,
@@ -69,6 +70,35 @@ BETTING_LATEX = (
 )
 BETTING_REFERENCE = "Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting"
 MAURER_PONTIL = "Maurer and Pontil 2009, Empirical Bernstein bounds"
+
+
+def without_rows_of_the_fit(model: object, sample: Sample, relation: int = 0) -> tuple[Assumption, ...]:
+    """Refuse rows that a model has learned from, where it keeps a sketch of them; what the comparison has shown."""
+    kept: tuple[FitRows, ...] = getattr(model, "fit_rows_", ())
+    if not kept:
+        return ()
+    met = kept[relation].met(sample)
+    part = "" if met.everything else f" of the {met.n_compared:,} that were compared, drawn at random from them,"
+    if met.seen:
+        which = ", ".join(f"{row:,}" for row in met.rows[:5].tolist()) + (", …" if len(met.rows) > 5 else "")
+        some = f"{met.n_same:,}{part or f' of the {met.n_compared:,} rows'} (row {which})"
+        raise RefusedCertificate(
+            f"{'These are the' if met.whole_fit else f'{some} are'} rows that the model was fitted on, and "
+            "bound='holdout' tests it on rows that it has not seen. Use bound='log-wealth', which is for the rows of "
+            "the fit, bound='split', or other rows. If they were drawn anew and are equal by chance, certify finished "
+            "predictions: certify_predictions."
+        )
+    if met.n_same:
+        return (
+            Assumption(
+                f"{met.n_same:,}{part or f' of the {met.n_compared:,} tuples'} are equal to tuples of the fit, which "
+                "repetitions may explain; they were drawn anew.",
+                "given",
+            ),
+        )
+    if met.everything:
+        return (Assumption("None of the tuples is a row of the fit.", "checked"),)
+    return (Assumption(f"None{part} is a row of the fit.", "checked"),)
 
 
 def certify_predictions(
@@ -176,8 +206,10 @@ def certify_posterior(
     test = Trial(delta, candidates, method, predictor, recorded_seed(random_state), random_state is None)
     check_alphabet(cell, sample)
     check_items(posterior.structure.columns(relation), sample)
-    if posterior.structure.is_graph(relation) and not sample.pairs_once:
-        check_pairs_once(sample.codes, sample.labels, sample.weights)
+    if not sample.pairs_once:
+        need_rows_once(sample)
+        if posterior.structure.is_graph(relation):
+            check_pairs_once(sample.codes, sample.labels, sample.weights)
     whole_counts(sample.weights)
     if predictor == "gibbs":
         law, given = _gibbs_law(posterior, sample, relation), (*drawn_rows(sample.weights), statement)
@@ -522,6 +554,9 @@ def certify_folds(
                 "the labels that it was fitted on. Leave y out."
             )
     counts = getattr(model, "fold_counts_", None)
+    for learned in getattr(model, "fit_rows_", ()):
+        if counts is None and learned.times > 1:
+            raise copies(learned.times)
     counts = np.ones(len(folds), dtype=np.int64) if counts is None else np.asarray(counts)
     posterior = find_posterior(next(iter(getattr(model, "members_", ())), None))
     if loss is None and label_bounds is None and posterior is not None:

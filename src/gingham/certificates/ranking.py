@@ -178,6 +178,7 @@ def certify_ranking(
         raise GinghamError(f"population={population} is less than the {users.n_items} users in hidden.")
     losses = ranking_losses(ranking, users, codes, columns[1], int(at), measure, seen)
     if against is not None:
+        _need_hidden(against, *columns)
         losses = losses - ranking_losses(against, users, codes, columns[1], int(at), measure, seen)
     low, span = (-1.0, 2.0) if against is not None else (0.0, 1.0)
     scaled = (losses - low) / span
@@ -201,6 +202,18 @@ def certify_ranking(
         paired=against is not None,
         seed=seed if drawn else None,
     )
+
+
+def _need_hidden(ranking: Lists, users: AnyArray, items: AnyArray) -> None:
+    """Refuse a rival that knows the hidden items: what is in somebody's basket is not listed again, and is missed."""
+    has_taken = getattr(ranking, "has_taken", None)
+    taken = None if has_taken is None else has_taken(users, items)
+    if taken is not None and taken.any():
+        raise RefusedCertificate(
+            f"{int(taken.sum()):,} of the {len(taken):,} hidden pairs (row {int(np.flatnonzero(taken)[0])}, for one) "
+            "are in the baskets that the ranking given as against= was fitted on: it does not list them again, so that "
+            "to be better than it proves nothing. Fit it without the hidden pairs."
+        )
 
 
 def ranking_losses(

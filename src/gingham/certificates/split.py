@@ -54,7 +54,8 @@ from gingham.certificates.record import Record, posterior_facts
 from gingham.core.problem import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.sample import Part, checked_labels, checked_weights, recorded_seed, taken, whole_counts
+from gingham.data.fit_rows import need_rows_once
+from gingham.data.sample import Part, checked_labels, checked_weights, recorded_seed, taken, tuples, whole_counts
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import project
 
@@ -112,7 +113,8 @@ def certify_split(
         first, second = given_parts(rows, len(y), counts)
         how = Assumption("Which rows belong to which part was decided without a look at their labels.", "given")
     columns = id_columns(X).columns
-    fitted = clone(model).fit(_rows(X, columns, first.rows), y[first.rows], **first.weights)
+    need_rows_once(tuples(columns, y, counts))
+    fitted = unfitted(model).fit(_rows(X, columns, first.rows), y[first.rows], **first.weights)
     posterior = posterior_of(fitted)
     cell, statement = stated_cell(posterior.cells[0], None)
     sample = sample_of(posterior, _rows(X, columns, second.rows), y[second.rows], second.counts, 0)
@@ -136,6 +138,17 @@ def certify_split(
         assumptions=(*certificate.assumptions, how),
         first_part=first.n_draws,
     )
+
+
+def unfitted(model: Any) -> Any:
+    """A copy of a model to be fitted; refuses one that would be fitted without what its file could not hold."""
+    lost = getattr(model, "lost_parameters", ())
+    if lost:
+        raise GinghamError(
+            f"The model comes from a file, which could not hold {', '.join(f'{name}=' for name in lost)}, and what is "
+            f"fitted here would be another model without it. Give it again: model.set_params({lost[0]}=...)."
+        )
+    return clone(model)
 
 
 def certify_prior(

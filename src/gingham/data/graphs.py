@@ -18,6 +18,7 @@ from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike
 from gingham.data.adapt import added_up, as_frame, id_columns, is_frame, typed
+from gingham.data.fit_rows import FitRows
 from gingham.data.sample import Alphabet, Features, Mode, Sample, need_moderate
 from gingham.errors import GinghamError, GinghamWarning
 
@@ -71,6 +72,9 @@ class PairSample(Sample):
             part.modes, part.codes, part.labels, part.alphabet, part.label_codes, part.weights,
             directed=self.directed, complete=False, weighted=self.weighted,
         )  # fmt: skip
+
+    def fit_rows(self) -> FitRows:
+        return FitRows.of(self, symmetric=not self.directed, complete=self.complete)
 
     def listed(self) -> PairSample:
         """The listed pairs alone."""

@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, beside, namespace, on_host
+from gingham.data.fit_rows import FitRows
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.place import Work, goes_to_device
 from gingham.kernels.project import Rows, project_cost, project_table
@@ -622,6 +623,10 @@ class Sample:
             order[among] = rows[np.lexsort((self.labels[rows], joint[rows]))]
         return order
 
+    def fit_rows(self) -> FitRows:
+        """A sketch of these tuples, by which a model that has learned from them knows them again."""
+        return FitRows.of(self)
+
     def counts(self, axis: int) -> Floats:
         """Total weight of each item of one position, shape (n_items,)."""
         return np.bincount(self.codes[axis], self.weights, minlength=self.shape[axis]).astype(np.float64)
@@ -763,6 +768,15 @@ def checked_weights(weights: npt.ArrayLike | None, n_rows: int) -> Floats | None
     if weights.sum() <= 0:
         raise GinghamError("All weights are zero: there is nothing to learn from.")
     return weights
+
+
+def tuples(
+    columns: Sequence[npt.ArrayLike], y: npt.ArrayLike, weights: npt.ArrayLike | None = None, **how: Any
+) -> Sample:
+    """Rows as tuples for themselves, whatever a model makes of their labels; ``how`` is for `Sample.of`."""
+    labels = np.asarray(y).ravel()
+    letters = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
+    return Sample.of(columns, labels, weights, alphabet=letters, **how)
 
 
 class Sums(Protocol):

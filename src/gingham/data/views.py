@@ -10,7 +10,8 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, MatrixLike
-from gingham.data.sample import need_unmasked
+from gingham.data.fit_rows import numbers_of_rows
+from gingham.data.sample import Mode, Sample, need_unmasked
 from gingham.errors import GinghamError
 from gingham.lazy import lazy_module
 
@@ -44,6 +45,12 @@ def as_views(views: Sequence[MatrixLike | None], at_least: int = 1, missing: boo
         counts = ", ".join(f"view {number} has {count}" for number, count in rows.items())
         raise GinghamError(f"All views need the same number of rows, one per object, in the same order: {counts}.")
     return matrices
+
+
+def objects_of(matrices: Sequence[Any]) -> Sample:
+    """The objects of some views as tuples that only say which object it is: equal in all views, equal objects."""
+    numbers = numbers_of_rows(matrices)
+    return Sample((Mode("object", numbers),), (np.arange(len(numbers), dtype=np.int32),))
 
 
 def as_view(values: MatrixLike, name: str) -> Matrix:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -20,9 +19,10 @@ from gingham import models, storage
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike, on_host
 from gingham.cells import CellModel
 from gingham.cells.losses import cell_state, loss_from_state
-from gingham.core.problem import Posterior, find_posterior
+from gingham.core.problem import Posterior, Problem, find_posterior
 from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, id_columns, tuples_of
+from gingham.data.fit_rows import FitRows
 from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate, need_unmasked
 from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Found, Progress, Solution
@@ -44,6 +44,7 @@ KEPT_WHERE_KNOWN = (
     "size_reason_",
     "cell_moments_",
     "value_shares_",
+    "fit_rows_",
 )
 MOST_REMEMBERED = 20_000_000  # rows of the data that a fitted model remembers, to be read without handing them over
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
@@ -68,23 +69,6 @@ class Saved:
         storage.write(path, type(self).__name__, {"model": self, "notes": notes})
 
 
-def _tallied(columns: list[AnyArray]) -> Counter[tuple[object, ...]]:
-    """How often each row occurs."""
-    return Counter(zip(*(np.asarray(column).tolist() for column in columns)))
-
-
-def _columns_and_labels(X: TableLike | Sample, y: ArrayLike | None) -> list[AnyArray]:
-    """The ids of each mode, an item that a sample does not know as None, and the labels."""
-    if not isinstance(X, Sample):
-        return [*id_columns(X).columns, np.asarray(y)]
-    columns = [
-        np.where(code < 0, np.array(None, dtype=object), mode.items[code]) if (code < 0).any() else mode.items[code]
-        for mode, code in zip(X.modes, X.codes)
-    ]
-    letters = X.alphabet
-    return [*columns, np.asarray(X.labels) if letters is None else letters.values[X.label_index]]
-
-
 class Persistent(Questions, Saved, BaseEstimator):
     """An estimator that can be saved to one file and loaded again.
 
@@ -100,6 +84,8 @@ class Persistent(Questions, Saved, BaseEstimator):
     """
 
     interrupted_: bool = False
+    fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one a relation; older files have none
+    _unsaved: tuple[str, ...] = ()  # parameters that the file of a loaded model could not hold
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
     added_attributes: ClassVar[tuple[str, ...]] = ()  # those of them that older files lack: None there
     _data: Any = None  # what the fit was given, for readings; neither saved nor copied to other processes
@@ -152,32 +138,34 @@ class Persistent(Questions, Saved, BaseEstimator):
     def _keep_for_questions(self) -> None:
         """Small sums of the data that answers need beside the reading; a model file keeps them with it."""
 
-    def _remember(self, data: Any, n_rows: int, item_info: ItemInfo | None = None) -> None:
-        """Keep the data of a fit, as long as the model lives in this process, so that it can be read."""
+    def _remember(
+        self, data: Any, n_rows: int, item_info: ItemInfo | None = None, samples: Sequence[Sample] = ()
+    ) -> None:
+        """Keep the data of a fit, as long as the model lives in this process, so that it can be read.
+
+        Of the rows a sketch is kept for good, so that they are not taken for rows that the model has not seen:
+        those of ``samples``, one a relation, or of the data where they are a sample.
+        """
         self._reading, self._item_info = None, item_info
         self._data = None
         if n_rows <= MOST_REMEMBERED:  # a reading is made of arrays, wherever the fit was
             self._data = data.on_host() if getattr(data, "on_device", False) else data
+        if isinstance(data, Sample):
+            samples = (data if self._data is None else self._data,)
+        too_large = any(sample.on_device for sample in samples)  # to be brought to the host for this alone
+        self.fit_rows_ = () if too_large else tuple(sample.fit_rows() for sample in samples)
+
+    def learned_from(self, sample: Sample) -> None:
+        """The model has learned from these rows, too; those of the fit are not counted twice."""
+        if self.fit_rows_:
+            met = self.fit_rows_[0].met(sample)
+            new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
+            self.fit_rows_ = (self.fit_rows_[0].with_rows(new.fit_rows()), *self.fit_rows_[1:])
 
     def forget_data(self) -> Self:
         """Let go of the data of the fit; a reading that was made stays."""
         self._data = self._item_info = None
         return self
-
-    def was_fitted_on(self, X: TableLike | Sample, y: ArrayLike | None) -> bool:
-        """Whether these rows, in any order, are those of the fit; False where the fit's data are not at hand."""
-        given = _columns_and_labels(X, y)
-        for rows in self._rows_of_the_fit():
-            own = _columns_and_labels(*rows)
-            if len(own) == len(given) and len(own[-1]) == len(given[-1]) and _tallied(own) == _tallied(given):
-                return True
-        return False
-
-    def _rows_of_the_fit(self) -> list[tuple[TableLike | Sample, ArrayLike | None]]:
-        """Tables and labels that the fit was given, where they are at hand."""
-        if isinstance(self._data, Sample):
-            return [(self._data, None)]
-        return [self._data[:2]] if isinstance(self._data, tuple) and len(self._data) == 3 else []
 
     def _remembered(self, what: str) -> Any:
         """The data of the fit; a sentence where they are not at hand."""
@@ -202,7 +190,13 @@ class Persistent(Questions, Saved, BaseEstimator):
         if self._reading is not None:
             known["reading_"] = self._reading
         made = {"loss": self._loss_state()} if "loss" in every and "loss" not in params else {}
-        return {"params": params, "fitted": {**known, **fitted}, **made}
+        unsaved = [name for name in every if name not in (*params, "loss", "start")] + list(self.lost_parameters)
+        return {"params": params, "fitted": {**known, **fitted}, **made, **({"unsaved": unsaved} if unsaved else {})}
+
+    @property
+    def lost_parameters(self) -> tuple[str, ...]:
+        """Parameters that a file could not hold (tables about items, say) and that nobody has given again."""
+        return tuple(name for name in self._unsaved if getattr(self, name) is None)
 
     def _loss_state(self) -> Any:
         """What a file keeps of a ``loss`` that is a callable: what the cells are that it made."""
@@ -222,6 +216,7 @@ class Persistent(Questions, Saved, BaseEstimator):
             if fitted.get(name) is not None:
                 setattr(model, name, fitted[name])
         model._reading = fitted.get("reading_")
+        model._unsaved = tuple(name for name in state.get("unsaved", ()) if name in model.get_params(deep=False))
         if "loss" in state:
             model.set_params(loss=model._loss_from_state(state["loss"]))
         return model
@@ -379,10 +374,12 @@ class GridModel(TupleModel):
             alphabet=getattr(cell, "alphabet", None),
         )
 
-    def with_posterior(self, posterior: Posterior) -> Self:
-        """The same model with other memberships and answers."""
+    def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
+        """The same model with other memberships and answers; ``problem`` has the tuples that decided them."""
         new = copy(self)
         new.posterior_, new._reading = posterior, None
+        if problem is not None:
+            new.learned_from(problem.samples[0])
         return new
 
     def observed(self, *data: Any) -> Observed:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Protocol, Self, cast
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
@@ -36,12 +36,14 @@ from gingham.certificates.progressive import (
 )
 from gingham.certificates.record import Record
 from gingham.certificates.row_losses import RowLoss, row_loss
+from gingham.certificates.split import unfitted
 from gingham.core.problem import find_posterior
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
-from gingham.data.sample import checked_labels, checked_weights, counted, recorded_seed, whole_counts
+from gingham.data.fit_rows import need_rows_once, numbers_of_rows
+from gingham.data.sample import checked_labels, checked_weights, counted, recorded_seed, tuples, whole_counts
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.models.base import Saved, default_loss
+from gingham.models.base import Persistent, Saved, default_loss
 from gingham.storage import State, fields_of
 
 
@@ -250,6 +252,8 @@ def certify_progressive(
     labels = checked_labels(y)
     weights = checked_weights(sample_weight, len(labels))
     counts = whole_counts(weights)
+    if counts is None:
+        _need_rows_once(X, labels)
     seed, drawn_here = recorded_seed(random_state), random_state is None
     draws = draws_in_order(len(labels), counts, order, seed)
     plan = Plan.of(len(draws), warm_up, blocks)
@@ -287,6 +291,9 @@ def certify_progressive(
         members.append(before)
         guesses.append(runner.predictions(before, draws[start:stop]))
         stream.add(measured.losses(labels[draws[start:stop]], guesses[-1]))
+    for member in (pilot, *members):
+        if isinstance(member, Persistent):  # they were tested here, and nobody is to test them again
+            member.fit_rows_ = ()
     predictor = ProgressivePredictor(tuple(members), plan.sizes / plan.n_tested, pilot, measured, rule, clip)
     facts = {
         "loss": measured.plain(),
@@ -310,6 +317,16 @@ def certify_progressive(
     )
 
 
+def _need_rows_once(X: TableLike, labels: AnyArray) -> None:
+    """Refuse a table of copies: some of them would be learned from, and others would test."""
+    try:
+        columns = [numbers_of_rows([X.tocsr()])] if hasattr(X, "tocsr") else id_columns(X).columns
+        sample = tuples(columns, labels)
+    except (GinghamError, TypeError, ValueError):  # rows of other libraries need not hold ids
+        return
+    need_rows_once(sample)
+
+
 @dataclass(frozen=True, eq=False)
 class _Runner:
     """Fits members on draws and lets them predict draws."""
@@ -330,12 +347,12 @@ class _Runner:
         grows = all(hasattr(self.model, name) for name in ("n_clusters", "partial_fit", "fold_in"))
         if self.warm_start and self.fit is _fit and start is None and grows:
             rows, counts = counted(draws if before is None else fresh)
-            growing = cast(Growing, clone(self.model) if before is None else deepcopy(before))
+            growing = cast(Growing, unfitted(self.model) if before is None else deepcopy(before))
             if len(rows) == 0:
                 return growing
             weighted = {} if (counts == 1).all() else {"sample_weight": counts}
             return growing.partial_fit(_safe_indexing(self.X, rows), self.labels[rows], **weighted)
-        model = clone(self.model)
+        model = unfitted(self.model)
         if start is not None:
             model.set_params(start=start)
         rows, counts = counted(draws)

@@ -31,8 +31,9 @@ from gingham.certificates import Certificate
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import Population
 from gingham.core.problem import Posterior
-from gingham.data import Alphabet, Bounds, Mode
-from gingham.data.sample import MAX_LABELS, checked_weights, taken, whole_counts
+from gingham.data import Alphabet, Bounds, Mode, Sample
+from gingham.data.fit_rows import need_rows_once
+from gingham.data.sample import MAX_LABELS, checked_weights, taken, tuples, whole_counts
 from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss
@@ -708,14 +709,29 @@ class Rows:
             digest.update(b"\x1e" + np.ascontiguousarray(self.weight, "<f8").tobytes())
         return digest.hexdigest()[:32]
 
-    def parts(self, notes: Facts) -> tuple[Rows, Rows | None]:
-        """(training rows, rows the model has not seen), as far as the model's notes tell.
+    def parts(self, model: Persistent, modes: Sequence[Mode], relation: int = 0) -> tuple[Rows, Rows | None]:
+        """(training rows, rows the model has not seen), as far as the model and its notes tell.
 
-        The table the model was fitted on is recognised by its fingerprint and split as it was then.
+        The table the model was fitted on is recognised by its fingerprint and split as it was then. A model that has
+        learned from other rows since may have seen those that were set aside.
         """
+        notes = model.notes_
         if notes.get("fingerprint") != self.fingerprint:
             return self, None
-        return self.divided(float(notes["holdout"]), int(notes["seed"]))
+        training, held = self.divided(float(notes["holdout"]), int(notes["seed"]))
+        if held is None or not model.fit_rows_ or model.fit_rows_[relation].equals(training.sample(modes).fit_rows()):
+            return training, held
+        warnings.warn(
+            "The model has learned from other rows than those of its first fit, so that nothing is known to be set "
+            "aside for it: all rows are taken for rows of the fit.",
+            GinghamWarning,
+            stacklevel=2,
+        )
+        return self, None
+
+    def sample(self, modes: Sequence[Mode]) -> Sample:
+        """The rows as tuples of the items of modes."""
+        return tuples(self.X.get_columns(), self.y, self.weight, modes=modes, unseen=True)
 
 
 def labelled_rows(
@@ -1021,6 +1037,9 @@ class TuplesWithModel(ModelWithData[Any]):
 
         delta = checked_delta(request.delta)
         model, seen = self.model, self.seen
+        need_rows_once(
+            self.rows.sample(self.tables.columns(model)[1])
+        )  # copies may be on both sides of what is set aside
         known = self.tables.labels(model)
         space = LabelSpace.stated(known, seen.y, self.notes, request)
         makers: dict[str, Callable[[float], Certificate]] = {}
@@ -1158,7 +1177,7 @@ class TupleTables(FamilyTables[Any]):
             raise GinghamError("The model does not say which column holds the labels; add --label.")
         axes, modes = self.columns(model)
         data = labelled_rows(source.table, axes, label, notes.get("weight"), modes, source.drop_missing)
-        return self.beside(model, notes, label, *data.parts(notes), data)
+        return self.beside(model, notes, label, *data.parts(model, modes), data)
 
     def beside(
         self, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None, rows: Rows | None = None

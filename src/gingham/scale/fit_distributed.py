@@ -112,8 +112,11 @@ def fit_distributed(
         for group in groups:
             tables = [futures[at] for futures in (frames, known) for at in group]
             parts.append(submit(client, out_of_core, _encode, names, modes[1:], alphabet, numbers, *tables))
+        learned = [submit(client, out_of_core, Sample.fit_rows, part) for part in parts]
         if out_of_core:
-            parts = [client.keep(part, cell.features) for part in parts]
+            for at, rows in enumerate(learned):  # one part in memory at a time
+                rows.result()
+                parts[at] = client.keep(parts[at], cell.features)
         n_tuples = float(sum(fact.n_tuples for fact in facts))
         data = distributed.Partitions(client, parts, items, tuple(modes[1:]), axes[0], n_tuples, out_of_core)
         start, schedule, n_init = model.start if start is None else start, make_schedule(model.schedule), model.n_init
@@ -130,6 +133,7 @@ def fit_distributed(
             X, y, w = _drawn(model, client, frames, names, share)
             drawn = Sample.of(id_columns(X).columns, np.asarray(y), w, names=list(axes), alphabet=alphabet)
             beta = model._beta_of(drawn, cell)[0]
+        first, *others = client.gather(learned)
         frames.clear()  # what has been encoded need not stay; it is read again if a worker is lost
         known.clear()
         rng = np.random.default_rng(check_random_state(model.random_state).randint(2**31 - 1))
@@ -142,6 +146,7 @@ def fit_distributed(
         solution = best_of(solve, n_init, rng, max_iter=model.max_iter, callback=callback)
     model._set_solution(solution)
     model.beta_ = float(beta)
+    model.fit_rows_ = (first.with_rows(*others),)
     model.n_features_in_ = len(axes)
     model.feature_names_in_ = np.array(axes, dtype=object)
     return model

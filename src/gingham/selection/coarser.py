@@ -22,8 +22,8 @@ class OneGrid(Protocol):
     def sample(self, X: object, y: object, sample_weight: object = None) -> Sample:
         """Labelled tuples in the model's own numbering."""
 
-    def with_posterior(self, posterior: Posterior) -> Self:
-        """The same model with other memberships and answers."""
+    def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
+        """The same model with other memberships and answers; ``problem`` has the tuples that decided them."""
 
 
 @runtime_checkable
@@ -102,7 +102,7 @@ def merge(
     problem = problem_of(model, X, y, sample_weight)
     rungs = coarsen.ladder(problem, coarsen.prune(_posterior(model)))
     best = min((rung.posterior for rung in rungs), key=lambda q: certify(q, problem.samples[0], bound=bound).value)
-    return model.with_posterior(best)
+    return model.with_posterior(best, problem)
 
 
 def simplify(
@@ -147,13 +147,13 @@ def simplify(
     if max_clusters is None:
         rungs = list(coarsen.ladder(problem, posterior))
         if max_loss is None:
-            return model.with_posterior(min(rungs, key=lambda rung: rung.total).posterior)
+            return model.with_posterior(min(rungs, key=lambda rung: rung.total).posterior, problem)
         low = [rung for rung in rungs if rung.loss(n_tuples) <= max_loss]
         if not low:
             raise GinghamError(
                 f"max_loss={max_loss:g} cannot be kept: the model itself loses {rungs[0].loss(n_tuples):.4g}."
             )
-        return model.with_posterior(low[-1].posterior)
+        return model.with_posterior(low[-1].posterior, problem)
     limits = [int(m) for m in np.broadcast_to(np.asarray(max_clusters), (len(posterior.assign),))]
     if min(limits) < 1:
         raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster per mode is needed.")
@@ -162,7 +162,7 @@ def simplify(
         raise GinghamError(
             f"max_loss={max_loss:g} cannot be kept: {max_clusters} clusters lose {last.loss(n_tuples):.4g}."
         )
-    return model.with_posterior(last.posterior)
+    return model.with_posterior(last.posterior, problem)
 
 
 def problem_of(model: OneGrid, X: object, y: object, sample_weight: object = None) -> Problem:

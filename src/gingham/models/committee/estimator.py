@@ -19,7 +19,7 @@ from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import tuples_of
-from gingham.data.sample import Part, checked_weights, rows_of_draws, whole_counts
+from gingham.data.sample import Part, checked_weights, rows_of_draws, tuples, whole_counts
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.projection import Projection, use_torch_batch
@@ -161,7 +161,10 @@ class Committee(TupleModel):
                 found[folds.fold == fold] = predictions
             counted = None if folds.counts is None else folds.number
             self._keep_tests((folds.fold, found, folds.row, counted, np.array(y)))  # a copy: y may change
-        self._remember((X, y, sample_weight), n_rows, item_info)
+        self._remember((X, y, sample_weight), n_rows, item_info, (tuples(columns.columns, y, sample_weight),))
+        for member in self.members_:
+            if hasattr(member, "fit_rows_"):  # what all of them have seen is kept once; nobody asks about folds
+                member.fit_rows_ = () if self.cross else self.fit_rows_
         return self
 
     def _keep_tests(self, tests: tuple[AnyArray | None, ...] | None) -> None:
@@ -226,6 +229,7 @@ class Committee(TupleModel):
         self._keep_tests(None)
         for member in self.members_:
             _compact(member.fold_in(X, y, sample_weight))
+        self.learned_from(tuples(self._columns(X, reset=False).columns, y, sample_weight))
         return self
 
     # predictions

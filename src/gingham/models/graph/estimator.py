@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, TableLike
 from gingham.cells import CellModel, Logarithmic, make_cell, needs_alphabet
-from gingham.core.problem import Posterior
+from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
@@ -416,13 +416,15 @@ class GraphClustering(ClusterMixin, Persistent):
         problem = graph_problem(sample, self.posterior_.cells[0], float(self.beta_))
         search = PartitionSearch.of(search_problem(problem), self.backend)
         labels, k = search.merge(self.labels_, limit)
-        new = self.with_posterior(hard_posterior(problem, labels, k)[0])
+        new = self.with_posterior(hard_posterior(problem, labels, k)[0], problem)
         if self.degree_model_ is not None:
             new.degree_model_ = DegreeModel.of(sample, labels, k)
         return new
 
-    def with_posterior(self, posterior: Posterior) -> Self:
-        """The same model with other memberships and answers."""
+    def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
+        """The same model with other memberships and answers; ``problem`` has the pairs that decided them."""
         new = copy(self)
         new.posterior_, new._reading = posterior, None
+        if problem is not None:
+            new.learned_from(problem.samples[0])
         return new

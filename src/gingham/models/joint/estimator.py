@@ -160,7 +160,7 @@ class JointCoClustering(Persistent):
         self.posterior_ = place_cold(problem, solution.posterior) if self.cold_start else solution.posterior
         self.objective_ = solution.objective
         self._set_course(solution)
-        self._remember(dict(relations), sum(sample.n_rows for sample in problem.samples), item_info)
+        self._remember(dict(relations), sum(sample.n_rows for sample in problem.samples), item_info, problem.samples)
         return self
 
     def observed(self, *data: Any) -> Observed:
@@ -330,9 +330,6 @@ class JointCoClustering(Persistent):
     @property
     def factors_(self) -> dict[Relation, tuple[Floats | tuple[Floats, ...], ...]]:
         return {relation: self.factors(relation) for relation in self.relations_}
-
-    def _rows_of_the_fit(self) -> list[tuple[TableLike | Sample, ArrayLike | None]]:
-        return [(data[0], data[1]) for data in (self._data or {}).values()]
 
     def certify(
         self,

@@ -104,7 +104,8 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
         data = common.labelled_rows(source.table, relation, label, note.get("weight"), modes, source.drop_missing)
         notes: common.Facts = model.notes_
         first = notes.get("relations", [{}])[0].get("axes") == list(relation)  # of which rows were set aside
-        return RelationWithModel(model, model.notes_, relation, label, *(data.parts(notes) if first else (data, None)))
+        parts = data.parts(model, modes, model.position_of(relation)) if first else (data, None)
+        return RelationWithModel(model, notes, relation, label, *parts)
 
 
 def sizes_of(options: common.FitOptions, relations: Sequence[common.Relation]) -> dict[str, object] | None:

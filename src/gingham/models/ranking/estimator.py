@@ -268,6 +268,16 @@ class BasketRanker(Persistent):
         check_is_fitted(self)
         return self.items_[self.baskets_.of_users(self._user_codes([user])).taken.indices]
 
+    def has_taken(self, users: Ids, items: Ids) -> Bools:
+        """Whether each of these users has each of these items in the basket of the training data."""
+        check_is_fitted(self)
+        sides = (("user", self.users_, users), ("item", self.items_, items))
+        rows, columns = (Mode(name, known).encode(_listed(ids)) for name, known, ids in sides)
+        both = (rows >= 0) & (columns >= 0)
+        found = np.zeros(len(both), dtype=bool)
+        found[both] = np.asarray(self.baskets_.taken[rows[both], columns[both]]).ravel() != 0
+        return found
+
     def item_codes(self, items: Ids) -> Ints:
         """Positions of ids in ``items_``; an unknown id is an error."""
         codes = Mode("item", self.items_).encode(_listed(items))

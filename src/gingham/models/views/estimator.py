@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
-from gingham.data.views import as_view, as_views, feature_names, per_view
+from gingham.data.views import as_view, as_views, feature_names, objects_of, per_view
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.models.base import Persistent
@@ -97,7 +97,8 @@ class ViewsModel(Persistent):
         self.correlations_ = multiview.mean_correlations(scores)
         self.spread_ = np.mean(scores, axis=0).std(axis=0)
         self.labels_ = self._labels(np.mean(scores, axis=0))
-        self._remember((matrices, names), sum(matrix.shape[0] * matrix.shape[1] for matrix in matrices), item_info)
+        size = sum(matrix.shape[0] * matrix.shape[1] for matrix in matrices)
+        self._remember((matrices, names), size, item_info, (objects_of(matrices),))
         return self
 
     def observed(self, *data: Any) -> Observed:

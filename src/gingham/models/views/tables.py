@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from gingham.arrays import Bools, Floats
+from gingham.data.views import objects_of
 from gingham.errors import GinghamError
 from gingham.models import tables as common
 from gingham.models.views import KIND
@@ -80,8 +81,12 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
         names = [name for group in groups for name in group]
         if notes.get("fingerprint") == common.fingerprint(source.table, names):
             learn, held = common.split(source.table.height, float(notes["holdout"]), int(notes["seed"]))
-        else:  # other objects: none of them was seen
-            learn, held = np.zeros(source.table.height, bool), np.ones(source.table.height, bool)
+        else:  # other objects: none of them was seen, unless the model knows them
+            learn = np.zeros(source.table.height, bool)
+            met = model.fit_rows_[0].met(objects_of(matrices)) if model.fit_rows_ else None
+            if met is not None and met.seen:
+                learn[met.rows if met.everything else slice(None)] = True
+            held = ~learn
         return ViewsWithModel(model, notes, groups, matrices, learn, held)
 
     def clusters(self, model: ViewsModel) -> pl.DataFrame:
