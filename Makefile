@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-.PHONY: demo test test-all lint coverage docs papers bench bench-peers bench-full clean
+.PHONY: demo test test-all test-lowest lint coverage docs papers bench bench-peers bench-full clean
 
 $(VENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -15,16 +15,30 @@ demo: $(VENV)/.ready
 test: lint
 	$(BIN)/python -m pytest -n auto
 
-# Every Python of the list that is installed, each in an environment of its own; says which were not.
+# Every Python of the list that is installed, each in an environment of its own with the newest versions of what gingham
+# needs, then the lowest versions that pyproject.toml declares; says which Pythons were not tested.
 PYTHONS ?= python3.11 python3.12 python3.13
-test-all:
+test-all: test-lowest
 	@for python in $(PYTHONS); do \
-	  if $$python -c "" 2>/dev/null; then \
-	    echo "== $$python"; \
-	    $$python -m venv .venvs/$$python && .venvs/$$python/bin/python -m pip install --quiet --editable ".[test]" \
+	  found=$$(for at in $$python $$HOME/.pyenv/versions/$${python#python}*/bin/$$python; do \
+	    $$at -c "" 2>/dev/null && echo $$at && break; done); \
+	  if [ -n "$$found" ]; then \
+	    echo "== $$python, newest versions"; \
+	    $$found -m venv .venvs/$$python && .venvs/$$python/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable ".[test]" \
 	      && .venvs/$$python/bin/python -m pytest -n auto -q || exit 1; \
 	  else echo "== $$python is not installed: not tested"; fi; \
 	done
+
+# Old versions of other packages warn of things that they no longer do: here warnings are no errors.
+LOWEST := .venvs/lowest
+QUICK  := tests/cells tests/core tests/data tests/fitting tests/kernels tests/models tests/certificates tests/selection \
+          tests/reading tests/plots tests/report tests/cli tests/test_storage.py tests/test_old_models.py tests/test_verify.py
+test-lowest:
+	@echo "== lowest versions that are declared"
+	$(PYTHON) -m venv $(LOWEST)
+	$(PYTHON) tests/lowest_versions.py > $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(LOWEST)/requirements.txt
+	PYTHONPATH=src $(LOWEST)/bin/python -m pytest -n auto -q -o filterwarnings=default $(QUICK)
 
 coverage: $(VENV)/.ready
 	$(BIN)/python -m coverage run --parallel-mode -m pytest -n 0

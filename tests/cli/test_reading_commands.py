@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -87,3 +88,26 @@ def test_a_file_without_a_reading_says_so(gingham, models, tmp_path):
     ran = gingham("describe", out)
     assert ran.code == 2
     assert "holds no reading" in ran.err
+
+
+def test_a_wide_table_says_what_was_observed(gingham, tmp_path):
+    file, out = tmp_path / "wines.csv", tmp_path / "m.gingham"
+    kinds = np.arange(24) % 2
+    measured = np.random.default_rng(0).normal(0, 0.1, (24, 6)) + np.where(
+        kinds[:, None] == np.arange(6) % 2, 1.0, -1.0
+    )
+    table = pl.DataFrame({"wine": [f"bottle {i}" for i in range(24)]} | {f"m{j}": measured[:, j] for j in range(6)})
+    table.with_columns(pl.when(pl.col("wine") == "bottle 7").then(None).otherwise(pl.col("m0")).alias("m0")).write_csv(
+        file
+    )
+    ran = gingham("fit", file, "--model", "coclustering", "--wide", "--bounds=-2,2", "--clusters", "2", "--out", out)
+    assert ran.code == 0, ran.err
+    assert "gingham report" in ran.err
+    ran = gingham("recommend", out, "m0", "--data", file)
+    assert pl.read_csv(io.StringIO(ran.out))["item"].to_list() == ["bottle 7"]
+    other = tmp_path / "other.csv"
+    pl.DataFrame({"bottle": ["a"], "column": ["m0"]}).write_csv(other)
+    ran = gingham("recommend", out, "m0", "--data", other)
+    assert ran.code == 2
+    assert "no column 'wine'" in ran.err
+    assert "Two items are named" in gingham("recommend", out, "m0", "--item", "m1").err

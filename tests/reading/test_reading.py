@@ -11,7 +11,17 @@ from sklearn.datasets import load_digits
 
 import gingham as gg
 from gingham.data import Mode
-from gingham.reading.make_reading import Curve, alike, averages, facts_of, held_parts, pooled, properties_of, telling
+from gingham.reading.make_reading import (
+    Curve,
+    alike,
+    averages,
+    facts_of,
+    held_parts,
+    pooled,
+    properties_of,
+    short_titles,
+    telling,
+)
 from gingham.reading.values import Relation, measure_named
 
 TOPICS = {"ships": ["ship", "sail", "harbour", "anchor", "captain", "deck"],
@@ -205,12 +215,14 @@ def test_columns_become_properties():
         properties_of(frame, Mode("film", np.array(["x"])))
 
 
-@pytest.mark.parametrize(("measure", "value", "text"), [
-    ("lift", 3.34, "×3.3"), ("lift", 0.1, "÷10"), ("lift", 1.05, "·"), ("lift", 1e-4, "almost none"),
-    ("difference", 0.21, "+0.2"), ("difference", -0.41, "−0.4"), ("labels", 0.8, "yes 80%"),
+@pytest.mark.parametrize(("measure", "value", "far", "text"), [
+    ("lift", 3.34, 9, "×3.3"), ("lift", 0.1, 9, "÷10"), ("lift", 1.05, 9, "·"), ("lift", 1e-4, 9, "almost none"),
+    ("difference", 0.21, 0.6, "+0.2"), ("difference", -0.41, 0.6, "−0.4"), ("difference", 0.03, 0.6, "·"),
+    ("difference", 0.03, 0.04, "+0.03"), ("difference", 12.34, 40, "+12.3"), ("difference", -1234.5, 2000, "−1234"),
+    ("labels", 0.8, 1, "yes 80%"),
 ])  # fmt: skip
-def test_cells_in_words(measure, value, text):
-    assert measure_named(measure).text(value, "yes") == text
+def test_cells_in_words(measure, value, far, text):
+    assert measure_named(measure).text(value, "yes", far) == text
 
 
 def test_info_about_a_side_that_is_not_there_is_refused():
@@ -238,3 +250,17 @@ def test_structure_that_is_finer_than_a_first_look_is_found():
     reading = gg.read(model.fit(np.column_stack([images, pixels]), digits[images, pixels]))
     assert reading.found
     assert min(reading.size) > 2
+
+
+def test_titles_are_said_as_people_say_them() -> None:
+    titles = [
+        "Fargo (1996)",
+        "Saint, The (1997)",
+        "Postino, Il (1994)",
+        "Independence Day (ID4) (1996)",
+        "Sabrina (1954)",
+    ]
+    said = ["Fargo", "The Saint", "Postino, Il", "Independence Day", "Sabrina"]
+    assert short_titles(titles) == said
+    assert short_titles([*titles, "Sabrina (1995)"])[4:] == ["Sabrina (1954)", "Sabrina (1995)"]
+    assert short_titles(["milk (1997)", "bread", "tea"]) == ["milk (1997)", "bread", "tea"]  # not a habit of these

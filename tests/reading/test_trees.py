@@ -69,6 +69,16 @@ def test_a_cut_has_so_many_groups_and_coarser_ones_are_unions():
         finer = coarser
 
 
+@pytest.mark.parametrize("leaves", [1, 2, 5, 9])
+def test_top_of_a_tree_has_the_same_cuts(leaves: int) -> None:
+    tree = merge_tree([(measure_named("lift"), sums_of(measure_named("lift"), (9, 6)))])
+    top = tree.top(leaves)
+    assert top.n_leaves == leaves
+    np.testing.assert_array_equal(top.losses, tree.losses[9 - leaves :])
+    for k in range(1, leaves + 1):
+        np.testing.assert_array_equal(top.groups(k)[tree.groups(leaves)], tree.groups(k))
+
+
 def test_planted_blocks_are_the_last_to_be_merged():
     rates = np.array([[30, 3, 3], [3, 30, 3], [3, 3, 30]])
     sums = RNG.poisson(np.kron(rates, np.ones((3, 3))))[..., None].astype(float)

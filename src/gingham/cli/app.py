@@ -32,7 +32,7 @@ from gingham.errors import GinghamError
 
 app = typer.Typer(
     name="gingham",
-    help="Co-cluster tables of tuples, predict what is missing, and prove how far to trust it.",
+    help="Group both sides of a table at once, predict what is missing, and prove how far to trust it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -67,7 +67,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     "gingham recommend model.gingham --all --out lists.parquet\n\n"
     "gingham recommend model.gingham --basket 'beer,nuts'\n\n"
     "gingham recommend model.gingham --users 17 --items beer --page page.html\n\n"
-    "gingham recommend model.gingham --item 17 --data ratings.csv",
+    "gingham recommend model.gingham Fargo --data ratings.csv",
     datasets: "gingham datasets\n\ngingham datasets movielens-100k --out ratings.csv",
 }
 for _command, _examples in EXAMPLES.items():

@@ -93,6 +93,11 @@ def certify(
         if not isinstance(first, Certificate):
             raise GinghamError("This certificate has a form of its own, which gingham verify does not read: --json.")
         first.save(save)
+        if save_predictor is None and isinstance(getattr(first, "model", None), Saved):
+            console.say_note(
+                f"{save} speaks of the predictor that the progressive tests made, not of {model}. gingham verify needs "
+                "it: keep it with --save-predictor predictor.gingham. --no-progressive certifies the model itself."
+            )
     if save_predictor is not None:
         certified = getattr(first, "model", None)
         if not isinstance(certified, Saved):

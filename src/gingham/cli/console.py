@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # What could steer a terminal, or turn the direction of writing: column names, ids and file names come from anywhere.
 STEERING = (*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 SHOWN = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in STEERING}
+ERRORS = {"mae": "mean absolute error", "rmse": "root mean square error"}
 SHOWN_IN_TEXT = {code: shown for code, shown in SHOWN.items() if code not in (9, 10)}
 SHOWN_IN_JSON = {code: f"\\u{code:04x}" for code in SHOWN_IN_TEXT}
 
@@ -151,7 +152,7 @@ def show(facts: Mapping[str, object], as_json: bool, title: str) -> None:
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
-        table.add_row(cell(name.replace("_", " ")), cell(value))
+        table.add_row(cell(" ".join(ERRORS.get(word, word) for word in name.split("_"))), cell(value))
     output().print(table)
 
 
@@ -193,7 +194,7 @@ def text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.1f}"
+        return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.{0 if value.is_integer() else 1}f}"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, Mapping):

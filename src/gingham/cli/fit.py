@@ -8,6 +8,7 @@ import time
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -208,6 +209,8 @@ def fit(
         forget(kept)
     facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
     console.show(facts, json, f"Co-clustering of {file}")
+    if reading and not json and file != "-" and not fitted.model.interrupted_:
+        console.say_note(f"What was found, as a page: gingham report {quote(str(out))} {quote(str(file))}")
 
 
 def settled(

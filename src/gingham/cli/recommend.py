@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 def recommend(
     model: options.ModelFile,
+    of: Annotated[
+        str | None, typer.Argument(metavar="[item]", help="For models other than rankings: an id or a title.")
+    ] = None,
     users: Annotated[str | None, typer.Option(help="Users of the training data to recommend for: 17,23.")] = None,
     everybody: Annotated[
         bool, typer.Option("--all", help="Recommend for all users, without reasons, which take longer.")
@@ -26,10 +29,8 @@ def recommend(
     seen: Annotated[bool, typer.Option("--seen", help="Also list what the user has already.")] = False,
     page: Annotated[Path | None, typer.Option(help="HTML page to write, with the board and the reasons.")] = None,
     items: Annotated[str | None, typer.Option(help="Items to explain on the page: beer,nuts.")] = None,
-    item: Annotated[
-        str | None, typer.Option(help="For models other than rankings: an id or a title, of any side.")
-    ] = None,
-    side: Annotated[str | None, typer.Option(help="The axis of --item, if the id occurs on several.")] = None,
+    item: Annotated[str | None, typer.Option(help="The same as naming the item after the model.")] = None,
+    side: Annotated[str | None, typer.Option(help="The axis of the item, if the id occurs on several.")] = None,
     label: Annotated[str | None, typer.Option(help="For labels that are names: the label that is wanted.")] = None,
     data: Annotated[
         str | None, typer.Option(help="Table with what was observed already, which is then left out.")
@@ -39,6 +40,9 @@ def recommend(
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
     """Rank what each user does not have yet, with scores and reasons; or list the best partners of an item."""
+    if of is not None and item is not None and of != item:
+        raise GinghamError(f"Two items are named, {of!r} and {item!r}: one a command.")
+    item = of if item is None else item
     if item is not None:
         need_files(out, [model])
         best_partners(model, item, n, side, label, data, not seen, (out, format, spreadsheet_safe))
@@ -52,7 +56,9 @@ def recommend(
 
     ranker = load(model)
     if not hasattr(ranker, "recommend_for"):
-        raise GinghamError(f"{model!r} is no ranking: ask it for the best partners of an item with --item.")
+        raise GinghamError(
+            f"{model!r} is no ranking: ask it for the best partners of an item, as in gingham recommend {model} ITEM."
+        )
     chosen = [] if users is None else known(users, ranker.users_, "user")
     if page is not None:
         from gingham.report import ranking
@@ -82,15 +88,17 @@ def best_partners(
 ) -> None:
     """The partners with the highest predictions for one item of a model that is no ranking."""
     from gingham.cli.describe import read_model
-    from gingham.cli.table_files import write_table
-    from gingham.data.table_files import read_table
+    from gingham.cli.table_files import table_for, write_table
 
     fitted = read_model(model)
     if hasattr(fitted, "recommend_for"):
         raise GinghamError(f"{model!r} is a ranking: say for whom with --users, --all or --basket.")
     axes = getattr(fitted, "notes_", {}).get("axes")
-    rows = None if data is None else read_table(data)
-    if rows is not None and axes and set(axes) <= set(rows.columns):
+    rows = None if data is None else table_for(fitted, data)
+    if rows is not None and axes:
+        for name in axes:
+            if name not in rows.columns:
+                raise GinghamError(f"{data!r} has no column {name!r}, which the model was fitted with.")
         rows = rows.select(list(axes))
     found = fitted.recommend(item, n, side=side, label=label, seen=rows, exclude_seen=exclude_seen, backend="polars")
     write_table(found, *target)

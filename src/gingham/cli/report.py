@@ -61,7 +61,12 @@ def report(
         trivial = session.without_groups(found, request)
     except GinghamError as error:
         refusal = str(error)
-        console.say_note(f"The page has no certificate. {refusal}")
+        missing = (
+            "The page does not say how much better that is than without groups."
+            if found
+            else ("The page has no certificate.")
+        )
+        console.say_note(f"{missing} {refusal}")
     errors, observed = session.errors(), session.observed()
     fitted = session.model
     summary = summarize(

@@ -81,10 +81,15 @@ def open_model(
 ) -> ModelWithData[Any]:
     """A saved model beside the rows of a table."""
     fitted = load(model)
-    tables = tables_of(fitted)
-    ids = tables.id_names(fitted)
+    table = table_for(fitted, file, format, axes)
+    return tables_of(fitted).open(fitted, TableSource(table, label, drop_missing, axes))
+
+
+def table_for(fitted: Any, file: str, format: str | None = None, axes: tuple[str, ...] | None = None) -> pl.DataFrame:
+    """A table read as that of a model's fit was: ids as it has them, a side that lies in the columns unfolded."""
+    ids = tables_of(fitted).id_names(fitted)
     table = read_table(file, format, (ids and (*ids, *(axes or ()))).__contains__)
     wide = fitted.notes_.get("wide")
-    if wide and wide["axes"][1] not in table.columns:  # the table of the fit as it was: a side in its columns
-        table = unfolded(table, tuple(wide["axes"]), wide["label"], wide["columns"], wide["zeros"])
-    return tables.open(fitted, TableSource(table, label, drop_missing, axes))
+    if wide and wide["axes"][1] not in table.columns:  # the table of the fit as it was
+        return unfolded(table, tuple(wide["axes"]), wide["label"], wide["columns"], wide["zeros"])
+    return table

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gingham.files import need_files
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 def verify(
@@ -20,4 +26,56 @@ def verify(
     need_files(models=[] if model == "-" else [model], tables=[certificate, data])
     from gingham import verify as checker
 
-    raise typer.Exit(checker.main(certificate, model, data))
+    with TemporaryDirectory() as folder:
+        table = data if model == "-" else certified_rows(certificate, model, data, folder)
+        raise typer.Exit(checker.main(certificate, model, table))
+
+
+def certified_rows(certificate: str, model: str, data: str, folder: str) -> str:
+    """The table as the checker reads it: a row an observation, and those alone that the certificate speaks of.
+
+    A side that lies in the columns is unfolded. Of a table from which ``gingham fit`` set rows aside the others are
+    kept, where as many were certified; a certificate of the rows set aside has what the model predicts of them in the
+    place of their ids. Should these be other rows, the checker says so.
+    """
+    from gingham.cli.table_files import table_for
+    from gingham.errors import GinghamError
+    from gingham.models.base import load
+
+    try:
+        fitted = load(model)
+        table = certified_table(certificate, model, data)
+        if table is None and fitted.notes_.get("wide"):
+            table = table_for(fitted, data)
+    except (GinghamError, ValueError, LookupError, TypeError, OSError):
+        return data  # the checker says what is wrong
+    if table is None:
+        return data
+    target = Path(folder) / "rows.csv"
+    table.write_csv(target)
+    return str(target)
+
+
+def certified_table(certificate: str, model: str, data: str) -> pl.DataFrame | None:
+    """The rows of the table that were certified, by their number; None where that does not tell them."""
+    import numpy as np
+    import polars as pl
+
+    from gingham.cli.table_files import open_model
+    from gingham.errors import GinghamError
+
+    document = json.loads(Path(certificate).read_text("utf-8"))
+    of_predictions = document["kind"] == "predictions"
+    try:
+        opened = open_model(model, data)
+    except GinghamError:  # a predictor of progressive tests, which is certified on all rows
+        return None
+    parts = [getattr(opened, name, None) for name in (("unseen",) if of_predictions else ("rows", "seen"))]
+    rows = next((part for part in parts if part is not None and len(part) == document["data"]["n_rows"]), None)
+    if rows is None:
+        return None
+    known = pl.DataFrame({"prediction": np.asarray(opened.model.predict(rows.X))}) if of_predictions else rows.X
+    columns = [pl.Series(opened.label, rows.y)]
+    if rows.weight is not None:
+        columns.append(pl.Series(opened.notes.get("weight") or "weight", rows.weight))
+    return known.with_columns(columns)

@@ -194,7 +194,7 @@ class Questions:
         if relation is None:
             warnings.warn(
                 "What was observed is not at hand (a model file does not hold it), so that the list may name it again: "
-                "hand it over as seen=X.",
+                "hand it over, in Python as seen=X, on the command line as --data TABLE.",
                 GinghamWarning,
                 stacklevel=4,
             )

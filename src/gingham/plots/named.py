@@ -27,6 +27,7 @@ LEGENDS = {
     "difference": "compared with the averages",
     "labels": "share of the commonest label",
 }
+NEAREST, DEEP = 5, 24  # points between the board and its trees, and of the trees
 NAME_WIDTH = 30  # letters of a line of a row's name
 
 
@@ -79,7 +80,10 @@ def named_board(reading: Reading, *, size: Sequence[int] | None = None, table: i
         _tree(ax, right, k[1], middle[1], upright=True)
     ax.set_title(f"{left.name} ↓   {right.name} →", loc="left", fontsize="small", color=GREY)
     ax.set_xlabel(
-        f"{LEGENDS[board.measure]}; groups that join first are most alike", fontsize="small", color=GREY, labelpad=34
+        f"{LEGENDS[board.measure]}; groups that join first are most alike",
+        fontsize="small",
+        color=GREY,
+        labelpad=NEAREST + DEEP + 5,
     )
     return ax
 
@@ -139,9 +143,14 @@ def _tree(ax: Axes, side: Side, k: int, middle: Floats, upright: bool) -> None:
 
 
 def _line(ax: Axes, depth: tuple[float, float], along: tuple[float, float], upright: bool) -> None:
-    outside = [1.02 + 0.06 * d for d in depth]
-    ends = (along, outside) if upright else (outside, along)
-    ax.plot(*ends, color=GREY, linewidth=1.2, clip_on=False, solid_capstyle="round")
+    """A line outside the board, as far from it in points as its depth says, however large the board is."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    away = [(NEAREST + DEEP * d) / 72 for d in depth]  # inches
+    corner = ax.figure.dpi_scale_trans + ScaledTranslation(0 if upright else 1, 0, ax.transAxes)
+    where = blended_transform_factory(*((ax.transData, corner) if upright else (corner, ax.transData)))
+    ends = (along, [-inches for inches in away]) if upright else (away, along)
+    ax.plot(*ends, color=GREY, linewidth=1.2, clip_on=False, solid_capstyle="round", transform=where)
 
 
 def ordered_matrix(

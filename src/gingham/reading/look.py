@@ -625,7 +625,8 @@ def _look_wide(frame: nw.DataFrame[Any], wide: WideTable, facts: dict[str, _Fact
     above = [spread for spread in spreads if spread > 0]
     if wide.zeros and above and max(above) > UNLIKE * min(above):
         advice.append(
-            "The columns are measured on different scales: bring them to one first, or one of them decides all."
+            "The columns are measured on different scales, and the widest would decide all. Bring them to one first: "
+            "from each take its mean and divide by its standard deviation, as in (frame - frame.mean()) / frame.std()."
         )
     left = [
         name

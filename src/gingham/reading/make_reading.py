@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -19,8 +20,9 @@ from gingham.cells import Quadratic
 from gingham.core.problem import Problem
 from gingham.data import Mode, Sample
 from gingham.errors import AdviceWarning, GinghamError
-from gingham.fitting.starts import from_labels, make_start
-from gingham.fitting.sweep import Sweep
+from gingham.fitting.loop import Constant
+from gingham.fitting.projection import Projection
+from gingham.fitting.starts import make_start
 from gingham.reading.values import (
     MODEL,
     BlockTable,
@@ -64,10 +66,11 @@ def read_observed(observed: Observed, item_info: ItemInfo | None = None, seed: i
     fine = fine_clusters(observed, observed.clusters, seed)
     tables = tables_of(observed, fine)
     trees = trees_of(tables, observed.n_sides)
-    # Finer leaves than people can use are merged first; sums and trees then begin there.
+    # Finer leaves than people can use are left out. The trees above stay as they are: grown anew, with the other side
+    # already merged, they follow the known classes less well.
     fine = [tree.groups(min(LEAVES, tree.n_leaves))[labels] for tree, labels in zip(trees, fine)]
+    trees = [tree.top(LEAVES) for tree in trees]
     tables = tables_of(observed, fine)
-    trees = trees_of(tables, observed.n_sides)
     by_rule, size = _sizes(observed, trees, trial)
     places = orders(trees, tables)
     sides = tuple(
@@ -312,9 +315,11 @@ def _side(
     observed_mass = measure.observed(wide).sum(axis=1)
     told_by, texts = others_of(pair, shape, other_names, labels, seed)
     own_telling, other_telling = telling(own_names), telling(other_names) or pair.measure == "labels"
+    own_short = short_titles(own_names) if own_telling else own_names
+    short = short_titles(texts) if other_telling and pair.measure != "labels" else texts
     by_own = own_telling or not other_telling or other == at
     if by_own and not own_telling:
-        own_names = [name if _names_side(name, mode.name) else f"{mode.name} {name}" for name in own_names]
+        own_names = own_short = [name if _names_side(name, mode.name) else f"{mode.name} {name}" for name in own_names]
     facts = [()] * len(members) if properties is None else facts_of(properties, members)
     strength = np.zeros(mode.n_items)
     expected = _expected_gain(measure, tree, below, size[at], coarse, members)
@@ -345,12 +350,12 @@ def _side(
             scores = np.full(mode.n_items, -np.inf)
             scores[ranked[: 4 * MARKS]] = ordered[: 4 * MARKS]
             words = [
-                own_names[i] for i in best_names(scores, own_names, WORDS if measure.name == "lift" else WORDS - 1)
+                own_short[i] for i in best_names(scores, own_names, WORDS if measure.name == "lift" else WORDS - 1)
             ]
             against: list[str] = []
             coverage = 1.0
         else:
-            words, against = [texts[i] for i in told.words], [texts[i] for i in told.against]
+            words, against = [short[i] for i in told.words], [short[i] for i in told.against]
             coverage = told.coverage
         name = _name(measure, words, by_own, shared, everything, mode.name)
         found.append(
@@ -529,9 +534,9 @@ SHRINK = 5.0  # numbers with nothing to say that every average starts from
 ROUNDS = 10  # of averages in turn
 FEWEST, FINEST = 3, 20  # clusters a side to begin with
 SMALLEST = 0.02  # of the numbers and of the items that a cluster must hold
-ENTRIES_A_BLOCK = 2500  # about so many: tastes are weak, and a start with many clusters finds noise
+ENTRIES_A_BLOCK = 1200  # about so many: with larger ones all groups lie along one taste, smaller ones find noise
 FINER_BLOCK = 500  # where such blocks tell nothing: the strokes of digits are smaller than a quarter of the pixels
-PRICE = 0.5  # of the sizes of clusters, in nats a nat: at 1 all but a few groups vanish, at 0 odd items make groups
+STARTS, TOL, MOST_SWEEPS = 4, 1e-4, 60
 
 
 def averages(relation: Relation, shape: Sequence[int], seen: Bools | None = None, which: Sequence[int] = ()) -> Floats:
@@ -578,10 +583,11 @@ def residuals(relation: Relation, shape: Sequence[int], seen: Bools | None = Non
 
 
 def taste_clusters(relation: Relation, modes: Sequence[Mode], seed: int, finer: bool = False) -> list[Ints]:
-    """Fine clusters of each position by what the averages leave over; hard moves that pay for every cluster.
+    """Fine clusters of each position by what the averages leave over: memberships that pay for their information.
 
-    Minimises N L̂/(2σ²) + ½ Σ n_i H(cluster sizes), squares against nats, so that items of which little is known go
-    where most are.
+    Minimises N L̂/(2σ²) + Σ n_i Ī_i, squares against nats, so that items of which little is known go where most are, and
+    puts every item where its membership is largest. On held-out ratings of MovieLens such clusters gain half as much
+    again as those of hard moves, whose groups follow the noise of people with few ratings.
     """
     places = [modes[side] for side in relation.sides]
     sample = Sample(
@@ -594,26 +600,25 @@ def taste_clusters(relation: Relation, modes: Sequence[Mode], seed: int, finer: 
     even = max(FEWEST, min(FINEST, round((sample.n_tuples / (FINER_BLOCK if finer else ENTRIES_A_BLOCK)) ** (1 / d))))
     sizes = [min(even, mode.n_items) for mode in places]
     problem = Problem.grid(sample, Quadratic(), 1.0 / (2.0 * noise))
-    posterior = make_start("spectral", problem, sizes, np.random.default_rng(seed))
-    moves = Sweep(PRICE, 1e-3, 30, seed=seed)
-    labels = list(moves.solve(problem, posterior).posterior.labels)
-    while True:
-        # A handful of odd people is no group: their items find places in the groups that are left.
-        fewer = [_without_small(own, sample.counts(at)) for at, own in enumerate(labels)]
-        if all(int(own.max()) == int(new.max()) for own, new in zip(labels, fewer)):
-            return fewer
-        posterior = from_labels(problem, fewer, [int(own.max()) + 1 for own in fewer])
-        labels = list(moves.solve(problem, posterior).posterior.labels)
+    fits = [
+        Projection(Constant(), TOL, MOST_SWEEPS).solve(problem, make_start("spectral", problem, sizes, rng))
+        for rng in np.random.default_rng(seed).spawn(STARTS)
+    ]
+    best = min(fits, key=lambda fit: fit.objective.total)
+    return [_without_small(assign, sample.counts(at)) for at, assign in enumerate(best.posterior.assign)]
 
 
-def _without_small(labels: Ints, mass: Floats) -> Ints:
-    """The clusters with enough of the data and of the items, numbered anew; items of others go to the largest one."""
-    share = np.bincount(labels, mass) / max(float(mass.sum()), 1e-300)
-    items = np.bincount(labels) / len(labels)
+def _without_small(assign: Floats, mass: Floats) -> Ints:
+    """The cluster of every item, among those with enough of the data and of the items, numbered anew.
+
+    A handful of odd people is no group: they go where their membership is largest among the groups that are left.
+    """
+    labels = assign.argmax(axis=1)
+    share = np.bincount(labels, mass, assign.shape[1]) / max(float(mass.sum()), 1e-300)
+    items = np.bincount(labels, minlength=assign.shape[1]) / len(labels)
     large = (share >= SMALLEST) & (items >= SMALLEST)
     large[share.argmax()] = True
-    number = np.cumsum(large) - 1
-    return np.where(large[labels], number[labels], number[share.argmax()]).astype(np.int64)
+    return np.unique(assign[:, large].argmax(axis=1), return_inverse=True)[1].astype(np.int64)
 
 
 # How many clusters to read: the coarsest cut that keeps half of what held-out entries gain.
@@ -793,6 +798,22 @@ class Tree:
         first = {node: at for at, node in reversed(list(enumerate(into)))}
         return np.unique([first[node] for node in into], return_inverse=True)[1].astype(np.int64)
 
+    def top(self, k: int) -> Tree:
+        """The last k − 1 merges, with the clusters of `groups` (k) as leaves."""
+        done = self.n_leaves - k
+        if done <= 0:
+            return self
+        groups = self.groups(k)
+        first = list(range(self.n_leaves))  # one leaf below every node
+        for a, _ in self.merges.tolist():
+            first.append(first[a])
+        held = {node for pair in self.merges[:done].tolist() for node in pair}
+        alive = [node for node in range(self.n_leaves + done) if node not in held]
+        number = {node: int(groups[first[node]]) for node in alive}
+        number |= {self.n_leaves + t: k + t - done for t in range(done, len(self.merges))}
+        merges = [sorted((number[a], number[b])) for a, b in self.merges[done:].tolist()]
+        return Tree(np.array(merges, dtype=np.int64).reshape(-1, 2), self.losses[done:])
+
 
 def merge_tree(parts: Sequence[Part]) -> Tree:
     """Merge the rows of some tables, each time the two that lose least; the columns stay as fine as they are.
@@ -957,6 +978,9 @@ FADE = 0.5  # members that have a word already count so much less for the next o
 LEAST_SHARE = 0.02  # of the members that must have a word
 FLOOR = 0.25  # of the best score that a word must reach
 LOOKED_AT = 500  # candidates
+DATED = re.compile(r"(?: \([^()]*\))* \(\d{4}\)$")  # of a film, with other titles before the year
+ARTICLE = re.compile(r"^(.*), (The|A|An)$")
+USUAL = 0.9  # of the titles that must have a year
 MARKS = 8  # items that are listed with a cluster
 STEADY = 10.0  # ratings with nothing to say, against which the sum of an item's is weighed
 MOST_ENTRIES = (
@@ -1014,6 +1038,18 @@ STOP = frozenset(
         "when",
     ]
 )
+
+
+def short_titles(titles: Sequence[str]) -> list[str]:
+    """Titles as people say them, for names of clusters: "Postman, The (1997)" of a catalogue is "The Postman".
+
+    Years go only where nearly all titles have one, and stay where two titles would then be the same.
+    """
+    dated = sum(bool(DATED.search(title)) for title in titles) >= USUAL * len(titles)
+    bare = [DATED.sub("", title) if dated else title for title in titles]
+    said = [ARTICLE.sub(r"\2 \1", title) for title in bare]
+    often = Counter(said)
+    return [new if often[new] == 1 else title for new, title in zip(said, titles)]
 
 
 def telling(names: Sequence[str]) -> bool:

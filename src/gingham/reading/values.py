@@ -13,6 +13,7 @@ without going back to the data: a *cut* at k clusters is k nodes, and the sums o
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,8 +53,8 @@ class Measure(ABC):
         """The numbers on a board (rows, columns), and which label they are of where labels are names."""
 
     @abstractmethod
-    def text(self, value: float, label: str | None = None) -> str:
-        """A number on a board, for people."""
+    def text(self, value: float, label: str | None = None, far: float = 0.0) -> str:
+        """A number on a board, for people; ``far`` is how far the largest number of the board goes."""
 
     @abstractmethod
     def constants(self) -> dict[str, float]:
@@ -109,7 +110,7 @@ class Lift(Measure):
     def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
         return self.lift(sums), None
 
-    def text(self, value: float, label: str | None = None) -> str:
+    def text(self, value: float, label: str | None = None, far: float = 0.0) -> str:
         factor = value if value >= 1 else 1 / max(value, 1e-9)
         if factor < 1.15:
             return "·"
@@ -149,10 +150,10 @@ class Difference(Measure):
     def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
         return self.mean(sums), None
 
-    def text(self, value: float, label: str | None = None) -> str:
-        rounded = (
-            f"{abs(value):.2g}" if abs(value) < 0.05 else f"{abs(value):.1f}" if abs(value) < 100 else f"{value:.0f}"
-        )
+    def text(self, value: float, label: str | None = None, far: float = 0.0) -> str:
+        far = max(far, abs(value), 1e-300)
+        digits = 0 if far >= 100 else min(max(1, math.ceil(-math.log10(far / 2.5))), 12)  # two of the largest, or so
+        rounded = f"{abs(value):.{digits}f}"
         return "·" if float(rounded) == 0 else f"{'+' if value > 0 else '−'}{rounded}"
 
     def observed(self, sums: Floats) -> Floats:
@@ -198,7 +199,7 @@ class Labels(Measure):
         share = (n + SHRINK * overall) / (n.sum(axis=-1, keepdims=True) + SHRINK)
         return np.asarray(((share - overall) * np.sqrt(weight)[:, None]).reshape(len(n), -1))
 
-    def text(self, value: float, label: str | None = None) -> str:
+    def text(self, value: float, label: str | None = None, far: float = 0.0) -> str:
         return f"{label} {value:.0%}"
 
     def constants(self) -> dict[str, float]:
@@ -435,7 +436,8 @@ class Fact:
     q: float
 
     def __str__(self) -> str:
-        return f"{self.text} {self.inside:.0%}, else {self.outside:.0%}"
+        inside, outside = ("under 1%" if 0 < share < 0.005 else f"{share:.0%}" for share in (self.inside, self.outside))
+        return f"{self.text} {inside}, else {outside}"
 
 
 @savable
@@ -680,9 +682,9 @@ class Board:
 
     def text(self, row: int, column: int) -> str:
         """A cell for people: "×3.3", "÷5", "+0.2", "·" where it is as expected."""
-        return measure_named(self.measure).text(
-            float(self.values[row, column]), None if self.labels is None else self.labels[row][column]
-        )
+        label = None if self.labels is None else self.labels[row][column]
+        far = float(np.abs(self.values).max(initial=0.0))
+        return measure_named(self.measure).text(float(self.values[row, column]), label, far)
 
 
 @savable

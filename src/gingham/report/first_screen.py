@@ -103,13 +103,19 @@ def prediction_words(reading: Reading, label: str) -> dict[str, object] | None:
         "unit": "wrong labels; shorter is better" if named else "typical error (root mean square); shorter is better",
         "bars": bars,
         "useful": errors.useful,
-        "sentence": _error_sentence(errors, noun, named),
+        "sentence": _error_sentence(reading, errors, noun, named),
     }
 
 
-def _error_sentence(errors: Errors, noun: str, named: bool) -> str:
+def _tested(reading: Reading, errors: Errors, noun: str) -> str:
+    """ "1,234 ratings that were held out", and whether that is all of them, in turn."""
+    said = f"{counted(errors.n_held, noun)} that {'was' if errors.n_held == 1 else 'were'} held out"
+    return f"{said} in turn" if errors.n_held >= reading.n_observed > 1 else said
+
+
+def _error_sentence(reading: Reading, errors: Errors, noun: str, named: bool) -> str:
     best, model = errors.best_baseline, errors.model
-    tested = f"{counted(errors.n_held, noun)} that {'was' if errors.n_held == 1 else 'were'} held out"
+    tested = _tested(reading, errors, noun)
     if model is None or best is None:
         return f"Simple rules on {tested}; this model was not measured there."
     name = PLAIN.get(best.name, best.name)
@@ -140,7 +146,7 @@ def _likelihoods(reading: Reading, errors: Errors, noun: str) -> dict[str, objec
     bars = [{"name": name, "text": f"×{short(value, 2)}", "length": value / top, "model": model}
             for name, value, model in times]  # fmt: skip
     model, best = errors.model, errors.best_baseline
-    tested = f"{counted(errors.n_held, noun)} that were held out"
+    tested = _tested(reading, errors, noun)
     sides = listed([plural(side.name) for side in dict.fromkeys(pairs)])
     if model is None or best is None:
         sentence = f"Simple rules on {tested}; this model was not measured there."
@@ -184,7 +190,7 @@ def guarantee_words(certificates: Sequence[Mapping[str, object]], refusal: str, 
         return {
             "sentence": f"{sure}, the groups predict new pairs at most {short(value, 2)} (squared error) worse than "
             "one answer for all of them.",
-            "verdict": "That proves no use of the groups: the trivial guarantee is as good.",
+            "verdict": "That does not prove that the groups are of use: the trivial guarantee is as good.",
             "better": False,
         }
     best = min(certificates, key=lambda c: float(str(c["value"])) * (-1 if c.get("at_least") else 1))
@@ -233,7 +239,10 @@ def _verdict(certificate: Mapping[str, object], value: float, trivial: float | N
     if value < trivial:
         return {"verdict": f"That is better than the trivial guarantee: {shown}, for {what}.", "better": True}
     return {
-        "verdict": f"That is no better than the trivial guarantee: {shown}, for {what}. It proves no use of them.",
+        "verdict": (
+            f"That is no better than the trivial guarantee: {shown}, for {what}. So it does not prove that the groups "
+            "are of use."
+        ),
         "better": False,
     }
 

@@ -22,15 +22,17 @@ function wrap(text, width, size, most, bold = true) {
   }
   return kept;
 }
-const factText = ([text, inside, outside]) => `${flat(text)} ${percent(inside)}, else ${percent(outside)}`;
-function headLines(group, width) { // a word of the name a line, as far as they fit
+const goesIn = (text, width, size, bold = false) => { pen.font = `${bold ? 600 : 400} ${size}px ${FONT}`; return pen.measureText(text).width <= width; };
+const factTexts = ([text, inside, outside]) => [`${flat(text)} ${portion(inside)}, else ${portion(outside)}`, `${flat(text)} ${portion(inside)}`];
+const uncut = (variants, width) => variants.find((text) => goesIn(text, width, 11)); // the longest that stands there uncut, if any
+function headLines(group, width, size) { // a word of the name a line, as far as they fit
   const name = flat(group.name), first = name.slice(0, name.length - group.words.map(flat).join(", ").length), words = group.words.length && name.endsWith(group.words.map(flat).join(", ")) ? group.words.map(flat) : [name];
   if (words.length > 1 || words[0] !== name) words[0] = first + words[0];
   for (let n = words.length; n > 0; n--) { // as many words as stand there whole
-    const lines = words.slice(0, n).map((word) => wrap(word, width, 12.5, 9));
+    const lines = words.slice(0, n).map((word) => wrap(word, width, size, 9));
     if (lines.flat().length <= 6) return lines.flat();
   }
-  return wrap(words[0], width, 12.5, 6);
+  return wrap(words[0], width, size, 6);
 }
 const written = (text, x, y, more = {}) => el("text", { x, y, "font-size": 13, "font-family": FONT, fill: css("--ink"), ...more }, text);
 function lengths(groups, whole, least) { // sides of boxes grow with the root of what they hold, none too small to be written in
@@ -53,9 +55,11 @@ function drawBoard(t, width) {
   const left = narrow ? 0 : Math.min(290, Math.max(170, width * 0.27)), right = narrow ? 4 : 48, wide = width - left - right;
   const columns = lengths(board.columns, wide, Math.min(76, wide / k2)), colWidth = Math.min(...columns.map(([p, q]) => q - p));
   const turned = !narrow && colWidth < 70, size = (at, c) => counted(cut(at).groups[c].size, words(at));
-  const heads = board.columns.map((group, j) => narrow ? [] : turned ? [cutText(groupName(b, j), 26)] : headLines(group, columns[j][1] - columns[j][0] - 8));
-  const factLines = turned || narrow ? 0 : Math.min(2, Math.max(...board.columns.map((group) => group.facts.length)));
-  const top = narrow ? 26 : turned ? (colWidth < 13 ? 24 : 132) : 22 + 15 * Math.max(...heads.map((lines) => lines.length)) + 16 + 13 * factLines;
+  const inHead = columns.map(([p, q]) => q - p - 6), headSize = [12.5, 11.5, 10.5].find((px) => px === 10.5 || board.columns.every((group, j) => flat(group.name).split(/[\s,;]+/).every((word) => goesIn(word, inHead[j], px, true)))); // smaller letters before broken words
+  const heads = board.columns.map((group, j) => narrow ? [] : turned ? [cutText(groupName(b, j), 26)] : headLines(group, inHead[j], headSize));
+  const headFacts = board.columns.map((group, j) => turned || narrow ? [] : group.facts.map((fact) => uncut(factTexts(fact), inHead[j])).filter(Boolean).slice(0, 2));
+  const factLines = Math.max(...headFacts.map((lines) => lines.length));
+  const top = narrow ? 32 : turned ? (colWidth < 13 ? 24 : 132) : 22 + 15 * Math.max(...heads.map((lines) => lines.length)) + 16 + 13 * factLines;
   const named = narrow ? board.rows.map((group, i) => wrap(`${i + 1}  ${groupName(a, i)}`, width - 8, 12.5, 2)) : null;
   const rowLeast = narrow ? 44 : k1 > 14 ? 20 : k1 > 9 ? 40 : k1 > 5 ? 54 : 82, high = narrow ? 0 : Math.max(rowLeast * k1, Math.min(430, Math.max(230, 104 * k1)));
   let y = top;
@@ -73,10 +77,10 @@ function drawBoard(t, width) {
   };
   board.columns.forEach((group, j) => {
     const [p, q] = columns[j], x = left + (p + q) / 2, label = `Group ${j + 1} of ${data.sides[b].many}: ${groupName(b, j)}. ${size(b, j)}, ${percent(share(b, j))} of all ${data.nouns[1]}.`, quiet = group.shared ? soft : ink;
-    const inside = narrow ? [el("rect", { x: left + p, y: 18, width: q - p, height: top - 18, fill: "transparent" }), written(j + 1, x, top - 1 + 4, { "text-anchor": "middle", "font-weight": 600, "font-size": 12.5 })]
+    const inside = narrow ? [el("rect", { x: left + p, y: 18, width: q - p, height: top - 18, fill: "transparent" }), written(j + 1, x, top - 4, { "text-anchor": "middle", "font-weight": 600, "font-size": 12.5 })]
       : turned ? [el("rect", { x: left + p, y: 0, width: q - p, height: top, fill: "transparent" }), colWidth < 13 ? null : written(`${j + 1} ${heads[j][0]}`, 0, 0, { transform: `translate(${x + 4} ${top - 8}) rotate(-52)`, "font-size": 11.5, fill: quiet, "font-weight": 600 })]
-        : [el("rect", { x: left + p, y: 0, width: q - p, height: top - 4, fill: "transparent" }), ...heads[j].map((line, n) => written(line, x, top - 30 - 13 * factLines - 15 * (heads[j].length - 1 - n), { "text-anchor": "middle", "font-size": 12.5, "font-weight": 600, fill: quiet })),
-          ...[size(b, j), ...group.facts.slice(0, factLines).map(factText)].map((line, n) => written(wrap(line, q - p - 4, 11, 1, false)[0], x, top - 12 - 13 * (factLines - n), { "text-anchor": "middle", "font-size": 11, fill: soft }))];
+        : [el("rect", { x: left + p, y: 0, width: q - p, height: top - 4, fill: "transparent" }), ...heads[j].map((line, n) => written(line, x, top - 30 - 13 * factLines - 15 * (heads[j].length - 1 - n), { "text-anchor": "middle", "font-size": headSize, "font-weight": 600, fill: quiet })),
+          ...[uncut([size(b, j), group.size.toLocaleString("en")], inHead[j]) || "", ...headFacts[j]].map((line, n) => written(line, x, top - 12 - 13 * (factLines - n), { "text-anchor": "middle", "font-size": 11, fill: soft }))];
     spot(-1, j, label, { cluster: `${data.sides[b].name}:${j + 1}` }, ...inside.filter(Boolean));
   });
   board.rows.forEach((group, i) => {
@@ -87,8 +91,9 @@ function drawBoard(t, width) {
     else {
       const lines = wrap(groupName(a, i), left - 24, 13.5, room < 44 ? 1 : room < 82 ? 2 : 3), notes = [size(a, i)], room2 = Math.floor((room - 16 * lines.length - 4) / 14);
       if (group.against.length && room2 > 1) notes.unshift(`− ${group.against.map(flat).join(", ")}`);
-      notes.push(...group.facts.slice(0, Math.max(0, room2 - notes.length)).map(factText));
-      if (room2 < 2 && group.facts.length) notes[notes.length - 1] += ` · ${factText(group.facts[0])}`;
+      const told = group.facts.map(factTexts);
+      notes.push(...told.map((texts) => uncut(texts, left - 24)).filter(Boolean).slice(0, Math.max(0, room2 - notes.length)));
+      if (room2 < 2 && told.length) notes[notes.length - 1] = uncut([...told[0].map((text) => `${size(a, i)} · ${text}`), size(a, i)], left - 24) || size(a, i);
       const all = notes.slice(0, Math.max(1, room2)), whole = 16 * lines.length + 14 * all.length, from = middle - whole / 2 + 12;
       inside = [el("rect", { x: 0, y: p, width: left - 6, height: room, fill: "transparent" }), ...lines.map((line, n) => written(line, left - 12, from + 16 * n, { "text-anchor": "end", "font-size": 13.5, "font-weight": 600, fill: quiet })), ...all.map((line, n) => written(wrap(line, left - 24, 11, 1, false)[0], left - 12, from + 16 * lines.length + 14 * n - 2, { "text-anchor": "end", "font-size": 11, fill: soft }))];
     }

@@ -14,6 +14,7 @@ function el(tag, attributes, ...children) {
 }
 const bdi = (text) => el("bdi", {}, text);
 const number = (v, digits = 3) => v === null || v === undefined || !Number.isFinite(v) ? "–" : Math.abs(v) >= 10 ** (digits - 1) ? Math.round(v).toLocaleString("en") : String(Number(v.toPrecision(digits)));
+const portion = (v) => v > 0 && v < 0.005 ? "under 1 %" : `${Math.round(100 * v)} %`;
 const percent = (v) => v > 0 && v < 0.0001 ? "less than 0.01 %" : v >= 0.0995 || v === 0 ? `${Math.round(100 * v)} %` : `${Number((100 * v).toPrecision(2))} %`;
 const whole = (n) => Math.round(n).toLocaleString("en");
 const counted = (n, [one, many]) => `${Number.isInteger(n) || n >= 100 ? whole(n) : number(n)} ${n === 1 ? one : many}`;
@@ -95,8 +96,9 @@ function cellText(board, i, j) {
   if (board.plain) return number(board.means[i][j]);
   if (board.measure === "labels") return `${cutText(flat(board.table.labels[board.labels[i][j]]), 12)} ${percent(v)}`;
   if (board.measure === "difference") {
-    const text = Math.abs(v) < 0.05 ? String(Number(Math.abs(v).toPrecision(1))) : Math.abs(v) < 100 ? Math.abs(v).toFixed(1) : Math.round(Math.abs(v)).toLocaleString("en");
-    return Number(text) === 0 || Math.abs(v) < 0.04 * board.far ? "·" : (v > 0 ? "+" : "−") + text;
+    const far = Math.max(board.far, Math.abs(v), 1e-12), digits = far >= 100 ? 0 : Math.max(1, Math.ceil(-Math.log10(far / 2.5))); // as many for all blocks
+    const text = digits ? Math.abs(v).toFixed(digits) : Math.round(Math.abs(v)).toLocaleString("en");
+    return Number(text.replace(/,/g, "")) === 0 ? "·" : (v > 0 ? "+" : "−") + text;
   }
   const factor = v >= 1 ? v : 1 / Math.max(v, 1e-9);
   return factor < 1.15 ? "·" : v < 1 && factor >= 99.5 ? "÷99+" : (v > 1 ? "×" : "÷") + (factor < 9.95 ? factor.toFixed(1) : Math.round(factor));

@@ -30,7 +30,7 @@ function aboutGroup(at, c, brief) {
   const against = group.distinctive.filter((mark) => mark[1] < 0), apart = group.distinctive.filter((mark) => mark[1] >= 0);
   return [
     el("p", { class: "soft" }, `${counted(group.size, words(at))}, ${percent(share(at, c))} of all ${data.nouns[1]}`, group.shared ? ". They tell little about the other side: shared by all." : ""),
-    group.facts.length ? el("ul", { class: "facts" }, group.facts.map(([text, inside, outside]) => el("li", {}, bdi(text), ` ${percent(inside)}`, el("span", { class: "soft" }, `, else ${percent(outside)}`)))) : null,
+    group.facts.length ? el("ul", { class: "facts" }, group.facts.map(([text, inside, outside]) => el("li", {}, bdi(text), ` ${portion(inside)}`, el("span", { class: "soft" }, `, else ${portion(outside)}`)))) : null,
     apart.length ? el("div", {}, el("h4", {}, measure === "difference" ? "Higher than elsewhere" : "Sets it apart"), apart.slice(0, brief ? 5 : 8).map((mark) => named(others, mark[0], markText(measure, mark)))) : null,
     against.length ? el("div", {}, el("h4", {}, "Lower than elsewhere"), against.slice(0, brief ? 3 : 8).map((mark) => named(others, mark[0], markText(measure, mark)))) : null,
     group.typical.length ? el("div", {}, el("h4", {}, `Typical ${data.sides[at].many}`), group.typical.slice(0, brief ? 5 : 8).map((mark) => named([at], mark[0]))) : null,

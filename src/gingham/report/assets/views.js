@@ -17,7 +17,7 @@ function foundView(panel) {
     if (meets.every((at) => state.size[at] === 1)) stage.replaceChildren(el("p", { class: "empty soft" }, "One group: nothing to show. Move the sliders to look at groups all the same; they tell no more than chance does."));
     else {
       const { svg, board } = drawBoard(state.table, stage.clientWidth), b2 = board.table.sides[1];
-      stage.replaceChildren(svg, ...(stage.clientWidth < 620 ? [el("ol", { class: "heads" }, board.columns.map((_, j) => el("li", {}, el("a", { href: address({ cluster: `${data.sides[b2].name}:${j + 1}` }) }, bdi(groupName(b2, j))))))] : []));
+      stage.replaceChildren(svg, ...(stage.clientWidth < 620 ? [el("p", { class: "soft" }, `Groups of ${data.sides[b2].many}, from left to right:`), el("ol", { class: "heads" }, board.columns.map((_, j) => el("li", {}, el("a", { href: address({ cluster: `${data.sides[b2].name}:${j + 1}` }) }, bdi(groupName(b2, j))))))] : []));
       gridKeys(svg);
     }
     meets.forEach((at) => { document.getElementById(`count-${at}`).textContent = state.size[at]; document.getElementById(`size-${at}`).value = state.size[at]; });
