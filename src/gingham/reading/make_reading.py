@@ -911,9 +911,6 @@ def leaf_order(tree: Tree, profiles: Floats, towards: Floats | None = None) -> I
     if m < 3 and towards is None:
         return np.arange(m)
     if towards is None:
-        from scipy.cluster.hierarchy import leaves_list, optimal_leaf_ordering  # loaded where leaves are ordered
-        from scipy.spatial.distance import pdist
-
         heights = np.arange(1.0, m)  # only the shape of the tree matters here
         linkage = np.column_stack([tree.merges, heights, np.ones(m - 1)])
         from scipy.cluster.hierarchy import leaves_list, optimal_leaf_ordering  # loaded when a tree is drawn
