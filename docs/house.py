@@ -21,6 +21,7 @@ FLOORS = [  # from the top: everything imports downwards only
         ("views", "several views"),
         ("features", "unobserved"),
     ],
+    [("reading/", "a fitted model for people: named groups, facts, errors; knows no model")],
     [
         ("selection/", "β and size, one function each"),
         ("scale/", "dask, out of core"),
@@ -28,12 +29,12 @@ FLOORS = [  # from the top: everything imports downwards only
     ],
     [("fitting/", "one loop, starts, schedules, checkpoints, projection, sweep, coarsening")],
     [("certificates/", "what is guaranteed; knows no model")],
-    [("core/", "structure, posterior, problem, solution: frozen values")],
+    [("core/", "structure, posterior, problem: frozen values")],
     [("cells/", "what a block predicts, what a mistake costs"), ("data/", "what was observed")],
     [("kernels/", "project and sweep: reference, compiled, torch"), ("storage.py", "model files")],
 ]
 WIDTH, HEIGHT, GAP, MARGIN = 920, 54, 12, 20
-COLOURS = ["#fde8e4", "#fde8e4", "#e4effd", "#eef3e2", "#eef3e2", "#fdf5dc", "#f3eafa", "#f3eafa", "#ececec"]
+COLOURS = ["#fde8e4", "#fde8e4", "#e4effd", "#fde8e4", "#eef3e2", "#eef3e2", "#fdf5dc", "#f3eafa", "#f3eafa", "#ececec"]
 
 
 def text(x: float, y: float, words: str, size: int, weight: str = "normal") -> str:

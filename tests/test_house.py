@@ -127,6 +127,13 @@ def test_no_hidden_channel_steers_a_fit():
         assert not re.search(r"__dict__\[|vars\(\w+\)\.update|vars\(\w+\)\[", text), file
 
 
+def test_the_picture_shows_every_room_and_family():
+    picture = (SOURCE.parent.parent / "docs" / "_static" / "house.svg").read_text(encoding="utf-8")
+    rooms = [f"{folder.name}/" for folder in SOURCE.iterdir() if (folder / "__init__.py").exists()]
+    families = [folder.name for folder in (SOURCE / "models").iterdir() if (folder / "__init__.py").exists()]
+    assert [name for name in (*rooms, *families) if f">{name}" not in picture] == []
+
+
 def test_the_rules_see_what_they_forbid():
     classes = {"Table": "cells"}
     assert asked("isinstance(cell, (int, Table))", classes, "models/grid") == [1]

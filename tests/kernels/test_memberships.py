@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax, xlogy
 
-from gingham.kernels.memberships import gibbs_rows
+from gingham.kernels.project_compiled import gibbs_rows
 from gingham.kernels.threads import one_blas_thread, over_blocks
 
 

@@ -33,7 +33,7 @@ from gingham.data.adapt import id_columns
 from gingham.data.fit_rows import need_rows_once
 from gingham.data.sample import checked_labels, sample_kind
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels.place import Work
+from gingham.kernels.project import Work
 
 INDEPENDENT = Assumption(
     "The tuples were drawn independently of each other from the population that new tuples will come from "

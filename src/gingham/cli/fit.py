@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 import time
 from dataclasses import asdict, replace
 from functools import partial
@@ -193,7 +194,8 @@ def fit(
             fitted = tables.fit(task)
         if reading and not fitted.model.interrupted_:
             phase.begin("naming groups")
-            light_imports.import_trees()
+            if "scipy.cluster.hierarchy" not in sys.modules:
+                light_imports.import_trees()
             try:
                 fitted.model.made_readable({axis: read_table(name) for axis, name in about.items()} or None)
             except GinghamError as refusal:

@@ -25,8 +25,7 @@ import numpy.typing as npt
 from gingham.arrays import AnyArray, Bools, Floats, Ints, beside, namespace, on_host
 from gingham.data.fit_rows import FitRows
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels.place import Work, goes_to_device
-from gingham.kernels.project import Rows, project_cost, project_table
+from gingham.kernels.project import Rows, Work, goes_to_device, project_cost, project_table
 from gingham.storage import savable
 
 if TYPE_CHECKING:

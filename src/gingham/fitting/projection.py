@@ -15,8 +15,7 @@ from gingham.cells.losses import ON_DEVICE, unmet
 from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
-from gingham.kernels.place import USUAL_SWEEPS, Work, goes_to_device
-from gingham.kernels.project import STEP_BYTES, Rows, aligned, projector, row_blocks
+from gingham.kernels.project import STEP_BYTES, USUAL_SWEEPS, Rows, Work, aligned, goes_to_device, projector, row_blocks
 from gingham.kernels.threads import one_blas_thread, over_blocks
 
 if TYPE_CHECKING:
@@ -219,7 +218,7 @@ def settle(
     parts: Sequence[Floats], coefs: Sequence[Floats], betas: Sequence[float], log_mass: Floats, out: Floats
 ) -> tuple[Floats, float]:
     """Fill ``out`` with the memberships of projected items; returns their column sums and Σ q ln q."""
-    from gingham.kernels.memberships import gibbs_rows  # compiled code is loaded where it is used
+    from gingham.kernels.project_compiled import gibbs_rows  # compiled code is loaded where it is used
 
     costs = [part @ (beta * coef.T).astype(part.dtype, copy=False) for part, coef, beta in zip(parts, coefs, betas)]
     cost = sum(costs[1:], start=costs[0])

@@ -1,9 +1,10 @@
-"""Sums over tuples in numba: rows added in vector registers, items in tiles, one thread for an item's row.
+"""The soft sweep in numba: sums over tuples, and from costs to memberships.
 
-The result does not depend on the number of threads. Vector registers are the one thing the compiler does not find by
-itself. Where the other mode's assignments outgrow the cache, items come in blocks and the other mode's items in
-tiles, both small enough for it. A block's tuples are summed tile by tile; those of one (item, label) in one tile are a
-segment, which is summed in registers.
+Rows are added in vector registers, items come in tiles, an item's row is the work of one thread. The result does not
+depend on the number of threads. Vector registers are the one thing the compiler does not find by itself. Where the
+other mode's assignments outgrow the cache, items come in blocks and the other mode's items in tiles, both small enough
+for it. A block's tuples are summed tile by tile; those of one (item, label) in one tile are a segment, which is summed
+in registers.
 
 Tuples are grouped by item and label in linear time, on all cores. Large samples go in two passes, each of which writes
 to few places at a time: to buckets of neighbouring items, then within each bucket. Chunks and buckets depend on the
@@ -571,3 +572,45 @@ def _settle(keys, rough, first, begin, out):
     for e in range(len(keys)):
         out[place[keys[e]]] = rough[e]
         place[keys[e]] += 1
+
+
+def gibbs_rows(log_mass: Floats, cost: Floats, out: Floats, sums: Floats) -> float:
+    """Fill ``out`` with q(c|x) ∝ exp(log_mass[c] − cost[x, c]), add its column sums to ``sums``; uses up ``cost``.
+
+    Returns Σ q ln q. Equivalent to ``out[:] = softmax(log_mass − cost, axis=1); sums += out.sum(axis=0)``.
+    """
+    _exponents(log_mass, cost)
+    np.exp(cost, out=out)  # numpy's runs in vector registers, the compiler's does not
+    return float(_normalise(cost, out, sums))
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _exponents(log_mass, cost):
+    """Replace costs by log_mass − cost less the row's largest, so that no exponential overflows."""
+    n, m = cost.shape
+    for x in range(n):
+        top = -np.inf
+        for c in range(m):
+            cost[x, c] = log_mass[c] - cost[x, c]
+            top = max(top, cost[x, c])
+        for c in range(m):
+            cost[x, c] -= top
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _normalise(exponents, out, sums):
+    """Divide rows of exponentials by their sums, add columns up; Σ q ln q, where ln q = exponent − ln norm."""
+    n, m = out.shape
+    total = 0.0
+    for x in range(n):
+        norm = 0.0
+        for c in range(m):
+            norm += out[x, c]
+        log_norm = np.log(norm)
+        for c in range(m):
+            q = out[x, c] / norm
+            out[x, c] = q
+            sums[c] += q
+            if q > 0.0:
+                total += q * (exponents[x, c] - log_norm)
+    return total

@@ -37,7 +37,7 @@ from gingham.fitting.loop import (
 from gingham.fitting.projection import Projection
 from gingham.fitting.starts import from_labels, with_best_answers
 from gingham.fitting.sweep import Sweep
-from gingham.kernels.place import Work, goes_to_device
+from gingham.kernels.project import Work, goes_to_device
 from gingham.kernels.sweep import make_board
 from gingham.models.counts.starts import COUNT_STARTS, block_table, start_labels
 from gingham.storage import State

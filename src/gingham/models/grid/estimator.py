@@ -37,7 +37,7 @@ from gingham.fitting.loop import (
 from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step
 from gingham.fitting.starts import Sizes, Start, expand_clusters, make_start
 from gingham.fitting.sweep import Sweep
-from gingham.kernels.place import USUAL_SWEEPS, Work
+from gingham.kernels.project import USUAL_SWEEPS, Work
 from gingham.models.base import (
     FEW,
     GridPredictor,
