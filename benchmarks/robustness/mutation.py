@@ -573,14 +573,18 @@ def judge_sample(args: argparse.Namespace, campaign: Campaign, results: dict[str
         in_parallel([partial(judge, some[number :: args.workers], part) for number, part in enumerate(parts)])
         for row in (json.loads(line) for part in parts for line in part.read_text().splitlines()):
             verdicts[row["key"]] = row
-        save(args, results, room, verdicts, len(every))
-    save(args, results, room, verdicts, len(every))
+        save(args, results, room, verdicts, len(every), known)
+    save(args, results, room, verdicts, len(every), known)
 
 
 def save(
-    args: argparse.Namespace, results: dict[str, Any], room: str, verdicts: dict[str, dict[str, Any]], counted: int
-) -> None:
-    results[room] = {**account(verdicts, counted), "verdicts": {key: row["verdict"] for key, row in verdicts.items()}}
+    args: argparse.Namespace, results: dict[str, Any], room: str, verdicts: dict[str, dict[str, Any]], counted: int,
+    before: dict[str, Any],
+) -> None:  # fmt: skip
+    found = account(verdicts, counted)
+    # Tests that were written for the survivors of a sample kill these, and tell nothing about other mutants.
+    found["killed at first"] = before.get("killed at first", before.get("killed")) if args.survivors else found["killed"]
+    results[room] = {**found, "verdicts": {key: row["verdict"] for key, row in verdicts.items()}}
     settings = {"sample": args.sample, "tool": "cosmic-ray", "budget_s": BUDGET}
     write(args, settings, results, packages=("cosmic-ray", "pytest"))
 
