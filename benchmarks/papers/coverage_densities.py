@@ -18,7 +18,7 @@ from gingham.certificates.bounds import ln_shtarkov
 from gingham.certificates.density import certify_tree_density
 from gingham.certificates.divergence import relative_entropy
 from gingham.certificates.evidence import partition_exact
-from gingham.core.structure import Tree
+from gingham.core.problem import Tree
 from gingham.core.tree import TreeDensity, clusters_of, multi_information, product_law, smoothed
 from gingham.data import Mode, Sample
 

@@ -34,7 +34,7 @@ from gingham.certificates import (
 )
 from gingham.certificates.evidence import Evidence, collect
 from gingham.certificates.split import certify_prior
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 
 CANDIDATES = 4096  # finished predictors among which held-out tuples decide
 STATED = Assumption("Labels are among those stated.", "given")

@@ -17,8 +17,7 @@ from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.clusters import certify_clusters
 from gingham.certificates.divergence import kl
 from gingham.certificates.evidence import partition_papers
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Tree
+from gingham.core.problem import Posterior, Tree
 from gingham.core.tree import TreePosterior
 
 

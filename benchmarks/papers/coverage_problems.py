@@ -16,8 +16,7 @@ from scipy.stats import beta, binom
 
 from gingham.cells import Absolute
 from gingham.certificates.divergence import kl
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.graphs import PairSample
 

@@ -24,8 +24,7 @@ from movielens_grids import PAPER, SIZES, STARS, measure
 import gingham as gg
 from common import arguments, load, previous, write
 from gingham.cells import Absolute
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
+from gingham.core.problem import Posterior, Problem
 from gingham.data import Sample
 from gingham.fitting.loop import Constant, Restart, Solution, best_of
 from gingham.fitting.projection import Projection

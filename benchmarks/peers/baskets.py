@@ -55,6 +55,7 @@ OURS = {
     "ours + side + time, best": {"side": True, "time": True, "effort": "best"},
     "ours, plain layers": {"baskets": None},
 }
+PLAIN = "CoClusteringRegressor()"  # one checkerboard with nothing set but the alphabet
 MYFM = (
     "myFM ids",
     "myFM ids + implicit",
@@ -76,7 +77,7 @@ WIDTHS = tuple(8.0**k for k in range(8))  # seconds, for myFM; ours are found fr
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--splits", default="u1,u2,u3,u4,u5,later")
-    parser.add_argument("--methods", default=";".join(["ours + side", "ours + side + time", *MYFM, *OTHERS]))
+    parser.add_argument("--methods", default=";".join(["ours + side", "ours + side + time", PLAIN, *MYFM, *OTHERS]))
     parser.add_argument("--rank", default="", help="of myFM, instead of choosing it")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     peer_option(parser, "myfm", "--peers-python")
@@ -187,10 +188,24 @@ def run_ours(method: str, split: dict[str, Any], seed: int) -> dict[str, Any]:
     return found
 
 
+def run_plain(split: dict[str, Any], seed: int) -> dict[str, Any]:
+    X = pl.DataFrame({"user": split["users"], "movie": split["items"]})
+    letters, train, test, y = np.unique(split["labels"]), split["train"], split["test"], split["labels"]
+    few = len(letters) <= MOST_LABELS
+    model = gg.CoClusteringRegressor(alphabet=letters if few else None, random_state=seed)
+    start = time.process_time()
+    mean = model.fit(X[train], y[train]).predict(X[test])
+    spent = time.process_time() - start
+    label = model.predict(X[test], rule="median") if few else None
+    sizes = " × ".join(str(len(np.unique(labels))) for labels in model.labels_)
+    return {**measures(mean, label, y[test], bounds_of(split)), "cpu_s": spent, "chosen": f"{sizes} clusters"}
+
+
 def warm_up() -> None:
     """Compiled code is loaded before any clock runs."""
     rng = np.random.default_rng(0)
     X, y = rng.integers(20, size=(500, 2)), rng.integers(1, 6, 500).astype(float)
+    gg.CoClusteringRegressor(random_state=0).fit(X, y)
     for labels in (y, y + rng.normal(size=500)):
         model = gg.LayeredCoClusteringRegressor(n_chains=1, n_sweeps=20, burn_in=15, random_state=0)
         model.fit(X, labels, time=np.arange(500.0)).predict_interval(X)
@@ -319,7 +334,7 @@ def summary(by_split: dict[str, Any]) -> dict[str, Any]:
         }
         part: dict[str, Any] = {"splits": len(every), "means": means}
         for suffix, group in (("", [m for m in methods if "time" not in m]), (", with time", methods)):
-            ours, peers = [m for m in group if m in OURS], [m for m in group if m not in OURS]
+            ours, peers = [m for m in group if m in OURS], [m for m in group if m not in (*OURS, PLAIN)]
             for k in ("rmse", "mae", "label"):
                 own, theirs = ([means[m][k] for m in some if k in means[m]] for some in (ours, peers))
                 if own and theirs:
@@ -343,13 +358,15 @@ def main() -> None:
             if method in known.get(name, {}) and not args.again:
                 continue
             if ("time" in method and split["times"] is None) or (
-                method not in (*OURS, AVERAGES) and not args.peers_python
+                method not in (*OURS, PLAIN, AVERAGES) and not args.peers_python
             ):
                 continue
             if ("ordinal" in method and not few) or ("side" in method and split["side"] is None):
                 continue
             if method == AVERAGES:
                 found = run_averages(split, name.split("-")[1])
+            elif method == PLAIN:
+                found = run_plain(split, args.seed)
             elif method in OURS:
                 found = run_ours(method, split, args.seed)
             elif method in MYFM:

@@ -38,7 +38,7 @@ from gingham.certificates import certify_density, certify_gain, held_out_part, w
 from gingham.certificates.bounds import GibbsLaw, log_wealth
 from gingham.certificates.evidence import collect, partition_exact
 from gingham.certificates.holdout import betting
-from gingham.core.structure import Tree
+from gingham.core.problem import Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
 from gingham.models.tables import CertificateRequest, FitOptions, FitTask, TableSource, tables_of_kind

@@ -33,8 +33,11 @@ from gingham.cells import Quadratic, TableLoss, ZeroOne  # noqa: E402
 from gingham.certificates import Assumption, bounds, certify, certify_density, certify_gain  # noqa: E402
 from gingham.certificates.evidence import collect  # noqa: E402
 from gingham.certificates.split import certify_prior  # noqa: E402
-from gingham.core.posterior import Posterior  # noqa: E402
-from gingham.core.structure import Structure, Tree  # noqa: E402
+from gingham.core.problem import (  # noqa: E402
+    Posterior,
+    Structure,
+    Tree,
+)
 from gingham.core.tree import TreePosterior  # noqa: E402
 from gingham.data import Alphabet, Mode, Sample  # noqa: E402
 

@@ -583,7 +583,9 @@ def save(
 ) -> None:  # fmt: skip
     found = account(verdicts, counted)
     # Tests that were written for the survivors of a sample kill these, and tell nothing about other mutants.
-    found["killed at first"] = before.get("killed at first", before.get("killed")) if args.survivors else found["killed"]
+    found["killed at first"] = (
+        before.get("killed at first", before.get("killed")) if args.survivors else found["killed"]
+    )
     results[room] = {**found, "verdicts": {key: row["verdict"] for key, row in verdicts.items()}}
     settings = {"sample": args.sample, "tool": "cosmic-ray", "budget_s": BUDGET}
     write(args, settings, results, packages=("cosmic-ray", "pytest"))

@@ -85,7 +85,7 @@ PHASES = """
 import json, resource, sys, time
 import numpy as np
 import gingham as gg
-from gingham.data.modes import few_values
+from gingham.data.sample import few_values
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.cells import Absolute

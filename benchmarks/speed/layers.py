@@ -26,8 +26,7 @@ import gingham as gg
 from common import RESULTS, arguments, load, previous, write
 from gingham.data import Sample
 from gingham.models.layers.baskets import first_state
-from gingham.models.layers.baskets_fit import CLUSTERS, EFFORTS, make_problem
-from gingham.models.layers.baskets_sampled import BasketChain
+from gingham.models.layers.baskets_fit import CLUSTERS, EFFORTS, BasketChain, make_problem
 
 FIGURES = {
     "ns a rating, layer and sweep": "kernel/*/layers_ns",

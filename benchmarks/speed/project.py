@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import arguments, best_of, write
 from gingham.kernels import project_compiled as compiled
-from gingham.kernels.group_by_item import grouping
 from gingham.kernels.project import Rows
+from gingham.kernels.project_compiled import grouping
 
 ROUNDS = 40  # of all cases; the shortest time of each counts
 FIGURES = {

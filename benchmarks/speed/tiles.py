@@ -20,9 +20,8 @@ from project import build
 
 from common import arguments, best_of, write
 from gingham.fitting.projection import STEP_BYTES
-from gingham.kernels.group_by_item import grouping
 from gingham.kernels.project import Rows, projector, row_blocks
-from gingham.kernels.project_compiled import make_tiles
+from gingham.kernels.project_compiled import grouping, make_tiles
 from gingham.kernels.threads import over_blocks
 
 FIGURES = {

@@ -31,7 +31,7 @@ _PUBLIC = {
     "PairwiseClusterAnalysis": "models",
     "OutOfCore": "scale.out_of_core",
     "Pinball": "cells",
-    "Posterior": "core.posterior",
+    "Posterior": "core.problem",
     "Progressive": "certificates",
     "ProgressivePredictor": "models",
     "Quadratic": "cells",

@@ -7,6 +7,7 @@ import io
 import os
 import secrets
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -121,3 +122,13 @@ class atomic:
         finally:
             self.temporary.unlink(missing_ok=True)
             self.unfinished.discard(self.temporary)
+
+
+def need_files(out: str | Path | None = None, models: Sequence[str] = (), tables: Sequence[str] = ()) -> None:
+    """Refuse what cannot be read or written: at once, before anything heavy is imported or computed."""
+    for name in models:
+        need_model(name)
+    for name in tables:
+        need_table(name)
+    if out is not None and out != "-":
+        need_target(out, *models, *tables)

@@ -32,7 +32,6 @@ def lazy_module(name: str) -> ModuleType:
 
 class _Later(ModuleType):
     def __getattr__(self, attribute: str) -> Any:
-        try:  # import_module takes as long as a small kernel
-            return getattr(sys.modules[self.__name__], attribute)
-        except (KeyError, AttributeError):  # it is not there, or another thread is about to import it
-            return getattr(import_module(self.__name__), attribute)
+        value = getattr(import_module(self.__name__), attribute)
+        setattr(self, attribute, value)  # asked for once: import_module takes as long as a small kernel
+        return value

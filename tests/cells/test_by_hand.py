@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from gingham.cells import Absolute, Logarithmic, Mass, Pinball, Quadratic, TableLoss, ZeroOne
-from gingham.cells.base import DENSITIES, HARD_MOVES, TABLE, refuse_unmet, unmet
 from gingham.cells.families import Bernoulli, Categorical, Gaussian, Poisson
-from gingham.cells.losses import floored
+from gingham.cells.losses import DENSITIES, HARD_MOVES, TABLE, floored, refuse_unmet, unmet
 from gingham.data import Alphabet
 from gingham.errors import GinghamError
 

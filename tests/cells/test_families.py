@@ -13,9 +13,8 @@ from gingham.cells.families import (
     Poisson,
     make_family,
     register_family,
-    total_statistics,
 )
-from gingham.cells.losses import cell_from_state, cell_state
+from gingham.cells.losses import cell_from_state, cell_state, total_statistics
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError
 

@@ -14,8 +14,7 @@ from gingham.certificates.density import SMOOTHINGS
 from gingham.certificates.divergence import ball_maximum
 from gingham.certificates.papers import theorem12
 from gingham.certificates.split import certify_prior
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
 
 DELTA = 0.1

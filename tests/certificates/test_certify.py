@@ -19,8 +19,7 @@ from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
 from gingham.certificates import certify, certify_density, certify_gain, certify_labels
 from gingham.certificates import evidence as cx
 from gingham.certificates.evidence import collect
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
 
 STARS = Alphabet.of((1, 2, 3, 4, 5), given=True)

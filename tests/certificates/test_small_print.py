@@ -14,8 +14,7 @@ from gingham.certificates.evidence import CLOSE, _cut, _on_grid, expected_log_fa
 from gingham.certificates.ranking import RankingCertificate, betting_without_replacement, certify_ranking
 from gingham.certificates.row_losses import row_loss, stated_labels
 from gingham.certificates.split import certify_prior, random_parts
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 

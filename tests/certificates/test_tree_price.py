@@ -8,9 +8,8 @@ import pytest
 
 from gingham.cells import Quadratic, ZeroOne
 from gingham.certificates.certify import certify
-from gingham.certificates.evidence import clusterings, collect, partition_exact, sequence_price
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure, Tree
+from gingham.certificates.evidence import collect, partition_exact, sequence_price
+from gingham.core.problem import Posterior, Structure, Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
 
@@ -110,7 +109,7 @@ def test_frozen_tables_cost_nothing_and_a_chosen_tree_costs_its_price():
     tree, widths = Tree.build(modes, (2, 2), [(0, 1, None)], price=1.5)
     assign = (hard([0, 0, 1, 1], 2), hard([0, 1, 0, 1], 2), np.eye(widths[2]))
     posterior = TreePosterior(tree, (ZeroOne(ALPHABET),), assign, (np.zeros(4, dtype=int),))
-    assert list(clusterings(posterior, 0, {})) == ["node 0 (x0)", "node 1 (x1)"]
+    assert list(posterior.structure.clusterings(posterior.assign, 0, {})) == ["node 0 (x0)", "node 1 (x1)"]
     assert collect(posterior, some_sample(posterior)).prices["exact"].terms["choice of the tree"] == 1.5
 
 

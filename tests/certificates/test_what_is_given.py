@@ -21,8 +21,7 @@ from gingham.cells import Absolute, CellModel, Quadratic, TableLoss, make_cell
 from gingham.certificates import certify, certify_gain, certify_partition, certify_predictions, compare_partitions
 from gingham.certificates.split import certify_prior
 from gingham.cli.app import run
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Bounds, Mode, Moments
 from gingham.data.graphs import from_graph
 

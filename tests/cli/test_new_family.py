@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from gingham import models
-from gingham.models.tables import families
+from gingham.models.tables import families, tables_of_kind
 
 ESTIMATOR = """
 from gingham.models.grid.estimator import CoClusteringRegressor
@@ -45,6 +45,7 @@ def family(tmp_path, monkeypatch):
     monkeypatch.setattr(models, "__path__", [*models.__path__, str(tmp_path)])
     monkeypatch.setitem(models.MODULES, "TwoByTwo", "two.estimator")
     yield "two-by-two"
+    tables_of_kind.cache_clear()  # families do not leave a process elsewhere
     for name in set(sys.modules) - before:
         if name.startswith("gingham.models.two"):
             del sys.modules[name]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import gingham as gg
-from gingham.cli.checkpoint import checkpoint_of
+from gingham.cli.fit import checkpoint_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of Unix")
 FIT = ("--axes", "user,movie", "--label", "rating", "-q")

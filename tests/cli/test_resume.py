@@ -8,8 +8,8 @@ import pytest
 
 import gingham as gg
 from gingham.cli.app import run
-from gingham.cli.checkpoint import checkpoint_of
-from gingham.fitting.checkpoint import CheckpointFile
+from gingham.cli.fit import checkpoint_of
+from gingham.fitting.loop import CheckpointFile
 from killing import killed, seconds_of
 
 KILLS = 3

@@ -14,7 +14,7 @@ import time
 import pytest
 
 import gingham as gg
-from gingham.cli.checkpoint import checkpoint_of
+from gingham.cli.fit import checkpoint_of
 
 COMMAND = [sys.executable, "-m", "gingham"]
 

@@ -53,6 +53,9 @@ def test_a_fit_does_without_what_it_never_uses(ratings, tmp_path):
         "dask",
         "sklearn.model_selection",
         "scipy.stats.distributions",
+        "numpy.f2py.crackfortran",
+        "scipy.fft",
+        "scipy.spatial.transform",
         "gingham.models.graph.estimator",
     )
     assert imported([*fit, "--out", str(tmp_path / "m.gingham")], unused) == 0
@@ -62,7 +65,14 @@ def test_scikit_learn_comes_whole_to_whoever_asks_for_more():
     """What was hidden while it was imported is there for others."""
     call = """
 from gingham.cli import light_imports
-import pandas, scipy.stats, sys
+light_imports.import_trees()
+from scipy.spatial.transform import Rotation
+assert Rotation.identity().magnitude() == 0
+import scipy.spatial
+assert scipy.spatial.transform.Rotation is Rotation
+from scipy.cluster.hierarchy import leaves_list
+import numpy.f2py, pandas, scipy.stats, sys
+assert numpy.f2py.get_include()
 from sklearn.model_selection import KFold
 from sklearn.utils.fixes import _mode
 import numpy as np

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from gingham.cells import Absolute, Quadratic
-from gingham.core.posterior import check_table
-from gingham.core.problem import Problem
+from gingham.core.problem import Problem, check_table
 from gingham.errors import GinghamError
 from gingham.fitting.starts import from_labels, random
 from problems import FIVE, all_cells, random_problem, random_sample
@@ -146,7 +145,7 @@ def test_blocks_do_not_change_results(monkeypatch):
     problem, posterior = posterior_of(Absolute(FIVE), 3)
     sample = problem.samples[0]
     whole = posterior.statistics(sample), posterior.predict(sample.codes)
-    from gingham.core import posterior as module
+    from gingham.core import problem as module
     from gingham.kernels import project as layout
 
     blocks = module.row_blocks

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gingham.core.structure import Structure, Tree
+from gingham.core.problem import Structure, Tree
 from gingham.data import Mode
 from gingham.errors import GinghamError
 

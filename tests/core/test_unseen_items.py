@@ -11,8 +11,7 @@ import pytest
 import gingham as gg
 from gingham.cells import Absolute, Quadratic
 from gingham.certificates.evidence import partition_exact
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.core.tree import Tree, TreePosterior
 from gingham.data import Alphabet, Mode, Moments, OneHot, Sample
 

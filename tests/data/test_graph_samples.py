@@ -12,8 +12,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Moments, OneHot
 from gingham.data.graphs import all_pairs, all_pairs_hard, from_graph, hard_labels, label_values, with_alphabet
 from gingham.errors import GinghamError, GinghamWarning

@@ -10,7 +10,7 @@ import pytest
 
 from gingham.data import Alphabet, Mode, Moments, OneHot, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.modes import distinct
+from gingham.data.sample import distinct
 from gingham.errors import GinghamError
 
 

@@ -11,8 +11,7 @@ from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.fitting import loop
-from gingham.fitting.checkpoint import CheckpointFile
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Restart, best_of
+from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, CheckpointFile, Down, Restart, best_of
 from gingham.fitting.projection import Projection
 from gingham.fitting.starts import random
 from gingham.fitting.sweep import Sweep

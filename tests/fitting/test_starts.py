@@ -14,7 +14,7 @@ from gingham import CoClusteringRegressor, GraphClustering
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.datasets import planted_graph
-from gingham.fitting import k_means
+from gingham.fitting import starts as k_means
 from gingham.fitting.starts import make_start
 from gingham.models.counts import starts as starts_counts
 from gingham.models.graph import partition

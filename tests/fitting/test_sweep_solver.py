@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from gingham.cells import Absolute, Logarithmic, Mass, Quadratic
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Constant, Solution

@@ -10,8 +10,8 @@ import pytest
 
 from gingham.arrays import Floats
 from gingham.kernels import project_compiled as tiles
-from gingham.kernels.group_by_item import grouping
 from gingham.kernels.project import Rows, project, projector
+from gingham.kernels.project_compiled import grouping
 
 N_ITEMS, N_OTHERS, K = 40, 300, 3
 

@@ -202,7 +202,7 @@ def test_a_proposed_alphabet_is_one_that_is_taken(values):
 @settings(deadline=None, max_examples=50)
 @given(numbers, numbers)
 def test_proposed_bounds_are_ones_that_are_taken(one, other):
-    from gingham.cli.options import parse_bounds
+    from gingham.models.tables import parse_bounds
 
     low, high = parse_bounds(proposed_bounds(min(one, other), max(one, other)))
     assert low <= min(one, other) <= max(one, other) <= high

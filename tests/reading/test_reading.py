@@ -11,12 +11,8 @@ from sklearn.datasets import load_digits
 
 import gingham as gg
 from gingham.data import Mode
-from gingham.reading.facts import facts_of, properties_of
-from gingham.reading.measures import measure_named
-from gingham.reading.names import alike, telling
-from gingham.reading.observed import Relation
-from gingham.reading.size import Curve, held_parts, pooled
-from gingham.reading.taste import averages
+from gingham.reading.make_reading import Curve, alike, averages, facts_of, held_parts, pooled, properties_of, telling
+from gingham.reading.values import Relation, measure_named
 
 TOPICS = {"ships": ["ship", "sail", "harbour", "anchor", "captain", "deck"],
           "bread": ["bread", "flour", "oven", "yeast", "crust", "dough"],

@@ -10,10 +10,10 @@ import pytest
 
 import gingham as gg
 from gingham.cells import Absolute, Logarithmic, Quadratic, TableLoss, ZeroOne
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
+from gingham.fitting.starts import expand_clusters
 from gingham.selection import BetaPath, PathPoint
 from gingham.selection.auto import (
     FACTORS,
@@ -22,7 +22,6 @@ from gingham.selection.auto import (
     average,
     beta_of_item_means,
     choose_beta,
-    expand_clusters,
     explained,
     held_out_losses,
     prediction_losses,

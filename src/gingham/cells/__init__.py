@@ -1,10 +1,10 @@
 """What happens inside one cell of the checkerboard: what it predicts and what a mistake costs."""
 
-from gingham.cells.base import CellModel
 from gingham.cells.families import register_family
 from gingham.cells.losses import (
     LOSSES,
     Absolute,
+    CellModel,
     Logarithmic,
     Mass,
     Pinball,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats
-from gingham.cells.base import CellModel
-from gingham.cells.losses import cell_from_state, cell_state
+from gingham.cells.losses import CellModel, cell_from_state, cell_state
 from gingham.errors import GinghamError
 
 

@@ -11,10 +11,8 @@ import numpy as np
 from scipy.special import gammaln, ndtr, pdtr
 
 from gingham.arrays import AnyArray, Floats
-from gingham.cells.base import CellModel, filled
-from gingham.cells.losses import UNNAMED, floored
-from gingham.data.modes import Alphabet, Moments, OneHot
-from gingham.data.sample import Sample
+from gingham.cells.losses import UNNAMED, CellModel, filled, floored
+from gingham.data.sample import Alphabet, Moments, OneHot
 from gingham.errors import GinghamError
 
 PROBABILITY_FLOOR = 1e-6  # no label is ever impossible
@@ -281,13 +279,3 @@ def make_family(name: str, alphabet: Alphabet | None, pseudo: float = 1.0, shift
     if kind.needs_alphabet:
         taken["alphabet"] = alphabet
     return kind(**taken)
-
-
-def total_statistics(cell: CellModel, sample: Sample) -> Floats:
-    """Statistics of all tuples of a sample together, shape (K,)."""
-    if cell.features.one_hot:
-        if sample.label_codes is None:
-            raise GinghamError("This cell model needs labels on an alphabet.")
-        return np.bincount(sample.label_codes, sample.weights, minlength=cell.features.size).astype(np.float64)
-    t = cell.features.evaluate(np.ones(sample.n_rows) if sample.labels is None else sample.labels)
-    return t.sum(0) if sample.weights is None else sample.weights @ t

@@ -13,7 +13,7 @@ from gingham.cards import certificate_card
 from gingham.certificates.bounds import THEOREMS, Theorem, find
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.record import Record, write_certificate
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.errors import GinghamError, RefusedCertificate
 
 STATUSES = ("checked", "given", "violated")

@@ -21,14 +21,13 @@ from gingham.certificates.evidence import (
     Population,
     check_order,
     collect,
-    item_modes,
     stated_population,
     unbounded,
 )
 from gingham.certificates.holdout import certify_held_out, committee_members, pooled, without_rows_of_the_fit
 from gingham.certificates.record import Record, cell_facts, posterior_facts
 from gingham.certificates.row_losses import stated_labels
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior, find_posterior
 from gingham.data import Alphabet, Bounds, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.fit_rows import need_rows_once
@@ -209,7 +208,7 @@ def _check_population(
     posterior: Posterior, columns: Sequence[AnyArray], sample: Sample, relation: int, population: Population
 ) -> None:
     """The tuples may not name more items than there are said to be."""
-    sizes, places = stated_population(posterior, population), item_modes(posterior, relation)
+    sizes, places = stated_population(posterior, population), posterior.structure.column_modes(relation)
     for mode in dict.fromkeys(places):
         new = [column[code < 0] for at, column, code in zip(places, columns, sample.codes) if at == mode]
         named = len(posterior.assign[mode]) + len(np.unique(np.concatenate(new)))
@@ -231,8 +230,8 @@ def posterior_of(model: object) -> Posterior:
             "This model corrects its predictions for degrees, which no bound here covers. Certify its blocks alone "
             "(model.posterior_), or its predictions on other pairs (certify_predictions)."
         )
-    posterior = model if isinstance(model, Posterior) else getattr(model, "posterior_", None)
-    if not isinstance(posterior, Posterior):
+    posterior = find_posterior(model)
+    if posterior is None:
         raise GinghamError(
             f"{type(model).__name__} has no posterior_: fit it first, or pass a Posterior. For any other predictor use "
             "certify_predictions on tuples it was not fitted on."
@@ -340,7 +339,7 @@ def coverage(posterior: Posterior, relation: int, population: Population | None 
     if sizes:
         counts = ", ".join(f"{size:,} of {modes[mode].name!r}" for mode, size in sizes.items())
         found.append(Assumption(f"There are so many items in all: {counts}.", "given"))
-    if any(sizes.get(mode) != len(posterior.assign[mode]) for mode in item_modes(posterior, relation)):
+    if any(sizes.get(mode) != len(posterior.assign[mode]) for mode in posterior.structure.column_modes(relation)):
         urn = (
             "All tuples of the source are covered: an item that the model has not seen falls into cluster c with "
             "probability (n·q̄(c) + 1)/(n + m)"
@@ -432,7 +431,7 @@ def certify_stream(
     steps = np.unique(np.geomspace(max(10, n // 100), n, 10).astype(int)) if sizes is None else np.asarray(sizes)
     if len(steps) == 0 or (np.diff(steps) <= 0).any() or steps[0] < 1 or steps[-1] > n:
         raise GinghamError(f"sizes must increase from at least 1 to at most N = {n}.")
-    fixed = isinstance(model, Posterior)
+    fixed = find_posterior(model) is model
     certificates, models = [], []
     for size in steps:
         part = np.empty((size, len(columns)), dtype=object)

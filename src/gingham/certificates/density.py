@@ -38,12 +38,11 @@ from gingham.certificates.evidence import (
     with_unseen,
 )
 from gingham.certificates.record import Record, posterior_facts
-from gingham.core.posterior import Posterior, contract
-from gingham.core.structure import Structure, Tree
+from gingham.core.problem import Posterior, Structure, Tree, contract, find_posterior
 from gingham.core.tree import TreeDensity, clusters_of
 from gingham.data import Moments, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.draws import whole_counts
+from gingham.data.sample import whole_counts
 from gingham.errors import GinghamError, RefusedCertificate
 
 NO_CODE = (
@@ -119,7 +118,7 @@ def certify_density(
         _check_leaves(fitted.tree, population)
         return certify_tree_density(fitted, sample, delta), fitted
     posterior, sample = _prepare(model, X, sample_weight)
-    bare = not hasattr(model, "posterior_") and not isinstance(model, Posterior)
+    bare = find_posterior(model) is None
     sizes = (
         {mode: len(q) for mode, q in enumerate(posterior.assign)} if bare else stated_population(posterior, population)
     )
@@ -219,7 +218,7 @@ def _smoothed(observed: Floats) -> Floats:
 
 
 def _prepare(model: object, X: TableLike | Sample, sample_weight: npt.ArrayLike | None) -> tuple[Posterior, Sample]:
-    posterior = model if isinstance(model, Posterior) else getattr(model, "posterior_", None)
+    posterior = find_posterior(model)
     if posterior is not None and type(posterior) is not Posterior:
         raise RefusedCertificate("The density certificate is for grids.")
     columns, names = ([], []) if isinstance(X, Sample) else id_columns(X)

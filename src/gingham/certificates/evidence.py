@@ -24,20 +24,16 @@ from math import comb, factorial, log
 from typing import NamedTuple
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import gammaln, polygamma, xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.divergence import kl_upper
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Tree
-from gingham.core.tree import TreePosterior
+from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Bounds, Mode, Moments, OneHot, Sample
-from gingham.data.draws import whole_counts
 from gingham.data.fit_rows import need_rows_once
-from gingham.data.graphs import PairSample
+from gingham.data.sample import whole_counts
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import STEP_BYTES, row_blocks
 from gingham.kernels.threads import over_blocks
@@ -121,7 +117,8 @@ def cluster_sums(assign: Memberships) -> ClusterSums:
             powers[j] = power.sum(axis=0)
             power *= q
         np.log(np.maximum(q, TINY, out=power), out=power)
-        return powers, float(np.vdot(power, q))
+        power *= q  # not by BLAS, whose other threads would wait at the cost of a core
+        return powers, float(power.sum())
 
     parts = list(over_blocks(run, row_blocks(n, m, STEP_BYTES)))
     return ClusterSums(assign, np.sum([powers for powers, _ in parts], axis=0), sum(entropy for _, entropy in parts))
@@ -234,6 +231,8 @@ def poisson_binomial(probabilities: Floats) -> Floats:
         return np.ones((m, 1))
     block = 32  # coins put together one by one; longer sums are convolved in pairs by Fourier transform
     n_blocks = 1 << max(0, (-(-n // block) - 1).bit_length())
+    from scipy.fft import irfft, next_fast_len, rfft  # takes a while to import
+
     padded = np.zeros((n_blocks * block, m))
     padded[:n] = q
     coins = padded.reshape(n_blocks, block, m).transpose(1, 2, 0)[..., None]  # (block, m, n_blocks, 1)
@@ -338,6 +337,8 @@ def rare_law(powers: Floats) -> Floats:
 
     The generating function of one is exp Σ_k (−1)^(k+1) s_k (z − 1)^k/k.
     """
+    from scipy.fft import irfft, next_fast_len  # takes a while to import
+
     powers = np.asarray(powers, dtype=np.float64)
     most = float(powers[0].max(initial=0.0))
     last = int(most + 12.0 * most**0.5) + 40
@@ -534,8 +535,8 @@ def quantised_and_priced(
     """The posterior with answers a prior can pay for, these answers, and both accounts of the price."""
     answers = list(posterior.answers)
     table = answers[relation]
-    symmetric = is_graph(posterior, relation) and bool((table == np.swapaxes(table, 0, 1)).all())
-    if type(posterior) is not Posterior and not isinstance(posterior.structure, Tree):
+    symmetric = posterior.structure.is_graph(relation) and bool((table == np.swapaxes(table, 0, 1)).all())
+    if not posterior.has_known_price:
         raise RefusedCertificate(
             f"gingham does not know what {type(posterior).__name__} costs. Certify its predictions on tuples it was "
             "not fitted on: certify_predictions."
@@ -558,8 +559,8 @@ def prices(
     The exact prior is an urn, which pays for items that nobody has seen. The papers' price is for a number of items
     that is known, and so it is given where ``sizes`` says how many there are.
     """
-    undirected = is_graph(posterior, relation)
-    names = clusterings(posterior, relation, sizes)
+    undirected = posterior.structure.is_graph(relation)
+    names = posterior.structure.clusterings(posterior.assign, relation, sizes)
     sums = {name: cluster_sums(q) for name, q in names.items()}
     exact = {**of_partitions(sums, "exact"), **quantised.price}
     if undirected:
@@ -567,63 +568,23 @@ def prices(
     saved = renamings(list(names.values()))
     if saved > 0:
         exact["renamings of clusters"] = -saved
-    chosen: dict[str, float] = {}
-    if isinstance(posterior.structure, Tree):
-        tree = posterior.structure
-        if tree.price > 0:
-            chosen["choice of the tree"] = tree.price
-        n_tied = sum(tree.tables.count(mode) > 1 for mode in range(len(tree.modes)) if mode not in tree.frozen)
-        if n_tied:  # which of the two is decided by looking at the memberships
-            chosen["tied tables, drawn once or at each node"] = n_tied * log(2)
+    chosen = posterior.structure.choices()
     found = {"exact": Complexity({**exact, **chosen})}
-    every = {mode: sizes.get(mode, 0) for mode in item_modes(posterior, relation)}
+    every = {mode: sizes.get(mode, 0) for mode in posterior.structure.column_modes(relation)}
     # Ends of a pair that are both unseen come from one urn, which the papers' prior is not.
     if min(every.values()) > 0 and not (undirected and any(n > len(posterior.assign[m]) for m, n in every.items())):
-        wide = clusterings(with_unseen(posterior, every), relation, sizes)
+        wide = posterior.structure.clusterings(with_unseen(posterior, every).assign, relation, sizes)
         found["papers"] = Complexity({**of_partitions(wide, "papers"), **quantised.price_papers, **chosen})
     return found
-
-
-def clusterings(posterior: Posterior, relation: int, sizes: Mapping[int, int]) -> dict[str, Floats]:
-    """The clusterings that one relation's guarantee pays for, by name; frozen ones were not learned."""
-    if isinstance(posterior.structure, Tree):
-        return _tree_clusterings(posterior.structure, posterior.assign, sizes)
-    modes = [m for m in dict.fromkeys(posterior.structure.factors[relation]) if m not in posterior.structure.frozen]
-    names = posterior.structure.titles(modes) if len(modes) > 1 else ["items"]
-    return {name: posterior.assign[i] for name, i in zip(names, modes)}
-
-
-def _tree_clusterings(tree: Tree, assign: Sequence[Floats], sizes: Mapping[int, int]) -> dict[str, Floats]:
-    """The tables that the guarantee of a tree pays for, leaves and inner nodes alike (P0 eq. 51: B1 + B2).
-
-    A clustering that several nodes share is paid once when it is hard and no item is missing in it. A soft one is
-    drawn anew at each node (its Gibbs loss is the product over nodes), and so are unseen items: it is paid for at
-    each. The prior draws it once or at each node with probability ½, which costs ln 2 (see `prices`). Frozen tables
-    were not learned and cost nothing.
-    """
-    tables = {}
-    for mode, q in enumerate(assign):
-        if mode in tree.frozen:
-            continue
-        nodes = [node for node, at in enumerate(tree.tables) if at == mode]
-        known = nodes[0] >= tree.n_leaves or sizes.get(mode) == len(q)
-        hard = bool(((q == 0) | (q == 1)).all())
-        for node in nodes[:1] if hard and known else nodes:
-            tables[f"node {node} ({tree.modes[mode].name})"] = q
-    return tables
-
-
-def item_modes(posterior: Posterior, relation: int) -> tuple[int, ...]:
-    """The mode of each column of a relation's tuples: the inner nodes of a tree have no column."""
-    structure = posterior.structure
-    return structure.tables[: structure.n_leaves] if isinstance(structure, Tree) else structure.factors[relation]
 
 
 def stated_population(posterior: Posterior, population: Population | None) -> dict[int, int]:
     """How many items there are of each mode, where somebody said so: one number a mode, or by the modes' names."""
     if population is None:
         return {}
-    modes = sorted({mode for at in range(len(posterior.structure.factors)) for mode in item_modes(posterior, at)})
+    modes = sorted(
+        {mode for at in range(len(posterior.structure.factors)) for mode in posterior.structure.column_modes(at)}
+    )
     names = dict(zip(posterior.structure.titles(modes), modes))
     if isinstance(population, Mapping):
         unknown = [name for name in population if name not in names]
@@ -648,9 +609,9 @@ def checked_population(
     sizes, structure, places = (
         stated_population(posterior, population),
         posterior.structure,
-        item_modes(posterior, relation),
+        posterior.structure.column_modes(relation),
     )
-    drawn_apart = isinstance(structure, Tree) or posterior.shares_urn(relation) or len(set(places)) == len(places)
+    drawn_apart = structure.drawn_apart or posterior.shares_urn(relation) or len(set(places)) == len(places)
     for mode, code in zip(places, sample.codes):
         name, known = structure.modes[mode].name, len(posterior.assign[mode])
         if sizes.get(mode) == known:
@@ -728,13 +689,12 @@ def continuous_law(posterior: Posterior, sample: Sample, relation: int) -> Gibbs
 
     The cell's `miss` (|y − answer| for squares) is rounded up to one of 2^16 steps, so that no loss is understated.
     """
-    if isinstance(posterior, TreePosterior):  # a grid at its roots
-        posterior, sample = posterior.at_root(sample)
+    posterior, sample = posterior.at_root(sample)
     cell = posterior.cells[relation]
     bounds = Bounds.of(cell.bounds, given=True)
     if bounds is None or sample.labels is None:
         raise RefusedCertificate("A certificate needs numeric labels between known bounds.")
-    if isinstance(sample, PairSample) and sample.complete and not bounds.low <= 0 <= bounds.high:
+    if sample.complete and not bounds.low <= 0 <= bounds.high:
         raise GinghamError(f"Absent pairs have label 0, which lies outside bounds=({bounds.low:g}, {bounds.high:g}).")
     bounds.check(sample.labels, "The label of row")
     answers = posterior.answers[relation].ravel()
@@ -789,13 +749,6 @@ def in_full_precision(posterior: Posterior) -> Posterior:
             raise GinghamError(f"The memberships of mode {mode.name!r} are not distributions over clusters.")
         assign.append(q)
     return replace(posterior, assign=tuple(assign))
-
-
-def is_graph(posterior: Posterior, relation: int) -> bool:
-    """Whether one mode meets itself."""
-    factor = posterior.structure.factors[relation]
-    # Nodes of a tree that share a clustering draw it independently of each other.
-    return len(factor) == 2 and factor[0] == factor[1] and not isinstance(posterior.structure, Tree)
 
 
 def unbounded(cell: CellModel) -> RefusedCertificate:
@@ -874,7 +827,7 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
     whole_counts(sample.weights)
     check_items(posterior.structure.columns(relation), sample)
     factor = posterior.structure.factors[relation]
-    if len(set(factor)) < len(factor) and not isinstance(posterior.structure, Tree):
+    if len(set(factor)) < len(factor) and not posterior.structure.drawn_apart:
         for a in range(len(factor)):
             for b in range(a):
                 same = (sample.codes[a] == sample.codes[b]) & (sample.codes[a] >= 0)
@@ -883,7 +836,7 @@ def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
                         "The graph has self loops, for which both ends fall into one cluster together; "
                         "leave them out before certifying."
                     )
-    if not isinstance(sample, PairSample):
+    if not sample.pairs_once:
         need_rows_once(sample)
-        if is_graph(posterior, relation):
+        if posterior.structure.is_graph(relation):
             check_pairs_once(sample.codes, sample.labels, sample.weights)

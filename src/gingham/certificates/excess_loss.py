@@ -37,7 +37,6 @@ from gingham.certificates.evidence import (
     smoothed,
 )
 from gingham.data import Alphabet, Sample
-from gingham.data.graphs import PairSample
 from gingham.errors import RefusedCertificate
 
 TEXT = (
@@ -166,7 +165,7 @@ def constants(cell: CellModel, alphabet: Alphabet, histogram: Floats) -> tuple[F
 
 def _reference_losses(cell: CellModel, sample: Sample, reference: npt.ArrayLike) -> tuple[Floats, Ints]:
     """Losses (|Y|, R) of the reference's different predictions, and which one each tuple got."""
-    if isinstance(sample, PairSample) and sample.complete:
+    if sample.complete:
         raise RefusedCertificate("A reference predictor needs the pairs listed (pairs='listed').")
     predictions = np.asarray(reference)
     if predictions.shape != (sample.n_rows,):

@@ -29,7 +29,6 @@ from gingham.certificates.evidence import (
     check_pairs_once,
     continuous_law,
     in_full_precision,
-    is_graph,
     law_on_alphabet,
     loss_scale,
     pooled_answers,
@@ -37,13 +36,18 @@ from gingham.certificates.evidence import (
 )
 from gingham.certificates.record import Record, cell_facts
 from gingham.certificates.row_losses import between_labels, check_distributions, stated_labels
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior, find_posterior
 from gingham.data import Alphabet, Bounds
-from gingham.data.draws import recorded_seed, rows_of_draws, whole_counts
 from gingham.data.fit_rows import FitRows, copies, need_rows_once
-from gingham.data.graphs import PairSample
-from gingham.data.modes import need_unmasked
-from gingham.data.sample import Sample, checked_labels, checked_weights
+from gingham.data.sample import (
+    Sample,
+    checked_labels,
+    checked_weights,
+    need_unmasked,
+    recorded_seed,
+    rows_of_draws,
+    whole_counts,
+)
 from gingham.errors import GinghamError, RefusedCertificate
 
 UNSEEN = Assumption(
@@ -202,15 +206,15 @@ def certify_posterior(
     test = Trial(delta, candidates, method, predictor, recorded_seed(random_state), random_state is None)
     check_alphabet(cell, sample)
     check_items(posterior.structure.columns(relation), sample)
-    if not isinstance(sample, PairSample):
+    if not sample.pairs_once:
         need_rows_once(sample)
-        if is_graph(posterior, relation):
+        if posterior.structure.is_graph(relation):
             check_pairs_once(sample.codes, sample.labels, sample.weights)
     whole_counts(sample.weights)
     if predictor == "gibbs":
         law, given = _gibbs_law(posterior, sample, relation), (*drawn_rows(sample.weights), statement)
         return _certificate(law, cell, int(sample.n_tuples), test, given), test.facts
-    if isinstance(sample, PairSample) and sample.complete:
+    if sample.complete:
         raise RefusedCertificate("List the pairs that were held out (pairs='listed'); absent ones are not predicted.")
     if sample.labels is None:
         raise GinghamError("A certificate needs the labels of the tuples.")
@@ -435,20 +439,19 @@ def betting(losses: Floats, union: float, delta: float, seed: int) -> Bound:
 def committee_members(model: object) -> list[Posterior]:
     """The posteriors of a committee, if the model is one and all its members have the same items."""
     members = getattr(model, "members_", None)
-    if members is None or isinstance(model, Posterior):
+    if members is None:
         return []
     if getattr(model, "shares_", None) is not None:  # a bound on a committee counts all members alike
         raise RefusedCertificate(
             f"{type(model).__name__} weighs its members by shares and came with a certificate of its own. "
             "Certify it on other rows with certify_predictions."
         )
-    posteriors = [getattr(member, "posterior_", None) for member in members]
-    if not posteriors or not all(isinstance(posterior, Posterior) for posterior in posteriors):
+    known = [posterior for posterior in map(find_posterior, members) if posterior is not None]
+    if not known or len(known) < len(members):
         raise RefusedCertificate(
             "The members of this committee have no posterior over co-clusterings, so that no Gibbs bound covers them. "
             "Certify the committee's predictions with certify_predictions."
         )
-    known: list[Posterior] = [posterior for posterior in posteriors if isinstance(posterior, Posterior)]
     for posterior in known[1:]:
         for one, other in zip(known[0].structure.columns(), posterior.structure.columns()):
             if one.n_items != other.n_items or (one.items != other.items).any():
@@ -555,8 +558,8 @@ def certify_folds(
         if counts is None and learned.times > 1:
             raise copies(learned.times)
     counts = np.ones(len(folds), dtype=np.int64) if counts is None else np.asarray(counts)
-    posterior = getattr(next(iter(getattr(model, "members_", ())), None), "posterior_", None)
-    if loss is None and label_bounds is None and isinstance(posterior, Posterior):
+    posterior = find_posterior(next(iter(getattr(model, "members_", ())), None))
+    if loss is None and label_bounds is None and posterior is not None:
         from gingham.certificates.certify import stated_cell
 
         cell = stated_cell(posterior.cells[0], alphabet)[0]

@@ -17,8 +17,7 @@ from gingham.certificates.certify import certify
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.excess_loss import certify_gain
 from gingham.certificates.papers import Statement, quantised
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, with_alphabet

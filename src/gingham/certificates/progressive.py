@@ -20,8 +20,7 @@ import numpy as np
 from gingham.arrays import ArrayLike, Floats, Ints
 from gingham.certificates.certificate import Assumption, Certificate
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
-from gingham.data.draws import rows_of_draws
-from gingham.data.modes import need_unmasked
+from gingham.data.sample import need_unmasked, rows_of_draws
 from gingham.errors import GinghamError, RefusedCertificate
 
 LEAST_NU = 1.001  # no single loss may take the whole wealth

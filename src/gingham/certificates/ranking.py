@@ -21,7 +21,7 @@ from gingham.certificates.confidence import checked_candidates, checked_delta, l
 from gingham.certificates.holdout import SMALLEST, betting
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
-from gingham.data.draws import recorded_seed
+from gingham.data.sample import recorded_seed
 from gingham.errors import GinghamError, RefusedCertificate
 
 MEASURES = ("miss", "ndcg")

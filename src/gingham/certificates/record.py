@@ -18,7 +18,7 @@ import numpy as np
 from gingham.arrays import AnyArray, ArrayLike, Floats, TableLike
 from gingham.cells import CellModel
 from gingham.certificates.evidence import loss_scale
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.data import Sample
 from gingham.data.adapt import id_columns
 from gingham.data.sample import checked_weights

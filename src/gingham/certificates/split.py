@@ -25,7 +25,7 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
-from gingham.cells.base import TABLE, refuse_unmet
+from gingham.cells.losses import TABLE, refuse_unmet
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.certificate import Assumption, Certificate, drawn_order, drawn_rows
@@ -51,12 +51,11 @@ from gingham.certificates.evidence import (
 )
 from gingham.certificates.holdout import certify_posterior
 from gingham.certificates.record import Record, posterior_facts
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.draws import Part, recorded_seed, taken, whole_counts
 from gingham.data.fit_rows import need_rows_once
-from gingham.data.sample import checked_labels, checked_weights, tuples
+from gingham.data.sample import Part, checked_labels, checked_weights, recorded_seed, taken, tuples, whole_counts
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.kernels.project import project
 

@@ -9,6 +9,7 @@ import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
+from gingham.files import need_files
 
 if TYPE_CHECKING:
     from gingham.certificates import Certificate
@@ -58,22 +59,22 @@ def certify(
     """
     if labels is not None:
         cluster_files = [name for name in labels.split(",") if name]
-        options.need_files(tables=[file or model, *cluster_files])
+        need_files(tables=[file or model, *cluster_files])
     elif file is None:
         raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
     else:
-        options.need_files(models=[model], tables=[file])
+        need_files(models=[model], tables=[file])
         for path in (save, save_predictor):
             if path is not None:
-                options.need_files(path, [model], [file])
+                need_files(path, [model], [file])
         if save is not None and save == save_predictor:
             raise GinghamError("--save and --save-predictor name the same file; they are two.")
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
     from gingham.models.base import Saved
-    from gingham.models.tables import CertificateRequest
+    from gingham.models.tables import CertificateRequest, column_names, parse_bounds, parse_population
 
-    items, ends = options.parse_population(population), options.parse_bounds(bounds)
+    items, ends = parse_population(population), parse_bounds(bounds)
     request = CertificateRequest(delta, bound, predictor, alphabet, ends, progressive, seed, items)
     if labels is not None or file is None:
         if progressive or save or save_predictor:
@@ -84,7 +85,7 @@ def certify(
         else:
             console.paragraphs(found.explain())
         return
-    relation = None if axes is None else options.column_names(axes, "--axes")
+    relation = None if axes is None else column_names(axes, "--axes")
     opened = open_model(model, file, format, label, drop_missing, relation)
     certificates = opened.certificates(request)
     first = next(iter(certificates.values()))

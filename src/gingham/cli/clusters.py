@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gingham.cli.options import Format, ModelFile, OutTable, SpreadsheetSafe, need_files
+from gingham.cli.options import Format, ModelFile, OutTable, SpreadsheetSafe
+from gingham.files import need_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,11 +31,11 @@ def clusters(
     """
     need_files(out, [model])
     from gingham.cli.table_files import write_table
-    from gingham.models.base import Persistent, load
+    from gingham.models.base import load
     from gingham.models.tables import tables_of
 
     fitted = load(model)
-    if not own and isinstance(fitted, Persistent) and fitted.is_read:
+    if not own and fitted.is_read:
         write_table(readable_clusters(fitted), out, format, spreadsheet_safe)
         return
     write_table(tables_of(fitted).clusters(fitted), out, format, spreadsheet_safe)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gingham.cli import console
-from gingham.cli.options import Json, OutTable, SpreadsheetSafe, need_files
+from gingham.cli.options import Json, OutTable, SpreadsheetSafe
 from gingham.errors import GinghamError
+from gingham.files import need_files
 
 if TYPE_CHECKING:
     from gingham.datasets.public import Loaded

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import time
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
+import gingham
 from gingham.cli import console, options
 from gingham.cli.signals import SIGNALS
 from gingham.errors import GinghamError
+from gingham.files import need_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +38,10 @@ class FitCommand(TyperCommand):
         return super().get_help(ctx)
 
 
-DATA, MODEL, OUTPUT, ADVANCED = "Data", "Model", "Output", "Advanced"  # groups of options
+# groups of options
+of_data, of_model, of_output, advanced = (
+    partial(typer.Option, rich_help_panel=panel) for panel in ("Data", "Model", "Output", "Advanced")
+)
 # What only a single checkerboard knows: with one of these, labels that are numbers are not left to layers of them.
 OF_ONE_BOARD = ("clusters", "loss", "beta", "objective", "solver", "n_init", "max_iter")
 
@@ -41,179 +49,109 @@ OF_ONE_BOARD = ("clusters", "loss", "beta", "objective", "solver", "n_init", "ma
 def fit(
     file: options.File,
     axes: Annotated[
-        str | None,
-        typer.Option(
-            help="Columns with ids, one per axis: user,movie. By default from the data.", rich_help_panel=DATA
-        ),
+        str | None, of_data(help="Columns with ids, one per axis: user,movie. By default from the data.")
     ] = None,
     label: Annotated[
-        str | None,
-        typer.Option(
-            help="Column to predict; not needed for a graph or for counts. By default from the data.",
-            rich_help_panel=DATA,
-        ),
+        str | None, of_data(help="Column to predict; not needed for a graph or for counts. By default from the data.")
     ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column with counts.", rich_help_panel=DATA)] = None,
+    weight: Annotated[str | None, of_data(help="Column with counts.")] = None,
     wide: Annotated[
-        bool,
-        typer.Option(
-            "--wide",
-            help="The table is wide, for example one row per person and one column per question.",
-            rich_help_panel=DATA,
-        ),
+        bool, of_data("--wide", help="The table is wide, for example one row per person and one column per question.")
     ] = False,
-    alphabet: Annotated[
-        str | None,
-        typer.Option(help="All possible labels, 1..5 or a,b,c. Certificates need it.", rich_help_panel=DATA),
-    ] = None,
-    bounds: Annotated[
-        str | None,
-        typer.Option(help="Smallest and largest possible value of measured labels: 0,1.", rich_help_panel=DATA),
-    ] = None,
+    alphabet: Annotated[str | None, of_data(help="All possible labels, 1..5 or a,b,c. Certificates need it.")] = None,
+    bounds: Annotated[str | None, of_data(help="Smallest and largest possible value of measured labels: 0,1.")] = None,
     relation: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--relation", "-r", help="For a joint model: another table, AXES=LABEL:FILE.", rich_help_panel=DATA
-        ),
+        list[str] | None, of_data("--relation", "-r", help="For a joint model: another table, AXES=LABEL:FILE.")
     ] = None,
     info: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Table with names and facts about the items of an axis: movie=movies.csv.", rich_help_panel=DATA
-        ),
+        list[str] | None, of_data(help="Table with names and facts about the items of an axis: movie=movies.csv.")
     ] = None,
-    drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out rows with a missing value.", rich_help_panel=DATA)
-    ] = False,
+    drop_missing: Annotated[bool, of_data("--drop-missing", help="Leave out rows with a missing value.")] = False,
     format: Annotated[
-        str | None,
-        typer.Option(
-            "--format", help="csv, tsv, parquet or ndjson; by default from the name of the file.", rich_help_panel=DATA
-        ),
+        str | None, of_data("--format", help="csv, tsv, parquet or ndjson; by default from the name of the file.")
     ] = None,
-    model: Annotated[str, typer.Option(help="Kind of model.", rich_help_panel=MODEL)] = "auto",
+    model: Annotated[str, of_model(help="Kind of model.")] = "auto",
     clusters: Annotated[
         str | None,
-        typer.Option(
-            help="Clusters per axis: 13,6, or for a joint model movie=20,genre=none. By default from the data.",
-            rich_help_panel=MODEL,
-        ),
+        of_model(help="Clusters per axis: 13,6, or for a joint model movie=20,genre=none. By default from the data."),
     ] = None,
     loss: Annotated[
-        str | None,
-        typer.Option(
-            help="absolute, quadratic, zero-one, log, pinball, …; by default from the labels.", rich_help_panel=MODEL
-        ),
+        str | None, of_model(help="absolute, quadratic, zero-one, log, pinball, …; by default from the labels.")
     ] = None,
     merges: Annotated[
-        str | None,
-        typer.Option(
-            help="For a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters, and so on; or auto.",
-            rich_help_panel=MODEL,
-        ),
+        str | None, of_model(help="For a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters, and so on; or auto.")
     ] = None,
     seed: Annotated[
-        int,
-        typer.Option(
-            help="Seed of random numbers; the same seed gives the same result.",
-            min=0,
-            max=2**32 - 1,
-            rich_help_panel=MODEL,
-        ),
+        int, of_model(help="Seed of random numbers; the same seed gives the same result.", min=0, max=2**32 - 1)
     ] = 0,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write.", rich_help_panel=OUTPUT)] = Path(
-        "model.gingham"
-    ),
-    reading: Annotated[
-        bool,
-        typer.Option(help="Find readable groups and their names, and keep them in the file.", rich_help_panel=OUTPUT),
-    ] = True,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object, for scripts.", rich_help_panel=OUTPUT)
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.", rich_help_panel=OUTPUT)] = False,
+    out: Annotated[Path, of_output("--out", "-o", help="Model file to write.")] = Path("model.gingham"),
+    reading: Annotated[bool, of_output(help="Find readable groups and their names, and keep them in the file.")] = True,
+    json: Annotated[bool, of_output("--json", help="Print one JSON object, for scripts.")] = False,
+    quiet: Annotated[bool, of_output("--quiet", "-q", help="Show no progress bar.")] = False,
     holdout: Annotated[
         float | None,
-        typer.Option(
-            help="Share of the rows to set aside for measuring the error, 0 for none; .1 by default for labelled rows.",
-            rich_help_panel=ADVANCED,
+        advanced(
+            help="Share of the rows to set aside for measuring the error, 0 for none; .1 by default for labelled rows."
         ),
     ] = None,
     beta: Annotated[
-        float | None,
-        typer.Option(
-            help="Weight of the loss in the trade-off; by default chosen on held-out rows.", rich_help_panel=ADVANCED
-        ),
+        float | None, advanced(help="Weight of the loss in the trade-off; by default chosen on held-out rows.")
     ] = None,
     objective: Annotated[
-        str | None,
-        typer.Option(
-            help="tradeoff (the default), or certificate to minimise the certificate.", rich_help_panel=ADVANCED
-        ),
+        str | None, advanced(help="tradeoff (the default), or certificate to minimise the certificate.")
     ] = None,
     solver: Annotated[
         str | None,
-        typer.Option(
-            help="projection (soft clusters, the default) or sweep (hard; with --loss log by description length).",
-            rich_help_panel=ADVANCED,
+        advanced(
+            help="projection (soft clusters, the default) or sweep (hard; with --loss log by description length)."
         ),
     ] = None,
     cold_start: Annotated[
         bool,
-        typer.Option(
-            "--cold-start",
-            help="For a joint model: place items with few rows again at the end, by their properties.",
-            rich_help_panel=ADVANCED,
+        advanced(
+            "--cold-start", help="For a joint model: place items with few rows again at the end, by their properties."
         ),
     ] = False,
     starts: Annotated[
         int | None,
-        typer.Option(
-            help="Number of starts, of which the best is kept; the default depends on the model.",
-            min=1,
-            rich_help_panel=ADVANCED,
-        ),
+        advanced(help="Number of starts, of which the best is kept; the default depends on the model.", min=1),
     ] = None,
     max_iter: Annotated[
-        int | None,
-        typer.Option(
-            help="Largest number of sweeps of one start; the default depends on the model.",
-            min=1,
-            rich_help_panel=ADVANCED,
-        ),
+        int | None, advanced(help="Largest number of sweeps of one start; the default depends on the model.", min=1)
     ] = None,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Continue from the checkpoint of an interrupted run.", rich_help_panel=ADVANCED),
-    ] = False,
-    checkpoint_every: Annotated[
-        float, typer.Option(help="Seconds between checkpoints.", min=0, rich_help_panel=ADVANCED)
-    ] = 10.0,
+    resume: Annotated[bool, advanced("--resume", help="Continue from the checkpoint of an interrupted run.")] = False,
+    checkpoint_every: Annotated[float, advanced(help="Seconds between checkpoints.", min=0)] = 10.0,
 ) -> None:
     """Fit a model to a table and save it. What is not given is decided from the data.
 
     gingham look shows beforehand how the columns would be understood.
     """
-    from gingham.cli.checkpoint import checkpoint_of, forget, identity, need_own
-
     relations = [parse_relation(one) for one in relation or []]
     about = dict(parse_info(one) for one in info or [])
     inputs = [file, *(source for _, _, source in relations), *about.values()]
-    options.need_files(out, tables=inputs)
+    need_files(out, tables=inputs)
     kept = checkpoint_of(out)
-    options.need_files(kept, tables=inputs)
+    need_files(kept, tables=inputs)
     if not resume:
         need_own(kept)
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
-        from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
+        from gingham.cli import light_imports  # before scikit-learn is imported
         from gingham.data.table_files import content_of, read_table, unfolded
-        from gingham.fitting.checkpoint import kept_in
-        from gingham.models.tables import KEPT_TEXT, FitOptions, FitTask, tables_of_kind, with_ids
+        from gingham.fitting.loop import kept_in
+        from gingham.models.tables import (
+            KEPT_TEXT,
+            FitOptions,
+            FitTask,
+            column_names,
+            parse_bounds,
+            tables_of_kind,
+            with_ids,
+        )
 
         if len({ids for ids, _, _ in relations}) < len(relations):
             raise GinghamError("--relation names the same columns of ids twice; one table for each.")
-        names, interval = None if axes is None else options.column_names(axes, "--axes"), options.parse_bounds(bounds)
+        names, interval = None if axes is None else column_names(axes, "--axes"), parse_bounds(bounds)
         wanted = FitOptions(
             axes=names or (), label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss,
             beta=beta, alphabet=alphabet, bounds=interval, objective=objective, solver=solver, n_init=starts,
@@ -254,6 +192,7 @@ def fit(
             fitted = tables.fit(task)
         if reading and not fitted.model.interrupted_:
             phase.begin("naming groups")
+            light_imports.import_trees()
             try:
                 fitted.model.made_readable({axis: read_table(name) for axis, name in about.items()} or None)
             except GinghamError as refusal:
@@ -352,3 +291,29 @@ def parse_relation(listed: str) -> tuple[Relation, str, str]:
     if not (axes and sign and label and colon and file):
         raise GinghamError(f"--relation {listed!r} must read AXES=LABEL:FILE, viewer,movie=rating:ratings.csv say.")
     return tuple(name.strip() for name in axes.split(",")), label, file
+
+
+def checkpoint_of(model: Path) -> Path:
+    """The checkpoint file of a model file."""
+    return model.with_name(model.name + ".checkpoint")
+
+
+def need_own(checkpoint: Path) -> None:
+    """Refuse to write a checkpoint in the place of a file that is none: nobody has named it as output."""
+    if checkpoint.exists() and checkpoint.stat().st_size:
+        with checkpoint.open("rb") as stream:
+            if stream.read(2) != b"PK":  # every file that gingham writes is a zip
+                raise GinghamError(
+                    f"{str(checkpoint)!r} is where the fit keeps what it has so far, and that file is something else. "
+                    "Move it, or give the model another name with --out."
+                )
+
+
+def identity(facts: dict[str, Any]) -> str:
+    """Equal for equal facts of a fit: its data, with types and weights, and its options."""
+    return hashlib.sha256(json.dumps([gingham.__version__, facts], sort_keys=True, default=str).encode()).hexdigest()
+
+
+def forget(path: Path) -> None:
+    """Remove a checkpoint that is no longer needed."""
+    path.unlink(missing_ok=True)

@@ -1,29 +1,59 @@
-"""scikit-learn without pandas and scipy.stats: it imports both at its beginning, and no command asks for them.
+"""scikit-learn and scipy without what they import at their beginning and no command asks for.
 
-Importing this module before scikit-learn saves a good half second of every command. Both are hidden while scikit-learn
-is imported for the first time; whoever asks for one of them later gets it.
+Importing this module before scikit-learn saves a good half second of every command: pandas, scipy.stats and numpy.f2py
+are hidden while it is imported for the first time. Whoever asks for one of them later gets it.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
-HIDDEN: dict[str, ModuleType | None] = {"pandas": None, "scipy.stats": ModuleType("scipy.stats")}
+import numpy
+
+HIDDEN: dict[str, ModuleType | None] = {
+    "pandas": None,
+    **{name: ModuleType(name) for name in ("scipy.stats", "numpy.f2py")},
+}
+ROTATIONS: dict[str, ModuleType | None] = {"scipy.spatial.transform": ModuleType("scipy.spatial.transform")}
+
+
+@contextmanager
+def without(modules: dict[str, ModuleType | None]) -> Iterator[None]:
+    """Modules that were not imported so far are hidden: None for one that is to be missing, or what stands for it."""
+    hidden = {name: stub for name, stub in modules.items() if name not in sys.modules}
+    sys.modules.update(hidden)  # type: ignore[arg-type]
+    if "numpy.f2py" in hidden:
+        numpy.f2py = ModuleType("numpy.f2py")  # numpy imports it when it is asked for its names
+    try:
+        yield
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+        if "numpy.f2py" in hidden:
+            del numpy.f2py
 
 
 def import_scikit_learn() -> None:
     """Import it lightly; a version that needs what is hidden is imported as a whole when it is next asked for."""
-    hidden = {name: stub for name, stub in HIDDEN.items() if name not in sys.modules}
-    sys.modules.update(hidden)  # type: ignore[arg-type]
-    try:
-        import sklearn.base  # noqa: F401
-    except ImportError:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "sklearn"]:
-            del sys.modules[name]
-    finally:
-        for name in hidden:
-            del sys.modules[name]
+    with without(HIDDEN):
+        try:
+            import sklearn.base  # noqa: F401
+        except ImportError:
+            for name in [name for name in sys.modules if name.partition(".")[0] == "sklearn"]:
+                del sys.modules[name]
+
+
+def import_trees() -> None:
+    """scipy's trees of clusters, which come with rotations in space."""
+    with without(ROTATIONS):
+        try:
+            import scipy.cluster.hierarchy  # noqa: F401
+        except ImportError:
+            for name in [name for name in sys.modules if name.startswith(("scipy.cluster", "scipy.spatial"))]:
+                del sys.modules[name]
 
 
 if "sklearn" not in sys.modules:

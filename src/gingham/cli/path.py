@@ -9,7 +9,7 @@ import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
-from gingham.files import atomic
+from gingham.files import atomic, need_files
 
 
 def path(
@@ -41,21 +41,21 @@ def path(
     quiet: options.Quiet = False,
 ) -> None:
     """Fit a range of β, each started from the previous one, with cross-validated loss and certificate."""
-    options.need_files(plot, tables=[file])
+    need_files(plot, tables=[file])
     import numpy as np
 
     from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
     from gingham.data.table_files import read_table
-    from gingham.models.tables import FitOptions, FitTask, PathOptions, tables_of_kind
+    from gingham.models.tables import FitOptions, FitTask, PathOptions, column_names, parse_population, tables_of_kind
 
     tables = tables_of_kind(model)
     if tables.no_path:
         raise GinghamError(tables.no_path)
-    names = options.column_names(axes, "--axes")
+    names = column_names(axes, "--axes")
     wanted = FitOptions(
         names, label, model, weight, merges, clusters, loss, alphabet=alphabet, seed=seed, drop_missing=drop_missing
     )
-    items = options.parse_population(population)
+    items = parse_population(population)
     path_options = PathOptions(parse_betas(betas), cv if tables.cross_validates else 0, delta, jobs, items)
     tables.check(wanted)
     task = FitTask(read_table(file, format, names.__contains__), wanted)

@@ -8,6 +8,7 @@ import typer
 
 from gingham.cli import options
 from gingham.errors import GinghamError
+from gingham.files import need_files
 
 
 def predict(
@@ -21,16 +22,16 @@ def predict(
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
     """Predict the label of every row of a table (or, for other kinds of models, weights, densities or clusters)."""
-    options.need_files(out, [model], [file])
+    need_files(out, [model], [file])
     from gingham.cli.table_files import write_table
     from gingham.data.table_files import read_table
     from gingham.models.base import load
-    from gingham.models.tables import PredictOptions, tables_of
+    from gingham.models.tables import PredictOptions, column_names, tables_of
 
     fitted = load(model)
     tables = tables_of(fitted)
     table = read_table(file, format, tables.id_names(fitted).__contains__)
-    relation = None if axes is None else options.column_names(axes, "--axes")
+    relation = None if axes is None else column_names(axes, "--axes")
     if relation is not None and not tables.has_relations:
         raise GinghamError("--axes chooses a relation of a joint model; this model has one.")
     predicted = tables.predict(fitted, table, PredictOptions(rule, proba, relation))

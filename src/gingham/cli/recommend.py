@@ -9,6 +9,7 @@ import typer
 
 from gingham.cli import options
 from gingham.errors import GinghamError
+from gingham.files import need_files
 
 if TYPE_CHECKING:
     from gingham.arrays import AnyArray
@@ -39,13 +40,13 @@ def recommend(
 ) -> None:
     """Rank what each user does not have yet, with scores and reasons; or list the best partners of an item."""
     if item is not None:
-        options.need_files(out, [model])
+        need_files(out, [model])
         best_partners(model, item, n, side, label, data, not seen, (out, format, spreadsheet_safe))
         return
     if sum((users is not None, everybody, basket is not None)) != 1 and page is None:
         raise GinghamError("Say for whom: --users 17,23, --all, or --basket beer,nuts for somebody new.")
-    options.need_files(out, [model])
-    options.need_files(page, [model])
+    need_files(out, [model])
+    need_files(page, [model])
     from gingham.cli.table_files import write_table
     from gingham.models.base import load
 

@@ -9,6 +9,7 @@ import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
+from gingham.files import need_files
 
 ERRORS = {
     "mae": "mean absolute error of the mean prediction",
@@ -43,15 +44,15 @@ def report(
     json: options.Json = False,
 ) -> None:
     """Write one self-contained page: what was found, how well it predicts, what is guaranteed, what to do next."""
-    options.need_files(out, [model], [file, *([] if path is None else [path])])
+    need_files(out, [model], [file, *([] if path is None else [path])])
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
-    from gingham.models.tables import CertificateRequest
+    from gingham.models.tables import CertificateRequest, column_names, parse_bounds, parse_population
     from gingham.reading import read_observed
     from gingham.report import predictor, summarize, write
 
-    relation = None if axes is None else options.column_names(axes, "--axes")
-    items, ends = options.parse_population(population), options.parse_bounds(bounds)
+    relation = None if axes is None else column_names(axes, "--axes")
+    items, ends = parse_population(population), parse_bounds(bounds)
     request = CertificateRequest(delta, alphabet=alphabet, bounds=ends, progressive=progressive, population=items)
     session = open_model(model, file, format, label, drop_missing, relation)
     found, trivial, refusal = {}, {}, ""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gingham.cli.options import need_files
+from gingham.files import need_files
 
 
 def verify(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln, xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
-from gingham.core.posterior import Posterior, contract
-from gingham.core.structure import Structure, Tree
+from gingham.core.problem import Posterior, Structure, Tree, contract
 from gingham.data import Features, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.storage import savable
@@ -77,6 +76,7 @@ class TreePosterior(Posterior):
     """
 
     structure: Tree
+    has_known_price: ClassVar[bool] = True
 
     def at_root(self, sample: Sample, named: bool = False) -> tuple[Posterior, Sample]:
         """The same predictor as a grid whose items are the combinations at the roots.

@@ -1,6 +1,5 @@
 """What was observed: modes and their items, label alphabets, weighted labelled tuples."""
 
-from gingham.data.modes import Alphabet, Bounds, Features, Mode, Moments, OneHot
-from gingham.data.sample import Sample
+from gingham.data.sample import Alphabet, Bounds, Features, Mode, Moments, OneHot, Sample
 
 __all__ = ["Alphabet", "Bounds", "Features", "Mode", "Moments", "OneHot", "Sample"]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike, TableLike
-from gingham.data.modes import MOST_WEIGHT, Mode, need_unmasked
+from gingham.data.sample import MOST_WEIGHT, Mode, need_unmasked
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:

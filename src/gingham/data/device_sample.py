@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 
 from gingham.arrays import AnyArray, Floats, beside, on_host
-from gingham.data.modes import MAX_SPAN, Features, Mode, checked_items
-from gingham.data.sample import Sample, Sums
+from gingham.data.sample import MAX_SPAN, Features, Mode, Sample, Sums, checked_items
 from gingham.kernels.project_torch import DeviceRows, costs, device_rows, layout_plan, statistics, to_device
 
 

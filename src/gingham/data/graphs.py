@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from math import comb, factorial
 from string import ascii_lowercase
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -19,8 +19,7 @@ from scipy import sparse
 from gingham.arrays import AnyArray, Floats, Ints, MatrixLike
 from gingham.data.adapt import added_up, as_frame, id_columns, is_frame, typed
 from gingham.data.fit_rows import FitRows
-from gingham.data.modes import Alphabet, Features, Mode, need_moderate
-from gingham.data.sample import Sample
+from gingham.data.sample import Alphabet, Features, Mode, Sample, need_moderate
 from gingham.errors import GinghamError, GinghamWarning
 
 if TYPE_CHECKING:
@@ -47,6 +46,8 @@ class PairSample(Sample):
         Whether pairs have weights. If not, a pair is joined or it is not, and 0 and 1 are all there is; of weights 0
         and 1 may be all that was seen.
     """
+
+    pairs_once: ClassVar[bool] = True
 
     directed: bool = False
     complete: bool = True

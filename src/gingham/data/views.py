@@ -11,8 +11,7 @@ from scipy import sparse
 
 from gingham.arrays import AnyArray, Floats, MatrixLike
 from gingham.data.fit_rows import numbers_of_rows
-from gingham.data.modes import Mode, need_unmasked
-from gingham.data.sample import Sample
+from gingham.data.sample import Mode, Sample, need_unmasked
 from gingham.errors import GinghamError
 from gingham.lazy import lazy_module
 

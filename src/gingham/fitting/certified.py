@@ -10,11 +10,10 @@ import numpy as np
 
 from gingham.arrays import Floats
 from gingham.cells import CellModel, TableLoss
-from gingham.cells.base import TABLE, Need, refuse_unmet
+from gingham.cells.losses import TABLE, Need, refuse_unmet
 from gingham.certificates.bounds import GibbsLaw, effective_loss, find
 from gingham.certificates.evidence import labels_by_type, log_binomial, of_posterior
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
+from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet, Sample
 from gingham.fitting.coarsen import cheapest, joined, prune
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Solution, cut_short

@@ -16,8 +16,7 @@ from scipy.special import xlogy
 
 from gingham.arrays import Floats
 from gingham.cells import CellModel
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Objective, Problem, information_terms
+from gingham.core.problem import Objective, Posterior, Problem, information_terms
 from gingham.errors import GinghamError
 
 EMPTY = 1e-9  # expected items below which a cluster counts as empty

@@ -11,9 +11,8 @@ import numpy as np
 from scipy.special import softmax
 
 from gingham.arrays import Floats
-from gingham.cells.base import ON_DEVICE, unmet
-from gingham.core.posterior import Posterior, check_table
-from gingham.core.problem import Objective, Problem, information_terms
+from gingham.cells.losses import ON_DEVICE, unmet
+from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
 from gingham.kernels.place import USUAL_SWEEPS, Work, goes_to_device

@@ -7,9 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gingham.arrays import AnyArray
-from gingham.cells.base import refuse_unmet
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Objective, Problem
+from gingham.cells.losses import refuse_unmet
+from gingham.core.problem import Objective, Posterior, Problem
 from gingham.errors import GinghamError
 from gingham.fitting.loop import (
     NO_CHECKPOINT,
@@ -98,32 +97,29 @@ def solve_together(
     layouts, cell = _on_device(problem, widths, assigns[0].dtype)
     grid = Members(layouts, cell, assigns, answers)
     done: dict[int, Solution] = {}
-    factors: list[float] = []
     objectives: list[list[Objective]] = [[] for _ in starts]
 
     def end(b: int, converged: bool, interrupted: bool) -> None:
-        trace = Trace(tuple(factors), tuple(objectives[b]))
+        trace = Trace(tuple(map(schedule.factor, range(len(objectives[b])))), tuple(objectives[b]))
         found = _posterior(starts[b], [q[b] for q in grid.assigns], grid.answers[b])
         done[b] = Solution(found, objectives[b][-1], trace, converged, interrupted)
 
-    interrupted = False
-    try:
-        for iteration in range(max_iter):
-            factor = schedule.factor(iteration)
-            terms = grid.sweep(beta * factor).tolist()
-            factors.append(factor)
-            for b in set(range(len(starts))) - set(done):
-                objectives[b].append(_objective(terms[b], problem))
-                if settled(objectives[b], schedule, tol):
-                    end(b, converged=True, interrupted=False)
-            if len(done) == len(starts):
-                break
-    except KeyboardInterrupt:
-        if not all(objectives):
-            raise
-        interrupted = True
+    def sweep(place: None, factor: float) -> tuple[None, Objective]:
+        terms = grid.sweep(beta * factor).tolist()
+        for b in set(range(len(starts))) - set(done):
+            objectives[b].append(_objective(terms[b], problem))
+            if settled(objectives[b], schedule, tol):
+                end(b, converged=True, interrupted=False)
+        return place, objectives[0][-1]
+
+    course = iterate(
+        sweep, None, schedule, to_state=lambda place: {}, from_state=lambda state: None,
+        converges=lambda _: len(done) == len(starts), max_iter=max_iter,
+    )  # fmt: skip
+    if not all(objectives):
+        raise KeyboardInterrupt
     for b in set(range(len(starts))) - set(done):
-        end(b, converged=False, interrupted=interrupted)
+        end(b, converged=False, interrupted=course.interrupted)
     return [done[b] for b in range(len(starts))]
 
 

@@ -9,9 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats
-from gingham.cells.base import HARD_MOVES, Need, refuse_unmet
-from gingham.core.posterior import Posterior, check_table
-from gingham.core.problem import Objective, Problem
+from gingham.cells.losses import HARD_MOVES, Need, refuse_unmet
+from gingham.core.problem import Objective, Posterior, Problem, check_table
 from gingham.errors import GinghamError
 from gingham.fitting.loop import (
     NO_CHECKPOINT,

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -131,10 +131,6 @@ def _pool(n_threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(n_threads, thread_name_prefix="gingham")
 
 
-if hasattr(os, "register_at_fork"):  # a forked process has none of its parent's threads
-    os.register_at_fork(after_in_child=_pool.cache_clear)
-
-
 @cache
 def shares(n_threads: int, least_part: int) -> Floats:
     """Which part of the work the first blocks have together, from 0 to 1, for each number of blocks.
@@ -194,6 +190,24 @@ def over_blocks(run: Callable[[Block], Result], blocks: Sequence[Block]) -> Iter
         return
     several = max(1, len(blocks) // (LEAST_PART * n_threads))  # at a time: a hand-over costs as much as a block
     parts = [blocks[at : at + several] for at in range(0, len(blocks), several)]
-    with ThreadPoolExecutor(n_threads, initializer=stay_alone) as pool:
-        for results in pool.map(lambda part: list(map(run, part)), parts):
-            yield from results
+    running = [_pool_alone(n_threads).submit(lambda part: list(map(run, part)), part) for part in parts]
+    try:
+        for results in running:
+            yield from results.result()
+    finally:  # what has begun ends before the caller goes on
+        wait([part for part in running if not part.cancel()])
+
+
+@cache
+def _pool_alone(n_threads: int) -> ThreadPoolExecutor:
+    """Threads that wait for work and do not spread out: those of `_pool` are for callers, who do."""
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="gingham block", initializer=stay_alone)
+
+
+def _forget_pools() -> None:
+    _pool.cache_clear()
+    _pool_alone.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has none of its parent's threads
+    os.register_at_fork(after_in_child=_forget_pools)

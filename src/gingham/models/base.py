@@ -19,18 +19,17 @@ from gingham import models, storage
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike, on_host
 from gingham.cells import CellModel
 from gingham.cells.losses import cell_state, loss_from_state
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
+from gingham.core.problem import Posterior, Problem, find_posterior
 from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, id_columns, tuples_of
 from gingham.data.fit_rows import FitRows
-from gingham.data.modes import LARGEST, Moments, need_moderate, need_unmasked
-from gingham.data.sample import checked_weights
-from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate, need_unmasked
+from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.old_files import model_of_version_1
 from gingham.models.questions import Predicted, Questions
-from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
+from gingham.reading.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -55,6 +54,11 @@ class Saved:
     """A model that can be saved to one file and loaded again; what the file keeps is said by ``to_file``."""
 
     notes_: dict[str, Any]  # plain values that were saved with the model; only a loaded model has them
+
+    @property
+    def is_read(self) -> bool:
+        """Whether it holds a reading."""
+        return False
 
     def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
@@ -114,7 +118,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         """A coarse, named reading of the model, see `gingham.read`; made when it is first asked for, and then kept."""
         check_is_fitted(self)
         if self._reading is None:
-            from gingham.reading.door import read  # what it needs is loaded when somebody reads
+            from gingham.reading.make_reading import read  # what it needs is loaded when somebody reads
 
             self._reading = read(self, item_info=self._item_info)
             self._keep_for_questions()
@@ -252,8 +256,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def _unsay_bounds(model: Any) -> None:
     """Mark bounds that an earlier command line had read off the labels: its notes say whether somebody stated them."""
-    posterior = vars(model).get("posterior_")
-    if not isinstance(posterior, Posterior) or model.notes_.get("bounds", "nothing said") is not None:
+    posterior = find_posterior(vars(model).get("posterior_"))
+    if posterior is None or model.notes_.get("bounds", "nothing said") is not None:
         return
     cell = copy(posterior.cells[0])
     bounds = Bounds.of(cell.bounds, given=True)
@@ -666,3 +670,35 @@ def numeric_labels(y: ArrayLike, model: str, largest: float = LARGEST) -> AnyArr
         except (TypeError, ValueError):
             raise GinghamError(f"Labels must be numbers for {model}; for names use CoClusteringClassifier.") from None
     return finite_labels(labels, largest)
+
+
+def advise(sample: Sample, counts_are_meant: bool = False) -> None:
+    """Warn (`AdviceWarning`) of tuples that the model may not be meant for; what is on a GPU is not looked at."""
+    if not sample.on_device:
+        names = [mode.name for mode in sample.modes]
+        warn_of(advice_on(names, sample.shape, sample.n_rows, None if counts_are_meant else _numbers(sample)))
+
+
+def warn_of(sentences: Sequence[str]) -> None:
+    """Say sentences as `AdviceWarning`."""
+    for sentence in sentences:
+        warnings.warn(sentence, AdviceWarning, stacklevel=4)
+
+
+def _numbers(sample: Sample) -> Floats | None:
+    named = sample.alphabet is not None and not sample.alphabet.numeric
+    return None if sample.labels is None or named else np.asarray(sample.labels)
+
+
+def advice_on(names: Sequence[str], n_items: Sequence[int], n_rows: int, labels: Floats | None = None) -> list[str]:
+    """Sentences on sides with about one row an item, and on labels that look like counts."""
+    said = []
+    if len(names) > 1 and n_rows >= FEW_ROWS:
+        said += [says_alone(name, n, n_rows) for name, n in zip(names, n_items) if n_rows < SEVERAL * n]
+    if labels is not None and n_rows >= FEW_ROWS and look_like_counts(labels):
+        said.append(
+            f"The labels look like counts, from {labels.min():,.0f} to {labels.max():,.0f} with half of them up to "
+            f"{np.median(labels):,.0f}: a few large ones decide what is predicted. CoOccurrenceClustering "
+            "(--model cooccurrence, --weight) is for counts; or take their logarithms."
+        )
+    return said

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gingham.cells import Logarithmic, Quadratic
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure, Tree
+from gingham.core.problem import Posterior, Structure, Tree
 from gingham.core.tree import TreeDensity, TreePosterior
 from gingham.data import Alphabet, Mode
 from gingham.errors import GinghamError

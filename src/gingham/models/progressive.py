@@ -23,7 +23,7 @@ from gingham.cells import LOSSES
 from gingham.certificates import Assumption, Certificate
 from gingham.certificates.certificate import drawn_order, drawn_rows
 from gingham.certificates.confidence import checked_candidates, checked_delta
-from gingham.certificates.evidence import check_pairs_once, is_graph
+from gingham.certificates.evidence import check_pairs_once
 from gingham.certificates.progressive import (
     ARRIVED,
     SAME_SOURCE,
@@ -37,12 +37,11 @@ from gingham.certificates.progressive import (
 from gingham.certificates.record import Record
 from gingham.certificates.row_losses import RowLoss, row_loss
 from gingham.certificates.split import unfitted
-from gingham.core.posterior import Posterior
+from gingham.core.problem import find_posterior
 from gingham.data import Mode
 from gingham.data.adapt import id_columns
-from gingham.data.draws import counted, recorded_seed, whole_counts
 from gingham.data.fit_rows import need_rows_once, numbers_of_rows
-from gingham.data.sample import checked_labels, checked_weights, tuples
+from gingham.data.sample import checked_labels, checked_weights, counted, recorded_seed, tuples, whole_counts
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.models.base import Persistent, Saved, default_loss
 from gingham.storage import State, fields_of
@@ -261,8 +260,8 @@ def certify_progressive(
     runner = _Runner(model, X, labels, measured, rule, clip, warm_start, fit or _fit)
 
     pilot = runner.fitted(draws[: plan.pilot], None, draws[:0])
-    own = getattr(pilot, "posterior_", None)
-    if isinstance(own, Posterior) and is_graph(own, 0):
+    own = find_posterior(pilot)
+    if own is not None and own.structure.is_graph():
         check_pairs_once(id_columns(X).columns, labels, weights)
     guesses = [runner.predictions(pilot, draws[plan.pilot : plan.edges[0]])]
     tuned = measured.scaled(labels[draws[plan.pilot : plan.edges[0]]], guesses[0])
@@ -271,7 +270,7 @@ def certify_progressive(
         *drawn_rows(weights),
         Assumption(measured.statement, "given"),
         Assumption("Every member was fitted here, on draws before those that test it.", "checked"),
-        *((STARTED,) if isinstance(getattr(model, "start", None), Posterior) else ()),
+        *((STARTED,) if find_posterior(getattr(model, "start", None)) is not None else ()),
         SETTINGS,
     )
     stream = Progressive(

@@ -16,9 +16,7 @@ from gingham.data.adapt import frame_of
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.reading.card import reading_body
 from gingham.reading.explanation import Explanation, Place
-from gingham.reading.observed import Observed, Relation
-from gingham.reading.values import Mark, Reading, Side
-from gingham.reading.words import counted
+from gingham.reading.values import Mark, Observed, Reading, Relation, Side, counted
 
 SHOWN = 3  # comparable rows on each side of an explanation
 SMALL = 300_000  # entries up to which a card in a notebook makes the reading that it shows

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import math
 import shlex
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
@@ -29,24 +30,20 @@ from gingham.cells.losses import cell_state
 from gingham.certificates import Certificate
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.evidence import Population
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Bounds, Mode, Sample
-from gingham.data.draws import taken, whole_counts
 from gingham.data.fit_rows import need_rows_once
-from gingham.data.modes import MAX_LABELS
-from gingham.data.sample import checked_weights, tuples
+from gingham.data.sample import MAX_LABELS, checked_weights, taken, tuples, whole_counts
 from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel, default_loss
 from gingham.models.kinds import kinds
 from gingham.models.questions import Predicted
-from gingham.reading import observed
 from gingham.reading.look import proposed_alphabet, proposed_bounds
-from gingham.reading.taste import averages
 from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
 
 if TYPE_CHECKING:
-    from gingham.reading.observed import Observed
+    from gingham.reading.values import Observed
 
 Model = TypeVar("Model", bound=Persistent)
 Facts = dict[str, Any]  # plain values by name, of any kind: lines of a summary, notes in a model file
@@ -333,6 +330,7 @@ def families() -> dict[str, FamilyTables[Any]]:
     return {kind: tables_of_kind(kind) for kind in kinds()}
 
 
+@cache  # a command asks several times, and looking for families reads folders
 def tables_of_kind(kind: str) -> FamilyTables[Any]:
     """The family that ``--model`` names; no other is imported."""
     known = kinds()
@@ -361,6 +359,43 @@ def accepted(function: Callable[..., object], arguments: Mapping[str, Any]) -> d
     """Those of the arguments that a function takes."""
     known = inspect.signature(function).parameters
     return {name: value for name, value in arguments.items() if name in known}
+
+
+def column_names(listed: str, option: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in listed.split(",") if name.strip())
+    if not names:
+        raise GinghamError(f"{option} is empty; give column names, such as {option} user,movie.")
+    return names
+
+
+def parse_bounds(listed: str | None) -> tuple[float, float] | None:
+    """Two numbers from "0,1"."""
+    if listed is None:
+        return None
+    try:
+        low, high = (float(part) for part in listed.split(","))
+    except ValueError:
+        raise GinghamError(
+            f"--bounds {listed!r} must be two numbers, the smallest and largest: --bounds 0,1."
+        ) from None
+    if not -math.inf < low < high < math.inf:
+        raise GinghamError(f"--bounds {listed!r}: the smallest must be below the largest, and both finite.")
+    return low, high
+
+
+def parse_population(listed: str | None) -> tuple[int, ...] | dict[str, int] | None:
+    """Numbers of items from "943,1682", or by name from "user=943,movie=1682"."""
+    if listed is None:
+        return None
+    parts = [part.rpartition("=") for part in listed.split(",")]
+    try:
+        numbers = [int(number) for _, _, number in parts]
+    except ValueError:
+        numbers = []
+    names = [name.strip() for name, _, _ in parts if name]
+    if not numbers or len(names) not in (0, len(numbers)):
+        raise GinghamError(f"--population {listed!r} must be whole numbers, one per axis: 943,1682 or user=943.")
+    return dict(zip(names, numbers)) if names else tuple(numbers)
 
 
 def parse_clusters(listed: str | None, n_axes: int) -> tuple[int, ...] | None:
@@ -909,12 +944,15 @@ def errors_of_averages(training: Rows, held: Rows) -> dict[str, float]:
     """What the averages of all sides together, of the rows learned from, cost on rows set aside; for numbers only."""
     if training.named:
         return {}
+    from gingham.reading.make_reading import averages  # loaded where something was set aside
+    from gingham.reading.values import Relation as Entries
+
     names = training.X.columns
     both = pl.concat([training.X, held.X])
     modes, codes = numbered(both, names)
     weights = None if training.weight is None else np.concatenate([training.weight, np.asarray(held.weight)])
     values = np.concatenate([training.y, held.y]).astype(np.float64)
-    relation = observed.Relation(tuple(range(len(names))), tuple(codes), "difference", values, weights)
+    relation = Entries(tuple(range(len(names))), tuple(codes), "difference", values, weights)
     seen = np.arange(len(values)) < len(training)
     miss = averages(relation, [mode.n_items for mode in modes], seen)[~seen] - values[~seen]
     return {"rmse_of_averages": float(np.sqrt(np.average(miss**2, weights=held.weight)))}

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gingham.arrays import Floats, Ints
-from gingham.core.posterior import Posterior
-from gingham.core.tree import TreePosterior
+from gingham.core.problem import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
 
@@ -186,8 +185,7 @@ def checkerboard(
 
         return ordered_matrix(model, reorder=reorder, lines=lines, cmap=cmap, max_pixels=max_pixels, ax=ax)
     posterior: Posterior = getattr(model, "posterior_", model)
-    if isinstance(posterior, TreePosterior):  # a grid at its roots
-        posterior, sample = posterior.at_root(sample, named=True)
+    posterior, sample = posterior.at_root(sample, named=True)  # a tree is a grid at its roots
     ax = axes_or_new(ax)
     layout = arrange(posterior, positions, relation)
     image = picture(sample, layout.items if reorder else None, positions, max_pixels)

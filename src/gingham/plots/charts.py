@@ -11,8 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from gingham.certificates import Certificate, Stream
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Tree
+from gingham.core.problem import Posterior, Tree
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.plots.board import ACCENT, COOL, INK, UNSEEN, axes_or_new, colormap

@@ -12,8 +12,7 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
 from gingham.plots.board import INK, UNSEEN, axes_or_new, colormap
-from gingham.reading.values import Board, Reading, Side
-from gingham.reading.words import counted
+from gingham.reading.values import Board, Reading, Side, counted
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes

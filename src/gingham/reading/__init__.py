@@ -7,11 +7,11 @@ MODULES = {
     "Board": "values",
     "Cluster": "values",
     "Fact": "values",
-    "Observed": "observed",
+    "Observed": "values",
     "Reading": "values",
-    "Refit": "observed",
-    "Relation": "observed",
-    "read": "door",
+    "Refit": "values",
+    "Relation": "values",
+    "read": "make_reading",
     "read_observed": "make_reading",
 }
 __getattr__, __dir__ = lazy_names(__name__, MODULES)

@@ -18,9 +18,9 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats
 from gingham.cards import card, paragraph, table
 from gingham.data.adapt import as_frame, frame_of, is_frame
-from gingham.data.modes import MAX_LABELS
+from gingham.data.sample import MAX_LABELS
 from gingham.errors import GinghamError
-from gingham.reading.words import counted, listed, plural
+from gingham.reading.values import counted, listed, plural
 
 if TYPE_CHECKING:
     import narwhals as nw

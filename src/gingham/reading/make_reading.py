@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
+import narwhals as nw
 import numpy as np
 from narwhals.typing import IntoDataFrame
+from scipy import sparse
+from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
-from gingham.data import Mode
-from gingham.errors import GinghamError
-from gingham.reading.facts import Properties, facts_of, properties_of
-from gingham.reading.measures import Measure
-from gingham.reading.names import MARKS, WORDS, best_names, members_of, others_of, telling
-from gingham.reading.observed import Observed, Pair, Refit
-from gingham.reading.size import CAP, READABLE, SHARES, Curve, curve_of, held_parts, pooled
-from gingham.reading.taste import averages, residuals, taste_clusters
-from gingham.reading.trees import Met, Tree, joint_path, orders, trees_of
-from gingham.reading.values import MODEL, BlockTable, Cluster, Errors, Mark, Reading, Score, Side
-from gingham.reading.words import counted, listed, plural
+from gingham.cells import Quadratic
+from gingham.core.problem import Problem
+from gingham.data import Mode, Sample
+from gingham.errors import AdviceWarning, GinghamError
+from gingham.fitting.starts import from_labels, make_start
+from gingham.fitting.sweep import Sweep
+from gingham.reading.values import (
+    MODEL,
+    BlockTable,
+    Cluster,
+    Errors,
+    Fact,
+    Mark,
+    Measure,
+    Observed,
+    Pair,
+    Reading,
+    Refit,
+    Relation,
+    Score,
+    Side,
+    counted,
+    listed,
+    plural,
+)
 
 LEAVES = 60  # of a tree: finer clusters are merged before anything is said of them
 FEWEST_HELD = 20  # entries below which nothing can be held out
@@ -453,3 +473,895 @@ def _why(
     if tuple(size) != tuple(by_rule):
         return f"{shown}, as given; {said}."
     return f"{said}; fewer would keep less than {least:.0%}."
+
+
+# the one way in: a fitted model, with the data it remembers or with data that is handed over
+
+
+class Readable(Protocol):
+    """A fitted model that says what was observed and which clusters it made of it."""
+
+    def observed(self, *data: Any) -> Observed:
+        """What is to be read: of the data of the fit, where none is handed over."""
+
+
+def read(model: Readable, *data: Any, item_info: ItemInfo | None = None, random_state: int = 0) -> Reading:
+    """A coarse, named reading of a fitted model: trees, a readable size, names, facts, errors compared with baselines.
+
+    Parameters
+    ----------
+    model : fitted model of any family
+    *data : what ``fit`` was given, X and y or a matrix or a graph
+        Needed for a model that was loaded from a file without a reading, or that is to be read on other data; a model
+        that has just been fitted remembers its own.
+    item_info : mapping from the name of a side to a frame, optional
+        A row an item: its first column (or the one named as the side) has the ids; a column of titles is used for
+        names, all others for facts ("student 42 %, else 18 %").
+    random_state : int
+        Which entries are held out to choose the size.
+
+    Returns
+    -------
+    Reading
+        An `AdviceWarning` says where the model is not better than a baseline, or nothing was found on a side.
+
+    Examples
+    --------
+    >>> import numpy as np, gingham as gg
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.poisson(np.kron([[3, 1], [1, 3]], np.ones((20, 15))))
+    >>> model = gg.CoOccurrenceClustering(random_state=0).fit(counts)
+    >>> reading = gg.read(model)
+    >>> reading.size, reading.found
+    ((2, 2), True)
+    """
+    reading = read_observed(model.observed(*data), item_info, random_state)
+    for sentence in reading.advice:
+        warnings.warn(sentence, AdviceWarning, stacklevel=2)
+    return reading
+
+
+# Taste: what is left of ratings when everybody's and everything's own average is taken out, and clusters of that. Raw
+# co-clusters of ratings mean "kind raters × good films"; what people want to read is who likes what more than the
+# averages say.
+
+SHRINK = 5.0  # numbers with nothing to say that every average starts from
+ROUNDS = 10  # of averages in turn
+FEWEST, FINEST = 3, 20  # clusters a side to begin with
+SMALLEST = 0.02  # of the numbers and of the items that a cluster must hold
+ENTRIES_A_BLOCK = 2500  # about so many: tastes are weak, and a start with many clusters finds noise
+FINER_BLOCK = 500  # where such blocks tell nothing: the strokes of digits are smaller than a quarter of the pixels
+PRICE = 0.5  # of the sizes of clusters, in nats a nat: at 1 all but a few groups vanish, at 0 odd items make groups
+
+
+def averages(relation: Relation, shape: Sequence[int], seen: Bools | None = None, which: Sequence[int] = ()) -> Floats:
+    """What the overall mean and the shrunken averages of some positions (all, where none is named) say of every entry.
+
+    Learned from the entries under the mask ``seen``; averages of several positions are fitted together, in turn.
+    """
+    if relation.both_ways:  # a node has one average, whichever end it stands at
+        twice = replace(
+            relation,
+            codes=tuple(np.concatenate([code, other]) for code, other in zip(relation.codes, relation.codes[::-1])),
+            values=np.concatenate([np.asarray(relation.values)] * 2),
+            weights=None if relation.weights is None else np.concatenate([relation.weights] * 2),
+            both_ways=False,
+        )
+        said = averages(twice, shape, None if seen is None else np.concatenate([seen, seen]), which)
+        return said[: relation.n_entries]
+    y, weight = np.asarray(relation.values, dtype=np.float64), relation.weight
+    seen = np.ones(len(y), dtype=bool) if seen is None else seen
+    positions = list(which) or list(range(len(relation.codes)))
+    learn, counts = y[seen], weight[seen]
+    base = float(np.average(learn, weights=counts))
+    effects = [np.zeros(shape[relation.sides[p]]) for p in positions]
+    codes = [relation.codes[p][seen] for p in positions]
+    rest = learn - base
+    masses = [np.bincount(code, counts, len(effect)) + SHRINK for code, effect in zip(codes, effects)]
+    for _ in range(ROUNDS if len(positions) > 1 else 1):
+        for effect, code, mass in zip(effects, codes, masses):
+            step = np.bincount(code, counts * rest, len(effect)) / mass - effect * (SHRINK / mass)
+            effect += step
+            rest = rest - step[code]
+    said = np.full(len(y), base)
+    for effect, p in zip(effects, positions):
+        said += effect[relation.codes[p]]
+    return said
+
+
+def residuals(relation: Relation, shape: Sequence[int], seen: Bools | None = None) -> Relation:
+    """The entries with what averages leave over in the place of their numbers; numbers are left where they are not."""
+    if relation.measure != "difference" or relation.centred:
+        return relation
+    y = np.asarray(relation.values, dtype=np.float64)
+    return replace(relation, values=y - averages(relation, shape, seen))
+
+
+def taste_clusters(relation: Relation, modes: Sequence[Mode], seed: int, finer: bool = False) -> list[Ints]:
+    """Fine clusters of each position by what the averages leave over; hard moves that pay for every cluster.
+
+    Minimises N L̂/(2σ²) + ½ Σ n_i H(cluster sizes), squares against nats, so that items of which little is known go
+    where most are.
+    """
+    places = [modes[side] for side in relation.sides]
+    sample = Sample(
+        tuple(places), relation.codes, np.asarray(relation.values, dtype=np.float64), weights=relation.weights
+    )
+    noise = float(np.average(np.asarray(relation.values) ** 2, weights=relation.weight))
+    if noise <= 1e-12 * max(1.0, float(np.abs(np.asarray(relation.values)).max(initial=0.0)) ** 2):
+        return [np.zeros(mode.n_items, dtype=np.int64) for mode in places]
+    d = len(places)
+    even = max(FEWEST, min(FINEST, round((sample.n_tuples / (FINER_BLOCK if finer else ENTRIES_A_BLOCK)) ** (1 / d))))
+    sizes = [min(even, mode.n_items) for mode in places]
+    problem = Problem.grid(sample, Quadratic(), 1.0 / (2.0 * noise))
+    posterior = make_start("spectral", problem, sizes, np.random.default_rng(seed))
+    moves = Sweep(PRICE, 1e-3, 30, seed=seed)
+    labels = list(moves.solve(problem, posterior).posterior.labels)
+    while True:
+        # A handful of odd people is no group: their items find places in the groups that are left.
+        fewer = [_without_small(own, sample.counts(at)) for at, own in enumerate(labels)]
+        if all(int(own.max()) == int(new.max()) for own, new in zip(labels, fewer)):
+            return fewer
+        posterior = from_labels(problem, fewer, [int(own.max()) + 1 for own in fewer])
+        labels = list(moves.solve(problem, posterior).posterior.labels)
+
+
+def _without_small(labels: Ints, mass: Floats) -> Ints:
+    """The clusters with enough of the data and of the items, numbered anew; items of others go to the largest one."""
+    share = np.bincount(labels, mass) / max(float(mass.sum()), 1e-300)
+    items = np.bincount(labels) / len(labels)
+    large = (share >= SMALLEST) & (items >= SMALLEST)
+    large[share.argmax()] = True
+    number = np.cumsum(large) - 1
+    return np.where(large[labels], number[labels], number[share.argmax()]).astype(np.int64)
+
+
+# How many clusters to read: the coarsest cut that keeps half of what held-out entries gain.
+
+HELD = 0.1  # share of the entries that are held out
+FOLDS = 5  # small data are held out a fifth at a time, all of them once
+SMALL = 200_000  # entries
+CAP = 12  # clusters a side that people can read
+SURE = 3.0  # standard errors by which the best rung must gain
+SHARES = (0.5, 0.8, 0.9)
+READABLE = {"difference": 0.9}  # share to keep; half by default. Tastes are weak: with half of them nothing is left
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What every rung of a path gains on held-out entries.
+
+    Attributes
+    ----------
+    sizes : list of sizes, all leaves first
+    gains : array (rungs,), per observation
+    errors : array (rungs,), their standard errors
+    """
+
+    sizes: list[tuple[int, ...]]
+    gains: Floats
+    errors: Floats
+
+    @property
+    def best(self) -> int:
+        """The rung that gains most, the coarsest of equals."""
+        return int(len(self.gains) - 1 - np.argmax(self.gains[::-1]))
+
+    @property
+    def found(self) -> bool:
+        """Whether the best rung gains more than chance would make it."""
+        best = self.best
+        return bool(self.gains[best] > SURE * self.errors[best] and max(self.sizes[best]) > 1)
+
+    def keeping(self, share: float, cap: int | None = None) -> tuple[int, ...]:
+        """The coarsest rung that keeps a share of the best gain; all ones where there is none."""
+        if not self.found:
+            return tuple(1 for _ in self.sizes[0])
+        at = int(np.flatnonzero(self.gains >= share * self.gains[self.best])[-1])
+        return tuple(k if cap is None else min(k, cap) for k in self.sizes[at])
+
+
+def held_parts(n: int, seed: int) -> list[Bools]:
+    """Which entries are held out: whole ones, never single counts of one; several parts in turn where data are small.
+
+    Repeats of a word in a document would give the pair away: on independent counts with bursts, thinning tokens
+    reports a gain where there is none.
+    """
+    order = np.random.default_rng([seed, n]).permutation(n)
+    parts = np.array_split(order, FOLDS) if n <= SMALL else [order[: round(HELD * n)]]
+    found = []
+    for part in parts:
+        held = np.zeros(n, dtype=bool)
+        held[part] = True
+        found.append(held)
+    return found
+
+
+def pooled(curves: Sequence[Curve]) -> Curve:
+    """One curve from those of several parts, rung by rung from the coarsest on; sizes are the medians."""
+    if len(curves) == 1:
+        return curves[0]
+    length = max(len(curve.sizes) for curve in curves)
+    sizes, gains, errors = [], np.zeros(length), np.zeros(length)
+    for left in range(length):
+        at = [max(len(curve.sizes) - 1 - left, 0) for curve in curves]
+        middle = np.median([curve.sizes[i] for curve, i in zip(curves, at)], axis=0)
+        sizes.append(tuple(int(k) for k in np.floor(middle + 0.5)))
+        gains[left] = np.mean([curve.gains[i] for curve, i in zip(curves, at)])
+        errors[left] = np.sqrt(np.sum([curve.errors[i] ** 2 for curve, i in zip(curves, at)])) / len(curves)
+    return Curve(sizes[::-1], gains[::-1], errors[::-1])
+
+
+def curve_of(observed: Observed, clusters: Sequence[Ints], held: Bools) -> Curve:
+    """The held-out gain along the joint path of the trees that the other entries make."""
+    sizes = [int(labels.max()) + 1 for labels in clusters]
+    seen, tests = [], []
+    for number, relation in enumerate(observed.relations):
+        kept = relation if number else relation.take(~held)
+        for i, j in relation.pairs():
+            a, b = relation.sides[i], relation.sides[j]
+            pair = kept.pair(i, j)
+            sums = pair.sums(clusters[a], clusters[b], (sizes[a], sizes[b]))
+            seen.append(Met((a, b), relation.rule, sums))
+            if number == 0:
+                tests.append(_Held.of(known_entries(relation.take(held).pair(i, j), pair, observed, (a, b)),
+                                      clusters[a], clusters[b], (sizes[a], sizes[b])))  # fmt: skip
+    trees = trees_of(seen, observed.n_sides)
+    path = joint_path(trees, seen)
+    ladder = rungs(trees, path)
+    gains, errors = [], []
+    for size in ladder:
+        groups = [tree.groups(k) for tree, k in zip(trees, size)]
+        total, square, weight = 0.0, 0.0, 0.0
+        for met, test in zip(seen, tests):
+            coarse = summed(met.sums, groups[met.sides[0]], groups[met.sides[1]])
+            gain, second, n = test.gain(met, coarse, groups[met.sides[0]], groups[met.sides[1]])
+            total, square, weight = total + gain, square + second, weight + n
+        mean = total / max(weight, 1e-300)
+        gains.append(mean)
+        errors.append(float(np.sqrt(max(square - mean * mean * squares_of(tests), 0.0))) / max(weight, 1e-300))
+    return Curve(ladder, np.array(gains), np.array(errors))
+
+
+def known_entries(held: Pair, seen: Pair, observed: Observed, sides: tuple[int, int]) -> Pair:
+    """Held-out entries whose row and column both have entries that were seen: of others nothing is known."""
+    rows = np.bincount(seen.rows, minlength=observed.shape[sides[0]]) > 0
+    columns = np.bincount(seen.columns, minlength=observed.shape[sides[1]]) > 0
+    keep = rows[held.rows] & columns[held.columns]
+    values = None if held.values is None else held.values[keep]
+    return held._replace(rows=held.rows[keep], columns=held.columns[keep], weight=held.weight[keep], values=values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Held-out entries as sums over blocks of leaves, with second moments."""
+
+    sums: Floats  # (m_1, m_2, K)
+    seconds: Floats  # (m_1, m_2, K'): Σ w² t², and for numbers Σ w², Σ w² e, Σ w² e²
+    weight: float
+    squares: float  # Σ w²
+
+    @classmethod
+    def of(cls, pair: Pair, rows: Ints, columns: Ints, shape: tuple[int, int]) -> _Held:
+        sums = pair.sums(rows, columns, shape)
+        seconds = pair.sums(rows, columns, shape, squared=True)
+        if pair.measure == "difference":
+            squares = pair._replace(values=np.asarray(pair.values) ** 2).sums(rows, columns, shape, squared=True)
+            seconds = np.concatenate([seconds, squares[..., 1:]], axis=-1)
+        return cls(sums, seconds, float(pair.weight.sum()), float((pair.weight**2).sum()))
+
+    def gain(self, met: Met, coarse: Floats, rows: Ints, columns: Ints) -> tuple[float, float, float]:
+        """(Σ gain, Σ gain², Σ weight) over the entries, in blocks of a cut."""
+        coef = met.measure.coefficients(coarse)
+        sums, seconds = summed(self.sums, rows, columns), summed(self.seconds, rows, columns)
+        total = float((coef * sums).sum())
+        if seconds.shape[2] == coef.shape[2]:  # one statistic of an entry is not zero
+            return total, float((coef * coef * seconds).sum()), self.weight
+        # (a + b e)² with a = −mean², b = 2 mean
+        a, b = coef[..., 0], coef[..., 1]
+        square = a * a * seconds[..., 0] + 2 * a * b * seconds[..., 1] + b * b * seconds[..., 2]
+        return total, float(square.sum()), self.weight
+
+
+def squares_of(tests: Sequence[_Held]) -> float:
+    """Σ w² over all held-out entries."""
+    return sum(test.squares for test in tests)
+
+
+Part = tuple[Measure, Floats]  # how a side meets others: sums (m, columns, K) of its clusters
+
+
+# A merge tree a side, one path down all of them, and the order in which clusters are shown.
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Merges of m leaves, cheapest first. Node m + t is what merge t makes."""
+
+    merges: Ints  # (m − 1, 2)
+    losses: Floats  # (m − 1,): what each merge loses of what the parts explain, never falling
+
+    @property
+    def n_leaves(self) -> int:
+        return len(self.merges) + 1
+
+    def groups(self, k: int) -> Ints:
+        """The cluster (0 … k − 1, by their first leaf) of each leaf after all merges but the last k − 1."""
+        into = list(range(self.n_leaves))
+        for t, (a, b) in enumerate(self.merges[: self.n_leaves - k].tolist()):
+            into = [self.n_leaves + t if node in (a, b) else node for node in into]
+        first = {node: at for at, node in reversed(list(enumerate(into)))}
+        return np.unique([first[node] for node in into], return_inverse=True)[1].astype(np.int64)
+
+
+def merge_tree(parts: Sequence[Part]) -> Tree:
+    """Merge the rows of some tables, each time the two that lose least; the columns stay as fine as they are.
+
+    loss(a, b) = explained(a) + explained(b) − explained(a + b), summed over the parts: N times the weighted
+    Jensen-Shannon divergence for counts, the squares between groups for numbers. A merge never makes a later one
+    cheaper than itself, so heights of the tree do not cross.
+    """
+    tables = [(measure, np.array(sums, dtype=np.float64)) for measure, sums in parts]
+    m = len(tables[0][1])
+    node, alive = np.arange(m), np.ones(m, dtype=bool)
+    worth = sum(measure.explained(sums) for measure, sums in tables) + np.zeros(m)
+    costs = np.full((m, m), np.inf)
+    for a in range(m):
+        costs[a, a + 1 :] = _joining(tables, worth, a, np.arange(a + 1, m))
+    costs = np.minimum(costs, costs.T)
+    merges, losses, least = np.zeros((m - 1, 2), dtype=np.int64), np.zeros(m - 1), 0.0
+    for t in range(m - 1):
+        a, b = sorted(int(i) for i in np.unravel_index(np.argmin(costs), costs.shape))
+        least = max(least, float(costs[a, b]))  # rounding must not make a tree cross itself
+        merges[t], losses[t] = sorted((node[a], node[b])), least
+        for _, sums in tables:
+            sums[a] += sums[b]
+        worth[a] = sum(float(measure.explained(sums[a])) for measure, sums in tables)
+        node[a], alive[b] = m + t, False
+        costs[b] = costs[:, b] = np.inf
+        others = np.flatnonzero(alive & (np.arange(m) != a))
+        costs[a, others] = costs[others, a] = _joining(tables, worth, a, others)
+    return Tree(merges, losses)
+
+
+def _joining(tables: Sequence[Part], worth: Floats, a: int, others: Ints) -> Floats:
+    """What is lost by merging row a with each of the others."""
+    joint = sum((measure.explained(sums[others] + sums[a]) for measure, sums in tables), np.zeros(len(others)))
+    return np.maximum(worth[a] + worth[others] - joint, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Met:
+    """Two sides that meet, by their positions, and the sums over the blocks of their leaves (m_1, m_2, K)."""
+
+    sides: tuple[int, int]
+    measure: Measure
+    sums: Floats
+
+    def part(self, side: int) -> list[Part]:
+        """What a side sees of it: its clusters × those of the other side; both ways where it meets itself."""
+        turned = np.swapaxes(self.sums, 0, 1)
+        if self.sides[0] == self.sides[1] == side and np.array_equal(self.sums, turned):
+            return [(self.measure, self.sums)]
+        seen = [self.sums] * (self.sides[0] == side) + [turned] * (self.sides[1] == side)
+        return [(self.measure, sums) for sums in seen]
+
+
+def trees_of(tables: Sequence[Met], n_sides: int) -> list[Tree]:
+    """The merge tree of every side, each with all others as fine as they are."""
+    return [merge_tree([part for table in tables for part in table.part(side)]) for side in range(n_sides)]
+
+
+def joint_path(trees: Sequence[Tree], tables: Sequence[Met]) -> Ints:
+    """Which tree to climb next, from all leaves to one block: the one whose next merge loses least as things stand."""
+    groups: list[Ints] = [np.arange(tree.n_leaves) for tree in trees]
+    done = [0] * len(trees)
+    path = []
+    while any(at < len(tree.merges) for at, tree in zip(done, trees)):
+        current = [Met(t.sides, t.measure, summed(t.sums, groups[t.sides[0]], groups[t.sides[1]])) for t in tables]
+        costs = {}
+        for side, (at, tree) in enumerate(zip(done, trees)):
+            if at < len(tree.merges):
+                before, after = groups[side], tree.groups(tree.n_leaves - at - 1)
+                costs[side] = _lost(current, side, before, after)
+        side = min(costs, key=lambda s: (costs[s], s))
+        done[side] += 1
+        groups[side] = trees[side].groups(trees[side].n_leaves - done[side])
+        path.append(side)
+    return np.array(path, dtype=np.int64)
+
+
+def _lost(tables: Sequence[Met], side: int, before: Ints, after: Ints) -> float:
+    """What going from one cut of a side to the next coarser one loses."""
+    into = np.zeros(int(before.max()) + 1, dtype=np.int64)
+    into[before] = after
+    total = 0.0
+    for table in tables:
+        for measure, sums in table.part(side):
+            coarse = np.zeros((int(into.max()) + 1, *sums.shape[1:]))
+            np.add.at(coarse, into, sums)
+            total += float(measure.explained(sums).sum() - measure.explained(coarse).sum())
+    return total
+
+
+def summed(sums: Floats, rows: Ints, columns: Ints) -> Floats:
+    """Sums of coarser blocks (k_1, k_2, K), from the cluster of each row and each column."""
+    out: Floats = np.zeros((int(rows.max()) + 1, int(columns.max()) + 1, sums.shape[2]))
+    np.add.at(out, (rows[:, None], columns[None, :]), sums)
+    return out
+
+
+def rungs(trees: Sequence[Tree], path: Ints) -> list[tuple[int, ...]]:
+    """The sizes along a path, all leaves first."""
+    sizes = [tuple(tree.n_leaves for tree in trees)]
+    for side in path.tolist():
+        last = list(sizes[-1])
+        last[side] -= 1
+        sizes.append(tuple(last))
+    return sizes
+
+
+def leaf_order(tree: Tree, profiles: Floats, towards: Floats | None = None) -> Ints:
+    """Leaves such that every node is a run of them, neighbours alike; or by where they point, where that is told.
+
+    ``profiles`` (m, columns) say which leaves are alike; ``towards`` (m,) is a place on the other side for each leaf:
+    every node is then flipped so that places rise, and a diagonal appears.
+    """
+    m = tree.n_leaves
+    if m < 3 and towards is None:
+        return np.arange(m)
+    if towards is None:
+        heights = np.arange(1.0, m)  # only the shape of the tree matters here
+        linkage = np.column_stack([tree.merges, heights, np.ones(m - 1)])
+        from scipy.cluster.hierarchy import leaves_list, optimal_leaf_ordering  # loaded when a tree is drawn
+        from scipy.spatial.distance import pdist
+
+        return np.asarray(leaves_list(optimal_leaf_ordering(linkage, pdist(profiles) + 1e-12)), dtype=np.int64)
+    below = [[leaf] for leaf in range(m)]
+    for a, b in tree.merges.tolist():
+        first, second = below[a], below[b]
+        straight = np.mean(towards[first]) <= np.mean(towards[second])
+        below.append(first + second if straight else second + first)
+    return np.array(below[-1], dtype=np.int64)
+
+
+def orders(trees: Sequence[Tree], tables: Sequence[Met]) -> list[Ints]:
+    """The order of every side: the first by likeness, others towards the side they first meet."""
+    found: dict[int, Ints] = {}
+    for table in tables:
+        values = table.measure.coefficients(table.sums)[..., -1]
+        a, b = table.sides
+        if a not in found and b not in found:
+            found[a] = leaf_order(trees[a], np.clip(values, *_reach(values)))
+        for new, old, seen in ((b, a, values), (a, b, values.T)):
+            if new not in found:
+                place = np.empty(len(found[old]))
+                place[found[old]] = np.arange(len(place))
+                pull = np.maximum(seen, 0.0) ** 2 + 1e-9
+                found[new] = leaf_order(trees[new], seen.T, (pull * place[:, None]).sum(axis=0) / pull.sum(axis=0))
+    return [found[side] for side in range(len(trees))]
+
+
+def _reach(values: Floats) -> tuple[float, float]:
+    """Absences say less than presences: blue only as far as red."""
+    top = float(np.abs(values).max()) if values.size else 1.0
+    high = float(values.max()) if values.size else 1.0
+    return -max(high, 1e-12), max(top, 1e-12)
+
+
+# Names of clusters: words that tell them apart, and that most of their members share.
+
+WORDS = 4  # in a name
+AGAINST = 2  # of them, what members like less than others
+FADE = 0.5  # members that have a word already count so much less for the next one
+LEAST_SHARE = 0.02  # of the members that must have a word
+FLOOR = 0.25  # of the best score that a word must reach
+LOOKED_AT = 500  # candidates
+MARKS = 8  # items that are listed with a cluster
+STEADY = 10.0  # ratings with nothing to say, against which the sum of an item's is weighed
+MOST_ENTRIES = (
+    400_000  # of a cluster that its name is made of; a part of the members, drawn evenly, where there are more
+)
+STOP = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "to",
+        "in",
+        "is",
+        "it",
+        "that",
+        "and",
+        "for",
+        "on",
+        "was",
+        "with",
+        "as",
+        "be",
+        "this",
+        "are",
+        "by",
+        "or",
+        "at",
+        "from",
+        "not",
+        "have",
+        "has",
+        "had",
+        "but",
+        "they",
+        "i",
+        "you",
+        "he",
+        "we",
+        "his",
+        "her",
+        "their",
+        "its",
+        "which",
+        "were",
+        "been",
+        "will",
+        "would",
+        "can",
+        "could",
+        "there",
+        "if",
+        "what",
+        "who",
+        "when",
+    ]
+)
+
+
+def telling(names: Sequence[str]) -> bool:
+    """Whether names say something by themselves: words and titles do, numbers and "user 18" do not."""
+    step = max(1, len(names) // 400)
+    stems = [re.sub(r"[\d\W_]+", " ", name).strip().lower() for name in names[::step]]
+    worded = [stem for stem in stems if re.search(r"[^\W\d_]{2}", stem)]
+    return len(worded) >= 0.5 * len(stems) and len(set(worded)) >= 0.5 * len(worded) and len(set(worded)) > 1
+
+
+def alike(a: str, b: str) -> bool:
+    """Two forms of one word: library, libraries; key, keys. Titles only where they are equal."""
+    a, b = a.lower(), b.lower()
+    if a == b or " " in a or " " in b:
+        return a == b
+    short = min(len(a), len(b))
+    common = next((i for i in range(short) if a[i] != b[i]), short)
+    return (common >= max(3, short - 1) and abs(len(a) - len(b)) <= 4) or common >= 7
+
+
+def picked(score: Floats, names: Sequence[str], taken: Sequence[int]) -> int | None:
+    """The item with the highest finite score whose name is no form of one that is taken."""
+    order = np.argsort(-score, kind="stable")[:LOOKED_AT]
+    for i in order.tolist():
+        if not np.isfinite(score[i]):
+            return None
+        name = names[i]
+        if len(name) > 1 and name.lower() not in STOP and not any(alike(name, names[j]) for j in taken):
+            return i
+    return None
+
+
+def best_names(score: Floats, names: Sequence[str], n: int = WORDS) -> list[int]:
+    """Items with the highest scores, one for each word."""
+    found: list[int] = []
+    while len(found) < n and (i := picked(score, names, found)) is not None:
+        found.append(i)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """What the other side's items say of a cluster."""
+
+    words: list[int]  # items of the other side, best first
+    against: list[int]
+    coverage: float  # share of the members that have one of the words
+    marks: list[tuple[int, float, float]]  # (item, score, value)
+
+
+class Others:
+    """The items of the other side as words for clusters of this one."""
+
+    def __init__(self, pair: Pair, shape: tuple[int, int], names: Sequence[str], seed: int = 0) -> None:
+        self.names, self.seed = names, seed
+        self.counts = pair.matrix(shape)
+        self.total = np.asarray(self.counts.sum(axis=0)).ravel()
+
+    def of(self, members: Ints) -> Told:
+        """The words of a cluster, from the positions of its members."""
+        raise NotImplementedError  # pragma: no cover
+
+    def part(self, members: Ints) -> Ints:
+        """The members, or so many of them, drawn evenly, as are looked at."""
+        entries = int(np.diff(self.counts.indptr)[members].sum())
+        if entries <= MOST_ENTRIES:
+            return members
+        rng = np.random.default_rng([self.seed, len(members)])
+        keep = max(1, int(len(members) * MOST_ENTRIES / entries))
+        return np.sort(rng.choice(members, keep, replace=False))
+
+    def covered(self, inside: sparse.csr_array, words: Sequence[int]) -> float:
+        """Share of the members with at least one of the words."""
+        if not len(words) or not inside.shape[0]:
+            return 0.0
+        wanted = np.zeros(inside.shape[1], dtype=bool)
+        wanted[list(words)] = True
+        rows = np.repeat(np.arange(inside.shape[0]), np.diff(inside.indptr))
+        return len(np.unique(rows[wanted[inside.indices]])) / inside.shape[0]
+
+
+class Counted(Others):
+    """Counts: score(i) = p(i|c) ln p(i|c)/p(i), with coverage.
+
+    After each pick, members that have the word weigh half as much for the next one: without that the larger half of a
+    mixed cluster takes all the words.
+    """
+
+    def of(self, members: Ints) -> Told:
+        inside = self.counts[self.part(members)]
+        own = np.asarray(inside.sum(axis=0)).ravel()
+        share = self.total / max(float(self.total.sum()), 1e-300)
+        p = own / max(float(own.sum()), 1e-300)
+        plain = np.where(p > share, xlogy(p, p / np.maximum(share, 1e-300)), -np.inf)
+        top = float(plain.max(initial=-np.inf))
+        if not np.isfinite(top) or top <= 0:
+            return Told([], [], 0.0, [])
+        by_column = sparse.csc_array(inside)
+        has = np.diff(by_column.indptr)
+        least = min(max(3.0, LEAST_SHARE * len(members)), 0.5 * inside.shape[0])
+        enough = (has >= least) & (plain >= FLOOR * top)
+        weights = np.ones(inside.shape[0])
+        words: list[int] = []
+        while len(words) < WORDS:
+            now = inside.T @ weights
+            now = now / max(float(now.sum()), 1e-300)
+            score = np.where(enough & (now > share), xlogy(now, now / np.maximum(share, 1e-300)), -np.inf)
+            i = picked(score, self.names, words)
+            if i is None:
+                break
+            words.append(i)
+            weights[by_column.indices[by_column.indptr[i] : by_column.indptr[i + 1]]] *= FADE
+        order = [i for i in np.argsort(-plain, kind="stable")[:MARKS].tolist() if np.isfinite(plain[i])]
+        marks = [(i, float(plain[i]), float(p[i] / max(share[i], 1e-300))) for i in order]
+        return Told(words or order[:WORDS], [], self.covered(inside, words or order[:WORDS]), marks)
+
+
+class Rated(Others):
+    """Numbers beyond averages: score(i) = Σ e/√(n + 10) over the members' numbers for item i, with + and −."""
+
+    def __init__(self, pair: Pair, shape: tuple[int, int], names: Sequence[str], seed: int = 0) -> None:
+        super().__init__(pair, shape, names, seed)
+        self.sums = pair.matrix(shape, 1)
+
+    def of(self, members: Ints) -> Told:
+        mine = self.part(members)
+        inside = self.counts[mine]
+        n = np.asarray(inside.sum(axis=0)).ravel()
+        e = np.asarray(self.sums[mine].sum(axis=0)).ravel()
+        score = e / np.sqrt(n + STEADY)
+        value = e / (n + SHRINK_VALUE)
+        words = best_names(np.where(score > 0, score, -np.inf), self.names, WORDS - 1)
+        against = best_names(np.where(score < 0, -score, -np.inf), self.names, AGAINST)
+        order = np.argsort(-np.abs(score), kind="stable")[:MARKS].tolist()
+        marks = [(i, float(score[i]), float(value[i])) for i in order if score[i] != 0]
+        return Told(words, against, self.covered(inside, words), marks)
+
+
+class Labelled(Others):
+    """Names of labels: items on which members' labels differ from everybody's, by n ln p(label|members)/p(label)."""
+
+    def __init__(
+        self, pair: Pair, shape: tuple[int, int], names: Sequence[str], labels: Sequence[str], seed: int = 0
+    ) -> None:
+        super().__init__(pair, shape, names, seed)
+        self.labels = labels
+        self.by_label = [pair.matrix(shape, k) for k in range(len(labels))]
+        self.totals = np.stack([np.asarray(m.sum(axis=0)).ravel() for m in self.by_label], axis=1)
+        self.pairs = [f"{name}: {label}" for name in names for label in labels]
+
+    def of(self, members: Ints) -> Told:
+        mine = self.part(members)
+        own = np.stack([np.asarray(m[mine].sum(axis=0)).ravel() for m in self.by_label], axis=1)
+        overall = (self.totals + 1.0) / (self.totals.sum(axis=1, keepdims=True) + len(self.labels))
+        share = (own + overall) / (own.sum(axis=1, keepdims=True) + 1.0)
+        score = xlogy(own, share / overall).ravel()
+        k = len(self.labels)
+        words = best_names(np.where(score > 0, score, -np.inf), self.pairs, WORDS - 1)
+        order = [i for i in np.argsort(-score, kind="stable")[:MARKS].tolist() if score[i] > 0]
+        marks = [(i, float(score[i]), float((share / overall).ravel()[i])) for i in order]
+        return Told(words, [], self.covered(self.counts[mine], [i // k for i in words]), marks)
+
+    def name_of(self, i: int) -> str:
+        return self.pairs[i]
+
+
+SHRINK_VALUE = 5.0  # numbers that an average shown with an item starts from
+
+
+def others_of(
+    pair: Pair, shape: tuple[int, int], names: Sequence[str], labels: Sequence[str] = (), seed: int = 0
+) -> tuple[Others, Sequence[str]]:
+    """The other side's items as words, by the kind of data, and the texts that `Told` numbers."""
+    if pair.measure == "labels":
+        found = Labelled(pair, shape, names, labels, seed)
+        return found, found.pairs
+    return (Rated if pair.measure == "difference" else Counted)(pair, shape, names, seed), names
+
+
+def members_of(leaf: Ints, below: Sequence[Sequence[int]]) -> Iterator[Ints]:
+    """The items of every node, from the leaf of each item and the leaves of each node."""
+    order = np.argsort(leaf, kind="stable")
+    ends = np.cumsum(np.bincount(leaf, minlength=max(max(leaves) for leaves in below) + 1))
+    starts = np.concatenate([[0], ends[:-1]])
+    for leaves in below:
+        yield np.concatenate([order[starts[i] : ends[i]] for i in leaves])
+
+
+# Side columns: which properties members have more often than others, false discoveries controlled.
+
+RATE = 0.05  # of false discoveries
+LEAST_ODDS = 0.3  # log-odds below which a difference is real but not worth a word
+MOST = 4  # facts a cluster
+MOST_VALUES = 60  # a column of more different texts says nothing about groups
+PARTS = 5  # of a column of numbers, equally full
+TITLES = ("title", "name", "label")
+SEPARATORS = ("|", ";")
+
+
+@dataclass(frozen=True, eq=False)
+class Properties:
+    """Yes-or-no properties of the items of a side, and what items are called.
+
+    Attributes
+    ----------
+    texts : list of str
+    flags : bool array of shape (n_items, properties)
+    known : bool array of shape (n_items,)
+        Items that the table has a row for.
+    titles : array of str of shape (n_items,) or None
+    """
+
+    texts: list[str]
+    flags: Bools
+    known: Bools
+    titles: AnyArray | None = None
+
+
+def properties_of(frame: IntoDataFrame, mode: Mode) -> Properties:
+    """Properties from a table with a row an item; its first column, or the one named as the side, has the ids."""
+    table = nw.from_native(frame, eager_only=True)
+    if table.shape[1] < 1 or table.shape[0] == 0:
+        raise GinghamError(f"item_info for {mode.name!r} is empty: it needs ids and at least one column about them.")
+    columns = [str(name) for name in table.columns]
+    at = columns.index(mode.name) if mode.name in columns else 0
+    codes = _encoded(mode, table[:, at].to_numpy())
+    if (codes < 0).all():
+        raise GinghamError(
+            f"item_info for {mode.name!r}: none of the ids in column {columns[at]!r} is among the items, such as "
+            f"{mode.items[0]!r}. Name the column of ids {mode.name!r}."
+        )
+    rows = np.flatnonzero(codes >= 0)
+    known = np.zeros(mode.n_items, dtype=bool)
+    known[codes[rows]] = True
+    texts: list[str] = []
+    flags: list[Bools] = []
+    titles: AnyArray | None = None
+    rest = [j for j in range(len(columns)) if j != at]
+    named = next((j for j in rest if columns[j].lower() in TITLES), None)
+    for j in rest:
+        values = table[:, j].to_numpy()[rows]
+        if titles is None and (j == named or (named is None and _all_different(values))):
+            titles = np.array([str(item) for item in mode.items.tolist()], dtype=object)
+            for code, value in zip(codes[rows].tolist(), values.tolist()):
+                if value is not None and value == value and str(value).strip():
+                    titles[code] = str(value)
+            continue
+        for text, having in _flags(columns[j], values):
+            full = np.zeros(mode.n_items, dtype=bool)
+            full[codes[rows][having]] = True
+            texts.append(text)
+            flags.append(full)
+    table_of_flags = np.stack(flags, axis=1) if flags else np.zeros((mode.n_items, 0), dtype=bool)
+    return Properties(texts, table_of_flags, known, titles)
+
+
+def _encoded(mode: Mode, ids: AnyArray) -> Ints:
+    """Codes of ids; "7" in a table is 7 in the data, and the other way round."""
+    codes = mode.encode(ids)
+    if (codes >= 0).any():
+        return codes
+    at = {str(item): code for code, item in enumerate(mode.items.tolist())}
+    return np.array([at.get(str(value), -1) for value in ids.tolist()], dtype=np.int64)
+
+
+def _all_different(values: AnyArray) -> bool:
+    """Whether a column of texts names its rows."""
+    if values.dtype.kind not in "OU" or len(values) < 2:
+        return False
+    texts = [str(value) for value in values.tolist()]
+    return len(set(texts)) >= 0.95 * len(texts) and telling(texts)
+
+
+def _flags(name: str, values: AnyArray) -> list[tuple[str, Bools]]:
+    """A column as yes-or-no properties: values of few, parts of numbers, members of lists such as "Drama|War"."""
+    if values.dtype.kind == "b":
+        return [(name, values)]
+    if values.dtype.kind in "iuf":
+        return _numeric(name, values.astype(np.float64))
+    texts = np.array(["" if v is None or v != v else str(v) for v in values.tolist()], dtype=object)
+    for separator in SEPARATORS:
+        if sum(separator in text for text in texts) >= 0.05 * max(len(texts), 1):
+            lists = [{part.strip() for part in text.split(separator)} for text in texts.tolist()]
+            found = sorted(set().union(*lists) - {""})
+            return [(f"{value}", np.array([value in own for own in lists])) for value in found[:MOST_VALUES]]
+    different = sorted(set(texts.tolist()) - {""})
+    if not 2 <= len(different) <= MOST_VALUES:
+        return []
+    plain = all(
+        not re.fullmatch(r"[\W\d]+|.", value) for value in different
+    )  # "M" needs its column's name, "student" not
+    return [(value if plain else f"{name} {value}", texts == value) for value in different]
+
+
+def _numeric(name: str, values: AnyArray) -> list[tuple[str, Bools]]:
+    known = np.isfinite(values)
+    different = np.unique(values[known])
+    if len(different) < 2:
+        return []
+    if set(different.tolist()) <= {0.0, 1.0}:
+        return [(name, values == 1)]
+    whole = bool((different == np.floor(different)).all())
+    if whole and different[0] >= 1700 and different[-1] <= 2100 and different[-1] - different[0] >= 20:
+        decades = np.floor(values / 10) * 10
+        return [(f"{int(d)}s", decades == d) for d in np.unique(decades[known]).tolist()]
+    if len(different) <= PARTS:
+        return [(f"{name} {value:g}", values == value) for value in different.tolist()]
+    edges = np.unique(np.quantile(values[known], np.linspace(0, 1, PARTS + 1)[1:-1]))
+    part = np.searchsorted(edges, values, side="right")
+    found = []
+    for p in range(len(edges) + 1):
+        inside = known & (part == p)
+        if inside.any():
+            low, high = values[inside].min(), values[inside].max()
+            found.append((f"{name} {low:g}–{high:g}" if high > low else f"{name} {low:g}", inside))
+    return found
+
+
+def facts_of(properties: Properties, members: Sequence[Ints]) -> list[tuple[Fact, ...]]:
+    """For every cluster the properties that its members have more often: q ≤ .05 and log-odds above .3, best first.
+
+    Hypergeometric tests of all clusters and all properties together, by Benjamini and Hochberg.
+    """
+    flags = properties.flags[properties.known]
+    n, k = flags.shape
+    if k == 0 or n == 0:
+        return [() for _ in members]
+    where = np.cumsum(properties.known) - 1
+    inside = np.zeros((len(members), k))
+    size = np.zeros((len(members), 1))
+    for number, own in enumerate(members):
+        rows = where[own[properties.known[own]]]
+        inside[number], size[number] = flags[rows].sum(axis=0), len(rows)
+    total = flags.sum(axis=0)
+    from scipy.stats import false_discovery_control, hypergeom  # loaded where a side table is read
+
+    chance = hypergeom.sf(inside - 1, n, total[None], size)
+    q = false_discovery_control(np.clip(chance.ravel(), 0.0, 1.0)).reshape(chance.shape)
+    outside, rest = total - inside, n - size
+    odds = np.log((inside + 0.5) / (size - inside + 0.5)) - np.log((outside + 0.5) / (rest - outside + 0.5))
+    share, other = inside / np.maximum(size, 1), outside / np.maximum(rest, 1)
+    worth = xlogy(share, share / np.maximum(total / n, 1e-12))
+    found = []
+    for c in range(len(members)):
+        good = [j for j in np.argsort(-worth[c], kind="stable").tolist() if q[c, j] <= RATE and odds[c, j] > LEAST_ODDS]
+        found.append(
+            tuple(
+                Fact(properties.texts[j], float(share[c, j]), float(other[c, j]), float(q[c, j])) for j in good[:MOST]
+            )
+        )
+    return found

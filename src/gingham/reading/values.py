@@ -1,4 +1,10 @@
-"""Reading: what a fitted model says to people, as frozen values that a page, a notebook and a file can hold.
+"""Reading as frozen values: what a model hands over to be read, and what it then says to people, page and file.
+
+*Observed* is a model's data and its clusters, without the model itself. *Measures* are what a block says, by kind of
+data: counts against chance, numbers against averages, labels against their shares. Each works on sums over blocks,
+(…, columns, K), and is linear in them once the blocks are known: what an entry gains by being in its block is
+⟨coefficients of the block, statistics of the entry⟩. Trees, held-out gains, typical members and the numbers on a board
+are all made of that.
 
 Every side has a *merge tree*: its leaves are the fine clusters, every merge joins the two that lose least. All that is
 said of a cluster (name, members, facts) is said of a node of that tree, so any size from one to all leaves can be shown
@@ -7,18 +13,382 @@ without going back to the data: a *cut* at k clusters is k nodes, and the sums o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import softmax
+from scipy import sparse
+from scipy.special import softmax, xlogy
 
-from gingham.arrays import AnyArray, Floats, Ints
+from gingham.arrays import AnyArray, Bools, Floats, Ints
+from gingham.data import Mode
 from gingham.errors import GinghamError
-from gingham.reading.measures import measure_named
 from gingham.storage import savable
+
+SMOOTHING = 1.0  # counts that an average block is filled up with, in proportion to what chance expects
+SHRINK = 5.0  # observations with nothing to say that every block of numbers or labels starts from
+
+
+class Measure(ABC):
+    """Sums of a block are an array (…, K)."""
+
+    name: ClassVar[str]
+    unit: ClassVar[str]  # of a gain
+
+    @abstractmethod
+    def explained(self, sums: Floats) -> Floats:
+        """What rows of blocks (…, columns, K) explain, shape (…): never more for a union than for its parts."""
+
+    @abstractmethod
+    def coefficients(self, sums: Floats) -> Floats:
+        """What each unit of each statistic gains in its block, over saying nothing; (rows, columns, K)."""
+
+    @abstractmethod
+    def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
+        """The numbers on a board (rows, columns), and which label they are of where labels are names."""
+
+    @abstractmethod
+    def text(self, value: float, label: str | None = None) -> str:
+        """A number on a board, for people."""
+
+    @abstractmethod
+    def constants(self) -> dict[str, float]:
+        """What somebody needs to work out `shown` from the sums."""
+
+    @abstractmethod
+    def deviations(self, profiles: Floats) -> Floats:
+        """How items (n, columns, K) differ from all of them together, shrunken: a vector each, (n, …)."""
+
+    def nats(self, noise: float) -> float:
+        """Nats that one unit of a gain is worth, where entries scatter with this variance around their blocks."""
+        return 1.0
+
+    def observed(self, sums: Floats) -> Floats:
+        """How many observations lie behind sums (…, K), shape (…)."""
+        return np.asarray(sums.sum(axis=-1))
+
+    def structure(self, sums: Floats) -> float:
+        """What a table of blocks explains beyond a single one: nats, or squares."""
+        one = sums.sum(axis=(0, 1), keepdims=True)
+        return float(self.explained(sums).sum() - self.explained(one).sum() - self._margins(sums))
+
+    def _margins(self, sums: Floats) -> float:
+        """What the columns explain alone, where that is no structure."""
+        return 0.0
+
+
+class Lift(Measure):
+    """Counts: a block is there more or less often than its row and its column lead one to expect."""
+
+    name = "lift"
+    unit = "nats a count"
+
+    def explained(self, sums: Floats) -> Floats:
+        n = sums[..., 0]
+        # Σ_d n_d ln n_d − n ln n: with it, a merge loses N times the weighted Jensen-Shannon divergence.
+        return np.asarray(xlogy(n, n).sum(axis=-1) - xlogy(n.sum(axis=-1), n.sum(axis=-1)))
+
+    def _margins(self, sums: Floats) -> float:
+        columns, total = sums[..., 0].sum(axis=0), float(sums.sum())
+        return float(xlogy(columns, columns).sum() - xlogy(total, total))
+
+    def lift(self, sums: Floats) -> Floats:
+        """p(c, d)/p(c) p(d), filled up in proportion to chance: an empty block tends to "as expected"."""
+        n = sums[..., 0]
+        expected = n.sum(axis=1, keepdims=True) * n.sum(axis=0) / max(float(n.sum()), 1e-300)
+        extra = SMOOTHING * expected / max(float(expected.mean()), 1e-300)
+        return np.asarray((n + extra) / np.maximum(expected + extra, 1e-300))
+
+    def coefficients(self, sums: Floats) -> Floats:
+        return np.log(np.maximum(self.lift(sums), 1e-300))[..., None]
+
+    def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
+        return self.lift(sums), None
+
+    def text(self, value: float, label: str | None = None) -> str:
+        factor = value if value >= 1 else 1 / max(value, 1e-9)
+        if factor < 1.15:
+            return "·"
+        if value < 1 and factor >= 99.5:
+            return "almost none"
+        return (
+            f"{'×' if value > 1 else '÷'}{factor:.1f}" if factor < 9.95 else f"{'×' if value > 1 else '÷'}{factor:.0f}"
+        )
+
+    def deviations(self, profiles: Floats) -> Floats:
+        n = profiles[..., 0].astype(np.float64)
+        share = n.sum(axis=0) / max(float(n.sum()), 1e-300)
+        own = (n + SHRINK * share) / (n.sum(axis=1, keepdims=True) + SHRINK)
+        return np.asarray((own - share) / np.sqrt(np.maximum(share, 1e-12)))
+
+    def constants(self) -> dict[str, float]:
+        return {"smoothing": SMOOTHING}
+
+
+class Difference(Measure):
+    """Numbers: a block is higher or lower than the averages of row and column say. K = 2: how many, their sum."""
+
+    name = "difference"
+    unit = "squares a number"
+
+    def explained(self, sums: Floats) -> Floats:
+        n, s = sums[..., 0], sums[..., 1]
+        return np.asarray(np.divide(s * s, n, out=np.zeros_like(s), where=n > 0).sum(axis=-1))
+
+    def mean(self, sums: Floats) -> Floats:
+        return np.asarray(sums[..., 1] / (sums[..., 0] + SHRINK))
+
+    def coefficients(self, sums: Floats) -> Floats:
+        mean = self.mean(sums)
+        return np.stack([-mean * mean, 2 * mean], axis=-1)  # Σ e² − (e − mean)²
+
+    def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
+        return self.mean(sums), None
+
+    def text(self, value: float, label: str | None = None) -> str:
+        rounded = (
+            f"{abs(value):.2g}" if abs(value) < 0.05 else f"{abs(value):.1f}" if abs(value) < 100 else f"{value:.0f}"
+        )
+        return "·" if float(rounded) == 0 else f"{'+' if value > 0 else '−'}{rounded}"
+
+    def observed(self, sums: Floats) -> Floats:
+        return np.asarray(sums[..., 0])
+
+    def deviations(self, profiles: Floats) -> Floats:
+        weight = profiles[..., 0].sum(axis=0) / max(float(profiles[..., 0].sum()), 1e-300)
+        return self.mean(profiles.astype(np.float64)) * np.sqrt(weight)
+
+    def nats(self, noise: float) -> float:
+        return 0.5 / max(noise, 1e-12)  # squares against the variance of a Gaussian
+
+    def constants(self) -> dict[str, float]:
+        return {"shrink": SHRINK}
+
+
+class Labels(Measure):
+    """Names: which label a block has, against their shares overall. K = |Y|: how many of each."""
+
+    name = "labels"
+    unit = "nats a label"
+
+    def explained(self, sums: Floats) -> Floats:
+        n = sums.sum(axis=-1)
+        return np.asarray((xlogy(sums, sums).sum(axis=-1) - xlogy(n, n)).sum(axis=-1))
+
+    def share(self, sums: Floats) -> Floats:
+        overall = sums.sum(axis=(0, 1)) / max(float(sums.sum()), 1e-300)
+        return np.asarray((sums + SHRINK * overall) / (sums.sum(axis=-1, keepdims=True) + SHRINK))
+
+    def coefficients(self, sums: Floats) -> Floats:
+        overall = sums.sum(axis=(0, 1)) / max(float(sums.sum()), 1e-300)
+        return np.log(np.maximum(self.share(sums), 1e-300) / np.maximum(overall, 1e-300))
+
+    def shown(self, sums: Floats) -> tuple[Floats, Ints | None]:
+        share = self.share(sums)
+        return share.max(axis=-1), share.argmax(axis=-1)
+
+    def deviations(self, profiles: Floats) -> Floats:
+        n = profiles.astype(np.float64)
+        weight = n.sum(axis=(0, 2)) / max(float(n.sum()), 1e-300)
+        overall = n.sum(axis=(0, 1)) / max(float(n.sum()), 1e-300)
+        share = (n + SHRINK * overall) / (n.sum(axis=-1, keepdims=True) + SHRINK)
+        return np.asarray(((share - overall) * np.sqrt(weight)[:, None]).reshape(len(n), -1))
+
+    def text(self, value: float, label: str | None = None) -> str:
+        return f"{label} {value:.0%}"
+
+    def constants(self) -> dict[str, float]:
+        return {"shrink": SHRINK}
+
+
+MEASURES: dict[str, Measure] = {kind.name: kind() for kind in (Lift, Difference, Labels)}
+
+
+def measure_named(name: str) -> Measure:
+    """A measure by its name."""
+    if name not in MEASURES:
+        raise GinghamError(f"There is no measure {name!r}; there are {', '.join(MEASURES)}.")
+    return MEASURES[name]
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """Entries in which sides meet: one row each.
+
+    Attributes
+    ----------
+    sides : tuple of int
+        Positions of the sides; twice the same one for a graph.
+    codes : tuple of int arrays of shape (N,)
+    measure : {"lift", "difference", "labels"}
+        Counts, numbers, or names.
+    values : array of shape (N,) or None
+        Numbers, or codes of labels; None for counts.
+    weights : array of shape (N,) or None
+        Counts, or how often each entry was observed.
+    label : str
+        What was observed.
+    labels : tuple of str
+        Names of the labels.
+    both_ways : bool
+        Whether an entry (a, b) stands for (b, a) too: an undirected graph.
+    centred : bool
+        Whether numbers are deviations already, so that no averages are taken out of them.
+    """
+
+    sides: tuple[int, ...]
+    codes: tuple[Ints, ...]
+    measure: str
+    values: AnyArray | None = None
+    weights: Floats | None = None
+    label: str = "label"
+    labels: tuple[str, ...] = ()
+    both_ways: bool = False
+    centred: bool = False
+
+    @property
+    def n_entries(self) -> int:
+        return len(self.codes[0])
+
+    @property
+    def weight(self) -> Floats:
+        """The weight of every entry, (N,)."""
+        return np.ones(self.n_entries) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+
+    @property
+    def rule(self) -> Measure:
+        return measure_named(self.measure)
+
+    @property
+    def n_statistics(self) -> int:
+        return {"lift": 1, "difference": 2}.get(self.measure, len(self.labels))
+
+    def take(self, rows: AnyArray) -> Relation:
+        """Some of the entries, by a mask or by places."""
+        return replace(
+            self,
+            codes=tuple(code[rows] for code in self.codes),
+            values=None if self.values is None else self.values[rows],
+            weights=None if self.weights is None else self.weights[rows],
+        )
+
+    def pair(self, first: int, second: int) -> Pair:
+        """The entries as those of two of its positions."""
+        rows, columns, weight, values = self.codes[first], self.codes[second], self.weight, self.values
+        if self.both_ways:
+            rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
+            weight = np.concatenate([weight, weight])
+            values = None if values is None else np.concatenate([values, values])
+        return Pair(rows, columns, weight, values, self.measure, self.n_statistics)
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """All pairs of its positions."""
+        d = len(self.sides)
+        return [(i, j) for i in range(d) for j in range(i + 1, d)]
+
+
+class Pair(NamedTuple):
+    """Entries of two sides, statistics of their blocks, rows and columns."""
+
+    rows: Ints
+    columns: Ints
+    weight: Floats
+    values: AnyArray | None
+    measure: str
+    n_statistics: int
+
+    def turned(self) -> Pair:
+        return self._replace(rows=self.columns, columns=self.rows)
+
+    def sums(self, rows: Ints, columns: Ints, shape: tuple[int, int], squared: bool = False) -> Floats:
+        """Sums over blocks (m_1, m_2, K) from the cluster of each row and each column.
+
+        ``squared`` weights, and squares of numbers, give the second moments that standard errors need.
+        """
+        at = rows[self.rows].astype(np.int64) * shape[1] + columns[self.columns]
+        weight = self.weight**2 if squared else self.weight
+        n = shape[0] * shape[1]
+        if self.measure == "lift":
+            return np.asarray(np.bincount(at, weight, n), dtype=np.float64).reshape(*shape, 1)
+        values = np.asarray(self.values)
+        if self.measure == "difference":
+            total = np.bincount(at, weight * values, n)
+            return np.stack([np.bincount(at, weight, n), total], axis=-1, dtype=np.float64).reshape(*shape, 2)
+        k = self.n_statistics
+        return np.asarray(np.bincount(at * k + values, weight, n * k), dtype=np.float64).reshape(*shape, k)
+
+    def matrix(self, shape: tuple[int, int], statistic: int | None = None) -> sparse.csr_array:
+        """A statistic of every pair of items, sparse: weights by default, of one label where one is named."""
+        weight, rows, columns = self.weight, self.rows, self.columns
+        if self.measure == "difference" and statistic == 1:
+            weight = weight * np.asarray(self.values)
+        elif self.measure == "labels" and statistic is not None:
+            mine = np.asarray(self.values) == statistic
+            weight, rows, columns = weight[mine], rows[mine], columns[mine]
+        return sparse.csr_array(sparse.coo_array((weight, (rows, columns)), shape=shape))
+
+
+class Refit(NamedTuple):
+    """What a model learns from some of the entries: clusters of every side, and what it predicts of the others."""
+
+    clusters: tuple[Ints | None, ...]
+    predictions: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """The data of a model and its clusters.
+
+    Attributes
+    ----------
+    modes : tuple of Mode
+        The sides, with the ids of their items.
+    relations : tuple of Relation
+        The first is the one to show first, and the one whose entries are held out.
+    clusters : tuple of int arrays or None
+        The fine clusters of every side; None where the model has none, or none to read: numbers are read by what their
+        averages leave over, and the reading finds clusters of that.
+    given : tuple of bool
+        Whether the number of clusters of each side was given by the user.
+    refit : callable, optional
+        (mask of the entries to learn from) → Refit: the same model on a part of the first relation.
+    prediction : str
+        Why the model has the size that it has.
+    error : float or None
+        The model's error on data it has not seen, where that is known without fitting it again.
+    titles : mapping from the position of a side to names of its items
+    notes : tuple of str
+    finer : bool
+        Whether clusters of what averages leave over begin with smaller blocks.
+    """
+
+    modes: tuple[Mode, ...]
+    relations: tuple[Relation, ...]
+    clusters: tuple[Ints | None, ...]
+    given: tuple[bool, ...] = ()
+    refit: Callable[[Bools], Refit] | None = None
+    prediction: str = ""
+    error: float | None = None
+    titles: Mapping[int, AnyArray] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    finer: bool = False
+
+    @property
+    def n_sides(self) -> int:
+        return len(self.modes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(mode.n_items for mode in self.modes)
+
+    def with_first(self, relation: Relation) -> Observed:
+        """The same with another first relation."""
+        return replace(self, relations=(relation, *self.relations[1:]))
+
 
 MOST_ITEMS = 4000  # of a side that `Reading.to_dict` lists, those with the most data
 
@@ -546,3 +916,26 @@ class Reading:
 def _short(value: float) -> float:
     """Four digits: enough for a picture, and short in a page."""
     return float(f"{value:.4g}")
+
+
+def plural(noun: str, n: int | float = 2) -> str:
+    """A noun for n things: words, countries, boxes, users of user_id; names that are no plain words stay."""
+    noun = re.sub(r"(?<=[a-z])(_id|_ID|Id|ID| id)$", "", noun)
+    if n == 1 or not noun.isalpha() or len(noun) < 3:
+        return noun
+    low = noun.lower()
+    if low.endswith(("s", "data", "people", "children", "men")) and not low.endswith(("ss", "us")):
+        return noun
+    if low.endswith("y") and low[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if low.endswith(("ss", "us", "x", "z", "ch", "sh")) else f"{noun}s"
+
+
+def counted(n: int | float, noun: str) -> str:
+    """ "1 word", "1,234 words"."""
+    return f"{n:,.0f} {plural(noun, n)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

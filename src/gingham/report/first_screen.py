@@ -8,9 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gingham.reading.observed import Observed
-from gingham.reading.values import MODEL, Errors, Reading
-from gingham.reading.words import counted, listed, plural
+from gingham.reading.values import MODEL, Errors, Observed, Reading, counted, listed, plural
 
 FEW_LABELS = 4  # that are listed with their shares
 

@@ -14,10 +14,7 @@ from gingham.certificates import Certificate
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.plots.board import picture
-from gingham.reading.measures import measure_named
-from gingham.reading.observed import Observed, Pair, Relation
-from gingham.reading.values import Reading, Side
-from gingham.reading.words import plural
+from gingham.reading.values import Observed, Pair, Reading, Relation, Side, measure_named, plural
 from gingham.report.first_screen import data_words, guarantee_words, next_steps, noun_of, prediction_words
 
 MAX_ITEMS = 4000  # items of a side that the page knows by name

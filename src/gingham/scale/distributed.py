@@ -20,9 +20,7 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Objective, Problem
-from gingham.core.structure import Structure
+from gingham.core.problem import Objective, Posterior, Problem, Structure
 from gingham.data import Alphabet, Features, Mode, Sample
 from gingham.data.sample import Sums, SumsOfSample
 from gingham.fitting.loop import Constant, Report, Schedule, Solution, fixed_point

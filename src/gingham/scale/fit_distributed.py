@@ -19,15 +19,14 @@ from gingham.arrays import AnyArray
 from gingham.cells import CellModel
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
-from gingham.data.modes import distinct
+from gingham.data.sample import distinct
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Callback, Constant, Restart, Solution, best_of, make_schedule
-from gingham.fitting.starts import make_start
+from gingham.fitting.starts import expand_clusters, make_start
 from gingham.scale import distributed
 from gingham.scale.dask_worker import Client, Future, submit
 from gingham.scale.out_of_core import OutOfCore
 from gingham.scale.partition_sums import joined
-from gingham.selection.auto import expand_clusters
 
 GROUP_TUPLES = 20_000_000  # of partitions that are swept as one
 

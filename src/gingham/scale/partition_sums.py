@@ -12,8 +12,7 @@ from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Floats
 from gingham.cells import CellModel
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data import Mode, Sample
 from gingham.fitting.projection import coef_by_mode, memberships, settle, to_cells
 from gingham.kernels.project import project

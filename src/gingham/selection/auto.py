@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import numpy as np
 
-from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, beside, namespace, on_host
+from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host
 from gingham.cells import CellModel
-from gingham.cells.families import total_statistics
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
+from gingham.cells.losses import total_statistics
+from gingham.core.problem import Posterior, Problem
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting.coarsen import merge_while_it_pays, prune
@@ -30,7 +29,6 @@ LOWERED = 0.7  # β of labels on a scale: a checkerboard does better than the me
 SHRINK = 5.0  # tuples with the average label that every item mean starts from
 MOST_CLASSES = 64  # labels that item shares are computed for
 
-Sizes = int | Sequence[int] | str  # clusters of all modes alike, of each mode, or "auto"
 Beta = tuple[float, tuple[tuple[float, float], ...], str]  # β, the values tried with their held-out losses, and why
 
 
@@ -221,29 +219,6 @@ def merge_and_settle(
             return replace(solution, posterior=before)
         solution = settle.solve(problem, merged, checkpoint=checkpoint.stage(f"merged {number + 1}"))
     return replace(solution, posterior=prune(solution.posterior))
-
-
-def expand_clusters(n_clusters: Sizes | Sequence[int | None], shape: Sequence[int], n_tuples: float) -> tuple[int, ...]:
-    """The number of clusters of each mode from an int, one int per mode, or "auto" (by the size of the data)."""
-    d = len(shape)
-    if isinstance(n_clusters, str):
-        if n_clusters != "auto":
-            raise GinghamError(f"n_clusters={n_clusters!r} is unknown; give an int, one int per mode, or 'auto'.")
-        # About 40 tuples a cell, at most 20 clusters; two where a grid of twos is still small.
-        even = round((n_tuples / 40) ** (1 / d))
-        wanted: list[object] = [min(20, max(2 if d <= 12 else 1, even))] * d
-    elif np.ndim(cast(ArrayLike, n_clusters)) == 0:
-        wanted = [n_clusters] * d
-    else:
-        wanted = list(cast(Sequence[object], n_clusters))
-        if len(wanted) != d:
-            raise GinghamError(f"n_clusters has {len(wanted)} entries, but the data has {d} modes (columns of X).")
-    sizes = []
-    for m, n in zip(wanted, shape):
-        if isinstance(m, (bool, np.bool_)) or not isinstance(m, (int, np.integer)) or m < 1:
-            raise GinghamError(f"n_clusters={n_clusters!r}: a number of clusters is a whole number from 1.")
-        sizes.append(min(int(m), n))  # more clusters than items could never all be filled
-    return tuple(sizes)
 
 
 def explained(

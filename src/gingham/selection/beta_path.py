@@ -15,7 +15,7 @@ from gingham.arrays import Floats
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.certificates.confidence import checked_delta
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Report, side_by_side

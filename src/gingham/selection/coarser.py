@@ -8,8 +8,7 @@ from typing import Protocol, Self, TypeVar, runtime_checkable
 import numpy as np
 
 from gingham.certificates import certify
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
+from gingham.core.problem import Posterior, Problem, find_posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting import coarsen
@@ -174,7 +173,7 @@ def problem_of(model: OneGrid, X: object, y: object, sample_weight: object = Non
 
 
 def _posterior(model: OneGrid) -> Posterior:
-    posterior = getattr(model, "posterior_", None) if hasattr(model, "with_posterior") else None
-    if not isinstance(posterior, Posterior) or len(posterior.structure.factors) != 1:
+    posterior = find_posterior(model) if hasattr(model, "with_posterior") else None
+    if posterior is None or len(posterior.structure.factors) != 1:
         raise GinghamError(f"{type(model).__name__} is not a fitted model with one grid; fit it first.")
     return posterior

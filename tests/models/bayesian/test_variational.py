@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import digamma, gammaln, logsumexp, softmax
 
-from gingham.cells.families import FAMILIES, Gaussian, make_family, total_statistics
-from gingham.core.problem import Problem
-from gingham.core.structure import Structure
+from gingham.cells.families import FAMILIES, Gaussian, make_family
+from gingham.cells.losses import total_statistics
+from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Down

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 import gingham as gg
 from gingham.datasets import planted_graph
 from gingham.errors import InterruptedWarning
-from gingham.fitting.checkpoint import kept_in
+from gingham.fitting.loop import kept_in
 from gingham.models.graph.partition import PartitionSearch
 
 GRAPH = planted_graph(300, 3, inside=20, outside=3, seed=0)

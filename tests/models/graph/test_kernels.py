@@ -6,9 +6,8 @@ import pytest
 from gingham.datasets import planted_graph
 from gingham.models.graph import kernels as graph
 from gingham.models.graph import kernels_reference as graph_reference
-from gingham.models.graph.adjacency import WeightedPairs
 from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, RENEWED, block_sums
-from gingham.models.graph.solvers import BlockMoves, node_kernels
+from gingham.models.graph.solvers import BlockMoves, WeightedPairs, node_kernels
 
 
 def example(seed=0, n=40, k=3):

@@ -6,8 +6,7 @@ import numpy as np
 from scipy.special import softmax
 
 from gingham.cells import Absolute, Logarithmic
-from gingham.core.problem import Problem
-from gingham.core.structure import Structure
+from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.models.joint.fit import joint_start, own_tuples, place_cold
 

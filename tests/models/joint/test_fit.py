@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
-from gingham.core.problem import Problem
-from gingham.core.structure import Structure
+from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection

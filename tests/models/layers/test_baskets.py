@@ -12,7 +12,9 @@ import pytest
 
 import gingham as gg
 from gingham.errors import InterruptedWarning
-from gingham.models.layers.baskets_fit import Intervals, shortest, window_widths
+from gingham.models.layers import estimator
+from gingham.models.layers.baskets import Intervals, shortest
+from gingham.models.layers.baskets_fit import window_widths
 from gingham.models.layers.side import SideCode, SideColumn
 
 STARS = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
@@ -111,6 +113,25 @@ def test_short_chains_keep_the_share_of_draws_that_long_ones_keep():
 
 
 # reading
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_habits_are_left_out_of_much_data_in_which_they_say_nothing(told, monkeypatch):
+    """Users who met films of one kind like that kind; or everybody met what chance brought along."""
+    monkeypatch.setattr(estimator, "MANY", 1000)
+    rng = np.random.default_rng(2)
+    if told:
+        users = np.repeat(np.arange(600), 5)
+        liked = rng.integers(2, size=600)[users]
+        films = 2 * rng.integers(60, size=3000) + np.where(rng.random(3000) < 0.8, liked, 1 - liked)
+        stars = np.where(films % 2 != liked, 2, 4) + rng.integers(-1, 2, 3000)
+    else:
+        users, films = rng.integers(50, size=3000), rng.integers(120, size=3000)
+        stars = taste(users, films, rng)
+    X = pd.DataFrame({"user": users, "film": films})
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "baskets": "auto", "effort": "fast"}).fit(X, stars)
+    assert ("habit did not help" in str(model.selection_)) is not told
+    assert any(layer.kind == "habit" for layer in model.layers_) is told
 
 
 def test_parts_and_accounts_add_up_to_the_latent_answer():

@@ -23,7 +23,7 @@ from gingham.models.layers.baskets import (
     Priors,
     first_state,
 )
-from gingham.models.layers.baskets_sampled import BasketChain, Layout
+from gingham.models.layers.baskets_fit import BasketChain, Layout
 
 LETTERS = np.array([1.0, 2.0, 3.0, 5.0, 6.0])
 
@@ -343,6 +343,35 @@ def test_normal_law_of_the_kernels():
     np.testing.assert_allclose([kernel.ppf(v) for v in p], ndtri(p), rtol=2e-9)
 
 
+@pytest.mark.parametrize("width", [4, 8, 12])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_targets_with_few_rows_and_with_many_are_drawn_alike(width, weighted):
+    """More targets than a block holds: most have a row or two or none, others hundreds."""
+    rng = np.random.default_rng(0)
+    counts = np.concatenate([rng.integers(3, size=600), rng.integers(100, 200, size=40), rng.integers(2, size=300)])
+    indptr, n = np.concatenate([[0], np.cumsum(counts)]), counts.sum()
+    targets, sources = np.repeat(np.arange(940), counts).astype(np.uint32), rng.integers(30, size=n).astype(np.uint32)
+    residual = rng.normal(size=n).astype(np.float32)
+    weights = rng.integers(4, size=n).astype(np.float32) if weighted else None
+    table, shares = (rng.normal(size=size).astype(np.float32) / 3 for size in (30 * 2 * width, width))
+    before, old = rng.integers(width, size=(2, 940)).astype(np.uint8)
+    uniforms, stats = rng.random(940).astype(np.float32), np.ones(30 * 2 * width, np.float32)
+    last, now = table.reshape(30, 2, width).transpose(1, 0, 2)
+    expected = residual + now[sources, old[targets]] - last[sources, before[targets]]
+    w, g = np.ones(n) if weights is None else weights, now[sources]
+    gains = np.stack([np.bincount(targets, gain, 940) for gain in (w[:, None] * g * (2 * expected[:, None] - g)).T], 1)
+    mine = np.array([reference.pick(row, u) for row, u in zip(shares + 0.65 * gains, uniforms)])
+    labels = old.copy()
+    kernel.draw_targets(
+        indptr, targets, sources, residual, weights, table, before, labels, shares, 1.3, uniforms, stats
+    )  # fmt: skip
+    np.testing.assert_allclose(residual, expected, atol=1e-5)
+    np.testing.assert_array_equal(labels, mine)
+    at = sources * 2 * width + mine[targets]
+    found = np.bincount(at, w, len(stats)) + np.bincount(at + width, w * expected, len(stats))
+    np.testing.assert_allclose(stats, found, atol=1e-3)
+
+
 def test_gains_of_cuts_are_differences_of_the_likelihood():
     problem = tiny(rows=18)
     state = drawn_state(problem)
@@ -376,14 +405,16 @@ def test_vector_sums_are_those_of_their_references():
     size = np.uint64
 
     @njit
-    def score(moved, part, table, residual, weights, codes):
+    def score(moved, part, table, before, labels, targets, residual, weights, codes):
         if moved:
             kernel.score_rows(
-                4, 1, part, table, size(16), size(8), size(2), size(9), codes, residual, weights, size(1), size(8)
+                4, 1, part, size(8), size(4), table, size(16), size(8), before, labels, targets, size(1), codes,
+                residual, weights, size(1), size(8),
             )  # fmt: skip
         else:
             kernel.score_rows(
-                4, 0, part, table, size(16), size(8), size(2), size(9), codes, residual, weights, size(1), size(8)
+                4, 0, part, size(8), size(4), table, size(16), size(8), before, labels, targets, size(1), codes,
+                residual, weights, size(1), size(8),
             )  # fmt: skip
 
     @njit
@@ -391,15 +422,21 @@ def test_vector_sums_are_those_of_their_references():
         kernel.add_to_rows(4, table, size(16), size(4), step, factors, size(16), size(8), codes, size(1), size(8))
 
     table, residual = rng.normal(size=6 * 16).astype(np.float32), rng.normal(size=9).astype(np.float32)
-    for weights in (None, rng.random(9).astype(np.float32)):
-        for moved in (True, False):
-            found, expected = np.ones(4, np.float32), np.ones(4, np.float32)
-            own, other = residual.copy(), residual.copy()
-            score(moved, found, table, own, weights, codes)
-            kernel.score_rows_reference(4, moved, expected, table, 16, 8, 2, 9, codes, other, weights, 1, 8)
-            np.testing.assert_allclose(found, expected, rtol=1e-5)
-            np.testing.assert_allclose(own, other, rtol=1e-6)
-            assert np.array_equal(own, residual) != moved
+    before, labels = rng.integers(8, size=(2, 4)).astype(np.uint8)
+    cases = product(
+        (None, rng.random(9).astype(np.float32)), (True, False), (None, np.repeat(np.arange(1, 4, dtype=np.uint32), 3))
+    )
+    for weights, moved, targets in cases:
+        found, expected = np.ones(24, np.float32), np.ones(24, np.float32)
+        own, other = residual.copy(), residual.copy()
+        score(moved, found, table, before, labels, targets, own, weights, codes)
+        kernel.score_rows_reference(
+            4, moved, expected, 8, 4, table, 16, 8, before, labels, targets, 1, codes, other, weights, 1, 8
+        )  # fmt: skip
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        np.testing.assert_allclose(own, other, rtol=1e-6)
+        assert np.array_equal(own, residual) != moved
+        assert (found != 1).sum() == (4 if targets is None else 12)
     step = rng.normal(size=4).astype(np.float32)
     for factors in (None, rng.normal(size=6 * 16).astype(np.float32)):
         found, expected = table.copy(), table.copy()

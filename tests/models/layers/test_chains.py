@@ -8,9 +8,11 @@ import pytest
 from gingham.data import Sample
 from gingham.fitting.loop import Constant
 from gingham.models.layers import pilot as sizes
-from gingham.models.layers.data import LayerData, SideTable
+from gingham.models.layers.data import LayerData
+from gingham.models.layers.model import Draws
 from gingham.models.layers.pilot import climb, cut_points, pool_pilots, run_pilot
-from gingham.models.layers.sampled import Chain, Shape, run_chain, with_average
+from gingham.models.layers.sampled import MOST_BYTES, Chain, Shape, keep_every, run_chain, with_average
+from gingham.models.layers.side import SideTable
 from gingham.models.layers.soft import Soft, objective, solve
 
 
@@ -69,8 +71,8 @@ def test_chain_predicts_planted_layers_better_than_offsets() -> None:
     train, rest = sample.take(~test), sample.take(test)
     data = LayerData.of(train)
     seed = np.random.SeedSequence(0)
-    layered = run_chain(data, Shape(3, (4, 4)), 0.3, seed, 60, 20).predict(rest.codes)
-    offsets = run_chain(data, Shape(0, (4, 4)), 0.3, seed, 60, 20).predict(rest.codes)
+    layered = Draws.join(run_chain(data, Shape(3, (4, 4)), 0.3, seed, 60, 20)).predict(rest.codes)
+    offsets = Draws.join(run_chain(data, Shape(0, (4, 4)), 0.3, seed, 60, 20)).predict(rest.codes)
     error = lambda p: np.sqrt(np.mean((p.mean - rest.labels) ** 2))  # noqa: E731
     assert error(layered) < 0.7  # the noise is 0.5
     assert error(offsets) > 1.0
@@ -79,7 +81,7 @@ def test_chain_predicts_planted_layers_better_than_offsets() -> None:
 
 def test_chain_repeats_under_its_seed_and_tracks_its_residuals() -> None:
     data = LayerData.of(planted(weights=True))
-    draws = [run_chain(data, Shape(2, (3, 5)), 0.5, np.random.SeedSequence(s), 6, 2) for s in (7, 7, 8)]
+    draws = [Draws.join(run_chain(data, Shape(2, (3, 5)), 0.5, np.random.SeedSequence(s), 6, 2)) for s in (7, 7, 8)]
     np.testing.assert_array_equal(draws[0].labels, draws[1].labels)
     np.testing.assert_array_equal(draws[0].cells, draws[1].cells)
     assert not np.array_equal(draws[0].labels, draws[2].labels)
@@ -98,7 +100,7 @@ def test_unseen_items_are_the_average_over_clusters() -> None:
     np.testing.assert_allclose(table[2, :3], 0.25 * cells[0] + 0.75 * cells[1])
     np.testing.assert_allclose(table[2, 3], (0.25 * cells[0] + 0.75 * cells[1])[:2].mean())
     data = LayerData.of(planted())
-    draws = run_chain(data, Shape(1, (3, 3)), 0.5, np.random.SeedSequence(0), 5, 4)
+    draws = Draws.join(run_chain(data, Shape(1, (3, 3)), 0.5, np.random.SeedSequence(0), 5, 4))
     labels, cells = draws.checkerboard(0, 0)
     everyone = draws.predict([np.full(50, -1), np.arange(50)]).mean
     inside = draws.means[0] + draws.mean_offsets()[1]
@@ -137,7 +139,7 @@ def test_side_table_places_items_without_labels() -> None:
     sample = Sample.of([rows, columns], y, modes=[Mode("r", np.arange(30)), Mode("c", np.arange(30))])
     side = SideTable(np.eye(2)[group], np.ones(30, bool), 2.0)
     data = LayerData.of(sample, [None, side])
-    draws = run_chain(data, Shape(1, (2, 2)), 0.1, np.random.SeedSequence(1), 40, 20)
+    draws = Draws.join(run_chain(data, Shape(1, (2, 2)), 0.1, np.random.SeedSequence(1), 40, 20))
     new = np.repeat(np.arange(20, 30), 30)
     found = draws.predict([np.tile(np.arange(30), 10), new]).mean
     truth = np.where(np.tile(taste, 10) == group[new], 1.0, -1.0)
@@ -208,11 +210,25 @@ def test_sizes_of_much_data_are_compared_on_the_tuples_of_some_users(monkeypatch
     assert set(np.unique(kept / whole)) == {0.0, 1.0}
 
 
+def test_with_very_many_items_fewer_draws_are_kept() -> None:
+    data, shape = LayerData.of(planted()), Shape(2, (3, 4))
+    every, some = (run_chain(data, shape, 0.5, np.random.SeedSequence(0), 12, 3, every=k) for k in (1, 4))
+    assert len(every) == 9
+    assert len(some) == 3
+    for one, two in zip(some, every[::4]):
+        np.testing.assert_array_equal(one.labels, two.labels)
+    assert keep_every(data, shape, 300) == 1
+    wide = Shape(10**4, (3, 4))
+    of_draw = sum(n + 1 for n in data.n_items) * 10**4
+    assert of_draw * 9000 > MOST_BYTES > of_draw * 9000 / keep_every(data, wide, 9000)
+    assert keep_every(data, Shape(10**12, (3, 4)), 9) == 9
+
+
 def test_a_chain_goes_on_from_a_kept_draw() -> None:
     """Its residual is that of the draw, its variances those of its cells; one with another seed goes elsewhere."""
     data = LayerData.of(planted(weights=True))
     shape = Shape(2, (3, 4))
-    draws = run_chain(data, shape, 0.5, np.random.SeedSequence(0), 12, 8)
+    draws = Draws.join(run_chain(data, shape, 0.5, np.random.SeedSequence(0), 12, 8))
     chain = Chain.resume(data, shape, 0.5, np.random.default_rng(1), draws, 3)
     last = chain.draw()
     np.testing.assert_array_equal(last.labels[0], draws.labels[3])

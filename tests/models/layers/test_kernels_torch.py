@@ -14,8 +14,10 @@ from gingham.errors import GinghamError  # noqa: E402
 from gingham.models import LayeredCoClusteringRegressor  # noqa: E402
 from gingham.models.layers import kernels_reference as layers_reference  # noqa: E402
 from gingham.models.layers import kernels_torch as device_layers  # noqa: E402
-from gingham.models.layers.data import LayerData, SideTable, strides_of  # noqa: E402
+from gingham.models.layers.data import LayerData, strides_of  # noqa: E402
+from gingham.models.layers.model import Draws  # noqa: E402
 from gingham.models.layers.sampled import Shape, TorchChains, run_chain, run_chains, use_torch  # noqa: E402
+from gingham.models.layers.side import SideTable  # noqa: E402
 
 N_ITEMS, N_CLUSTERS = (30, 20), (4, 3)
 
@@ -70,7 +72,7 @@ def test_offsets_and_residuals_equal_the_reference(weighted):
     residual, offsets = state.residual[0].numpy().copy(), np.zeros(20)
     normals = np.random.default_rng(1).standard_normal(20)
     layers_reference.draw_offsets(
-        data.groups[1].indptr, data.groups[1].order, np.ones(1) if data.weights is None else data.weights,
+        data.codes[1], np.ones(1) if data.weights is None else data.weights,
         data.weights is None, residual, 1 / 0.4, 1.0 / state.offset_variance[1][0], normals, offsets,
     )  # fmt: skip
     state.draw_offsets(1, [torch.as_tensor(normals)])
@@ -93,12 +95,12 @@ def test_a_chain_does_not_depend_on_its_neighbours_and_finds_what_is_planted():
     data, test = LayerData.of(planted()), planted(seed=1)
     plan = (data, Shape(2, N_CLUSTERS), 0.1)
     seeds = [np.random.SeedSequence(k) for k in (3, 8)]
-    both, alone = run_chains(*plan, seeds, 25, 10), run_chains(*plan, seeds[1:], 25, 10)
+    both, alone = (list(map(Draws.join, run_chains(*plan, some, 25, 10))) for some in (seeds, seeds[1:]))
     assert np.array_equal(both[1].labels, alone[0].labels)
     assert not np.array_equal(both[0].labels, both[1].labels)
     error = lambda draws: np.sqrt(np.mean((draws.predict(test.codes).mean - test.labels) ** 2))  # noqa: E731
     assert error(both[0]) < 0.36  # the noise is .3
-    assert error(both[0]) == pytest.approx(error(run_chain(*plan, seeds[0], 25, 10)), abs=0.03)
+    assert error(both[0]) == pytest.approx(error(Draws.join(run_chain(*plan, seeds[0], 25, 10))), abs=0.03)
 
 
 def test_the_estimator_takes_the_device_when_asked():

@@ -7,7 +7,7 @@ from scipy import sparse
 from gingham.errors import GinghamError
 from gingham.models.ranking import device, kernels
 from gingham.models.ranking.baskets import Baskets
-from gingham.models.ranking.boards import FREE, SCALE, USER_WEIGHT, Board, features, fit_board, readable
+from gingham.models.ranking.boards import FREE, SCALE, USER_WEIGHT, Board, compressed, features, fit_board, readable
 from gingham.models.ranking.clusters import RARE, cluster_items
 from gingham.models.ranking.factors import ALPHA, Factors, fit_factors
 from gingham.models.ranking.fit import (
@@ -224,6 +224,32 @@ def test_a_readable_board_with_a_group_for_every_target_is_the_board(baskets):
     assert fine.table[:, fine.target_group] * fine.size == pytest.approx(board.weights, rel=1e-3, abs=1e-5)
     coarse = readable(baskets, board, 3, np.random.default_rng(0))
     assert coarse.table.shape == (6, 3)
+
+
+def test_a_compressed_board_with_a_group_for_every_item_does_what_the_table_does(baskets):
+    pull = np.random.default_rng(0).normal(size=(baskets.n_items, baskets.n_items)).astype(np.float32)
+    np.fill_diagonal(pull, 0.0)
+    intercept = np.arange(baskets.n_items, dtype=np.float32)
+    board = compressed(baskets, pull, intercept, baskets.n_items, np.random.default_rng(0))
+    expected = (baskets.taken @ pull) * baskets.power(SCALE)[:, None] + intercept
+    # all but the small ridge of the cells, which shrinks them towards 0
+    error = board.scores(baskets) - expected
+    assert np.sqrt((error**2).mean()) < 0.1 * (expected - intercept).std()
+
+
+def test_a_table_made_of_blocks_is_compressed_to_its_blocks():
+    rng = np.random.default_rng(1)
+    m, k = 60, 4
+    users, items = np.nonzero(rng.random((400, m)) < 0.15)
+    baskets = Baskets.of(users, items, (400, m))
+    rows, columns = rng.permutation(m) % k, rng.permutation(m) % k
+    cells = rng.normal(size=(k, k))
+    size = np.sqrt(baskets.popularity + 1.0)
+    pull = (cells[rows][:, columns] * size).astype(np.float32)
+    board = compressed(baskets, pull, np.zeros(m, np.float32), k, np.random.default_rng(0))
+    assert len(set(zip(rows.tolist(), board.basket_group.tolist()))) == k  # the same groups, numbered otherwise
+    assert len(set(zip(columns.tolist(), board.target_group.tolist()))) == k
+    assert board.table[board.basket_group][:, board.target_group] == pytest.approx(cells[rows][:, columns], abs=0.1)
 
 
 def test_scores_of_a_readable_board_take_an_item_out_of_its_own_basket():

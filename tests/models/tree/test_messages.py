@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
-from gingham.core.structure import Tree
+from gingham.core.problem import Posterior, Problem, Tree
 from gingham.core.tree import TreePosterior, unique_rows
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.manifold import Isomap
 
 from gingham.arrays import Floats
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.data import Sample
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betaincinv, digamma, gammaln, polygamma
 
 from gingham.arrays import Floats
-from gingham.core.posterior import Posterior
+from gingham.core.problem import Posterior
 from gingham.storage import savable
 
 MIN_CONCENTRATION = 0.01  # Ψ(α) < −100 below: exp Ψ would leave the range of floats

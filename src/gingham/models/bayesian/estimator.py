@@ -11,23 +11,20 @@ from sklearn.base import DensityMixin, clone
 from sklearn.utils import check_random_state
 
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
-from gingham.cells.families import Family, family_kind, make_family, total_statistics
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
-from gingham.core.structure import Structure
+from gingham.cells.families import Family, family_kind, make_family
+from gingham.cells.losses import total_statistics
+from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Alphabet, Bounds, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Constant, Down, Restart, Solution, best_of
-from gingham.fitting.starts import Start, from_votes, make_start
-from gingham.models.advice import advise
-from gingham.models.base import FEW, GridModel, numeric_labels, plain_labels, refit_on, stderr_progress
+from gingham.fitting.starts import Sizes, Start, expand_clusters, from_votes, make_start
+from gingham.models.base import FEW, GridModel, advise, numeric_labels, plain_labels, refit_on, stderr_progress
 from gingham.models.bayesian import coembedding, predictive
 from gingham.models.bayesian.dirichlet import DirichletPosterior
 from gingham.models.bayesian.fit import EvidenceBound, Variational, begin
 from gingham.models.bayesian.validation import validate_concentration
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Refit
-from gingham.selection.auto import Sizes, expand_clusters
+from gingham.reading.values import Refit
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -155,7 +152,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
+            Keeps where the fit stands, see ``gingham.fitting.loop``.
         """
         columns, labels, weights = self._observed(X, y, sample_weight)
         if len(columns.columns) != 2:

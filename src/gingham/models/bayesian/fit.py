@@ -10,10 +10,9 @@ import numpy as np
 from scipy.special import digamma, softmax, xlogy
 
 from gingham.arrays import Floats
-from gingham.cells.base import FAMILIES, Need, refuse_unmet
 from gingham.cells.families import Family
-from gingham.core.posterior import Posterior, check_table
-from gingham.core.problem import Objective, Problem
+from gingham.cells.losses import FAMILIES, Need, refuse_unmet
+from gingham.core.problem import Objective, Posterior, Problem, check_table
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Schedule, Solution, fixed_point

@@ -12,9 +12,7 @@ from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel, Logarithmic, Quadratic
 from gingham.cells.families import Family
 from gingham.cells.losses import floored
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Mode, Sample
 from gingham.fitting.loop import Solution
 from gingham.kernels.project import row_blocks

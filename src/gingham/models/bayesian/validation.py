@@ -10,8 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
+from gingham.core.problem import Posterior, Problem
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, completed
 from gingham.models.bayesian.fit import Variational, begin
 from gingham.models.bayesian.predictive import log_density

@@ -19,14 +19,13 @@ from gingham import models
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import tuples_of
-from gingham.data.draws import Part, rows_of_draws, whole_counts
-from gingham.data.sample import checked_weights, tuples
+from gingham.data.sample import Part, checked_weights, rows_of_draws, tuples, whole_counts
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.projection import Projection, use_torch_batch
 from gingham.models.base import Persistent, TupleModel, observed_of, refit_on
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Observed, Refit
+from gingham.reading.values import Observed, Refit
 from gingham.storage import State
 
 if TYPE_CHECKING:

@@ -19,19 +19,17 @@ from gingham.cells import Mass
 from gingham.certificates import Certificate, certify_density
 from gingham.certificates.evidence import Population
 from gingham.certificates.papers import Statement, theorem12
-from gingham.core.posterior import Posterior
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Structure
 from gingham.data.adapt import Names, count_matrix, with_names
-from gingham.data.modes import Mode, need_unmasked
+from gingham.data.sample import Mode, need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, completed
 from gingham.kernels.threads import one_blas_thread
-from gingham.models.advice import advice_on, warn_of
-from gingham.models.base import Persistent, stderr_progress
+from gingham.models.base import Persistent, advice_on, stderr_progress, warn_of
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import column_table, merge_profiles
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.values import Observed, Refit, Relation
 from gingham.storage import State
 
 if TYPE_CHECKING:
@@ -160,7 +158,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
+            Keeps where the fit stands, see ``gingham.fitting.loop``.
         """
         X, *found = with_names(X, names)
         counts = self._counts(X, reset=True)

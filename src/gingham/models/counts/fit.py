@@ -15,10 +15,9 @@ from scipy.special import xlogy
 
 from gingham.arrays import Floats, Ints
 from gingham.cells import Mass
-from gingham.cells.base import DENSITIES, Need, refuse_unmet
+from gingham.cells.losses import DENSITIES, Need, refuse_unmet
 from gingham.certificates import certify_density
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Objective, Problem
+from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import (

@@ -11,7 +11,7 @@ from scipy.sparse.linalg import svds
 
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
-from gingham.fitting.k_means import k_means
+from gingham.fitting.starts import k_means
 from gingham.kernels.threads import in_blocks, one_library_thread
 from gingham.lazy import lazy_module
 

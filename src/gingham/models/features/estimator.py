@@ -27,7 +27,7 @@ from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
 from gingham.models.base import Persistent
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -203,7 +203,7 @@ class InformationClustering(ClusterMixin, Persistent):
         item_info : mapping from the name of a side to a frame, optional
             What is known of the instances, a row each; for readings only, see :func:`gingham.read`.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
+            Keeps where the fit stands, see ``gingham.fitting.loop``.
         """
         entries = Entries(*categorical_entries(X))
         checkpoint.bound_to(self, X)

@@ -15,21 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, TableLike
 from gingham.cells import CellModel, Logarithmic, make_cell, needs_alphabet
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
+from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, make_schedule
 from gingham.models.base import Persistent, check_within, moments_of, predicted_by, stderr_progress
-from gingham.models.graph.adjacency import weighted_pairs
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
-from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior
+from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior, weighted_pairs
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.values import Observed, Refit, Relation
 from gingham.storage import State, savable
 
 if TYPE_CHECKING:

@@ -8,9 +8,7 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel, Logarithmic, Quadratic
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Objective, Problem
-from gingham.core.structure import Structure
+from gingham.core.problem import Objective, Posterior, Problem, Structure, find_posterior
 from gingham.data import Alphabet
 from gingham.data.graphs import PairSample, label_values, with_alphabet
 from gingham.errors import GinghamError
@@ -101,7 +99,7 @@ class GraphFit:
         """The cluster of each node that hard moves begin with, and the number of clusters."""
         if found is not None:
             return found.labels, self.n_clusters or found.n_clusters
-        given = self.start if isinstance(self.start, Posterior) else from_labels(problem, [np.asarray(self.start)])
+        given = find_posterior(self.start) or from_labels(problem, [np.asarray(self.start)])
         posterior = from_posterior(problem, given)
         return posterior.labels[0], posterior.n_clusters[0]
 
@@ -110,8 +108,9 @@ class GraphFit:
         if found is not None:
             # A partition that lost clusters gets them back, empty but for what firmness leaves ajar.
             return from_labels(problem, [found.labels], [self.n_clusters or found.n_clusters], FIRMNESS)
-        if isinstance(self.start, Posterior):
-            return from_posterior(problem, self.start)
+        given = find_posterior(self.start)
+        if given is not None:
+            return from_posterior(problem, given)
         return from_labels(problem, [np.asarray(self.start)], firmness=FIRMNESS)
 
     def _partition(self, problem: Problem, restart: Restart) -> Partition:

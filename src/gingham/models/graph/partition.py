@@ -21,24 +21,24 @@ from sklearn.utils.extmath import randomized_range_finder
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.cells import CellModel
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Objective, Problem
+from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data.graphs import PairSample
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, iterate, rng_state
 from gingham.kernels.threads import one_blas_thread, one_library_thread
 from gingham.models.graph import kernels
-from gingham.models.graph.adjacency import WeightedPairs, weighted_pairs
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.solvers import (
     VISITS,
     DegreeMoves,
     HardMoves,
+    WeightedPairs,
     answered,
     cluster_sizes,
     codes_edges,
     hard_moves,
     node_kernels,
     pair_sample,
+    weighted_pairs,
 )
 from gingham.storage import State
 

@@ -21,7 +21,7 @@ from gingham.selection import BetaPath, PathPoint
 
 if TYPE_CHECKING:
     from gingham.models.graph.estimator import GraphClustering
-    from gingham.reading.observed import Observed
+    from gingham.reading.values import Observed
 
 
 class GraphTables(common.FamilyTables["GraphClustering"]):

@@ -14,16 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Seed, TableLike, on_host
 from gingham.cells import CellModel, make_cell, needs_alphabet
-from gingham.cells.base import unmet
-from gingham.cells.losses import Loss
+from gingham.cells.losses import Loss, unmet
 from gingham.certificates.bounds import THEOREMS
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
-from gingham.core.structure import Structure
+from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, id_columns
-from gingham.data.modes import few_values
-from gingham.data.sample import sample_kind
+from gingham.data.sample import few_values, sample_kind
 from gingham.errors import GinghamError
 from gingham.fitting.certified import Certified
 from gingham.fitting.loop import (
@@ -39,13 +35,13 @@ from gingham.fitting.loop import (
     make_schedule,
 )
 from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step
-from gingham.fitting.starts import Start, make_start
+from gingham.fitting.starts import Sizes, Start, expand_clusters, make_start
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.place import USUAL_SWEEPS, Work
-from gingham.models.advice import advise
 from gingham.models.base import (
     FEW,
     GridPredictor,
+    advise,
     check_within,
     default_loss,
     finite_labels,
@@ -54,17 +50,8 @@ from gingham.models.base import (
     refit_of,
     stderr_progress,
 )
-from gingham.reading.observed import Refit
-from gingham.selection.auto import (
-    FACTORS,
-    Beta,
-    Pilot,
-    Sizes,
-    choose_beta,
-    expand_clusters,
-    explained,
-    merge_and_settle,
-)
+from gingham.reading.values import Refit
+from gingham.selection.auto import FACTORS, Beta, Pilot, choose_beta, explained, merge_and_settle
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -152,7 +139,7 @@ class GridFit(GridPredictor):
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.checkpoint``.
+            Keeps where the fit stands, see ``gingham.fitting.loop``.
         """
         sample, cell = self._tuples(X, y, sample_weight)
         self._fit(sample, cell, callback, checkpoint.bound_to(self, X, y, sample_weight))

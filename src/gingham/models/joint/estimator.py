@@ -18,11 +18,10 @@ from gingham.cells.losses import Loss, cell_state
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify
 from gingham.certificates.confidence import checked_delta
-from gingham.core.problem import Problem
-from gingham.core.structure import Structure
+from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.modes import need_unmasked
+from gingham.data.sample import need_unmasked
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import (
     NO_CHECKPOINT,
@@ -34,7 +33,7 @@ from gingham.fitting.loop import (
     best_of,
     make_schedule,
 )
-from gingham.fitting.starts import Start
+from gingham.fitting.starts import Start, expand_clusters
 from gingham.models.base import (
     Persistent,
     default_loss,
@@ -46,8 +45,8 @@ from gingham.models.base import (
 )
 from gingham.models.joint.fit import Joint, joint_start, place_cold
 from gingham.models.questions import Predicted
-from gingham.reading.observed import Observed, Refit
-from gingham.selection.auto import choose_beta, expand_clusters
+from gingham.reading.values import Observed, Refit
+from gingham.selection.auto import choose_beta
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo

@@ -9,11 +9,16 @@ import numpy as np
 from scipy.special import softmax
 
 from gingham.arrays import Floats
-from gingham.core.posterior import Posterior, check_table
-from gingham.core.problem import Objective, Problem, information_terms
-from gingham.core.structure import Structure
+from gingham.core.problem import (
+    Objective,
+    Posterior,
+    Problem,
+    Structure,
+    check_table,
+    find_posterior,
+    information_terms,
+)
 from gingham.errors import GinghamError
-from gingham.fitting.k_means import k_means
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
 from gingham.fitting.projection import coef_by_mode, damped, half_step
 from gingham.fitting.starts import (
@@ -22,6 +27,7 @@ from gingham.fitting.starts import (
     Start,
     from_posterior,
     item_embeddings,
+    k_means,
     random,
     with_best_answers,
 )
@@ -115,8 +121,9 @@ def damped_step(
 
 def joint_start(start: Start, problem: Problem, n_clusters: Sequence[int], rng: np.random.Generator) -> Posterior:
     """A posterior to begin with; frozen modes are identities."""
-    if isinstance(start, Posterior):
-        return from_posterior(problem, start)
+    given = find_posterior(start)
+    if given is not None:
+        return from_posterior(problem, given)
     if not isinstance(start, str) or start not in STARTS:
         raise GinghamError(f"start={start!r} is unknown; choose one of {', '.join(STARTS)}, or a posterior.")
     frozen = problem.structure.frozen

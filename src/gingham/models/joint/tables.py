@@ -18,7 +18,7 @@ from gingham.models.questions import Predicted
 
 if TYPE_CHECKING:
     from gingham.models.joint.estimator import JointCoClustering
-    from gingham.reading.observed import Observed
+    from gingham.reading.values import Observed
 
 
 class JointTables(common.FamilyTables["JointCoClustering"]):

@@ -15,8 +15,18 @@ from scipy.special import ndtr, ndtri
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.data import Mode, Sample
-from gingham.models.layers.baskets import HABIT, SETTLE, TASTE, Basket, BasketProblem, BasketState, first_state
-from gingham.models.layers.baskets_draws import BasketDraws, Question, with_unknown
+from gingham.models.layers.baskets import (
+    HABIT,
+    SETTLE,
+    TASTE,
+    Basket,
+    BasketDraws,
+    BasketProblem,
+    BasketState,
+    Question,
+    first_state,
+    with_unknown,
+)
 from gingham.models.layers.baskets_fit import Held
 
 N_SWEEPS = 3  # over the new items' clusters, for each draw; it starts where the draw before ended

@@ -48,6 +48,18 @@ def cdf(x, phi):
 
 
 @njit(inline="always", **FAST)
+def central(p):
+    """`ppf` between .02425 and .97575."""
+    q = p - 0.5
+    r = q * q
+    above = (-3.969683028665376e01 * r + 2.209460984245205e02) * r - 2.759285104469687e02
+    above = ((above * r + 1.383577518672690e02) * r - 3.066479806614716e01) * r + 2.506628277459239
+    below = (-5.447609879822406e01 * r + 1.615858368580409e02) * r - 1.556989798598866e02
+    below = ((below * r + 6.680131188771972e01) * r - 1.328068155288572e01) * r + 1.0
+    return above * q / below
+
+
+@njit(inline="always", **FAST)
 def ppf(p):
     """Equivalent to ``scipy.special.ndtri(p)`` for 0 < p < 1, to a relative 1.2e-9 (Acklam's rational functions)."""
     if p < 0.02425 or p > 0.97575:
@@ -58,13 +70,7 @@ def ppf(p):
         below = (7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996
         below = (below * q + 3.754408661907416) * q + 1.0
         return above / below if p < 0.5 else -above / below
-    q = p - 0.5
-    r = q * q
-    above = (-3.969683028665376e01 * r + 2.209460984245205e02) * r - 2.759285104469687e02
-    above = ((above * r + 1.383577518672690e02) * r - 3.066479806614716e01) * r + 2.506628277459239
-    below = (-5.447609879822406e01 * r + 1.615858368580409e02) * r - 1.556989798598866e02
-    below = ((below * r + 6.680131188771972e01) * r - 1.328068155288572e01) * r + 1.0
-    return above * q / below
+    return central(p)
 
 
 @njit(inline="always", **FAST)
@@ -100,31 +106,75 @@ def pick(scores, uniform):
     return chosen
 
 
+@njit(**FAST)
+def pick_block(part, scores, top, left, below, log_share, half, uniforms, labels):
+    """Clusters of some targets by log_share + half · part, (targets, W) flat, which becomes 0.
+
+    Equivalent to `pick` of each; here targets stand side by side in the registers. The others are room.
+    """
+    width, n = len(log_share), len(labels)
+    for k in range(width):
+        share = log_share[k]
+        at = k
+        for i in range(n):
+            scores[k, i] = share + half * part[at]
+            at += width
+    part[: n * width] = 0
+    for i in range(n):
+        top[i] = scores[0, i]
+        below[i] = 0
+    for k in range(1, width):
+        for i in range(n):
+            top[i] = max(top[i], scores[k, i])
+    for k in range(width):
+        for i in range(n):
+            scores[k, i] = power_of_e(scores[k, i] - top[i])
+            below[i] += scores[k, i]
+    for i in range(n):
+        left[i] = uniforms[i] * below[i]
+        below[i] = 0
+        labels[i] = 0
+    for k in range(width - 1):
+        for i in range(n):
+            below[i] += scores[k, i]
+            labels[i] += left[i] > below[i]
+
+
 # a layer
 
 
-def score_rows_reference(lanes, moved, scores, table, row, lane, last, old, sources, residual, weights, start, stop):
-    """What `score_rows` does, in numpy; ``table`` is flat."""
+def score_rows_reference(
+    lanes, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+    start, stop,
+):  # fmt: skip
+    """What `score_rows` does, in numpy; ``table`` and ``scores`` are flat."""
     for e in range(start, stop):
+        q = base if targets is None else targets[e]
         mine = table[sources[e] * row :][:row]
         if moved:
-            residual[e] += mine[old] - mine[last]
+            residual[e] += mine[labels[q] + row // 2] - mine[before[q]]
         g = mine[lane : lane + lanes]
-        scores[:lanes] += (1.0 if weights is None else weights[e]) * g * (2.0 * residual[e] - g)
+        at = (q - base) * stride + shift
+        scores[at : at + lanes] += (1.0 if weights is None else weights[e]) * g * (2.0 * residual[e] - g)
 
 
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
-def score_rows(typing, lanes, moved, scores, table, row, lane, last, old, sources, residual, weights, start, stop):
-    """Add w g (2r − g) of the rows start:stop to ``scores[:lanes]``, g from ``lane`` on in the rows of the table.
+def score_rows(
+    typing, lanes, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual,
+    weights, start, stop,
+):  # fmt: skip
+    """Add w g (2r − g) of the rows start:stop to ``lanes`` scores of their targets, g from ``lane`` on in the table.
 
-    With ``moved`` the residuals change first: what stands at ``last`` is taken out, what stands at ``old`` comes back.
-    ``lanes`` and ``moved`` are numbers in the source; sums stay in vector registers, which the compiler would not find
-    by itself.
+    With ``moved`` the residuals change first: what the layer before pulls is taken out, what this one does comes back.
+    ``lanes`` and ``moved`` are numbers in the source. All rows belong to the target ``base``, and sums stay in vector
+    registers, which the compiler would not find by itself; or ``targets`` says whose they are, from ``base`` on: where
+    targets have a row or two, the processor would guess the end of a loop for each wrongly.
     """
     n_lanes, moves = lanes.literal_value, bool(moved.literal_value)
     size = types.uintp
     signature = types.void(
-        lanes, moved, scores, table, size, size, size, size, sources, residual, weights, size, size
+        lanes, moved, scores, size, size, table, size, size, before, labels, targets, size, sources, residual, weights,
+        size, size,
     )  # fmt: skip
 
     def codegen(context, builder, signature, args):
@@ -135,31 +185,49 @@ def score_rows(typing, lanes, moved, scores, table, row, lane, last, old, source
             one = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
             return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), n_lanes), [0] * n_lanes))
 
+        def number_at(array, place):
+            return builder.zext(builder.load(builder.gep(array, [place])), index)
+
+        def clusters_of(q):
+            return number_at(before, q), builder.add(number_at(labels, q), builder.lshr(row, index(1)))
+
         contract = ("contract",)
-        row, lane, last, old, start, stop = (args[i] for i in (4, 5, 6, 7, 11, 12))
-        scores, table, sources, residual = data(2), data(3), data(8), data(9)
+        stride, shift, row, lane, base, start, stop = (args[i] for i in (3, 4, 6, 7, 11, 15, 16))
+        scores, table, before, labels, sources, residual = (data(i) for i in (2, 5, 8, 9, 12, 13))
+        grouped = not isinstance(signature.args[10], types.Array)
         number = context.get_data_type(signature.args[2].dtype)
         vector = ir.VectorType(number, n_lanes)
         index = context.get_value_type(size)
         align = context.get_abi_sizeof(number)
-        goal = builder.bitcast(scores, vector.as_pointer())
-        total = cgutils.alloca_once_value(builder, builder.load(goal, align=align))
+        goal = builder.bitcast(builder.gep(scores, [shift]), vector.as_pointer())
+        if grouped:
+            total = cgutils.alloca_once_value(builder, builder.load(goal, align=align))
+            last, old = clusters_of(base)
         with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
-            source = builder.zext(builder.load(builder.gep(sources, [e])), index)
-            mine = builder.gep(table, [builder.mul(source, row)])
+            mine = builder.gep(table, [builder.mul(number_at(sources, e), row)])
             place = builder.gep(residual, [e])
             r = builder.load(place)
+            if not grouped:
+                q = number_at(data(10), e)
+                at = builder.add(builder.mul(builder.sub(q, base), stride), shift)
+                own = builder.bitcast(builder.gep(scores, [at]), vector.as_pointer())
             if moves:
+                if not grouped:
+                    last, old = clusters_of(q)
                 r = builder.fsub(r, builder.load(builder.gep(mine, [last])))
                 r = builder.fadd(r, builder.load(builder.gep(mine, [old])))
                 builder.store(r, place)
             g = builder.load(builder.bitcast(builder.gep(mine, [lane]), vector.as_pointer()), align=align)
             gain = builder.fsub(spread(builder.fadd(r, r)), g)
-            if isinstance(signature.args[10], types.Array):
-                g = builder.fmul(spread(builder.load(builder.gep(data(10), [e]))), g)
+            if isinstance(signature.args[14], types.Array):
+                g = builder.fmul(spread(builder.load(builder.gep(data(14), [e]))), g)
             gain = builder.fmul(g, gain, flags=contract)
-            builder.store(builder.fadd(builder.load(total), gain, flags=contract), total)
-        builder.store(builder.load(total), goal, align=align)
+            if grouped:
+                builder.store(builder.fadd(builder.load(total), gain, flags=contract), total)
+            else:
+                builder.store(builder.fadd(builder.load(own, align=align), gain, flags=contract), own, align=align)
+        if grouped:
+            builder.store(builder.load(total), goal, align=align)
         return context.get_dummy_value()
 
     return signature, codegen
@@ -206,8 +274,41 @@ def add_to_rows(typing, lanes, table, row, lane, step, factors, factor_row, fact
     return signature, codegen
 
 
+@njit(inline="always", **FAST)
+def rows_of_block(
+    wide, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+    start, stop,
+):  # fmt: skip
+    """`score_rows` of eight clusters or (not ``wide``) four."""
+    if wide and moved:
+        score_rows(
+            8, 1, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+    elif wide:
+        score_rows(
+            8, 0, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+    elif moved:
+        score_rows(
+            4, 1, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+    else:
+        score_rows(
+            4, 0, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+
+
+BLOCK, BLOCK_ROWS, SHORT = 256, 4096, 12  # targets at a time, their rows at most, rows of a target that has few
+
+
 @njit(**FAST)
-def draw_targets(indptr, sources, residual, weights, table, before, labels, log_share, precision, uniforms, stats):
+def draw_targets(
+    indptr, targets, sources, residual, weights, table, before, labels, log_share, precision, uniforms, stats
+):  # fmt: skip
     """Draw every target's cluster; the residuals are left without this layer, ``stats`` are those of the new clusters.
 
     P(c(q) = k) ∝ exp(log_share_k + ½ precision Σ_e w g_xk (2r − g_xk)), r the residual without this layer.
@@ -216,56 +317,45 @@ def draw_targets(indptr, sources, residual, weights, table, before, labels, log_
 
     Parameters
     ----------
-    sources : (N,) uint32, rows grouped by target
+    targets, sources : (N,) uint32, rows grouped by target
     weights : (N,) float32, or None
     table : (n_sources · 2W,) float32
     before : (n_targets,) uint8, the targets' clusters in the layer before
     stats : (n_sources · 2W,) float32, written
     """
-    width = len(log_share)
-    row = u8(2 * width)
-    scores, part = np.empty(width, f4), np.empty(4, f4)
+    width, n = len(log_share), len(indptr) - 1
+    row, stride, wide = u8(2 * width), u8(width), width % 8 == 0
+    part, scores = np.zeros(BLOCK * width, f4), np.empty((width, BLOCK), f4)
+    top, left, below = np.empty(BLOCK, f4), np.empty(BLOCK, f4), np.empty(BLOCK, f4)
     half = f4(0.5 * precision)
     stats[:] = 0
-    for q in range(len(indptr) - 1):
-        start, stop = u8(indptr[q]), u8(indptr[q + 1])
-        last, old = u8(before[q]), u8(labels[q]) + u8(width)
-        for block in range(0, width, 4):
-            lane = u8(width + block)
-            part[:] = 0
-            if block == 0:
-                score_rows(4, 1, part, table, row, lane, last, old, sources, residual, weights, start, stop)
+    first = 0
+    while first < n:
+        last = first + 1
+        while last < n and last - first < BLOCK and indptr[last + 1] - indptr[first] <= BLOCK_ROWS:
+            last += 1
+        begin, end = u8(indptr[first]), u8(indptr[last])
+        few = end - begin <= u8(SHORT * (last - first))
+        for shift in range(0, width, 8 if wide else 4):
+            moved, lane = shift == 0, u8(width + shift)
+            if few:
+                rows_of_block(
+                    wide, moved, part, stride, u8(shift), table, row, lane, before, labels, targets, u8(first),
+                    sources, residual, weights, begin, end,
+                )  # fmt: skip
             else:
-                score_rows(4, 0, part, table, row, lane, last, old, sources, residual, weights, start, stop)
-            for k in range(4):
-                scores[block + k] = log_share[block + k] + half * part[k]
-        k = pick(scores, uniforms[q])
-        labels[q] = k
-        e = start
-        while e < stop:
-            at = u8(sources[e]) * row + u8(k)
-            if weights is None:
-                stats[at] += f4(1)
-                stats[at + u8(width)] += residual[e]
-            else:
-                stats[at] += weights[e]
-                stats[at + u8(width)] += weights[e] * residual[e]
-            e += u8(1)
-
-
-@njit(**FAST)
-def take_out(indptr, sources, residual, table, width, labels):
-    """What a layer pulls, in the first half of the table's rows, leaves the residuals.
-
-    Equivalent to ``residual -= table.reshape(-1, 2 * width)[sources, labels[target]]``.
-    """
-    row = u8(2 * width)
-    for q in range(len(indptr) - 1):
-        k = u8(labels[q])
-        e, stop = u8(indptr[q]), u8(indptr[q + 1])
-        while e < stop:
-            residual[e] -= table[u8(sources[e]) * row + k]
-            e += u8(1)
+                for q in range(first, last):
+                    rows_of_block(
+                        wide, moved, part, stride, u8(width * (q - first) + shift), table, row, lane, before, labels,
+                        None, u8(q), sources, residual, weights, u8(indptr[q]), u8(indptr[q + 1]),
+                    )  # fmt: skip
+        pick_block(part, scores, top, left, below, log_share, half, uniforms[first:last], labels[first:last])
+        for e in range(begin, end):
+            at = u8(sources[e]) * row + u8(labels[targets[e]])
+            w = f4(1) if weights is None else weights[e]
+            stats[at] += w
+            stats[at + stride] += w * residual[e]
+        first = last
 
 
 @njit(**FAST)
@@ -399,17 +489,19 @@ def draw_tokens(indptr, holders, contents, scale, stats, table, cells, precision
 
 @njit(cache=True, **FAST)
 def draw_layer(
-    indptr, sources, residual, weights, table, before, labels, precision, target_share, target_uniforms, stats,
+    indptr, targets, sources, residual, weights, table, before, labels, precision, target_share, target_uniforms, stats,
     token_indptr, holders, contents, scale, tokens, token_share, token_uniforms, variance, normals, cells, work,
 ):  # fmt: skip
     """A layer's targets, cells, tokens and cells again.
 
-    The residuals are left without this layer, and what it pulls stands in the first half of the table's rows.
+    The residuals are left without this layer, and what it pulls stands in the first half of the table's rows. Returns
+    the sum of the cells' squares. Shares need not be normalised.
     """
     fill(contents, scale, tokens, cells, table, 1)
     draw_targets(
-        indptr, sources, residual, weights, table, before, labels, target_share, precision, target_uniforms, stats
-    )
+        indptr, targets, sources, residual, weights, table, before, labels, target_share, precision, target_uniforms,
+        stats,
+    )  # fmt: skip
     draw_cells(contents, scale, tokens, stats, precision, variance, normals[0], cells)
     fill(contents, scale, tokens, cells, table, 0)
     draw_tokens(
@@ -428,12 +520,22 @@ def draw_layer(
     )
     draw_cells(contents, scale, tokens, stats, precision, variance, normals[1], cells)
     fill(contents, scale, tokens, cells, table, 0)
+    squares = 0.0
+    for a in range(normals.shape[2]):
+        for c in range(normals.shape[1]):
+            squares += np.float64(cells[a, c]) ** 2
+    return squares
 
 
 @njit(cache=True, **FAST)
-def finish_layers(indptr, sources, residual, table, width, labels):
-    """After the last layer of a mode: what it pulls leaves the residuals."""
-    take_out(indptr, sources, residual, table, width, labels)
+def finish_layers(targets, sources, residual, table, width, labels):
+    """After the last layer of a mode: what it pulls, in the first half of the table's rows, leaves the residuals.
+
+    Equivalent to ``residual -= table.reshape(-1, 2 * width)[sources, labels[targets]]``.
+    """
+    row = u8(2 * width)
+    for e in range(len(residual)):
+        residual[e] -= table[u8(sources[e]) * row + u8(labels[targets[e]])]
 
 
 # offsets, latent answers, cut points
@@ -492,69 +594,93 @@ def draw_windows(begins, bit, residual, weights, counts, precision, prior_precis
         residual[e] -= change[at]
 
 
+ROWS = 512  # at a time, so that what is worked out of them stays near and in vector registers
+
+
 @njit(cache=True, **FAST)
 def draw_latent(letters, latent, residual, weights, sd, cuts, uniforms, phi):
     """Latent answers between the cut points of their labels; the effect, latent − residual, stays.
 
     Equivalent to ``ndtri(ndtr(low) + (ndtr(high) - ndtr(low)) * uniforms)``, moved to the mean by √w under weights.
     """
-    last = len(cuts)
-    for e in range(len(latent)):
-        if weights is not None and weights[e] == 0:
-            continue  # does not count: it keeps what it has
-        k = letters[e]
-        f = np.float64(latent[e]) - np.float64(residual[e])
-        low = (cuts[k - 1] - f) / sd if k > 0 else -9.0
-        high = (cuts[k] - f) / sd if k < last else 9.0
-        below = cdf(low, phi) if k > 0 else 0.0
-        above = cdf(high, phi) if k < last else 1.0
-        p = below + (above - below) * np.float64(uniforms[e])
-        z = ppf(min(max(p, 1e-10), 1.0 - 1e-10))
+    bounds = np.empty(len(cuts) + 2)
+    bounds[0], bounds[-1], bounds[1:-1] = -1e30, 1e30, cuts
+    chance, place = np.empty(ROWS), np.empty(ROWS)
+    for start in range(0, len(latent), ROWS):
+        some = slice(start, min(start + ROWS, len(latent)))
+        own, z, r, u = letters[some], latent[some], residual[some], uniforms[some]
+        for i in range(len(z)):
+            f = np.float64(z[i]) - np.float64(r[i])
+            below, above = cdf((bounds[own[i]] - f) / sd, phi), cdf((bounds[own[i] + 1] - f) / sd, phi)
+            chance[i] = min(max(below + (above - below) * np.float64(u[i]), 1e-10), 1.0 - 1e-10)
+        for i in range(len(z)):
+            place[i] = central(chance[i])
+        for i in range(len(z)):
+            if not 0.02425 <= chance[i] <= 0.97575:
+                place[i] = ppf(chance[i])
         if weights is not None:
-            slopes = (math.exp(-0.5 * low * low) if k > 0 else 0.0) - (
-                math.exp(-0.5 * high * high) if k < last else 0.0
-            )
-            middle = slopes / math.sqrt(2.0 * math.pi) / max(above - below, 1e-12)
-            z = middle + (z - middle) / math.sqrt(weights[e])
-        residual[e] = f4(sd * z)
-        latent[e] = f4(f + sd * z)
+            for i in range(len(z)):
+                w = weights[start + i]
+                if w == 1:
+                    continue
+                if w == 0:  # does not count: it keeps what it has
+                    place[i] = np.float64(r[i]) / sd
+                    continue
+                f = np.float64(z[i]) - np.float64(r[i])
+                low, high = (bounds[own[i]] - f) / sd, (bounds[own[i] + 1] - f) / sd
+                inside = max(cdf(high, phi) - cdf(low, phi), 1e-12)
+                slopes = math.exp(-0.5 * min(low * low, 1e3)) - math.exp(-0.5 * min(high * high, 1e3))
+                middle = slopes / math.sqrt(2.0 * math.pi) / inside
+                place[i] = middle + (place[i] - middle) / math.sqrt(w)
+        for i in range(len(z)):
+            f = np.float64(z[i]) - np.float64(r[i])
+            r[i] = f4(sd * place[i])
+            z[i] = f4(f + sd * place[i])
 
 
 @njit(cache=True, **FAST)
 def cut_gains(letters, latent, residual, weights, sd, cuts, proposed, phi):
     """Σ_e w ln P(y | proposed)/P(y | cuts) for each cut that moves, (K − 1,); no two neighbours may move at a time."""
     last = len(cuts)
+    bounds, moved = np.empty(last + 2), np.empty(last + 2)
+    bounds[0], bounds[-1], bounds[1:-1] = -1e30, 1e30, cuts
+    moved[:] = bounds
+    moved[1:-1] = proposed
+    touched = np.zeros(last + 1, np.uint8)  # letters with a bound that moves; only one of the two does
+    for k in range(last + 1):
+        touched[k] = bounds[k] != moved[k] or bounds[k + 1] != moved[k + 1]
+    rows, effects, ratios = np.empty(ROWS, np.uint32), np.empty(ROWS), np.empty(ROWS)
+    sums, product = np.zeros(last + 1), np.ones(last + 1)  # of each letter; logarithms are taken of products
+    for start in range(0, len(latent), ROWS):
+        some = slice(start, min(start + ROWS, len(latent)))
+        own, z, r = letters[some], latent[some], residual[some]
+        n = 0
+        for i in range(len(z)):
+            rows[n] = i
+            n += touched[own[i]]
+        for j in range(n):
+            effects[j] = np.float64(z[rows[j]]) - np.float64(r[rows[j]])
+        for j in range(n):
+            k, f = own[rows[j]], effects[j]
+            now = cdf((bounds[k + 1] - f) / sd, phi) - cdf((bounds[k] - f) / sd, phi)
+            then = cdf((moved[k + 1] - f) / sd, phi) - cdf((moved[k] - f) / sd, phi)
+            ratios[j] = max(then, 1e-12) / max(now, 1e-12)
+        if weights is not None:
+            for j in range(n):
+                w = weights[start + rows[j]]
+                if w != 1:
+                    sums[own[rows[j]]] += w * math.log(ratios[j])
+                    ratios[j] = 1.0
+        for j in range(n):
+            product[own[rows[j]]] *= ratios[j]
+            if j % 16 == 15 or j == n - 1:  # before a product leaves the range of numbers
+                for k in range(last + 1):
+                    sums[k] += math.log(product[k])
+                    product[k] = 1.0
     gains = np.zeros(last)
-    product = np.ones(last)  # of ratios; its logarithm is taken before it leaves the range of numbers
-    for e in range(len(latent)):
-        k = letters[e]
-        if k < last and proposed[k] != cuts[k]:
-            at, own, new, other = k, cuts[k], proposed[k], (cuts[k - 1] if k > 0 else -math.inf)
-            sign = 1.0
-        elif k > 0 and proposed[k - 1] != cuts[k - 1]:
-            at, own, new, other = k - 1, cuts[k - 1], proposed[k - 1], (cuts[k] if k < last else math.inf)
-            sign = -1.0
-        else:
-            continue
-        f = np.float64(latent[e]) - np.float64(residual[e])
-        if other == -math.inf:
-            edge = 0.0
-        elif other == math.inf:
-            edge = 1.0
-        else:
-            edge = cdf((other - f) / sd, phi)
-        ratio = max(sign * (cdf((new - f) / sd, phi) - edge), 1e-12) / max(
-            sign * (cdf((own - f) / sd, phi) - edge), 1e-12
-        )
-        if weights is None:
-            product[at] *= ratio
-            if not 1e-100 < product[at] < 1e100:
-                gains[at] += math.log(product[at])
-                product[at] = 1.0
-        else:
-            gains[at] += weights[e] * math.log(ratio)
     for at in range(last):
-        gains[at] += math.log(product[at])
+        if proposed[at] != cuts[at]:
+            gains[at] = sums[at] + sums[at + 1]
     return gains
 
 

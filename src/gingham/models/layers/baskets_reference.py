@@ -1,11 +1,14 @@
 """The sampler of basket layers in plain numpy: slow, obviously right.
 
 `log_joint` is the density that everything is drawn from, given σ²; every draw below is from the exact conditional law
-under it (the cut points by a Metropolis step). `gingham.models.layers.baskets_sampled.BasketChain` does the same,
+under it (the cut points by a Metropolis step). `gingham.models.layers.baskets_fit.BasketChain` does the same,
 quickly, and asks the generator for the same numbers in the same order.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri
@@ -242,6 +245,35 @@ def draw_latent(problem: BasketProblem, state: BasketState, rng: np.random.Gener
     state.latent = np.where(weights_of(problem) > 0, new, state.latent)  # a row that does not count keeps what it has
 
 
+class Ahead:
+    """A generator that has drawn what the layers of a mode need beside uniforms, all of a kind at once."""
+
+    def __init__(
+        self, problem: BasketProblem, state: BasketState, mine: Sequence[int], rng: np.random.Generator
+    ) -> None:
+        layers = [problem.layers[t] for t in mine]
+        sizes = [(layer.n_target_clusters, layer.n_token_clusters) for layer in layers]
+        labels = [(state.targets[t], state.tokens[t]) for t in mine]
+        counts = [np.bincount(one, minlength=m) for pair, own in zip(labels, sizes) for one, m in zip(pair, own)]
+        self.rng = rng
+        self.gammas = iter(rng.standard_gamma(np.concatenate([*counts, []]) + 1.0))
+        most = [max(own, default=0) for own in zip(*sizes)] or [0, 0]
+        self.normals = iter(rng.standard_normal((2 * len(mine), *most)))
+        self.chi2 = iter(rng.chisquare([problem.priors.cell_weight + m * k for m, k in sizes]))
+
+    def standard_gamma(self, shape: Floats) -> Floats:
+        return np.array([next(self.gammas) for _ in shape])
+
+    def standard_normal(self, size: tuple[int, int]) -> Floats:
+        return np.asarray(next(self.normals)[: size[0], : size[1]])
+
+    def chisquare(self, _: float) -> float:
+        return float(next(self.chi2))
+
+    def random(self, n: int, dtype: type[np.float32]) -> Floats:
+        return self.rng.random(n, dtype=dtype)
+
+
 def sweep(problem: BasketProblem, state: BasketState, rng: np.random.Generator) -> None:
     """Cut points and z; then, mode by mode, its offsets and the layers whose targets are its items."""
     settled = state.n_sweeps >= SETTLE
@@ -256,9 +288,11 @@ def sweep(problem: BasketProblem, state: BasketState, rng: np.random.Generator) 
                 draw_offsets(problem, state, problem.n_modes + window, rng)
             draw_mean(problem, state, rng)
         if settled:
-            for t, layer in enumerate(problem.layers):
-                if layer.target == mode and (layer.kind != HABIT or state.awake):
-                    draw_layer(problem, state, t, rng)
+            layers = [(t, layer) for t, layer in enumerate(problem.layers) if layer.target == mode]
+            mine = [t for t, layer in layers if layer.kind != HABIT or state.awake]
+            ahead = Ahead(problem, state, mine, rng)
+            for t in mine:
+                draw_layer(problem, state, t, cast(np.random.Generator, ahead))
     state.end_sweep(float(np.mean((state.latent - effect(problem, state)) ** 2)))
 
 

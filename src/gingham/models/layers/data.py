@@ -9,71 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gingham.arrays import Bools, Floats, Ints
-from gingham.data import Mode, Sample
-from gingham.data.adapt import Columns
-from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides
+from gingham.arrays import Floats, Ints
+from gingham.data import Sample
+from gingham.models.layers.side import SideTable
 
 EMPTY = np.zeros((0, 0))
-
-
-class SideTable(NamedTuple):
-    """Yes-or-no properties of a mode's items: a shared relation with frozen properties and Bernoulli cells."""
-
-    properties: Floats  # (n_items, g) of 0 and 1; a row of zeros where nothing is known
-    known: Bools  # (n_items,)
-    weight: float  # by which its log-likelihood counts
-
-    def log_odds(self, members: Floats) -> tuple[Floats, Floats, Floats]:
-        """θ_kg = (count_kg + 2·mean_g + .01)/(n_k + 2.02) of each cluster (m, g), from memberships (n, m).
-
-        Returns ln θ, ln(1 − θ) and the pseudo-counts of a yes, (g,); 2.02 minus these are those of a no.
-        """
-        members = members[self.known]
-        properties = self.properties[self.known]
-        prior = 2.0 * properties.mean(axis=0) + 0.01
-        theta = (members.T @ properties + prior) / (members.sum(axis=0)[:, None] + 2.02)
-        return np.log(theta), np.log1p(-theta), prior
-
-    def scores(self, members: Floats) -> Floats:
-        """w · Σ_g [G ln θ_kg + (1 − G) ln(1 − θ_kg)], (n_items, m): what each cluster says of each item."""
-        yes, no, _ = self.log_odds(members)
-        scores = self.weight * (self.properties @ (yes - no).T + no.sum(axis=1))
-        return np.where(self.known[:, None], scores, 0.0)
-
-    def cost(self, members: Floats) -> float:
-        """−w times the log-likelihood of the properties and of the pseudo-counts, least over θ."""
-        yes, no, prior = self.log_odds(members)
-        fitted = float(np.sum(members * self.scores(members)))
-        return -fitted - self.weight * float(np.sum(yes * prior + no * (2.02 - prior)))
-
-
-def side_tables(columns: Columns, given: Sides) -> tuple[tuple[Mode, ...], tuple[SideTable | None, ...]]:
-    """Modes that hold the items of the data and of the side tables, and the tables in their order (weight 1)."""
-    modes, tables = modes_with_sides(columns, given)
-    sides: list[SideTable | None] = [None] * len(modes)
-    for table in tables:
-        known = modes[table.at].encode(table.ids)
-        numbers = table.numbers
-        if numbers is None:
-            code = SideCode.of(modes[table.at].name, table.values)
-            held = code.read(table.values)
-            numbers = np.zeros((len(table.ids), len(code.tokens)))
-            numbers[held.items, held.tokens] = 1.0
-        aligned = np.zeros((modes[table.at].n_items, numbers.shape[1]))
-        aligned[known] = numbers
-        sides[table.at] = SideTable(aligned, np.isin(np.arange(len(aligned)), known), 1.0)
-    return modes, tuple(sides)
-
-
-def modes_with_sides(columns: Columns, given: Sides) -> tuple[tuple[Mode, ...], list[GivenSide]]:
-    """Modes that hold the items of the data and of the side tables, and these tables."""
-    modes = [Mode.of(column, name) for column, name in zip(columns.columns, columns.names)]
-    tables = read_sides(columns.names, modes, given)
-    for table in tables:
-        mode = modes[table.at]
-        modes[table.at] = Mode.of(np.concatenate([mode.items, Mode.of(table.ids, mode.name).items]), mode.name)
-    return tuple(modes), tables
 
 
 class Grouped(NamedTuple):

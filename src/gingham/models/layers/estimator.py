@@ -22,36 +22,34 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, seconds, without_column
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
-from gingham.models.advice import advise
-from gingham.models.base import TupleModel, named_auto, numeric_labels, observed_of
-from gingham.models.layers.baskets_draws import BasketDraws, Law
+from gingham.fitting.starts import Sizes, expand_clusters
+from gingham.models.base import TupleModel, advise, named_auto, numeric_labels, observed_of
+from gingham.models.layers.baskets import BasketDraws, Intervals, Law, as_they_are, shortest
 from gingham.models.layers.baskets_fit import (
     CLUSTERS,
+    MANY,
     BasketFit,
     ChainPlan,
     Effort,
     Held,
-    Intervals,
-    as_they_are,
     check_effort,
     fit_chains,
+    habits_help,
     make_problem,
     n_chains_for,
-    shortest,
 )
 from gingham.models.layers.baskets_grow import extended_baskets, fold_in_baskets, last_states
-from gingham.models.layers.baskets_reading import account_of, parts_of, reach_of, readable_baskets
-from gingham.models.layers.data import LayerData, modes_with_sides, side_tables
+from gingham.models.layers.data import LayerData
 from gingham.models.layers.fold_in import extended, fold_in
-from gingham.models.layers.model import Draws, Layer, Prediction, SoftLayers, readable
+from gingham.models.layers.model import Draws, Prediction, SoftLayers
 from gingham.models.layers.pilot import Pilot, Size, SizeChoice, choose_layers, pool_pilots, run_pilot, weighted
-from gingham.models.layers.sampled import Chain, Shape, run_chain, run_chains, sample_draws, use_torch
-from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides
+from gingham.models.layers.reading import Layer, account_of, parts_of, reach_of, readable, readable_baskets
+from gingham.models.layers.sampled import Chain, Shape, keep_every, run_chain, run_chains, sample_draws, use_torch
+from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides, side_tables
 from gingham.models.layers.soft import Soft, solve
 from gingham.models.questions import Predicted
 from gingham.reading.explanation import Explanation
-from gingham.reading.observed import Observed
-from gingham.selection.auto import Sizes, expand_clusters
+from gingham.reading.values import Observed
 from gingham.storage import State
 
 if TYPE_CHECKING:
@@ -276,22 +274,36 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             raise GinghamError(f"time: row {row} has no point in time; drop the row, or fit without time.")
         if times is not None and len(times) != len(labels):
             raise GinghamError(f"time has {len(times)} points for {len(labels)} rows.")
-        modes, tables = modes_with_sides(columns, self.side or {})
+        modes, tables = self._modes(columns)
         self.sides_ = tuple((table.at, SideCode.of(modes[table.at].name, table.values)) for table in tables)
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet)
         sample = sample.merged() if times is None else sample
         effort, letters = self._effort(), self._letters(alphabet)
         taste = self._clusters(sample, CLUSTERS if named_auto(self.n_clusters) else self.n_clusters)
         held = self._held(tables, modes)
+        why = f"effort={self.effort!r}"
+        if named_auto(self.baskets) and sample.n_rows >= MANY:
+            trial = partial(habits_help, sample, letters, effort, taste, seeds.spawn(1)[0])
+            if not checkpoint.stage("habits").result(lambda: {"help": trial()})["help"]:
+                effort, why = effort._replace(habit=0), f"{why}; layers of habit did not help on a sample of the rows"
         problem = make_problem(sample, times, letters, held, effort, taste, self.offsets)
         n_chains = self.n_chains or n_chains_for(problem, effort)
         plan = ChainPlan(n_chains, self._n_sweeps, self._burn_in, self.noise, self.n_jobs)
         self._set_baskets(fit_chains(problem, plan, seeds, callback, checkpoint), modes, alphabet)
         numbers = labels if alphabet is None else alphabet.numbers
         self.range_ = (float(numbers.min()), float(numbers.max()))
-        reason = f"{problem.described()}, {n_chains} chains of {self._n_sweeps} sweeps: effort={self.effort!r}."
+        reason = f"{problem.described()}, {n_chains} chains of {self._n_sweeps} sweeps: {why}."
         self.selection_ = SizeChoice(effort.taste, tuple(taste), 1.0, (), reason)
         return self
+
+    def _modes(self, columns: Columns) -> tuple[tuple[Mode, ...], list[GivenSide]]:
+        """Modes that hold the items of the data and of the side tables, and these tables."""
+        modes = [Mode.of(column, name) for column, name in zip(columns.columns, columns.names)]
+        tables = read_sides(columns.names, modes, self.side) if self.side else []
+        for table in tables:
+            mode = modes[table.at]
+            modes[table.at] = Mode.of(np.concatenate([mode.items, Mode.of(table.ids, mode.name).items]), mode.name)
+        return tuple(modes), tables
 
     def _effort(self) -> Effort:
         """What ``effort`` says, with what was given instead."""
@@ -336,7 +348,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self, columns: Columns, labels: AnyArray, weights: Floats | None, alphabet: Alphabet | None,
         seeds: np.random.SeedSequence, checkpoint: Checkpoint,
     ) -> Self:  # fmt: skip
-        modes, sides = side_tables(columns, self.side or {})
+        modes, tables = self._modes(columns)
+        sides = side_tables(modes, tables)
         self.sides_, self.intervals_ = (), as_they_are()
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet).merged()
         pilot_seeds, chain_seeds = (s.spawn(n) for s, n in zip(seeds.spawn(2), (self.n_pilots, self._n_members)))
@@ -369,16 +382,17 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self.traces_ = ()
         if self.solver == "sampled":
             plan = (data, shape, self.noise_)
+            every = keep_every(data, shape, self._n_members * (self._n_sweeps - self._burn_in))
             if use_torch(self.backend, data, shape):
-                chains = run_chains(*plan, chain_seeds, self._n_sweeps, self._burn_in)
+                chains = run_chains(*plan, chain_seeds, self._n_sweeps, self._burn_in, every)
             else:
                 chains = self._parallel(
                     delayed(run_chain)(
-                        *plan, seed, self._n_sweeps, self._burn_in, checkpoint.stage(f"chain {number + 1}")
+                        *plan, seed, self._n_sweeps, self._burn_in, checkpoint.stage(f"chain {number + 1}"), every
                     )
                     for number, seed in enumerate(chain_seeds)
                 )
-            self.model_: Draws | tuple[SoftLayers, ...] = Draws.join(chains)
+            self.model_: Draws | tuple[SoftLayers, ...] = Draws.join([draw for chain in chains for draw in chain])
         else:
             # A committee of a dozen or more does best with members that fit a little too closely.
             beta = (1.15 if self._n_members >= 12 else 1.0) / (2.0 * self.noise_)
@@ -395,7 +409,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         return observed_of(
             sample,
             [None] * len(self.modes_),
-            prediction="" if chosen is None else str(chosen),
+            prediction="" if chosen is None else chosen.reason,
             error=error,
         )
 
@@ -591,7 +605,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         draws, choice = self.model_, self.selection_
         seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
         if isinstance(draws, BasketDraws):
-            modes, tables = modes_with_sides(columns, self.side or {})
+            modes, tables = self._modes(columns)
             sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=self.alphabet_)
             sample = sample.merged() if times is None else sample
             held = self._held(tables, modes)
@@ -607,7 +621,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             return
         if not isinstance(draws, Draws):
             return
-        modes, sides = side_tables(columns, self.side or {})
+        modes, tables = self._modes(columns)
+        sides = side_tables(modes, tables)
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=self.alphabet_).merged()
         data = LayerData.of(sample, weighted(sides, choice.side_weight))
         shape = Shape(choice.n_layers, choice.n_clusters, self.offsets)
@@ -616,9 +631,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             Chain.resume(data, shape, self.noise_, np.random.default_rng(seed), draws, (at + 1) * n_kept - 1)
             for at, seed in enumerate(seeds.spawn(self._n_members))
         ]
-        self.model_ = Draws.join(
-            self._parallel(delayed(sample_draws)(chain, n_kept + SETTLE_SWEEPS, SETTLE_SWEEPS) for chain in chains)
-        )
+        drawn = self._parallel(delayed(sample_draws)(chain, n_kept + SETTLE_SWEEPS, SETTLE_SWEEPS) for chain in chains)
+        self.model_ = Draws.join([draw for chain in drawn for draw in chain])
 
     # using
 

@@ -126,8 +126,7 @@ def _fold_draw(
     for _ in range(N_SWEEPS):
         if offsets:
             kernel.draw_offsets(
-                group.indptr, group.order, weights, unit, residual, 1.0 / noise, 1.0 / variance,
-                rng.standard_normal(n_new), b,
+                data.codes[mode], weights, unit, residual, 1.0 / noise, 1.0 / variance, rng.standard_normal(n_new), b,
             )  # fmt: skip
         for t, cells in enumerate(draws.cells[s]):
             kernel.put_back(data.codes, data.first, labels[t], strides, cells, weights, unit, residual, counts, sums)

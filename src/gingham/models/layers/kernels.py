@@ -121,25 +121,27 @@ def draw_labels(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, boundscheck=False)
-def draw_offsets(indptr, order, weights, unit, residual, precision, prior_precision, normals, offsets):  # type: ignore[no-untyped-def]
+def draw_offsets(items, weights, unit, residual, precision, prior_precision, normals, offsets):  # type: ignore[no-untyped-def]
     """Draw the offset of every item of one mode: b ~ N(precision·Σ w (r + b)/p, 1/p), p = precision·Σ w + prior.
 
-    The residuals are changed to match. Equivalent to a ``bincount`` of the residuals and one line of arithmetic.
+    The residuals are changed to match. ``items`` (N,) are the tuples' items, in any order: nothing loops over the
+    tuples of an item, for most may have a single one. Equivalent to a ``bincount`` of the residuals and one line of
+    arithmetic.
     """
-    for x in range(len(indptr) - 1):
-        count = 0.0
-        total = 0.0
-        for p in range(indptr[x], indptr[x + 1]):
-            w = 1.0 if unit else weights[order[p]]
-            count += w
-            total += w * residual[order[p]]
-        total += count * offsets[x]
-        p_x = precision * count + prior_precision
-        drawn = precision * total / p_x + normals[x] / np.sqrt(p_x)
-        change = np.float32(drawn - offsets[x])
+    n = len(offsets)
+    count, total = np.zeros(n), np.zeros(n)
+    for e in range(len(residual)):
+        x = items[e]
+        w = 1.0 if unit else weights[e]
+        count[x] += w
+        total[x] += w * residual[e]
+    for x in range(n):
+        p = precision * count[x] + prior_precision
+        drawn = precision * (total[x] + count[x] * offsets[x]) / p + normals[x] / np.sqrt(p)
+        total[x] = drawn - offsets[x]
         offsets[x] = drawn
-        for p in range(indptr[x], indptr[x + 1]):
-            residual[order[p]] -= change
+    for e in range(len(residual)):
+        residual[e] -= np.float32(total[items[e]])
 
 
 @njit(cache=True, nogil=True, boundscheck=False)

@@ -55,17 +55,16 @@ def draw_labels(
 
 
 def draw_offsets(
-    indptr: Ints, order: Ints, weights: Floats, unit: bool, residual: Floats, precision: float,
-    prior_precision: float, normals: Floats, offsets: Floats,
+    items: Ints, weights: Floats, unit: bool, residual: Floats, precision: float, prior_precision: float,
+    normals: Floats, offsets: Floats,
 ) -> None:  # fmt: skip
-    n = len(indptr) - 1
-    item = np.repeat(np.arange(n), np.diff(indptr))
-    w = np.ones(len(residual))[order] if unit else weights[order]
-    count = np.bincount(item, w, minlength=n)
-    total = np.bincount(item, w * residual[order], minlength=n) + count * offsets
+    n = len(offsets)
+    w = np.ones(len(residual)) if unit else weights
+    count = np.bincount(items, w, minlength=n)
+    total = np.bincount(items, w * residual, minlength=n) + count * offsets
     p = precision * count + prior_precision
     drawn = precision * total / p + normals / np.sqrt(p)
-    residual[order] -= (drawn - offsets)[item].astype(residual.dtype)
+    residual -= (drawn - offsets)[items].astype(residual.dtype)
     offsets[:] = drawn
 
 

@@ -1,14 +1,10 @@
-"""Layered models as values: kept draws of a chain, or soft layers; both predict a mean and a spread.
-
-`readable` shows the layers of either: clusters in the order of their effect, with the items in them.
-"""
+"""Layered models as values: kept draws of a chain, or soft layers; both predict a mean and a spread."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from importlib import import_module
 from importlib.util import find_spec
 from math import prod
@@ -16,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats, Ints
-from gingham.data import Mode
+from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
 from gingham.lazy import lazy_module
 from gingham.models.layers.data import first_positions, strides_of
@@ -171,54 +166,3 @@ def expected(assign: Sequence[Floats], cells: Floats, codes: Codes) -> Floats:
 def with_unseen(m: int) -> int:
     """Clusters of a mode with the one that stands for unseen items."""
     return m + 1 if m > 1 else 1
-
-
-@dataclass(frozen=True, eq=False)
-class Layer:
-    """One checkerboard of the sum."""
-
-    modes: tuple[Mode, ...]
-    labels: tuple[Ints, ...]  # the cluster of each item, (n_items,) per mode
-    cells: Floats  # (m_1, …, m_d), what the layer adds to the prediction
-    strength: float  # root mean square of the cells, each weighted by the items that meet in it
-    kind: str = "taste"
-
-    def items(self, mode: int, cluster: int) -> AnyArray:
-        """Ids in one cluster."""
-        return self.modes[mode].items[self.labels[mode] == cluster]
-
-    def __str__(self) -> str:
-        """The checkerboard as text, one line per cluster of the first mode."""
-        sizes = [np.bincount(c, minlength=m) for c, m in zip(self.labels, self.cells.shape)]
-        lines = [f"layer of strength {self.strength:.3f}: " + " × ".join(mode.name for mode in self.modes)]
-        if self.cells.ndim != 2:
-            return lines[0]
-        lines.append(" " * 14 + " ".join(f"{n:>6d}" for n in sizes[1]) + "   items a column")
-        for n, row in zip(sizes[0], self.cells):
-            lines.append(f"{n:>6d} items |" + " ".join(f"{value:+6.2f}" for value in row))
-        return "\n".join(lines)
-
-
-def readable(model: Draws | tuple[SoftLayers, ...], modes: Sequence[Mode]) -> tuple[Layer, ...]:
-    """The layers of the last draw or the first member, strongest first."""
-    if isinstance(model, Draws):
-        boards = [model.checkerboard(model.n_draws - 1, t) for t in range(model.labels.shape[1])]
-    else:
-        boards = [(tuple(q.argmax(axis=1) for q in a), cells) for a, cells in zip(model[0].assign, model[0].cells)]
-    layers = [ordered(tuple(modes), labels, cells) for labels, cells in boards]
-    return tuple(sorted(layers, key=lambda layer: -layer.strength))
-
-
-def ordered(modes: tuple[Mode, ...], labels: tuple[Ints, ...], cells: Floats, kind: str = "taste") -> Layer:
-    """Each mode's clusters sorted by what they add along the main direction of the checkerboard."""
-    shares = [np.bincount(c, minlength=m) / len(c) for c, m in zip(labels, cells.shape)]
-    new_labels = []
-    for axis, label in enumerate(labels):
-        flat = np.moveaxis(cells, axis, 0).reshape(cells.shape[axis], -1)
-        main = np.linalg.svd(flat, full_matrices=False)[0][:, 0]
-        order = np.argsort(main, kind="stable")
-        cells = np.take(cells, order, axis=axis)
-        shares[axis] = shares[axis][order]
-        new_labels.append(np.argsort(order)[label])
-    weights = reduce(np.multiply.outer, shares)
-    return Layer(modes, tuple(new_labels), cells, float(np.sqrt(np.sum(weights * cells**2))), kind)

@@ -16,9 +16,10 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.data import Sample
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
-from gingham.models.layers.data import LayerData, SideTable
+from gingham.fitting.starts import Sizes
+from gingham.models.layers.data import LayerData
 from gingham.models.layers.sampled import Chain, Shape, TorchChains, torch_seed, use_torch
-from gingham.selection.auto import Sizes
+from gingham.models.layers.side import SideTable
 from gingham.storage import State
 
 NOISE = 0.67  # σ² before anything is known, as a share of the labels' variance

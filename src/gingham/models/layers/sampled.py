@@ -22,7 +22,7 @@ from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.kernels.project import BACKENDS
 from gingham.lazy import lazy_module
 from gingham.models.layers.baskets import Basket
-from gingham.models.layers.baskets_sampled import padded
+from gingham.models.layers.baskets_fit import padded
 from gingham.models.layers.data import EMPTY, LayerData, first_positions, strides_of
 from gingham.models.layers.model import NO_IMPORTANCE, Draws, with_unseen
 from gingham.storage import State
@@ -38,6 +38,7 @@ OFFSET_VARIANCE = 0.2  # of offsets at the start, as a share of the labels' vari
 CELL_VARIANCE = 0.04  # of cells: the start, and the prior with the weight of four cells
 CELL_PRIOR = 4.0
 SETTLE = 2  # sweeps with offsets only
+MOST_BYTES = 2**30  # of all kept draws: where there would be more, fewer sweeps are kept
 WORTHWHILE = 2 * 10**7  # tuples times layers from which moving the data to a GPU pays
 PER_DRAW = ("means", "offsets", "labels", "cells")
 CHANGED = (
@@ -73,6 +74,7 @@ class Pairs:
         self.indptr = group.indptr
         self.rows = None if target == 0 else group.order  # tuples stand grouped by the first mode
         self.sources = group.others[0].astype(np.uint32)
+        self.targets = np.repeat(np.arange(self.n_items[1], dtype=np.uint32), np.diff(group.indptr))
         self.weights = None if data.weights is None else data.weights[group.order].astype(np.float32)
         self.itself = Basket.itself(self.n_items[0])
         rows, width = (padded(m) for m in self.n_clusters)
@@ -163,9 +165,9 @@ class Chain:
             target_share = np.full(pairs.cells.shape[1], basket_kernel.LOWEST, dtype=np.float32)
             target_share[:m_target] = shares[1]
             basket_kernel.draw_layer(
-                pairs.indptr, pairs.sources, residual, pairs.weights, pairs.table, before, mine[1], 1.0 / self.noise,
-                target_share, self.rng.random(n_target, dtype=np.float32), pairs.stats, *pairs.itself.by_token,
-                pairs.none, pairs.itself.scale, mine[0], shares[0].astype(np.float32),
+                pairs.indptr, pairs.targets, pairs.sources, residual, pairs.weights, pairs.table, before, mine[1],
+                1.0 / self.noise, target_share, self.rng.random(n_target, dtype=np.float32), pairs.stats,
+                *pairs.itself.by_token, pairs.none, pairs.itself.scale, mine[0], shares[0].astype(np.float32),
                 self.rng.random(n_source, dtype=np.float32), self.cell_variance[layer],
                 self.rng.standard_normal((2, m_target, m_source)), pairs.cells, pairs.work,
             )  # fmt: skip
@@ -173,7 +175,7 @@ class Chain:
             self.cells[layer] = (drawn if source == 0 else drawn.T).ravel()
             self.cell_variance[layer] = self._cell_variance(self.cells[layer])
             before = mine[1]
-        basket_kernel.finish_layers(pairs.indptr, pairs.sources, residual, pairs.table, pairs.cells.shape[1], before)
+        basket_kernel.finish_layers(pairs.targets, pairs.sources, residual, pairs.table, pairs.cells.shape[1], before)
         if pairs.rows is not None:
             self.residual[pairs.rows] = residual
 
@@ -182,8 +184,8 @@ class Chain:
         for mode, (start, n) in enumerate(zip(self.first, data.n_items)):
             offsets = self.offsets[start : start + n]
             kernel.draw_offsets(
-                data.groups[mode].indptr, data.groups[mode].order, self.weights, self.unit, self.residual,
-                1.0 / self.noise, 1.0 / self.offset_variance[mode], self.rng.standard_normal(n), offsets,
+                data.codes[mode], self.weights, self.unit, self.residual, 1.0 / self.noise,
+                1.0 / self.offset_variance[mode], self.rng.standard_normal(n), offsets,
             )  # fmt: skip
             self.offset_variance[mode] = self._offset_variance(offsets)
         change = float(np.average(self.residual, weights=data.weights))
@@ -205,7 +207,8 @@ class Chain:
         self.cell_variance[layer] = self._cell_variance(cells)
 
     def _offset_variance(self, offsets: Floats) -> float:
-        return float((offsets @ offsets + 0.08 * self.data.variance) / (len(offsets) + 1))
+        squares = float(np.square(offsets).sum())  # not by BLAS, whose other threads would wait at the cost of a core
+        return (squares + 0.08 * self.data.variance) / (len(offsets) + 1)
 
     def _cell_variance(self, cells: Floats) -> float:
         prior = CELL_PRIOR * CELL_VARIANCE * self.data.variance
@@ -285,13 +288,22 @@ def run_chain(
     n_sweeps: int,
     burn_in: int,
     checkpoint: Checkpoint = NO_CHECKPOINT,
-) -> Draws:
-    """The draws of one chain, one a sweep after the burn-in."""
-    return sample_draws(Chain(data, shape, noise, np.random.default_rng(seed)), n_sweeps, burn_in, checkpoint)
+    every: int = 1,
+) -> list[Draws]:
+    """The draws of one chain: of the last sweep, and after the burn-in of every so many before it."""
+    return sample_draws(Chain(data, shape, noise, np.random.default_rng(seed)), n_sweeps, burn_in, checkpoint, every)
 
 
-def sample_draws(chain: Chain, n_sweeps: int, burn_in: int, checkpoint: Checkpoint = NO_CHECKPOINT) -> Draws:
-    """The draws of the next sweeps after the burn-in."""
+def keep_every(data: LayerData, shape: Shape, n_draws: int) -> int:
+    """Each how many draws one is kept, so that they fit in memory and in a file: 1 but for very many items."""
+    n_positions = sum(n + 1 for n in data.n_items)
+    return min(n_draws, -(-n_draws * n_positions * (shape.n_layers + 2) // MOST_BYTES))
+
+
+def sample_draws(
+    chain: Chain, n_sweeps: int, burn_in: int, checkpoint: Checkpoint = NO_CHECKPOINT, every: int = 1
+) -> list[Draws]:
+    """The draws of the next sweeps after the burn-in, as `run_chain` keeps them; all chains are joined at once."""
     kept: list[Draws] = []
     begun, known = 0, checkpoint.known
     if known is not None:
@@ -300,10 +312,10 @@ def sample_draws(chain: Chain, n_sweeps: int, burn_in: int, checkpoint: Checkpoi
         chain.restore(known["chain"])
     for sweep in range(begun, n_sweeps):
         chain.sweep()
-        if sweep >= burn_in:
+        if sweep >= burn_in and (n_sweeps - 1 - sweep) % every == 0:
             kept.append(chain.draw())
         checkpoint.keep(partial(_so_far, chain, kept, sweep + 1), finished=sweep == n_sweeps - 1)
-    return Draws.join(kept)
+    return kept
 
 
 def _so_far(chain: Chain, kept: Sequence[Draws], sweeps: int) -> State:
@@ -377,17 +389,18 @@ class TorchChains:
 
 
 def run_chains(
-    data: LayerData, shape: Shape, noise: float, seeds: Sequence[np.random.SeedSequence], n_sweeps: int, burn_in: int
-) -> list[Draws]:
-    """The draws of all chains, one a sweep after the burn-in."""
+    data: LayerData, shape: Shape, noise: float, seeds: Sequence[np.random.SeedSequence], n_sweeps: int, burn_in: int,
+    every: int = 1,
+) -> list[list[Draws]]:  # fmt: skip
+    """The draws of all chains, kept as `run_chain` does."""
     chains = TorchChains(data, shape, noise, [torch_seed(seed) for seed in seeds])
     kept: list[list[Draws]] = [[] for _ in seeds]
     for sweep in range(n_sweeps):
         chains.sweep()
-        if sweep >= burn_in:
+        if sweep >= burn_in and (n_sweeps - 1 - sweep) % every == 0:
             for at, draws in enumerate(kept):
                 draws.append(chains.draw(at))
-    return [Draws.join(draws) for draws in kept]
+    return kept
 
 
 def torch_seed(seed: np.random.SeedSequence) -> int:

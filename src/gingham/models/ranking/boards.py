@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.extmath import randomized_svd
 
 from gingham.arrays import Floats, Ints
-from gingham.fitting.k_means import k_means
+from gingham.fitting.starts import k_means
 from gingham.kernels.threads import one_blas_thread, one_library_thread
 from gingham.models.ranking.baskets import Baskets
 from gingham.models.ranking.kernels import gram, grams
@@ -19,6 +20,8 @@ USER_WEIGHT = -0.3  # users weigh |N(u)|^USER_WEIGHT in the ridge
 FREE = 0.01  # the intercept's share of the penalty
 BLOCK = 4096  # targets that are solved at a time
 DIRECTIONS = 64  # of the boards' effect on users, by which targets are clustered
+SAMPLED = 4096  # users by whom these directions are found
+RELATIVE_RIDGE = 0.01  # of the cells of a compressed board, as a share of the average square of its features
 
 
 @savable
@@ -183,12 +186,57 @@ def readable(baskets: Baskets, board: BasketBoard, n_groups: int, rng: np.random
         values, vectors = np.linalg.eigh(covariance)
         kept = slice(max(k - DIRECTIONS, 0), k)
         effect = (np.sqrt(np.maximum(values[kept], 0.0)) * vectors[:, kept]).T @ columns
-        points = np.ascontiguousarray(effect.T.astype(np.float32))
-        labels = np.unique(k_means(points, size**2, n_groups, rng), return_inverse=True)[1]
-    mass = np.bincount(labels, size**2)
-    members = sparse.csr_array((size, labels, np.arange(len(size) + 1)), shape=(len(size), len(mass)))
-    table = np.asarray(members.T @ board.weights.T).T / mass
+        labels = _grouped(effect.T, size**2, n_groups, rng)
+    members = _members(labels, size)
+    table = np.asarray(members.T @ board.weights.T).T / np.bincount(labels, size**2)
     return Board(board.labels, labels, table.astype(np.float32), size.astype(np.float32), board.intercept)
+
+
+def compressed(baskets: Baskets, pull: Floats, intercept: Floats, n_groups: int, rng: np.random.Generator) -> Board:
+    """The board nearest to a whole ranking intercept_i + |N(u)|^SCALE Σ_{j ∈ N(u)} pull[j, i]: both sides in groups.
+
+    The loss of a linear ranking is its distance to the best one in the metric of the baskets (see the theory page), so
+    compressing a good table in that metric is fitting a board. Targets are alike when their columns do the same to
+    the users, items of a basket when their rows do the same to the targets; both are compared along the largest
+    directions of what the table does to (a sample of) the users. The cells are then least squares over all users.
+    """
+    weights, scale = baskets.power(USER_WEIGHT), baskets.power(SCALE)
+    size = np.sqrt(baskets.popularity + 1.0)
+    some = np.sort(rng.choice(baskets.n_users, min(baskets.n_users, SAMPLED), replace=False))
+    with one_library_thread():
+        effect = _scaled(baskets.of_users(some), scale[some]) @ pull
+        effect -= np.average(effect, axis=0, weights=weights[some]).astype(np.float32)
+        effect *= np.sqrt(weights[some])[:, None].astype(np.float32)
+        n_directions = min(DIRECTIONS, *effect.shape)
+        _, values, directions = randomized_svd(effect, n_directions, n_iter=3, random_state=0)
+        targets = _grouped((directions * values[:, None]).T / size[:, None], size**2, n_groups, rng)
+        users = np.repeat(np.arange(baskets.n_users), np.diff(baskets.taken.indptr))
+        weight = np.bincount(baskets.taken.indices, (weights * scale**2)[users], baskets.n_items)
+        groups = _grouped(pull @ directions.T, weight + weight.mean() * 1e-6, n_groups, rng)
+        wanted = _scaled(baskets, scale) @ (
+            np.asarray(_members(targets, size).T @ pull.T).T / np.bincount(targets, size**2)
+        ).astype(np.float32)
+        k = int(groups.max()) + 1
+        rows = features(baskets, groups, k)
+        square = gram(rows, rows, weights).astype(np.float64)
+        square[np.arange(k), np.arange(k)] += RELATIVE_RIDGE * np.trace(square[:k, :k]) / k
+        found = np.linalg.solve(square, rows.T @ (wanted * weights[:, None]))
+    table, constant = found[:k].astype(np.float32), (size * found[k, targets]).astype(np.float32)
+    return Board(groups, targets, table, size.astype(np.float32), intercept + constant)
+
+
+def _scaled(baskets: Baskets, scale: Floats) -> sparse.csr_array:
+    """|N(u)|^SCALE where a user took an item."""
+    return sparse.csr_array(sparse.diags_array(scale.astype(np.float32)) @ baskets.taken)
+
+
+def _grouped(points: Floats, weights: Floats, n_groups: int, rng: np.random.Generator) -> Ints:
+    labels = k_means(np.ascontiguousarray(points, dtype=np.float32), weights, n_groups, rng)
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _members(labels: Ints, size: Floats) -> sparse.csr_array:
+    return sparse.csr_array((size, labels, np.arange(len(labels) + 1)), shape=(len(labels), int(labels.max()) + 1))
 
 
 def coarser(board: Board, groups: Ints, baskets: Baskets) -> Board:

@@ -22,17 +22,18 @@ from gingham.models.base import Persistent
 from gingham.models.questions import Predicted
 from gingham.models.ranking import device
 from gingham.models.ranking.baskets import Baskets
-from gingham.models.ranking.boards import Board, coarser, readable
+from gingham.models.ranking.boards import Board, coarser, compressed, readable
 from gingham.models.ranking.factors import fit_factors
 from gingham.models.ranking.fit import AT, MEMBERS, N_FACTORS, choose, fit_ranking, ndcg
 from gingham.models.ranking.kernels import best
 from gingham.models.ranking.reading import NamedBoard, Reasons, named, reading_groups, reasons_of, telling_items
-from gingham.reading.observed import Observed, Refit, Relation
+from gingham.reading.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
 
 BLOCK = 512  # users that are scored at a time
+MOST_GROUPS, LEAST_ITEMS = 600, 3  # of the board that stands for the ranking: groups a side, items a group on average
 READING_SWEEPS = 5  # of factors that choose the size of a reading
 Ids: TypeAlias = ArrayLike | Sequence[object]  # one id or several
 
@@ -71,7 +72,7 @@ class BasketRanker(Persistent):
     selection_ : dict
         ``settings`` chosen, ``tried`` with NDCG@20 on hidden items, and the number of ``users`` they were judged on.
     boards_ : list of NamedBoard
-        The readable form, basket groups × target groups: the first board as fine as it is, and a coarse one.
+        The readable form, basket groups × target groups: one board for the whole ranking, and a coarse one.
     groups_ : array of shape (n_items,), the group that reasons count each item to
     group_names_ : list of str
 
@@ -226,14 +227,22 @@ class BasketRanker(Persistent):
         return [str(names.get(item, item)) for item in self.items_.tolist()]
 
     def readable(self, n_groups: int | None = None) -> Board:
-        """The first board with its targets grouped too (as many groups as it has for baskets, if not told)."""
+        """One board for the whole ranking, without its factors; 600 groups a side, if not told, or one for three items.
+
+        It is the first board of the committee where there are too many items for a table items × items, and where
+        the ranking consists of factors alone.
+        """
         check_is_fitted(self)
-        n_groups = len(self._board.weights) if n_groups is None else n_groups
-        return readable(self.baskets_, self._board, n_groups, np.random.default_rng(0))
+        if n_groups is None:
+            n_groups = max(1, min(MOST_GROUPS, self.baskets_.n_items // LEAST_ITEMS))
+        rng = np.random.default_rng(0)
+        if self._ranking.pull is None or not self._ranking.pull.any():
+            return readable(self.baskets_, self._board, n_groups, rng)
+        return compressed(self.baskets_, self._ranking.pull, self._ranking.intercept, n_groups, rng)
 
     @property
     def boards_(self) -> list[NamedBoard]:
-        """The first board in readable form and, beside it, a coarse one of the groups that reasons speak of."""
+        """The board that is nearest to the ranking and, beside it, a coarse one of the groups that reasons speak of."""
         fine = self.readable()
         coarse = coarser(fine, self.groups_, self.baskets_)
         return [NamedBoard.of(board, self.baskets_, self.item_names_) for board in (fine, coarse)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gingham.arrays import Floats, Ints
-from gingham.core.structure import Tree
+from gingham.core.problem import Tree
 from gingham.core.tree import TreeDensity, clusters_of, product_law, smoothed, unique_rows
 from gingham.data import Sample
 from gingham.errors import GinghamError

@@ -16,18 +16,16 @@ from sklearn.utils.validation import check_is_fitted
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.cells import CellModel, make_cell
 from gingham.cells.losses import Loss
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
-from gingham.core.structure import Tree
+from gingham.core.problem import Posterior, Problem, Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, best_of, make_schedule
-from gingham.fitting.starts import Start
-from gingham.models.advice import advise
+from gingham.fitting.starts import Sizes, Start, expand_clusters
 from gingham.models.base import (
     GridPredictor,
+    advise,
     check_within,
     default_loss,
     moments_of,
@@ -45,8 +43,8 @@ from gingham.models.tree.density import Stages
 from gingham.models.tree.fit import choose_tree, solve_tree
 from gingham.models.tree.messages import Messages
 from gingham.reading.explanation import Explanation
-from gingham.reading.observed import Observed, Refit
-from gingham.selection.auto import Sizes, choose_beta, expand_clusters
+from gingham.reading.values import Observed, Refit
+from gingham.selection.auto import choose_beta
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo

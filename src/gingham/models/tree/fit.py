@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from gingham.cells import CellModel, Logarithmic
-from gingham.cells.families import total_statistics
+from gingham.cells.losses import total_statistics
 from gingham.certificates.bounds import log_wealth
 from gingham.certificates.evidence import collect, sequence_price
-from gingham.core.problem import Problem
-from gingham.core.structure import Tree
+from gingham.core.problem import Problem, Tree
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Checkpoint, Restart, Solution, cut_short, ignore_progress

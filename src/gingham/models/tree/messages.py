@@ -10,8 +10,7 @@ from scipy.special import softmax, xlogy
 
 from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
-from gingham.core.posterior import Posterior, check_table
-from gingham.core.problem import Objective, Problem, information_terms
+from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
 from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Schedule, Solution, fixed_point

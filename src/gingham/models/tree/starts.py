@@ -11,14 +11,11 @@ from scipy import sparse
 from scipy.linalg import eigh
 
 from gingham.arrays import Floats, Ints
-from gingham.core.posterior import Posterior
-from gingham.core.problem import Problem
-from gingham.core.structure import Tree
+from gingham.core.problem import Posterior, Problem, Tree
 from gingham.core.tree import TreePosterior, unique_rows
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.k_means import k_means
-from gingham.fitting.starts import Start
+from gingham.fitting.starts import Start, k_means
 from gingham.kernels.threads import one_library_thread
 
 TREE_STARTS = ("spectral", "agreement", "random")

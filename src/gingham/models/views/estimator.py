@@ -21,7 +21,7 @@ from gingham.models.views import fit as multiview
 from gingham.models.views import view_validation as heldout
 from gingham.models.views.representations import as_kernels
 from gingham.models.views.retrieval import component_weights, mean_over_views, nearest
-from gingham.reading.observed import Observed, Relation
+from gingham.reading.values import Observed, Relation
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -72,7 +72,7 @@ class ViewsModel(Persistent):
         item_info : mapping {"object": frame}, optional
             What is known of the objects, a row each; for readings only, see :func:`gingham.read`.
         checkpoint : Checkpoint, optional
-            Keeps which folds are done, see ``gingham.fitting.checkpoint``.
+            Keeps which folds are done, see ``gingham.fitting.loop``.
         """
         matrices = as_views(views, at_least=2)
         checkpoint.bound_to(self, list(views))

@@ -1,19 +1,20 @@
-"""Reading basket layers: boards with names, how much each part explains, and the account of a prediction.
+"""Reading layers: boards with names, how much each part explains, and the account of a prediction.
 
-All parts are means over the draws, so they add up to the mean of the latent answer.
+All parts of basket layers are means over the draws, so they add up to the mean of the latent answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
-from gingham.arrays import Floats, Ints
+from gingham.arrays import AnyArray, Floats, Ints
 from gingham.data import Mode
-from gingham.models.layers.baskets import HABIT, TASTE, LayerPlan
-from gingham.models.layers.baskets_draws import BasketDraws, Question, with_unknown
-from gingham.models.layers.model import Layer, ordered
+from gingham.models.layers.baskets import HABIT, TASTE, BasketDraws, LayerPlan, Question, with_unknown
+from gingham.models.layers.model import Draws, SoftLayers
 from gingham.models.layers.side import SideCode
 
 SHOWN = 5  # tokens of a basket that an account names
@@ -38,14 +39,19 @@ def readable_baskets(
         labels = (draws.tokens(s, t).astype(np.int64), draws.targets(s, t).astype(np.int64))
         # Items that were added later may have the average of all clusters, and belong to none.
         known = [np.where(own < m, own, 0) for own, m in zip(labels, draws.cells_of(s, t).shape)]
-        layers.append(ordered((tokens, target), tuple(known), draws.cells_of(s, t).astype(np.float64), layer.kind))
+        cells = draws.cells_of(s, t).astype(np.float64)
+        board = ((tokens, target), (known[0], known[1]), cells)
+        if layer.kind == TASTE and layer.source > layer.target:  # a board of two modes shows the first in its rows
+            board = ((target, tokens), (known[1], known[0]), cells.T)
+        layers.append(ordered(*board, layer.kind))
     return tuple(sorted(layers, key=lambda layer: -layer.strength))
 
 
 def part_name(layer: LayerPlan, modes: Sequence[Mode]) -> str:
     """The kind of a layer, with its direction: whose basket pulls at whom."""
-    source, target = modes[layer.source].name, modes[layer.target].name
-    return f"{layer.kind}, {source} and {target}" if layer.kind == TASTE else f"{layer.kind}, {source} to {target}"
+    if layer.kind == TASTE:
+        return f"{layer.kind}, " + " and ".join(modes[at].name for at in sorted((layer.source, layer.target)))
+    return f"{layer.kind}, {modes[layer.source].name} to {modes[layer.target].name}"
 
 
 def parts_of(
@@ -134,3 +140,54 @@ def _pulls(draws: BasketDraws, plans: Sequence[int], tokens: Ints, targets: Ints
             cells, at = with_unknown(draws.cells_of(s, t), draws.targets(s, t), own)
             total += cells[np.ix_(own[tokens], at[targets])]
     return total / (draws.n_draws * np.sqrt(max(len(tokens), 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One checkerboard of the sum."""
+
+    modes: tuple[Mode, ...]
+    labels: tuple[Ints, ...]  # the cluster of each item, (n_items,) per mode
+    cells: Floats  # (m_1, …, m_d), what the layer adds to the prediction
+    strength: float  # root mean square of the cells, each weighted by the items that meet in it
+    kind: str = "taste"
+
+    def items(self, mode: int, cluster: int) -> AnyArray:
+        """Ids in one cluster."""
+        return self.modes[mode].items[self.labels[mode] == cluster]
+
+    def __str__(self) -> str:
+        """The checkerboard as text, one line per cluster of the first mode."""
+        sizes = [np.bincount(c, minlength=m) for c, m in zip(self.labels, self.cells.shape)]
+        lines = [f"layer of strength {self.strength:.3f}: " + " × ".join(mode.name for mode in self.modes)]
+        if self.cells.ndim != 2:
+            return lines[0]
+        lines.append(" " * 14 + " ".join(f"{n:>6d}" for n in sizes[1]) + "   items a column")
+        for n, row in zip(sizes[0], self.cells):
+            lines.append(f"{n:>6d} items |" + " ".join(f"{value:+6.2f}" for value in row))
+        return "\n".join(lines)
+
+
+def readable(model: Draws | tuple[SoftLayers, ...], modes: Sequence[Mode]) -> tuple[Layer, ...]:
+    """The layers of the last draw or the first member, strongest first."""
+    if isinstance(model, Draws):
+        boards = [model.checkerboard(model.n_draws - 1, t) for t in range(model.labels.shape[1])]
+    else:
+        boards = [(tuple(q.argmax(axis=1) for q in a), cells) for a, cells in zip(model[0].assign, model[0].cells)]
+    layers = [ordered(tuple(modes), labels, cells) for labels, cells in boards]
+    return tuple(sorted(layers, key=lambda layer: -layer.strength))
+
+
+def ordered(modes: tuple[Mode, ...], labels: tuple[Ints, ...], cells: Floats, kind: str = "taste") -> Layer:
+    """Each mode's clusters sorted by what they add along the main direction of the checkerboard."""
+    shares = [np.bincount(c, minlength=m) / len(c) for c, m in zip(labels, cells.shape)]
+    new_labels = []
+    for axis, label in enumerate(labels):
+        flat = np.moveaxis(cells, axis, 0).reshape(cells.shape[axis], -1)
+        main = np.linalg.svd(flat, full_matrices=False)[0][:, 0]
+        order = np.argsort(main, kind="stable")
+        cells = np.take(cells, order, axis=axis)
+        shares[axis] = shares[axis][order]
+        new_labels.append(np.argsort(order)[label])
+    weights = reduce(np.multiply.outer, shares)
+    return Layer(modes, tuple(new_labels), cells, float(np.sqrt(np.sum(weights * cells**2))), kind)
