@@ -155,8 +155,8 @@ class Persistent(Questions, Saved, BaseEstimator):
         too_large = any(sample.on_device for sample in samples)  # to be brought to the host for this alone
         self.fit_rows_ = () if too_large else tuple(sample.fit_rows() for sample in samples)
 
-    def _learned_from(self, sample: Sample) -> None:
-        """The model has learned from these rows, too; those of the fit are not counted twice."""
+    def learned_from(self, sample: Sample) -> None:
+        """Note that the model has learned from these rows, too; those of the fit are not counted twice."""
         if self.fit_rows_:
             met = self.fit_rows_[0].met(sample)
             new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
@@ -379,7 +379,7 @@ class GridModel(TupleModel):
         new = copy(self)
         new.posterior_, new._reading = posterior, None
         if problem is not None:
-            new._learned_from(problem.samples[0])
+            new.learned_from(problem.samples[0])
         return new
 
     def observed(self, *data: Any) -> Observed:

@@ -163,7 +163,7 @@ class Committee(TupleModel):
             self._keep_tests((folds.fold, found, folds.row, counted, np.array(y)))  # a copy: y may change
         self._remember((X, y, sample_weight), n_rows, item_info, (tuples(columns.columns, y, sample_weight),))
         for member in self.members_:
-            if isinstance(member, Persistent):  # what all of them have seen is kept once; nobody asks about folds
+            if hasattr(member, "fit_rows_"):  # what all of them have seen is kept once; nobody asks about folds
                 member.fit_rows_ = () if self.cross else self.fit_rows_
         return self
 
@@ -229,7 +229,7 @@ class Committee(TupleModel):
         self._keep_tests(None)
         for member in self.members_:
             _compact(member.fold_in(X, y, sample_weight))
-        self._learned_from(tuples(self._columns(X, reset=False).columns, y, sample_weight))
+        self.learned_from(tuples(self._columns(X, reset=False).columns, y, sample_weight))
         return self
 
     # predictions

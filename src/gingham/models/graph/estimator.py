@@ -426,5 +426,5 @@ class GraphClustering(ClusterMixin, Persistent):
         new = copy(self)
         new.posterior_, new._reading = posterior, None
         if problem is not None:
-            new._learned_from(problem.samples[0])
+            new.learned_from(problem.samples[0])
         return new

@@ -301,7 +301,7 @@ class GridFit(GridPredictor):
         alphabet = getattr(before.cells[0], "alphabet", None)
         sample = Sample.of(columns.columns, labels, weights, modes=wide.structure.columns(), alphabet=alphabet)
         self.posterior_ = fold_in(before, wide, sample, self.beta_, self.backend)
-        self._learned_from(sample)
+        self.learned_from(sample)
         return self
 
     def partial_fit(

@@ -520,7 +520,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
         before, after = self.modes_, self._with_new_items(columns.columns)
         sample = Sample.of(columns.columns, labels, weights, modes=after, alphabet=self.alphabet_).merged()
-        self._learned_from(sample)
+        self.learned_from(sample)
         new = [old.encode(mode.items) < 0 for old, mode in zip(before, after)]
         self.model_ = fold_in(extended(self.model_, before, after), new, sample, self.noise_, self.offsets, self._rng())
         self.modes_ = after
@@ -569,7 +569,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             new = [old.encode(mode.items) < 0 for old, mode in zip(before, after)]
             sample = Sample.of(columns.columns, labels, weights, modes=after, alphabet=self.alphabet_)
             draws = fold_in_baskets(draws, new, sample, self._rng())
-            self._learned_from(sample)
+            self.learned_from(sample)
         self.model_, self.modes_ = draws, after
         return self
 
