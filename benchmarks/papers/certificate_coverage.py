@@ -110,6 +110,18 @@ def joined(files: list[Path]) -> dict[str, Any]:
     return total
 
 
+def least(results: dict[str, Any]) -> int:
+    """The fewest samples of any bound; parts may have been run with different numbers of them."""
+    return int(
+        min(
+            max(entry["samples"] for entry in row.values())
+            for by_problem in results.values()
+            for by_bound in by_problem.values()
+            for row in by_bound.values()
+        )
+    )
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", choices=tuple(parts()), nargs="+", default=None, help="these parts; others are kept")
     parser.add_argument("--problem", default=None, help="one problem of the part")
@@ -134,13 +146,7 @@ def main() -> None:
     args = common.arguments(__doc__.splitlines()[0], name="certificate_coverage", options=options)
     if args.join:
         results = joined(args.join)
-        least = min(
-            max(entry["samples"] for entry in row.values())
-            for by_problem in results.values()
-            for by_bound in by_problem.values()
-            for row in by_bound.values()
-        )
-        common.write(args, settings(int(least)), {**results, "summary": worst(results)})
+        common.write(args, settings(least(results)), {**results, "summary": worst(results)})
         return
     n_samples, n_problems = (5, 1) if args.quick else (args.samples, None)
     for part, (function, cases) in parts().items():
@@ -154,7 +160,7 @@ def main() -> None:
             # Read anew each time, so that a long run can be done in pieces.
             results = {key: value for key, value in common.previous(args).items() if key in parts()}
             results.setdefault(part, {})[name] = rows
-            common.write(args, settings(n_samples), {**results, "summary": worst(results)})
+            common.write(args, settings(least(results)), {**results, "summary": worst(results)})
             print(part, name, "done", flush=True)
 
 

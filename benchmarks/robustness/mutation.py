@@ -63,6 +63,22 @@ PYTEST = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:rand
 # Why a survivor survives: (file, the line as it was changed) → reason. Equivalent mutants compute the same.
 REASONS: dict[tuple[str, str], str] = {
     (
+        "certificates/progressive.py",
+        "if self.candidates != 1:",
+    ): "equivalent: there is at least one candidate",
+    (
+        "certificates/row_losses.py",
+        "chosen = np.maximum(np.take_along_axis(y_pred, codes[:, None].astype(np.int64), axis=1)[:, -1], floor)",
+    ): "equivalent: there is one column, the first and the last",
+    (
+        "certificates/population.py",
+        "observed = min(max(evidence.law.mean, -1.0), 1.0)",
+    ): "equivalent: a scaled loss is not below 0 but for rounding",
+    (
+        "certificates/ranking.py",
+        "value = most if most - least <= 1e-12 else min(close_in(too_far, least, most), most)",
+    ): "equivalent: how far two ends may be apart to count as one",
+    (
         "certificates/divergence.py",
         "at_once = max(1, 2_000_000 ** (56 * max(values.shape[1], 1)))",
     ): "equivalent: more rows at a time",
@@ -573,14 +589,22 @@ def judge_sample(args: argparse.Namespace, campaign: Campaign, results: dict[str
         in_parallel([partial(judge, some[number :: args.workers], part) for number, part in enumerate(parts)])
         for row in (json.loads(line) for part in parts for line in part.read_text().splitlines()):
             verdicts[row["key"]] = row
-        save(args, results, room, verdicts, len(every))
-    save(args, results, room, verdicts, len(every))
+        save(args, results, room, verdicts, len(every), known)
+    save(args, results, room, verdicts, len(every), known)
 
 
 def save(
-    args: argparse.Namespace, results: dict[str, Any], room: str, verdicts: dict[str, dict[str, Any]], counted: int
-) -> None:
-    results[room] = {**account(verdicts, counted), "verdicts": {key: row["verdict"] for key, row in verdicts.items()}}
+    args: argparse.Namespace, results: dict[str, Any], room: str, verdicts: dict[str, dict[str, Any]], counted: int,
+    before: dict[str, Any],
+) -> None:  # fmt: skip
+    found = account(verdicts, counted)
+    # Tests that were written for the survivors of a sample kill these, and tell nothing about other mutants.
+    known = before["verdicts"]
+    alive = {key for key, row in verdicts.items() if key not in known and not row["verdict"].startswith("killed")}
+    alive.update(before.get("survived at first", [key for key in known if not known[key].startswith("killed")]))
+    found["survived at first"] = sorted(alive & set(verdicts))
+    found["killed at first"] = found["sampled"] - len(found["survived at first"])
+    results[room] = {**found, "verdicts": {key: row["verdict"] for key, row in verdicts.items()}}
     settings = {"sample": args.sample, "tool": "cosmic-ray", "budget_s": BUDGET}
     write(args, settings, results, packages=("cosmic-ray", "pytest"))
 

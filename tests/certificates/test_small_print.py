@@ -11,9 +11,11 @@ from gingham.certificates import Assumption, Progressive, papers
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.certify import certify_stream
 from gingham.certificates.evidence import CLOSE, _cut, _on_grid, expected_log_factorials, poisson_binomial
+from gingham.certificates.holdout import betting
+from gingham.certificates.progressive import Plan
 from gingham.certificates.ranking import RankingCertificate, betting_without_replacement, certify_ranking
 from gingham.certificates.row_losses import row_loss, stated_labels
-from gingham.certificates.split import certify_prior, random_parts
+from gingham.certificates.split import certify_prior, given_parts, random_parts
 from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
@@ -86,6 +88,25 @@ def test_a_ranking_says_what_it_promises():
     for n in (4, 6):
         with pytest.raises(GinghamError, match=f"returned {n} lists for 5 users"):
             certify_ranking(lambda users, at, n=n: [[1]] * n, hidden)
+
+
+def test_a_paired_ranking_bets_on_differences_between_minus_one_and_one():
+    hidden = np.array([(user, user % 3) for user in range(90)])
+    first = {user: [user % 3] if user % 5 else [7] for user in range(90)}
+    second = {user: [user % 3] if user % 2 else [7] for user in range(90)}
+    found = certify_ranking(first, hidden, at=1, against=second, random_state=4)
+    losses = (np.arange(90) % 5 == 0) * 1.0 - (np.arange(90) % 2 == 0)
+    assert found.empirical == pytest.approx(losses.mean())
+    assert found.value == pytest.approx(2 * betting((losses + 1) / 2, 0.0, 0.05, 4).value - 1)
+    alone = certify_ranking(first, hidden, at=1, random_state=4)
+    assert alone.value == pytest.approx(betting((np.arange(90) % 5 == 0) * 1.0, 0.0, 0.05, 4).value)
+
+
+def test_rows_and_draws_that_are_not_there_are_named():
+    with pytest.raises(GinghamError, match=r"rows= names row 12; there are rows 0 to 9\.$"):
+        given_parts((np.array([0, 1]), np.array([2, 12])), 10, None)
+    with pytest.raises(GinghamError, match="leave 7 to begin with and 3 to test in 4 blocks"):
+        Plan.of(10, 0.7, 4)
 
 
 def test_bets_on_a_population_that_is_used_up():

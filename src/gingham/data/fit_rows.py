@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import betainc, betaincinv
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, on_host
 from gingham.errors import RefusedCertificate
@@ -108,6 +107,8 @@ class FitRows:
     @property
     def repeats(self) -> float:
         """The largest chance, but for one case in a thousand, that a new draw is a row of the fit by repetition."""
+        from scipy.special import betaincinv  # a fit that only keeps its rows does not need it
+
         draws = self.draws
         total = self.n_draws * self.limit / WHOLE if self.complete else float(draws.sum())
         again = float(draws[draws > 1].sum())
@@ -153,7 +154,12 @@ class FitRows:
 
 def need_rows_once(sample: Sample) -> None:
     """Refuse a table in which every row stands several times: a file that was read twice is not twice the draws."""
-    times = FitRows.of(sample, most=SOME).times if sample.weights is None and sample.n_rows >= 2 * FEWEST else 1
+    if sample.weights is not None or sample.n_rows < 2 * FEWEST:
+        return
+    # Where all rows are copies, all items occur an even number of times, say: one quick pass tells that most are not.
+    if not sample.has_unseen and np.gcd.reduce(sample.counts(0).astype(np.int64)) == 1:
+        return
+    times = FitRows.of(sample, most=SOME).times
     if times > 1:
         raise copies(times)
 
@@ -190,6 +196,8 @@ class Met(NamedTuple):
         observed_anew = self.n_other > 0 and self.n_other >= self.contradicted * (self.n_other + self.n_same)
         if self.n_same == 0 or observed_anew:
             return False
+        from scipy.special import betainc
+
         # The chance of so many equal rows or more among as many draws: the upper tail of a binomial law.
         return float(betainc(self.n_same, self.n_compared - self.n_same + 1, self.repeats)) < SURE
 

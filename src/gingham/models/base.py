@@ -156,7 +156,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         self.fit_rows_ = () if too_large else tuple(sample.fit_rows() for sample in samples)
 
     def learned_from(self, sample: Sample) -> None:
-        """The model has learned from these rows, too; those of the fit are not counted twice."""
+        """Note that the model has learned from these rows, too; those of the fit are not counted twice."""
         if self.fit_rows_:
             met = self.fit_rows_[0].met(sample)
             new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
