@@ -121,7 +121,7 @@ def main() -> None:
                 from sib import SIB
 
                 def sib(seed, counts=counts, k=k):
-                    return SIB(n_clusters=k, n_init=1, n_jobs=1, random_state=seed).fit(counts)
+                    return SIB(n_clusters=k, n_init=1, n_jobs=1, random_state=seed).fit(sparse.csr_matrix(counts))
 
                 results[f"sib, {name}"] = reached(rows, agreement, timed(sib, agreement))
         for name, settings in GRAPHS.items() if args.peers else ():

@@ -186,7 +186,10 @@ def make_board(
 
 def _by_item(codes: Ints) -> slice | Ints:
     """An index that sorts tuples by their items; nothing is copied where they are sorted."""
-    return slice(None) if bool((np.diff(codes) >= 0).all()) else np.argsort(codes, kind="stable")
+    if bool((codes[1:] >= codes[:-1]).all()):
+        return slice(None)
+    small = int(codes.min()) >= 0 and int(codes.max()) < 2**16  # these are sorted by their digits
+    return np.argsort(codes.astype(np.uint16) if small else codes, kind="stable")
 
 
 def _arranged(values: AnyArray, orders: Sequence[slice | Ints]) -> AnyArray:

@@ -60,7 +60,7 @@ def test_mean_label_quantiles_and_intervals_belong_to_one_law(fitted):
     np.testing.assert_array_equal(label, STARS[(np.cumsum(law, axis=1) < 0.5).sum(axis=1)])
     np.testing.assert_array_equal(model.predict_quantiles(X, [0.5])[:, 0], label)
     low, high = model.predict_interval(X, 0.9).T
-    assert 0.85 < np.mean((low <= y) & (y <= high)) < 0.97
+    assert 0.85 < np.mean((low <= y) & (y <= high)) < 0.98  # whole stars: six seeds cover .915 to .97
     assert error(model, X, y) < 0.8
     assert np.mean(np.abs(label - y)) < np.mean(np.abs(model.predict(X) - y))
     with pytest.raises(gg.GinghamError, match="levels"):

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import svds
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.errors import GinghamError
 from gingham.fitting.starts import k_means
-from gingham.kernels.threads import in_blocks, one_library_thread
+from gingham.kernels.threads import one_library_thread
 from gingham.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -24,9 +24,8 @@ COUNT_STARTS = ("merged", "profiles", "spectral", "random")
 SEED_SMOOTHING = 0.3  # share of the overall profile in a seed's profile: one item's profile is mostly zeros
 STEP_SMOOTHING = 0.1  # the same for clusters, which have seen more
 TRIALS = 3  # candidates per seed, of which the best is kept
-FINE_STEPS = 2  # before merging; 5 keep no more information in the end
+FINE_STEPS, FINE_BLOCK_STEPS = 2, 5  # before merging; 5 and 30 keep no more information in the end
 TINY = 1e-300
-BLOCK = 1024  # rows whose scores stay in cache
 
 
 def start_labels(
@@ -44,16 +43,23 @@ def start_labels(
         fine = (finer(k, n_rows), finer(columns, n_columns))
         if fine == (k, columns):
             return start_labels("profiles", counts, n_clusters, rng)
-        row_labels, column_labels = start_labels("profiles", counts, fine, rng)
+        row_labels, column_labels = _profile_start("profiles", counts, fine, rng, FINE_BLOCK_STEPS)
         row_labels = merge_profiles(block_table(counts, row_labels, column_labels, fine).T, row_labels, k)
         column_labels = merge_profiles(
             block_table(counts, row_labels, column_labels, (k, fine[1])), column_labels, columns
         )
         return block_steps(counts, row_labels, column_labels, (k, columns))
-    row_labels = _row_start(start, counts, k, rng)
-    profiles = sparse.csr_array(counts.T @ indicator(row_labels, k))
-    column_labels = profile_steps(profiles, profile_seeds(profiles, columns, rng), columns, 10, 1e-3)
-    return block_steps(counts, row_labels, column_labels, (k, columns))
+    return _profile_start(start, counts, (k, columns), rng)
+
+
+def _profile_start(
+    start: str, counts: sparse.csr_array, shape: tuple[int, int], rng: np.random.Generator, n_steps: int = 30
+) -> tuple[Ints, Ints]:
+    """Rows first, columns by how they meet the rows' clusters, then both in turn."""
+    rows = _row_start(start, counts, shape[0], rng)
+    profiles = sparse.csr_array(counts.T @ indicator(rows, shape[0]))
+    columns = profile_steps(profiles, profile_seeds(profiles, shape[1], rng), shape[1], 10, 1e-3)
+    return block_steps(counts, rows, columns, shape, n_steps)
 
 
 def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:
@@ -158,35 +164,16 @@ def block_steps(
         for axis, matrix in ((0, counts), (1, transposed)):
             other = 1 - axis
             mine = profile_kernels.cluster_counts(matrix, labels[other], shape[other])
-            table = indicator(labels[axis], shape[axis]).T @ mine
+            table = profile_kernels.label_sums(mine, labels[axis], shape[axis])
             a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
             logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)
-            found, gains = highest(mine, logs)
+            found, gains = profile_kernels.highest(mine, logs)
             new = refilled(found, gains, masses[axis], shape[axis])
             changed += int((new != labels[axis]).sum())
             labels[axis] = new
         if changed <= 1e-4 * sum(map(len, labels)):
             break
     return labels[0], labels[1]
-
-
-def highest(mine: Floats, logs: Floats) -> tuple[Ints, Floats]:
-    """Equivalent to ``scores = mine @ logs.T``, argmax and max over its columns.
-
-    In blocks of BLOCK rows, however many threads there are, so that no sum depends on their number.
-    """
-    n = len(mine)
-    labels, best = np.empty(n, dtype=np.int64), np.empty(n)
-
-    def run(first: int, last: int) -> None:
-        for a in range(first * BLOCK, min(last * BLOCK, n), BLOCK):
-            scores = mine[a : a + BLOCK] @ logs.T
-            scores.argmax(axis=1, out=labels[a : a + BLOCK])
-            scores.max(axis=1, out=best[a : a + BLOCK])
-
-    n_blocks = -(-n // BLOCK)
-    in_blocks(run, np.arange(n_blocks + 1), 0, n_blocks, mine.size * len(logs))
-    return labels, best
 
 
 def refilled(labels: Ints, gains: Floats, mass: AnyArray, k: int) -> Ints:

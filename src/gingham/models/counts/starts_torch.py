@@ -100,17 +100,24 @@ def _start(start: str, counts: Counts, shape: Sequence[int], rng: np.random.Gene
         fine = (host.finer(k, counts.shape[0]), host.finer(columns, counts.shape[1]))
         if fine == (k, columns):
             return _start("profiles", counts, shape, rng)
-        row_labels, column_labels = _start("profiles", counts, fine, rng)
+        row_labels, column_labels = _profile_start(counts, fine, rng, host.FINE_BLOCK_STEPS)
         met = counts.times(one_hot(column_labels, fine[1]))
         table = on_host(one_hot(row_labels, fine[0]).T @ met).T  # few clusters: merged on the host
         row_labels = to_device(host.merge_profiles(table, on_host(row_labels), k, merge_losses))
         table = on_host(one_hot(row_labels, k).T @ met)
         column_labels = to_device(host.merge_profiles(table, on_host(column_labels), columns, merge_losses))
         return block_steps(counts, row_labels, column_labels, shape)
+    return _profile_start(counts, shape, rng)
+
+
+def _profile_start(
+    counts: Counts, shape: Sequence[int], rng: np.random.Generator, n_steps: int = 30
+) -> tuple[Tensor, Tensor]:
+    k, columns = shape
     row_labels = profile_steps(counts, profile_seeds(counts, k, rng), k, 5)
     profiles = DenseCounts(counts.turned.times(one_hot(row_labels, k)))
     column_labels = profile_steps(profiles, profile_seeds(profiles, columns, rng), columns, 10, 1e-3)
-    return block_steps(counts, row_labels, column_labels, shape)
+    return block_steps(counts, row_labels, column_labels, shape, n_steps)
 
 
 def profile_seeds(counts: Matrix, k: int, rng: np.random.Generator) -> Tensor:

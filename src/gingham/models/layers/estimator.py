@@ -42,7 +42,7 @@ from gingham.models.layers.baskets_grow import extended_baskets, fold_in_baskets
 from gingham.models.layers.data import LayerData
 from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Prediction, SoftLayers
-from gingham.models.layers.pilot import Pilot, Size, SizeChoice, choose_layers, pool_pilots, run_pilot, weighted
+from gingham.models.layers.pilot import ALONE, Pilot, Size, SizeChoice, choose_layers, pool_pilots, run_pilot, weighted
 from gingham.models.layers.reading import Layer, account_of, parts_of, reach_of, readable, readable_baskets
 from gingham.models.layers.sampled import Chain, Shape, keep_every, run_chain, run_chains, sample_draws, use_torch
 from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides, side_tables
@@ -100,7 +100,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     noise : float, optional
         σ², the square of the error to expect; found from held-out tuples when it is not given.
     n_pilots : int
-        Without baskets: pilots that hold a tenth of the data out.
+        Without baskets: pilots that hold a tenth of the data out; one is enough from 300,000 rows on.
     alphabet : sequence of numbers, optional
         The possible labels; read off the data when they are at most 20.
     side : dict, optional
@@ -352,7 +352,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         sides = side_tables(modes, tables)
         self.sides_, self.intervals_ = (), as_they_are()
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet).merged()
-        pilot_seeds, chain_seeds = (s.spawn(n) for s, n in zip(seeds.spawn(2), (self.n_pilots, self._n_members)))
+        n_pilots = min(self.n_pilots, 1) if sample.n_rows > ALONE else self.n_pilots
+        pilot_seeds, chain_seeds = (s.spawn(n) for s, n in zip(seeds.spawn(2), (n_pilots, self._n_members)))
         self.selection_, run = choose_layers(
             sample,
             sides,

@@ -30,7 +30,8 @@ CLUSTERS = (2, 3, 5, 8, 12, 18, 27)
 WEIGHTS = (0.125, 0.25, 0.5, 1.0, 2.0)
 MOST_CELLS = 2**13  # of a layer that is tried; a given size may be larger
 FEWEST = 1000  # rows below which a held-out tenth cannot tell sizes apart
-ENOUGH = 300_000  # rows on which sizes are compared, where there are more
+ENOUGH = 1_000_000  # rows on which sizes are compared, where there are more: fewer find too small a size
+ALONE = 300_000  # rows of which a tenth says enough: a second pilot would hold out another one
 MOST = 5_000_000  # rows above which the comparison would take longer than its gain is worth
 
 

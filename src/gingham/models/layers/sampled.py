@@ -81,6 +81,7 @@ class Pairs:
         self.cells: Floats = np.zeros((rows, width), dtype=np.float32)
         self.table, self.stats, self.work = np.zeros((3, self.n_items[0] * 2 * width), dtype=np.float32)
         self.none: Floats = np.zeros((0, 0), dtype=np.float32)
+        self.uniforms = [np.empty(n, dtype=np.float32) for n in self.n_items]  # new memory costs more than numbers
 
 
 class Chain:
@@ -149,7 +150,7 @@ class Chain:
 
     def _draw_pairs(self, pairs: Pairs) -> None:
         """All layers of two modes: one pass over the tuples a layer."""
-        data, (n_source, n_target) = self.data, pairs.n_items
+        data, n_target = self.data, pairs.n_items[1]
         (source, target), (m_source, m_target) = pairs.modes, pairs.n_clusters
         residual = self.residual if pairs.rows is None else self.residual[pairs.rows]
         before = np.zeros(n_target, dtype=np.uint8)
@@ -164,11 +165,13 @@ class Chain:
             ]
             target_share = np.full(pairs.cells.shape[1], basket_kernel.LOWEST, dtype=np.float32)
             target_share[:m_target] = shares[1]
+            for room in reversed(pairs.uniforms):
+                self.rng.random(dtype=np.float32, out=room)
             basket_kernel.draw_layer(
                 pairs.indptr, pairs.targets, pairs.sources, residual, pairs.weights, pairs.table, before, mine[1],
-                1.0 / self.noise, target_share, self.rng.random(n_target, dtype=np.float32), pairs.stats,
+                1.0 / self.noise, target_share, pairs.uniforms[1], pairs.stats,
                 *pairs.itself.by_token, pairs.none, pairs.itself.scale, mine[0], shares[0].astype(np.float32),
-                self.rng.random(n_source, dtype=np.float32), self.cell_variance[layer],
+                pairs.uniforms[0], self.cell_variance[layer],
                 self.rng.standard_normal((2, m_target, m_source)), pairs.cells, pairs.work,
             )  # fmt: skip
             drawn = pairs.cells[:m_source, :m_target]
