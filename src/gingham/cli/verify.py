@@ -75,7 +75,7 @@ def certified_table(certificate: str, model: str, data: str) -> pl.DataFrame | N
     if rows is None:
         return None
     known = pl.DataFrame({"prediction": np.asarray(opened.model.predict(rows.X))}) if of_predictions else rows.X
-    columns = [pl.Series(opened.label, rows.y)]
+    columns = [pl.Series(opened.label_name, rows.y)]
     if rows.weight is not None:
         columns.append(pl.Series(opened.notes.get("weight") or "weight", rows.weight))
     return known.with_columns(columns)
