@@ -1,0 +1,27 @@
+"""A call stays a short walk: how many of gingham's files it enters."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "structure"))
+
+import files_visited
+
+MOST = {"grid fit": 20, "graph fit": 20, "layered fit": 14, "counts fit": 16, "gingham fit": 30, "gingham report": 28}
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    return files_visited.calls(tmp_path_factory.mktemp("walk"), seed=0)
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_a_call_enters_few_files(calls, name):
+    if name == "gingham report":
+        calls["gingham fit"]()  # the model that it is about
+    found = files_visited.visited(calls[name])
+    assert 3 < found["files"] <= MOST[name], found["walk"]
