@@ -14,7 +14,7 @@ from gingham.certificates.evidence import CLOSE, _cut, _on_grid, expected_log_fa
 from gingham.certificates.holdout import betting
 from gingham.certificates.progressive import Plan
 from gingham.certificates.ranking import RankingCertificate, betting_without_replacement, certify_ranking
-from gingham.certificates.row_losses import row_loss, stated_labels
+from gingham.certificates.row_losses import between_labels, row_loss, stated_labels
 from gingham.certificates.split import certify_prior, given_parts, random_parts
 from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
@@ -141,6 +141,13 @@ def test_shares_of_the_price_add_up_to_a_hundred():
     assert "4.0 in all, 0.5 a tuple" in text
     assert "75.0 %" in text
     assert "25.0 %" in text
+
+
+def test_losses_between_labels_lie_on_a_straight_line():
+    numbers = np.array([0.0, 1.0, 4.0])
+    table = np.subtract.outer(numbers, numbers) ** 2
+    found = between_labels(table, numbers, np.array([0, 0, 2]), np.array([0.25, 2.5, 4.0]))
+    assert found.tolist() == [0.25, 8.5, 0.0]  # a quarter of the way to 1, half of the way from 1 to 16
 
 
 def test_who_is_covered_is_said():
