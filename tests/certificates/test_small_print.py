@@ -105,8 +105,8 @@ def test_a_paired_ranking_bets_on_differences_between_minus_one_and_one():
 def test_rows_and_draws_that_are_not_there_are_named():
     with pytest.raises(GinghamError, match=r"rows= names row 12; there are rows 0 to 9\.$"):
         given_parts((np.array([0, 1]), np.array([2, 12])), 10, None)
-    with pytest.raises(GinghamError, match="leave 7 to begin with and 3 to test in 4 blocks"):
-        Plan.of(10, 0.7, 4)
+    with pytest.raises(GinghamError, match="leave 3 to begin with and 7 to test in 8 blocks"):
+        Plan.of(10, 0.3, 8)
 
 
 def test_bets_on_a_population_that_is_used_up():
