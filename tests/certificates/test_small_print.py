@@ -14,7 +14,7 @@ from gingham.certificates.evidence import CLOSE, _cut, _on_grid, expected_log_fa
 from gingham.certificates.holdout import betting
 from gingham.certificates.progressive import Plan
 from gingham.certificates.ranking import RankingCertificate, betting_without_replacement, certify_ranking
-from gingham.certificates.row_losses import row_loss, stated_labels
+from gingham.certificates.row_losses import between_labels, row_loss, stated_labels
 from gingham.certificates.split import certify_prior, given_parts, random_parts
 from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
@@ -105,8 +105,8 @@ def test_a_paired_ranking_bets_on_differences_between_minus_one_and_one():
 def test_rows_and_draws_that_are_not_there_are_named():
     with pytest.raises(GinghamError, match=r"rows= names row 12; there are rows 0 to 9\.$"):
         given_parts((np.array([0, 1]), np.array([2, 12])), 10, None)
-    with pytest.raises(GinghamError, match="leave 7 to begin with and 3 to test in 4 blocks"):
-        Plan.of(10, 0.7, 4)
+    with pytest.raises(GinghamError, match="leave 3 to begin with and 7 to test in 8 blocks"):
+        Plan.of(10, 0.3, 8)
 
 
 def test_bets_on_a_population_that_is_used_up():
@@ -141,6 +141,13 @@ def test_shares_of_the_price_add_up_to_a_hundred():
     assert "4.0 in all, 0.5 a tuple" in text
     assert "75.0 %" in text
     assert "25.0 %" in text
+
+
+def test_losses_between_labels_lie_on_a_straight_line():
+    numbers = np.array([0.0, 1.0, 4.0])
+    table = np.subtract.outer(numbers, numbers) ** 2
+    found = between_labels(table, numbers, np.array([0, 0, 2]), np.array([0.25, 2.5, 4.0]))
+    assert found.tolist() == [0.25, 8.5, 0.0]  # a quarter of the way to 1, half of the way from 1 to 16
 
 
 def test_who_is_covered_is_said():
