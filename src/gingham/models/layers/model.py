@@ -25,7 +25,7 @@ else:
 
 Codes = Sequence[Ints] | Ints  # codes of each mode: d arrays (N,), or one of shape (d, N)
 
-WORTHWHILE = 10**9  # cells from which a GPU looks them up in less time than it takes to send the draws
+WORTHWHILE = 5 * 10**7  # cells from which a GPU looks them up in less time than it takes to send the draws
 NO_IMPORTANCE: Floats = np.zeros((0, 0), dtype=np.float32)
 
 
