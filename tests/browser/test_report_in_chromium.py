@@ -302,8 +302,9 @@ def test_the_page_of_every_kind(browser, tmp_path_factory):
         name = browser.execute_script("return data.sides[0].items.names[2]")
         browser.find_element(By.ID, "query").send_keys(name)
         browser.find_element(By.CSS_SELECTOR, "#results a").click()
-        WebDriverWait(browser, 10).until(lambda b: "item=" in b.current_url)
+        # The address changes first, and then what is shown of it.
+        WebDriverWait(browser, 10).until(lambda b: "Belongs to" in b.find_element(By.ID, "drawer").text, kind)
+        assert "item=" in browser.current_url, kind
         card = browser.find_element(By.ID, "drawer").text
-        assert "Belongs to" in card, kind
         assert WORDS.findall(card) == [], kind
         assert problems(browser) == [], kind

@@ -21,7 +21,7 @@ def datasets(
     spreadsheet_safe: SpreadsheetSafe = False,
     json: Json = False,
 ) -> None:
-    """List the public data sets, or fetch one and write it as a table of tuples."""
+    """List the public data sets, or fetch one and write it as a table, a row an observation."""
     from gingham.datasets import data_folder
     from gingham.datasets.public import FILES, load_biogrid, load_jester, load_movielens
 

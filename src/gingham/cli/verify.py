@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -67,7 +67,7 @@ def certified_table(certificate: str, model: str, data: str) -> pl.DataFrame | N
     document = json.loads(Path(certificate).read_text("utf-8"))
     of_predictions = document["kind"] == "predictions"
     try:
-        opened = open_model(model, data)
+        opened: Any = open_model(model, data)  # of tuples, it has rows, seen and unseen
     except GinghamError:  # a predictor of progressive tests, which is certified on all rows
         return None
     parts = [getattr(opened, name, None) for name in (("unseen",) if of_predictions else ("rows", "seen"))]

@@ -381,7 +381,11 @@ class Questions:
 
     def _repr_html_(self) -> str:
         html = self._card()
-        return str(super()._html_repr()) if html is None else html  # type: ignore[misc]
+        if html is not None:
+            return html
+        from sklearn.utils import estimator_html_repr  # loaded in notebooks only
+
+        return str(estimator_html_repr(self))
 
     def _card(self) -> str | None:
         """What was fitted, what was found, and the error beside baselines; None of a model that is not fitted."""

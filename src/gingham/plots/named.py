@@ -147,11 +147,8 @@ def _line(ax: Axes, depth: tuple[float, float], along: tuple[float, float], upri
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     away = [(NEAREST + DEEP * d) / 72 for d in depth]  # inches
-    corner = ax.figure.dpi_scale_trans + ScaledTranslation(
-        0 if upright else 1,
-        0,
-        ax.transAxes,  # type: ignore[arg-type]
-    )
+    edges: Any = ax.transAxes  # affine, which its type does not say
+    corner = ax.figure.dpi_scale_trans + ScaledTranslation(0 if upright else 1, 0, edges)
     where = blended_transform_factory(*((ax.transData, corner) if upright else (corner, ax.transData)))
     ends = (along, [-inches for inches in away]) if upright else (away, along)
     ax.plot(*ends, color=GREY, linewidth=1.2, clip_on=False, solid_capstyle="round", transform=where)
