@@ -56,10 +56,10 @@ function drawBoard(t, width) {
   const columns = lengths(board.columns, wide, Math.min(76, wide / k2)), colWidth = Math.min(...columns.map(([p, q]) => q - p));
   const turned = !narrow && colWidth < 70, size = (at, c) => counted(cut(at).groups[c].size, words(at));
   const inHead = columns.map(([p, q]) => q - p - 6), headSize = [12.5, 11.5, 10.5].find((px) => px === 10.5 || board.columns.every((group, j) => flat(group.name).split(/[\s,;]+/).every((word) => goesIn(word, inHead[j], px, true)))); // smaller letters before broken words
-  const heads = board.columns.map((group, j) => narrow ? [] : turned ? [cutText(groupName(b, j), 26)] : headLines(group, inHead[j], headSize));
+  const heads = board.columns.map((group, j) => narrow ? [] : turned ? [wrap(`${j + 1} ${groupName(b, j)}`, Math.min(150, (width - left - (columns[j][0] + columns[j][1]) / 2 - 12) / 0.62), 11.5, 1)[0]] : headLines(group, inHead[j], headSize));
   const headFacts = board.columns.map((group, j) => turned || narrow ? [] : group.facts.map((fact) => uncut(factTexts(fact), inHead[j])).filter(Boolean).slice(0, 2));
   const factLines = Math.max(...headFacts.map((lines) => lines.length));
-  const top = narrow ? 32 : turned ? (colWidth < 13 ? 24 : 132) : 22 + 15 * Math.max(...heads.map((lines) => lines.length)) + 16 + 13 * factLines;
+  const top = narrow ? 32 : turned ? (colWidth < 13 ? 24 : 140) : 22 + 15 * Math.max(...heads.map((lines) => lines.length)) + 16 + 13 * factLines;
   const named = narrow ? board.rows.map((group, i) => wrap(`${i + 1}  ${groupName(a, i)}`, width - 8, 12.5, 2)) : null;
   const rowLeast = narrow ? 44 : k1 > 14 ? 20 : k1 > 9 ? 40 : k1 > 5 ? 54 : 82, high = narrow ? 0 : Math.max(rowLeast * k1, Math.min(430, Math.max(230, 104 * k1)));
   let y = top;
@@ -78,7 +78,7 @@ function drawBoard(t, width) {
   board.columns.forEach((group, j) => {
     const [p, q] = columns[j], x = left + (p + q) / 2, label = `Group ${j + 1} of ${data.sides[b].many}: ${groupName(b, j)}. ${size(b, j)}, ${percent(share(b, j))} of all ${data.nouns[1]}.`, quiet = group.shared ? soft : ink;
     const inside = narrow ? [el("rect", { x: left + p, y: 18, width: q - p, height: top - 18, fill: "transparent" }), written(j + 1, x, top - 4, { "text-anchor": "middle", "font-weight": 600, "font-size": 12.5 })]
-      : turned ? [el("rect", { x: left + p, y: 0, width: q - p, height: top, fill: "transparent" }), colWidth < 13 ? null : written(`${j + 1} ${heads[j][0]}`, 0, 0, { transform: `translate(${x + 4} ${top - 8}) rotate(-52)`, "font-size": 11.5, fill: quiet, "font-weight": 600 })]
+      : turned ? [el("rect", { x: left + p, y: 0, width: q - p, height: top, fill: "transparent" }), colWidth < 13 ? null : written(heads[j][0], 0, 0, { transform: `translate(${x + 4} ${top - 8}) rotate(-52)`, "font-size": 11.5, fill: quiet, "font-weight": 600 })]
         : [el("rect", { x: left + p, y: 0, width: q - p, height: top - 4, fill: "transparent" }), ...heads[j].map((line, n) => written(line, x, top - 30 - 13 * factLines - 15 * (heads[j].length - 1 - n), { "text-anchor": "middle", "font-size": headSize, "font-weight": 600, fill: quiet })),
           ...[uncut([size(b, j), group.size.toLocaleString("en")], inHead[j]) || "", ...headFacts[j]].map((line, n) => written(line, x, top - 12 - 13 * (factLines - n), { "text-anchor": "middle", "font-size": 11, fill: soft }))];
     spot(-1, j, label, { cluster: `${data.sides[b].name}:${j + 1}` }, ...inside.filter(Boolean));
