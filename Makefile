@@ -38,7 +38,8 @@ test-lowest:
 	$(PYTHON) -m venv $(LOWEST)
 	$(PYTHON) tests/lowest_versions.py > $(LOWEST)/requirements.txt
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check -r $(LOWEST)/requirements.txt
-	PYTHONPATH=src $(LOWEST)/bin/python -m pytest -n auto -q -o filterwarnings=default $(QUICK)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(LOWEST)/bin/python -m pytest -n auto -q -o filterwarnings=default $(QUICK)
 
 coverage: $(VENV)/.ready
 	$(BIN)/python -m coverage run --parallel-mode -m pytest -n 0

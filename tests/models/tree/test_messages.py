@@ -114,7 +114,11 @@ def test_singleton_merges_equal_the_flat_grid(merges):
     by_tree = Messages(Constant(), tol=0.0, max_iter=60).solve(Problem(tree, (sample,), (cell,), (1.0,)), start)
     by_grid = Projection(Constant(), tol=0.0, max_iter=60).solve(flat, flat_start)
     if order:  # modes are visited in the same order, so every sweep agrees
-        np.testing.assert_allclose(by_tree.trace.totals, by_grid.trace.totals, rtol=1e-10)
+        # With tol=0 the last rounding error decides when a solver stops: one may make a sweep that changes nothing.
+        common = min(len(by_tree.trace.totals), len(by_grid.trace.totals))
+        assert common > 1
+        np.testing.assert_allclose(by_tree.trace.totals[:common], by_grid.trace.totals[:common], rtol=1e-10)
+        assert by_tree.trace.totals[-1] == pytest.approx(by_grid.trace.totals[-1], rel=1e-10)
         for a, b in zip(by_tree.posterior.assign, by_grid.posterior.assign):
             np.testing.assert_allclose(a, b, atol=1e-10)
     assert by_tree.posterior.gibbs_loss(sample) == pytest.approx(
