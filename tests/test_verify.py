@@ -106,6 +106,8 @@ def make(kind):
         return certificate, certificate.model, {**table, "weight": w}
     if kind == "progressive quadratic":
         grid.set_params(loss="quadratic", alphabet=None, bounds=(1, 5))
+    if kind == "progressive references":
+        options["references"] = 3
     if kind == "progressive arrival":
         options["order"] = "arrival"
     if kind == "progressive layers":
@@ -118,7 +120,7 @@ KINDS = [
     "in sample", "compared", "unseen items", "weighted mean", "quadratic", "hard", "table", "holdout", "betting",
     "gibbs", "split holdout", "split weighted", "split prior", "predictions", "names", "density", "counts",
     "progressive", "progressive weighted",
-    "progressive quadratic", "progressive arrival", "progressive layers",
+    "progressive quadratic", "progressive arrival", "progressive layers", "progressive references",
 ]  # fmt: skip
 
 
@@ -365,6 +367,14 @@ TAMPERED = {
     "warm-up": ("progressive", put(F, "warm_up", to=240)),
     "edges of the blocks": ("progressive", put(F, "edges", 1, to=lambda v: v + 5)),
     "blocks": ("progressive", put(C, "parameters", "blocks", to=6)),
+    "references": ("progressive references", put(F, "references", to=[])),
+    "one reference less": ("progressive references", put(F, "references", to=lambda v: v[:-1])),
+    "a reference that learned more": ("progressive references", put(F, "references", 1, to=lambda v: v + 1)),
+    "number of references": ("progressive references", put(C, "parameters", "references", to=2)),
+    "references at any time": ("progressive references", put(C, "anytime", to=True)),
+    "references in the order of arrival": ("progressive references", put(F, "order", to="arrival")),
+    "ν of references": ("progressive references", put(C, "parameters", "nu", to=1.5)),
+    "a prediction of a reference": ("progressive references", put(F, "predictions", 250, to=lambda v: 6 - v)),
     "a prediction": ("progressive", put(F, "predictions", -1, to=lambda v: 6 - v)),
     "a prediction of the pilot": ("progressive", put(F, "predictions", 0, to=lambda v: 6 - v)),
     "all predictions made to fit": ("progressive", put(F, "predictions", to=lambda v: [3.0] * len(v))),

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import common
 from gingham import certify_progressive
-from gingham.certificates.progressive import progressive_bound
+from gingham.certificates.progressive import Progressive, progressive_bound
 
 FIGURES = {
     "sound, most failures": "summary/sound/rate",
@@ -195,6 +195,33 @@ def tables(runs: int, seed: int, n: int = 300) -> dict[str, dict[str, dict[str, 
     return out
 
 
+def references(runs: int, seed: int, n: int = 300) -> dict[str, dict[str, dict[str, float]]]:
+    """The same predictors with two references, and a source that changes meanwhile, which the assumptions exclude."""
+    out = {}
+    for name, kind in PREDICTORS.items():
+        for convex in (True, False):
+            failed = dict.fromkeys(("with references", "broken: drifting draws"), 0)
+            for run in range(runs):
+                rng = np.random.default_rng((seed, run))
+                world = World(int(rng.integers(2**31)))
+                X, y = world.draw(n, rng)
+                loss = "absolute" if convex else "zero-one"
+                certificate = certify_progressive(
+                    kind(run), X, y, loss=loss, alphabet=STARS, delta=DELTA, blocks=3, references=2, warm_up=0.6
+                )
+                failed["with references"] += certificate.value < members_loss(certificate, world, convex)
+                failed["broken: drifting draws"] += drifting(rng, n)
+            out[f"{name}, {'convex' if convex else 'not convex'}"] = {k: summary(v, runs) for k, v in failed.items()}
+    return out
+
+
+def drifting(rng: np.random.Generator, n: int, risk: float = 0.3) -> bool:
+    """A reference that is never wrong while draws are easy, and as often as the members when they no longer are."""
+    reference = np.concatenate([np.zeros(2 * n), (rng.random(n) < risk).astype(float)])
+    members = (rng.random(n) < risk).astype(float)
+    return bool(Progressive(nu=4.0, delta=DELTA).with_references([reference, members]).value < risk)
+
+
 def members_loss(certificate: object, world: World, convex: bool) -> float:
     """L̄: the expected loss of a member drawn by its share."""
     model = certificate.model
@@ -223,9 +250,10 @@ def main() -> None:
     runs = 200 if args.quick else 4000
     results: dict = {"streams": streams(runs, args.seed)}
     results["tables"] = tables(runs, args.seed)
-    results["summary"] = extremes({key: results[key] for key in ("streams", "tables")})
+    results["references"] = references(runs, args.seed)
+    results["summary"] = extremes({key: results[key] for key in ("streams", "tables", "references")})
     common.write(args, settings={"runs": runs, "delta": DELTA, "length": LENGTH, "rows": 300}, results=results)
-    for part in ("streams", "tables"):
+    for part in ("streams", "tables", "references"):
         for case, row in results[part].items():
             print(f"{case:32}", ", ".join(f"{key} {value['rate']:.4f}" for key, value in row.items()))
     print(results["summary"])

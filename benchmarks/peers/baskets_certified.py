@@ -42,7 +42,8 @@ FIGURES = {
 SEEDS = (101, 102, 103)
 STARS = (1, 2, 3, 4, 5)
 DELTA = 0.05
-WARM_UP, BLOCKS = 0.5, 8
+PLAN, STREAM = (0.7, 5, 3), (0.5, 8, 0)  # share of the warm-up, blocks, references
+TRIED = [(0.5, 8, 0), (0.8, 4, 3), (0.7, 5, 3), (0.6, 6, 3), (0.7, 5, 5)]
 FITTED: dict[str, dict[str, Any]] = {}
 
 
@@ -68,13 +69,13 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def progressive(
-    model: Any, rule: str, train: Any, test: Any, seed: int, warm_up: float, blocks: int, order: str = "shuffle"
+    model: Any, rule: str, train: Any, test: Any, seed: int, plan: tuple[float, int, int], order: str = "shuffle"
 ) -> dict[str, float]:
     """The certificate, and the test loss of what it covers."""
     start = time.process_time()
     certificate = gg.certify_progressive(
-        model, *train, delta=DELTA, loss="absolute", rule=rule, random_state=seed, warm_up=warm_up, blocks=blocks,
-        order=order,
+        model, *train, delta=DELTA, loss="absolute", rule=rule, random_state=seed, order=order,
+        **dict(zip(("warm_up", "blocks", "references"), plan)),
     )  # fmt: skip
     spent = time.process_time() - start
     members = np.array([m.predict(test[0], rule=rule) for m in certificate.model.members_])
@@ -110,7 +111,7 @@ def main() -> None:
     whole = split_of(args.data, "u1")
     X = pl.DataFrame({"user": whole["users"], "movie": whole["items"]})
     y, side = whole["labels"], dict(zip(("user", "movie"), whole["side"]))
-    plans = [(0.7, 6), (0.5, 8), (0.3, 10)] if args.trial else [(WARM_UP, BLOCKS)]
+    plans = TRIED if args.trial else [PLAN]
     model = partial(Remembered, alphabet=STARS, side=side, n_chains=args.chains, random_state=0)
 
     def measured(split: str, name: str, job: Any) -> None:
@@ -131,10 +132,10 @@ def main() -> None:
         order = np.random.default_rng(seed).permutation(len(y))[: 10_000 if args.quick else None]
         rows, asked = np.split(order, [4 * len(order) // 5])
         train, test = (X[rows], y[rows]), (X[asked], y[asked])
-        for share, blocks in plans:
+        for plan in plans:
             for rule in ("mean", "label"):
-                name = f"progressive, {rule}" + (f", {share}, {blocks}" if args.trial else "")
-                measured(f"split {seed}", name, partial(progressive, model(), rule, train, test, seed, share, blocks))
+                name = f"progressive, {rule}" + (", " + ", ".join(map(str, plan)) if args.trial else "")
+                measured(f"split {seed}", name, partial(progressive, model(), rule, train, test, seed, plan))
         for rule in () if args.trial else ("mean", "label"):
             measured(f"split {seed}", f"a fifth held out, {rule}", partial(held_out, model(), rule, train, test, seed))
     if args.stream:
@@ -143,7 +144,7 @@ def main() -> None:
         stream, later = np.split(arrived, [9 * len(y) // 10])
         train, test = (X[stream], y[stream]), (X[later], y[later])
         for rule in ("mean", "label"):
-            job = partial(progressive, model(), rule, train, test, 0, WARM_UP, BLOCKS, order="arrival")
+            job = partial(progressive, model(), rule, train, test, 0, STREAM, order="arrival")
             measured("in the order of time", f"progressive, {rule}", job)
     for name, row in previous(args).get("mean", {}).items():
         print(f"{name:34} certificate {row['certificate']:.4f}  test {row['test']:.4f}  {row['above test']:+.2%}")

@@ -1,8 +1,4 @@
-"""An independent checker of certificate files: python -m gingham.verify c.json model.gingham data.csv
-
-Written from the theorems (docs/theory); it imports nothing of gingham. It covers log-wealth, holdout and betting,
-finished predictions, progressive validation, the split prior and the density of a grid, and lists what is only given.
-"""
+"""An independent checker, written from the theorems: python -m gingham.verify c.json model.gingham data.csv."""
 
 from __future__ import annotations
 
@@ -14,14 +10,14 @@ import math
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 GRID = 1.0 + np.geomspace(1e-4, 1e4, 68)  # the bets ν of log-wealth, published before any data
-ANSWER_GRIDS = tuple(2**j + 1 for j in range(1, 13))  # numbers of evenly spaced answers
-SMOOTHINGS = np.geomspace(1e-6, 1.0, 25)  # shares of the uniform law in a density
+ANSWER_GRIDS, SMOOTHINGS = [2**j + 1 for j in range(1, 13)], np.geomspace(1e-6, 1.0, 25)  # answers; uniform shares
 BOUND = {"in sample": "log-wealth", "predictions": "holdout", "split prior": "split-prior"}  # of each kind of file
 BOUND |= {kind: kind for kind in ("holdout", "progressive", "density")}
 TOLD = {"holdout": "without these tuples", "split-prior": "on other tuples", "progressive": "before the first test"}
@@ -35,36 +31,33 @@ lgamma = np.vectorize(math.lgamma)
 def bisect(too_far: Callable[[float], bool], inside: float, outside: float) -> float:
     """Where a condition turns true between two numbers; the outer one where it never does."""
     for _ in range(100):
-        middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if too_far(middle) else (middle, outside)
+        inside, outside = (inside, at) if too_far(at := (inside + outside) / 2) else (at, outside)
     return outside
 
 
 def log_wealth(losses: Array, weights: Array, price: float, n: float) -> float:
     """sup {L : mean over ν of exp{N [E ln(ν − X) − ln(ν − L)]} ≤ e^price}, where the price includes ln 1/δ."""
     gains, price = np.array([weights @ np.log(nu - losses) for nu in GRID]) / weights.sum(), price + math.log(len(GRID))
-    mean = float(weights @ losses / weights.sum())
-    return bisect(lambda at: bool(np.logaddexp.reduce(n * (gains - np.log(GRID - at))) > price), mean, 1.0)
+    return bisect(lambda at: bool(np.logaddexp.reduce(n * (gains - np.log(GRID - at))) > price), 0.0, 1.0)
 
 
 def betting(losses: Array, price: float, seed: int) -> float:
     """sup {L : mean over orders of Π (ν_t − X_t)/(ν_t − L) ≤ e^price}, ν_t from the losses before t."""
-    n, orders, mean = len(losses), max(1, min(32, 2**16 // len(losses))), float(losses.mean())
+    n, orders = len(losses), max(1, min(32, 2**16 // len(losses)))
     x, seen = np.random.default_rng(seed).permuted(np.tile(losses, (orders, 1)), axis=1), np.arange(2, n + 2)
     means = (0.5 + np.cumsum(x, axis=1)) / seen
     spread = (0.25 + np.cumsum((x - means) ** 2, axis=1)) / seen
     before, variance = np.insert(means[:, :-1], 0, 0.5, axis=1), np.insert(spread[:, :-1], 0, 0.25, axis=1)
     nu, meet = np.maximum(before + np.sqrt(variance * n / (2 * price)), 1.001), price + math.log(orders)
-    return bisect(lambda at: bool(np.logaddexp.reduce(np.log((nu - x) / (nu - at)).sum(axis=1)) > meet), mean, 1.0)
+    return bisect(lambda at: bool(np.logaddexp.reduce(np.log((nu - x) / (nu - at)).sum(axis=1)) > meet), 0.0, 1.0)
 
 
 def partition_price(q: Array) -> float:
     """KL of independent draws from q(c|x) against: number of clusters, their sizes, who belongs where."""
     n, m = q.shape
     law, used = np.eye(1, n + 1).repeat(m, axis=0), q[q > 0]  # of the number of items in each cluster
-    for k, row in enumerate(q):
-        law[:, 1 : k + 2] = law[:, 1 : k + 2] * (1 - row[:, None]) + law[:, : k + 1] * row[:, None]
-        law[:, 0] *= 1 - row
+    for row in q:  # the last column is empty until the last item, so that nothing comes round
+        law = law * (1 - row[:, None]) + np.roll(law, 1, axis=1) * row[:, None]
     placed = math.lgamma(n + 1) - (law @ lgamma(np.arange(1, n + 2))).sum() + (used * np.log(used)).sum()
     return float(math.log(m * (m + 1)) + math.lgamma(n + m) - math.lgamma(m) - math.lgamma(n + 1) + placed)
 
@@ -145,9 +138,8 @@ class Checker:
         delta, candidates = self.said["delta"], self.facts.get("candidates", 1)
         if not (isinstance(delta, float) and 0 < delta < 1 and type(candidates) is int and candidates > 0):
             raise ValueError(f"δ = {delta} does not lie strictly between 0 and 1, or {candidates} candidates are none.")
-        self.name, self.loss = self.said["loss"], self.facts.get("loss", {})
+        self.name, self.loss, self.price = self.said["loss"], self.facts.get("loss", {}), math.log(candidates / delta)
         self.given = [a["text"] for a in self.said["assumptions"] if a["status"] == "given"]
-        self.price = math.log(candidates / delta)
         self.need(document["format"] == "gingham-certificate" and document["version"] == 1, "An unknown kind of file.")
         self.read_rows(data, document["data"])
         self.model = None if self.kind == "predictions" else read_model(model)
@@ -189,13 +181,12 @@ class Checker:
         if not (known and grid["plain grid"] and not any(grid.get("frozen", ())) and said["lower"] is None):
             raise ValueError("This checker does not cover this method, loss, structure or lower bound.")
         rows, every = np.array(facts.get("rows", range(len(self.weights))), dtype=int), self.weights.copy()
-        whole = every.astype(int)
         self.columns, drawn = [c[rows] for c in self.columns], self.weights[rows]
         self.weights = np.array(facts.get("counts", drawn), dtype=float)  # a split divides the draws of a row
         held = (self.weights % 1 == 0) & (self.weights >= 0) & (self.weights <= drawn) & (np.bincount(rows)[rows] == 1)
         self.need(held.all(), "More draws of a row are counted than it stands for, or parts of some.")
         if "rows" in facts or "counts" in facts:  # a split: its seed, or somebody's word, says what it leaves out
-            every[rows] -= self.weights
+            whole, every[rows] = every.astype(int), every[rows] - self.weights
             seed, size, left = said["parameters"].get("seed"), len(every), int(every.sum())
             rng, told = np.random.default_rng(int(seed or 0)), any("a look at their labels" in t for t in self.given)
             ones, mixed = (whole == 1).all(), rng.multivariate_hypergeometric  # rows of one draw each are permuted
@@ -329,37 +320,46 @@ class Checker:
         return self.on_unseen(values, self.weights), float(self.weights @ values) / n, n
 
     def progressive(self) -> tuple[float, float, float]:
-        """ν − exp{mean ln(ν − X_t) − ln(1/δ)/n}, ν from the warm-up, X_t of members that come before their draws."""
-        facts, chosen, edges, pilot = self.facts, self.said["parameters"], self.facts["edges"], self.facts["pilot"]
+        """(N/n)(ν − exp{mean ln(ν − Y_t) − ln(1/δ)/N}), ν from the warm-up, losses of models that come before draws."""
+        facts, chosen, edges = self.facts, self.said["parameters"], self.facts["edges"]
         guess, draws = np.array(facts["predictions"]), np.repeat(np.arange(len(self.weights)), self.weights.astype(int))
-        shuffled = facts["order"] == "shuffle"
-        self.need(shuffled or any("they arrived" in t for t in self.given), "Nobody says that rows stand as they came.")
+        shuffled, pilot, starts = facts["order"] == "shuffle", facts["pilot"], facts.get("references", [])
+        came = any(("drawn independently" if shuffled else "they arrived") in text for text in self.given)
+        self.need(came and not (starts and (not shuffled or self.said["anytime"])), "Nobody says that rows came so.")
         self.same("seed", chosen.get("seed"), float(facts["seed"]) if shuffled else None, 0.0)
         draws = np.random.default_rng(facts["seed"]).permutation(draws) if shuffled else draws
-        if not (0 < pilot < edges[0] and min(np.diff(edges)) > 0 and edges[-1] == len(draws) == pilot + len(guess)):
+        spans = [*([(at, edges[-1]) for at in starts] or [(pilot, edges[0])]), *pairwise(edges)]
+        fits, cuts = [0, *(starts or [pilot]), *edges], np.cumsum([end - at for at, end in spans]).tolist()
+        if not (min(np.diff(fits)) > 0 and fits[1] == pilot and (edges[-1], cuts[-1]) == (len(draws), len(guess))):
             raise ValueError("Warm-up and blocks do not divide the draws.")
-        said = (chosen["blocks"], chosen["warm_up"], chosen["candidates"], facts["warm_up"])
-        self.need(said == (len(edges) - 1, edges[0], facts["candidates"], edges[0]), "Blocks are not as stated.")
-        tested = self.losses(self.labels[draws[pilot:]], guess)
-        warm, x = tested[: edges[0] - pilot], tested[edges[0] - pilot :]
-        nu = max(float(warm.mean() + warm.std() * math.sqrt(len(x) / (2 * self.price))), 1.001)
+        said = [{"references": 0, **chosen}[key] for key in ("blocks", "warm_up", "candidates", "references")]
+        stated = [len(edges) - 1, facts["warm_up"], facts["candidates"], len(starts)]
+        self.need(said == stated and edges[0] == facts["warm_up"], "Blocks or references are not as stated.")
+        parts, y = np.split(guess, cuts[:-1]), np.zeros(0)
+        made = [self.losses(self.labels[draws[at:end]], told) for (at, end), told in zip(spans, parts)]
+        warm, x = made[0][: max(1, (fits[2] - pilot) // 10) if starts else None], np.concatenate(made[1 - len(edges) :])
+        levels = [*[made[0][len(warm) :], *made[1 : len(starts)]][: len(starts)], x]
+        sizes = [len(level) for level in levels]  # reference j is tested on the last N_j draws, the members on n
+        for level, before in zip(levels[::-1], [*levels[-2::-1], np.zeros(sizes[0])]):
+            y = np.append(np.zeros(len(level) - len(y)), y) + sizes[-1] / len(level) * (level - before[-len(level) :])
+        many, spread = len(y) / sizes[-1], sizes[-1] ** 2 * (1 / sizes[0] + 0.2 * sum(1 / size for size in sizes[1:]))
+        nu = max(float(warm.mean() / many + warm.std() * math.sqrt(spread / (2 * self.price))), 1.001)
         self.same("ν", chosen["nu"], nu)
         self.same("price (nats)", sum(self.said["terms"].values()), self.price)
-        members = "mean of the members" if self.name in OF_GAP else "member drawn by its share"
-        self.same("predictor", self.said["predictor"], members)
-        held = [np.allclose(node["shares_"], np.diff(edges) / len(x)) for node in nodes(self.model, "shares_")]
+        covered = "mean of the members" if self.name in OF_GAP else "member drawn by its share"
+        self.same("predictor", self.said["predictor"], covered)
+        held = [np.allclose(node["shares_"], np.diff(edges) / sizes[-1]) for node in nodes(self.model, "shares_")]
         self.need(held == [True], "The model file has not the members that were tested: name that of --save-predictor.")
-        posteriors, rule = nodes(self.model, "assign", "answers"), "mean" if self.name in OF_GAP else "mode"
-        plain = len(posteriors) == len(edges) and not facts["clip"]  # then members predict again what they predicted
+        own, rule = nodes(self.model, "assign", "answers"), facts["rule"] or ("mean" if self.name in OF_GAP else "mode")
+        plain = len(own) == len(spans) and not facts["clip"]  # then models predict again what they predicted
         self.notes += [] if plain else ["What members that are no plain grids predicted is taken as it is stated."]
-        for at, own in enumerate([posteriors[-1], *posteriors[:-1]] if plain else []):  # the file has the pilot last
-            first, end = [pilot, *edges][at : at + 2]
-            ids, rows = [mode["items"] for mode in nodes(own, "name", "items")], draws[first:end]
-            grid = Grid(own["assign"], own["answers"][0], ids, [c[rows] for c in self.columns], own.get("unseen"))
-            again, told = self.predicted(grid, facts["rule"] or rule), guess[first - pilot : end - pilot]
+        own = own[len(edges) - 1 :] + own[: len(edges) - 1]  # the file has the members first
+        for number, (fit, (at, end), told) in enumerate(zip(own, spans, parts) if plain else ()):
+            columns, ids = [c[draws[at:end]] for c in self.columns], [m["items"] for m in nodes(fit, "name", "items")]
+            again = self.predicted(Grid(fit["assign"], fit["answers"][0], ids, columns, fit.get("unseen")), rule)
             alike = np.allclose(again, told, atol=1e-6) if again.dtype.kind in "iuf" else texts(again) == texts(told)
-            self.need(alike, f"Member {at} (0: the pilot) of the model file predicts something else.")
-        return min(1.0, nu - math.exp(float(np.log(nu - x).mean()) - self.price / len(x))), float(x.mean()), len(x)
+            self.need(alike, f"Member {number} (0: the pilot) of the model file predicts something else.")
+        return min(1.0, many * (nu - math.exp(np.log(nu - y).mean() - self.price / len(y)))), many * y.mean(), len(y)
 
     def density(self) -> tuple[float, float, float]:
         """The largest code length of cells, and of each mode's items, over the laws that the sample allows."""

@@ -18,7 +18,13 @@ import coverage_progressive as coverage
 from gingham import GinghamError, RefusedCertificate, TableLoss, storage
 from gingham.cells import Quadratic
 from gingham.certificates import Progressive
-from gingham.certificates.progressive import Plan, choose_nu, draws_in_order
+from gingham.certificates.progressive import (
+    Plan,
+    choose_nu,
+    combined_losses,
+    combined_variance,
+    draws_in_order,
+)
 from gingham.certificates.row_losses import row_loss
 
 
@@ -44,6 +50,140 @@ def test_the_choice_of_nu_by_hand():
     expected = 0.25 + np.sqrt(3) / 4 * np.sqrt(800 / (2 * log(20)))
     assert choose_nu(losses, 800, 0.05) == pytest.approx(expected)
     assert choose_nu(np.zeros(5), 800, 0.05) == 1.001
+
+
+def test_references_by_hand():
+    # One reference tested on four draws, members on the last two of them: Y = (2/4)·B first, then X − (1 − 2/4)·B.
+    reference, members = np.array([1.0, 0.0, 0.5, 1.0]), np.array([0.25, 1.0])
+    expected = [0.5, 0.0, 0.25 - 0.25, 1.0 - 0.5]
+    np.testing.assert_allclose(combined_losses([reference, members]), expected)
+    # Two references: n = 1 on the last draw; 1/3·B₀, then + 1/2·(B₁ − B₀), then + (X − B₁).
+    second, last = np.array([0.5, 0.2]), np.array([0.1])
+    np.testing.assert_allclose(
+        combined_losses([reference[1:], second, last]),
+        [0.0, 0.5 / 3 + (0.5 - 0.5) / 2, 1 / 3 + (0.2 - 1) / 2 + (0.1 - 0.2)],
+    )
+    certificate = Progressive(nu=2.0, delta=0.8).with_references([reference, members])
+    mean_log = np.mean([log(2 - y) for y in expected])
+    assert certificate.value == pytest.approx(2 * (2 - exp(mean_log - log(1 / 0.8) / 4)), rel=1e-12)
+    assert certificate.value < 1
+    assert certificate.empirical == pytest.approx(2 * np.mean(expected))
+    assert not certificate.anytime
+    assert certificate.n_tuples == 4
+    assert certificate.parameters["references"] == 1
+    assert combined_variance([7]) == 7
+    assert combined_variance([8, 4, 2]) == pytest.approx(4 * (1 / 8 + 0.2 / 4 + 0.2 / 2))
+    assert choose_nu(np.array([0.0, 1.0]), [800, 400], 0.05) == pytest.approx(
+        0.25 + 0.5 * np.sqrt(400**2 * (1 / 800 + 0.2 / 400) / (2 * log(20)))
+    )
+
+
+def test_without_references_nothing_changes():
+    losses = np.random.default_rng(0).random(50)
+    np.testing.assert_array_equal(combined_losses([losses]), losses)
+    alone = Progressive(nu=2.0).with_references([losses])
+    assert alone.value == pytest.approx(Progressive(nu=2.0).add(losses).value, rel=1e-12)
+
+
+def test_no_combined_loss_is_above_one():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        sizes = sorted(rng.choice(np.arange(1, 40), 4, replace=False), reverse=True)
+        tests = [rng.integers(0, 2, size).astype(float) for size in sizes]
+        y = combined_losses(tests)
+        assert y.max() <= 1 + 1e-12
+        assert y.min() >= -1 - 1e-12
+
+
+@pytest.mark.parametrize("tests", [[[0.5, 0.5], [0.5, 0.5]], [[0.5], [0.5, 0.5]], [[0.5, 0.5], []]])
+def test_references_are_tested_on_more_draws_than_the_next(tests):
+    with pytest.raises(GinghamError, match="more draws"):
+        Progressive(nu=2.0).with_references([np.array(t) for t in tests])
+
+
+def test_references_need_a_stream_of_their_own():
+    stream = Progressive(nu=2.0)
+    stream.add([0.5])
+    with pytest.raises(GinghamError, match="of their own"):
+        stream.with_references([np.array([0.5, 0.5]), np.array([0.5])])
+
+
+def failure_with_references(delta, price, nu, reference_risk, joint, n_before, n_members):
+    """The exact probability of a failure, over all worlds.
+
+    ``joint(past)`` gives for each world the probabilities of (X, B) = (0, 0), (0, 1), (1, 0), (1, 1) at the next
+    draw of the members, with P(B = 1) always ``reference_risk``: the members are chosen by what happened.
+    """
+    outcomes = np.array([(0, 0), (0, 1), (1, 0), (1, 1)])
+    total = 0.0
+    worlds = np.array(list(product(range(4), repeat=n_members)))
+    first = np.array(list(product((0, 1), repeat=n_before)))
+    for begin in first:
+        chance = np.prod(np.where(begin == 1, reference_risk, 1 - reference_risk))
+        probability, risk = np.full(len(worlds), chance), np.zeros(len(worlds))
+        for t in range(n_members):
+            law = joint(outcomes[worlds[:, :t]], begin)
+            np.testing.assert_allclose(law[:, 1] + law[:, 3], reference_risk)
+            probability *= law[np.arange(len(worlds)), worlds[:, t]]
+            risk += law[:, 2] + law[:, 3]
+        x, b = outcomes[worlds][:, :, 0], outcomes[worlds][:, :, 1]
+        n, many = n_members, n_before + n_members
+        before = np.log(nu - n / many * begin).sum()
+        logs = before + np.log(nu - (x - n_before / many * b)).sum(axis=1)
+        value = many / n * (nu - np.exp((logs - price) / many))
+        total += float(probability[value < risk / n - 1e-12].sum())
+        check = Progressive(nu=nu, delta=delta).with_references(
+            [np.concatenate([begin, b[0]]).astype(float), x[0].astype(float)]
+        )
+        if price == log(1 / delta):
+            assert check.value == pytest.approx(min(1.0, value[0]))
+    return total
+
+
+def independent_members(risk):
+    def joint(past, begin):
+        law = np.outer([1 - risk, risk], [0.5, 0.5]).ravel()
+        return np.tile(law, (len(past), 1))
+
+    return joint
+
+
+def spiteful_members(past, begin):
+    """Bad members after a lucky time, which fail where the reference does not."""
+    lucky = past[:, :, 0].sum(axis=1) + begin.sum() <= (past.shape[1] + len(begin)) / 2
+    return np.where(lucky[:, None], [[0.0, 0.5, 0.5, 0.0]], [[0.45, 0.5, 0.05, 0.0]])
+
+
+def copying_members(past, begin):
+    """Members that do what the reference does while it was unlucky, and are noise otherwise."""
+    unlucky = begin.mean() >= 0.5
+    return np.tile([0.5, 0.0, 0.0, 0.5] if unlucky else [0.05, 0.05, 0.45, 0.45], (len(past), 1))
+
+
+MEMBERS = {"independent": independent_members(0.6), "spiteful": spiteful_members, "copying": copying_members}
+
+
+@pytest.mark.parametrize("members", MEMBERS)
+@pytest.mark.parametrize("nu", [1.05, 1.5, 4.0])
+@pytest.mark.parametrize("delta", [0.2, 0.05])
+def test_the_exact_failure_probability_with_a_reference_is_at_most_delta(members, nu, delta):
+    assert failure_with_references(delta, log(1 / delta), nu, 0.5, MEMBERS[members], 4, 5) <= delta
+
+
+def test_the_enumeration_with_a_reference_would_find_a_bound_without_its_price():
+    found = [failure_with_references(0.2, 0.0, nu, 0.5, m, 4, 5) for m in MEMBERS.values() for nu in (1.5, 4.0)]
+    assert max(found) > 0.4
+
+
+def test_a_reference_makes_the_bound_tighter():
+    rng = np.random.default_rng(2)
+    hard = rng.random(40_000)
+    losses = [np.clip(hard * 0.6 + rng.normal(0, 0.05, len(hard)), 0, 1) for _ in range(2)]
+    tests, nu = [losses[0], losses[1][-5_000:]], choose_nu(losses[0][:500], [40_000, 5_000], 0.05)
+    with_it = Progressive(nu=nu).with_references(tests).value
+    without = Progressive(nu=choose_nu(losses[0][:500], 5_000, 0.05)).add(tests[1]).value
+    assert 0.3 < with_it < without
+    assert with_it - 0.3 < 0.6 * (without - 0.3)
 
 
 def worst_failure(delta: float, price: float, nu: float, length: int, choose) -> float:
@@ -111,6 +251,28 @@ def test_a_stream_is_the_same_however_it_is_cut():
     assert certificate.anytime
     counted = Progressive(nu=2.0).add([0.0, 1.0], counts=np.array([7, 3]))
     assert counted.value == Progressive(nu=2.0).add([0.0] * 7 + [1.0] * 3).value
+
+
+def test_tables_with_references_and_adversarial_members():
+    runs = 60
+    found = coverage.references(runs, 7)
+    sound = [row[key]["failures"] for row in found.values() for key in row if not key.startswith("broken")]
+    assert sum(sound) <= coverage.allowed(runs * len(sound))
+    assert max(row["broken: drifting draws"]["failures"] for row in found.values()) > coverage.allowed(runs)
+
+
+def test_a_plan_with_references():
+    plan = Plan.of(1000, 0.8, 4, references=3)
+    assert plan.references == (200, 400, 600)
+    assert plan.pilot == 200
+    assert plan.counted == 220
+    assert plan.n_tests == (780, 600, 400, 200)
+    assert Plan.of(1000, 0.8, 4).n_tests == (200,)
+    for wrong in (-1, True, 1.5, "two"):
+        with pytest.raises(GinghamError, match="references="):
+            Plan.of(1000, 0.8, 4, references=wrong)
+    with pytest.raises(GinghamError, match="share a warm-up"):
+        Plan.of(10, 0.8, 1, references=3)
 
 
 def test_nothing_tested_yet_is_refused():

@@ -183,6 +183,19 @@ def test_progressive_tests_come_first_and_all_certificates_hold_together(gingham
         assert "predictor" in ran.err
 
 
+def test_references_make_progressive_tests_tighter_and_are_verified(gingham, model, ratings, tmp_path):
+    saved, predictor = tmp_path / "c.json", tmp_path / "p.gingham"
+    options = ("--references", 2, "--seed", 5, "--save", saved, "--save-predictor", predictor, "--json")
+    first = json.loads(gingham("certify", model, ratings, *options).out)["progressive_tests"]
+    assert first["parameters"]["references"] == 2
+    ran = gingham("verify", saved, predictor, ratings)
+    assert ran.code == 0
+    assert "independently of each other, each from the population" in ran.out
+    ran = gingham("certify", model, ratings, "--references", 2, "--no-progressive")
+    assert ran.code == 2
+    assert "--no-progressive leaves out" in " ".join(ran.err.split())
+
+
 def test_without_progressive_tests_the_others_share(gingham, model, ratings, tmp_path):
     facts = json.loads(gingham("certify", model, ratings, "--no-progressive", "--json").out)
     assert [one["delta"] for one in facts.values()] == pytest.approx([0.025] * 2)

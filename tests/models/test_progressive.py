@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier
 
 import gingham as gg
-from gingham.certificates.progressive import progressive_bound
+from gingham.certificates.progressive import Plan, combined_losses, draws_in_order, progressive_bound
 
 STARS = range(1, 6)
 
@@ -234,6 +234,8 @@ def test_graphs_through_their_pairs():
         model, pairs, weight, fit=fit, loss="quadratic", label_bounds=(0, 1), random_state=0
     )
     assert certificate.value < 0.25
+    with pytest.raises(gg.RefusedCertificate, match="without replacement"):
+        gg.certify_progressive(model, pairs, weight, fit=fit, loss="quadratic", label_bounds=(0, 1), references=1)
 
 
 @pytest.mark.parametrize("delta", [0, 1, 1.5, float("nan")])
@@ -318,3 +320,39 @@ def test_a_loaded_model_is_not_fitted_without_what_its_file_could_not_hold(tmp_p
             gg.certify_progressive(one, X, y, blocks=2, random_state=0)
     certificate = gg.certify_progressive(loaded.set_params(side=side), X, y, blocks=2, random_state=0)
     assert certificate.n_tuples == 90
+
+
+def test_references_are_fitted_before_the_members_and_tested_on_everything_after(tmp_path):
+    X, y = planted()
+    model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=STARS, random_state=0)
+    certificate = gg.certify_progressive(model, X, y, random_state=1, references=3, warm_up=0.8, blocks=2)
+    predictor = certificate.model
+    assert len(predictor.references_) == 2  # the pilot is the first of the three
+    assert len(predictor.members_) == 2
+    assert certificate.parameters["references"] == 3
+    assert not certificate.anytime
+    assert any("independently of each other, each from the population" in a.text for a in certificate.assumptions)
+    plan = Plan.of(len(y), 0.8, 2, references=3)
+    draws = draws_in_order(len(y), None, "shuffle", 1)
+    tests = []
+    for fitted, start in zip((predictor.pilot_, *predictor.references_), (plan.counted, *plan.references[1:])):
+        tests.append(np.abs(fitted.predict(X[draws[start:]]) - y[draws[start:]]) / 4)
+    members = [
+        np.abs(member.predict(X[draws[a:b]]) - y[draws[a:b]]) / 4
+        for member, a, b in zip(predictor.members_, plan.edges[:-1], plan.edges[1:])
+    ]
+    combined = combined_losses([*tests, np.concatenate(members)])
+    nu, many = certificate.parameters["nu"], len(combined) / plan.n_tested
+    value = 4 * many * (nu - np.exp(np.log(nu - combined).mean() - np.log(20) / len(combined)))
+    assert certificate.value == pytest.approx(value, rel=1e-9)
+    predictor.save(tmp_path / "p.gingham")
+    loaded = gg.load(tmp_path / "p.gingham")
+    assert len(loaded.references_) == 2
+    np.testing.assert_array_equal(loaded.predict(X[:20]), predictor.predict(X[:20]))
+
+
+def test_references_are_refused_where_draws_are_not_alike():
+    X, y = planted()
+    model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=STARS, random_state=0)
+    with pytest.raises(gg.RefusedCertificate, match="order of arrival"):
+        gg.certify_progressive(model, X, y, references=1, order="arrival")

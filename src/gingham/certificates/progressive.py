@@ -8,11 +8,15 @@ L_t = E[X_t | past] is that predictor's expected loss. For a ν > 1 fixed before
     L̄_n = (1/n) Σ L_t ≤ ν − exp{ (1/n) Σ ln(ν − X_t) − ln(1/δ)/n }.
 
 Nothing is paid for what a predictor learned, for a grid of ν or for the number of predictors.
+
+References make it tighter where draws are independent and alike: predictors fitted earlier, each tested on all draws
+after its own, so that a later one only has to show by how much it differs from the one before (`combined_losses`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from math import expm1, sqrt
 
 import numpy as np
@@ -24,6 +28,7 @@ from gingham.data.sample import need_unmasked, rows_of_draws
 from gingham.errors import GinghamError, RefusedCertificate
 
 LEAST_NU = 1.001  # no single loss may take the whole wealth
+DIFFERENCE = 0.2  # of neighbouring references' losses, as a share of their variance: what the bet expects, no more
 ORDERS = ("shuffle", "arrival")
 MEAN, DRAWN = "mean of the members", "member drawn by its share"
 TEXT = (
@@ -33,18 +38,51 @@ TEXT = (
 )
 LATEX = r"\bar L \le \nu - \exp\Big\{\frac1n \sum_{t=1}^n \ln(\nu - X_t) - \frac{\ln(1/\delta)}{n}\Big\}"
 REFERENCE = "gingham, docs/theory/progressive; Ville 1939; Blum, Kalai and Langford 1999 (progressive validation)"
+TEXT_REFERENCES = (
+    "With probability at least 1 − δ: the average of the expected losses of the members that were tested is at most "
+    "(N/n)·(ν − exp{mean ln(ν − Y_t) − ln(1/δ)/N}), where Y_t = n Σ_j (B_j(t) − B_{j−1}(t))/N_j combines the losses "
+    "B_j of the references that were fitted before draw t, each tested on the N_j draws after its own, with that "
+    "of the member, tested on n draws; none of them, nor ν, had seen the draws that test it."
+)
+LATEX_REFERENCES = (
+    r"\bar L \le \frac Nn\Big(\nu - \exp\Big\{\frac1N \sum_{t=1}^N \ln(\nu - Y_t) - \frac{\ln(1/\delta)}{N}\Big\}\Big),"
+    r"\quad Y_t = n \sum_j \frac{B_j(t) - B_{j-1}(t)}{N_j}"
+)
 
 
-def choose_nu(losses: Floats, expected: int, delta: float, candidates: int = 1) -> float:
+def choose_nu(losses: Floats, expected: int | Sequence[int], delta: float, candidates: int = 1) -> float:
     """ν = max(μ + σ √(n / (2 ln(1/δ))), 1.001) from losses that were made before the first test.
 
     Any ν above 1 that is fixed beforehand gives a valid bound; this one is near the best for n = ``expected`` tests.
+    With references, ``expected`` are the numbers of tests N_0 > N_1 > … > n of each and of the members: μ becomes
+    μ n/N_0 and n becomes `combined_variance`.
     """
     losses = _unit_losses(losses)
-    if len(losses) == 0 or expected < 1:
+    sizes = [expected] if isinstance(expected, (int, np.integer)) else list(expected)
+    if len(losses) == 0 or sizes[-1] < 1:
         raise GinghamError("ν is chosen from at least one loss of the warm-up, for at least one test.")
-    spread = float(losses.std()) * sqrt(expected / (2.0 * log_inverse(delta, candidates)))
-    return max(float(losses.mean()) + spread, LEAST_NU)
+    spread = float(losses.std()) * sqrt(combined_variance(sizes) / (2.0 * log_inverse(delta, candidates)))
+    return max(float(losses.mean()) * sizes[-1] / sizes[0] + spread, LEAST_NU)
+
+
+def combined_losses(tests: Sequence[Floats]) -> Floats:
+    """Y_t = n Σ_j (B_j(t) − B_{j−1}(t))/N_j for each of the N_0 draws that were tested.
+
+    ``tests[j]`` holds the losses of reference j on the last N_j draws, the last entry those of the members on the last
+    n draws, each of its own block. The expectations of B_j(t) and B_{j−1}(t) do not depend on t if the draws are
+    independent and alike, so those of the Y_t add up to n L̄, whatever the references are: they telescope. No Y_t is
+    above 1: every N_j is at most the one before, so that all losses but the last are counted with a weight below 0.
+    """
+    y = np.zeros(len(tests[0]))
+    for j, losses in enumerate(tests):
+        before = tests[j - 1][-len(losses) :] if j else 0.0
+        y[-len(losses) :] += len(tests[-1]) / len(losses) * (losses - before)
+    return y
+
+
+def combined_variance(sizes: Sequence[int]) -> float:
+    """The variance of Σ Y_t for losses of variance 1 and independent differences of variance `DIFFERENCE`."""
+    return sizes[-1] ** 2 * (1.0 / sizes[0] + DIFFERENCE * sum(1.0 / size for size in sizes[1:]))
 
 
 def progressive_bound(log_sum: float, n: int, nu: float, price: float) -> float:
@@ -134,17 +172,41 @@ class Progressive:
         n, price = self.n_tuples, log_inverse(self.delta, self.candidates)
         if n < 1:
             raise RefusedCertificate("No tuple has been tested yet, so that there is nothing to certify.")
+        bound = progressive_bound(self.log_total, n, self.nu, price)
+        return self._certificate(bound, self.total / n, n)
+
+    def with_references(self, tests: Sequence[Floats]) -> Certificate:
+        """The guarantee from losses of references and members, see `combined_losses`, which needs a stream of its own.
+
+        It holds at the planned end only, for draws that are independent and alike. Its ``empirical`` is the estimate
+        of the members' loss that the references help to make: (1/n) Σ Y_t.
+        """
+        if self.n_tuples:
+            raise GinghamError("This stream has counted tests already: references need one of their own.")
+        scaled = [_unit_losses((losses - self.low) / self.range, losses) for losses in tests]
+        sizes = [len(losses) for losses in scaled]
+        if sizes != sorted(set(sizes), reverse=True) or sizes[-1] < 1:
+            raise GinghamError("Each reference is tested on more draws than the next one, and the members on some.")
+        y, price = combined_losses(scaled), log_inverse(self.delta, self.candidates)
+        many = len(y) / sizes[-1]
+        mean = -self.nu * expm1((float(np.log1p(-y / self.nu).sum()) - price) / len(y))
+        found = self._certificate(min(1.0, many * mean), many * float(y.mean()), len(y))
+        parameters = {**found.parameters, "references": len(sizes) - 1, "tested": sizes[-1]}
+        return replace(found, parameters=parameters, anytime=False, text=TEXT_REFERENCES, latex=LATEX_REFERENCES)
+
+    def _certificate(self, bound: float, observed: float, n: int) -> Certificate:
+        """What is said of scaled losses, in the loss's own unit."""
         terms = {"confidence ln 1/δ": log_inverse(self.delta)}
         if self.candidates > 1:
-            terms["union over candidates"] = price - terms["confidence ln 1/δ"]
+            terms["union over candidates"] = log_inverse(self.delta, self.candidates) - terms["confidence ln 1/δ"]
         worst = self.low + self.range
         known = (
             Assumption(f"Every loss lies between {self.low:g} and {worst:g}.", "checked"),
             Assumption("ν, δ and the loss were fixed before the first test; every test is counted.", "given"),
         )
         return Certificate(
-            value=self.low + self.range * progressive_bound(self.log_total, n, self.nu, price),
-            empirical=self.low + self.range * self.total / n,
+            value=self.low + self.range * bound,
+            empirical=self.low + self.range * observed,
             bound="progressive",
             predictor=MEAN if self.convex else DRAWN,
             delta=self.delta,
@@ -170,6 +232,11 @@ PREDICTED_FIRST = Assumption(
 SAME_SOURCE = Assumption(
     "The tuples were drawn independently of each other from the population that new tuples will come from (drawn "
     "without replacement, the guarantee speaks of the tuples not yet drawn at each step).",
+    "given",
+)
+ALL_ALIKE = Assumption(
+    "The tuples were drawn independently of each other, each from the population that new tuples will come from (and "
+    "not from what earlier draws left of it).",
     "given",
 )
 ARRIVED = Assumption(
@@ -209,13 +276,16 @@ class Plan:
         Draws that the pilot learns from; those from there to ``edges[0]`` are the ones that choose ν.
     edges : tuple of int
         Block b holds the draws from edges[b] to edges[b + 1]; its member learns from all draws before edges[b].
+    references : tuple of int
+        Draws that each reference learns from; the first of them is the pilot.
     """
 
     pilot: int
     edges: tuple[int, ...]
+    references: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, n: int, warm_up: float, blocks: int, share: float = 0.8) -> Plan:
+    def of(cls, n: int, warm_up: float, blocks: int, share: float = 0.8, references: int = 0) -> Plan:
         if not (isinstance(warm_up, (int, float)) and 0 < warm_up < 1):
             raise GinghamError(f"warm_up={warm_up!r} must lie strictly between 0 and 1: a share of the draws.")
         if isinstance(blocks, bool) or not isinstance(blocks, (int, np.integer)) or blocks < 1:
@@ -227,7 +297,30 @@ class Plan:
                 "blocks; at least 2 and one a block are needed. Bring more tuples, or ask for fewer blocks."
             )
         edges = tuple(int(e) for e in first + np.arange(blocks + 1) * (n - first) // blocks)
-        return cls(max(1, min(int(share * first), first - 1)), edges)
+        if isinstance(references, bool) or not isinstance(references, (int, np.integer)) or references < 0:
+            raise GinghamError(f"references={references!r} must be a whole number from 0.")
+        if not references:
+            return cls(max(1, min(int(share * first), first - 1)), edges)
+        if first < 4 * (references + 1):
+            raise GinghamError(
+                f"{references} references share a warm-up of {first} draws: bring more tuples or ask for fewer."
+            )
+        fitted = tuple(first * (j + 1) // (references + 1) for j in range(references))
+        return cls(fitted[0], edges, fitted)
+
+    @property
+    def counted(self) -> int:
+        """The first draw that is a test; those from the pilot on to it choose ν."""
+        if not self.references:
+            return self.edges[0]
+        end = (*self.references[1:], self.edges[0])[0]
+        return self.pilot + max(1, (end - self.pilot) // 10)
+
+    @property
+    def n_tests(self) -> tuple[int, ...]:
+        """Of each reference, and of the members together."""
+        starts = (*((self.counted, *self.references[1:]) if self.references else ()), self.edges[0])
+        return tuple(self.edges[-1] - start for start in starts)
 
     @property
     def sizes(self) -> Ints:

@@ -36,6 +36,12 @@ def certify(
     bounds: options.Bounds = None,
     population: options.Population = None,
     progressive: options.Progressive = None,
+    references: Annotated[
+        int,
+        typer.Option(
+            help="Earlier fits, tested on all rows after their own, that make progressive tests tighter.", min=0
+        ),
+    ] = 0,
     seed: Annotated[
         int | None, typer.Option(help="Seed of the order of progressive tests; by default a new one is drawn.", min=0)
     ] = None,
@@ -75,10 +81,12 @@ def certify(
     from gingham.models.tables import CertificateRequest, column_names, parse_bounds, parse_population
 
     items, ends = parse_population(population), parse_bounds(bounds)
-    request = CertificateRequest(delta, bound, predictor, alphabet, ends, progressive, seed, items)
+    request = CertificateRequest(delta, bound, predictor, alphabet, ends, progressive, seed, items, references)
     if labels is not None or file is None:
-        if progressive or save or save_predictor:
-            raise GinghamError("Clusters from elsewhere are not fitted anew: leave --progressive and --save out.")
+        if progressive or references or save or save_predictor:
+            raise GinghamError(
+                "Clusters from elsewhere are not fitted anew: leave --progressive, --references and --save out."
+            )
         found = certificate_of_labels(file or model, cluster_files, label, axes, loss, format, request)
         if json:
             console.print_json(found.to_dict())

@@ -25,6 +25,7 @@ from gingham.certificates.certificate import drawn_order, drawn_rows
 from gingham.certificates.confidence import checked_candidates, checked_delta
 from gingham.certificates.evidence import check_pairs_once
 from gingham.certificates.progressive import (
+    ALL_ALIKE,
     ARRIVED,
     SAME_SOURCE,
     SETTINGS,
@@ -42,7 +43,7 @@ from gingham.data import Mode
 from gingham.data.adapt import id_columns
 from gingham.data.fit_rows import need_rows_once, numbers_of_rows
 from gingham.data.sample import checked_labels, checked_weights, counted, recorded_seed, tuples, whole_counts
-from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.errors import GinghamError, RefusedCertificate, UnseenItemsWarning
 from gingham.models.base import Persistent, Saved, default_loss
 from gingham.storage import State, fields_of
 
@@ -86,6 +87,9 @@ class ProgressivePredictor(Saved):
         Passed to the members' ``predict``.
     clip_ : bool
         Whether predictions are moved into the stated range.
+    references_ : tuple of fitted models
+        Those that were fitted after the pilot and before the first member, and make the certificate tighter; they do
+        not predict.
 
     Examples
     --------
@@ -105,6 +109,7 @@ class ProgressivePredictor(Saved):
     loss_: RowLoss
     rule_: str | None
     clip_: bool
+    references_: tuple[Predictor, ...] = ()
 
     def item_modes(self) -> tuple[Mode, ...]:
         """The modes whose items the columns of X name, as the last member knows them."""
@@ -145,7 +150,7 @@ class ProgressivePredictor(Saved):
         return letters.values
 
     def to_file(self) -> State:
-        for member in (*self.members_, self.pilot_):
+        for member in (*self.members_, self.pilot_, *self.references_):
             if not isinstance(member, Saved):
                 raise GinghamError(
                     f"{type(member).__name__} is another library's model, which a gingham file cannot hold: keep "
@@ -177,6 +182,7 @@ def certify_progressive(
     random_state: int | None = None,
     candidates: int = 1,
     warm_start: bool = True,
+    references: int = 0,
     fit: Fit | None = None,
 ) -> Certificate:
     """A guarantee for predictions by progressive validation: fit, test on the next rows, learn from them, repeat.
@@ -220,6 +226,11 @@ def certify_progressive(
     warm_start : bool
         Let grids start from the last member and layers go on with their chains, instead of fitting again from the
         start.
+    references : int
+        How many models are fitted on growing parts of the warm-up and tested on all draws after their own. They say how
+        hard the draws are, so that the members only have to show by how much they are better, which is measured more
+        exactly: a larger ``warm_up`` (.8, say) then leaves enough to test. For draws that are independent and alike
+        only (order="shuffle", no pairs of a graph); the certificate holds at its planned end only.
     fit : callable (unfitted clone, X, y, counts) → fitted model, optional
         For models whose ``fit`` takes something else (a graph, say); counts are None where every row counts once.
 
@@ -256,17 +267,31 @@ def certify_progressive(
         _need_rows_once(X, labels)
     seed, drawn_here = recorded_seed(random_state), random_state is None
     draws = draws_in_order(len(labels), counts, order, seed)
-    plan = Plan.of(len(draws), warm_up, blocks)
+    plan = Plan.of(len(draws), warm_up, blocks, references=references)
+    if references and order != "shuffle":
+        raise RefusedCertificate(
+            'References need draws that are alike, which rows in their order of arrival need not be: order="shuffle" '
+            "says so, references=0 does without."
+        )
     runner = _Runner(model, X, labels, measured, rule, clip, warm_start, fit or _fit)
 
     pilot = runner.fitted(draws[: plan.pilot], None, draws[:0])
     own = find_posterior(pilot)
     if own is not None and own.structure.is_graph():
+        if references:
+            raise RefusedCertificate(
+                "Pairs of a graph are drawn without replacement, so that references would be tested on other pairs "
+                "than the members: references=0 does without."
+            )
         check_pairs_once(id_columns(X).columns, labels, weights)
-    guesses = [runner.predictions(pilot, draws[plan.pilot : plan.edges[0]])]
-    tuned = measured.scaled(labels[draws[plan.pilot : plan.edges[0]]], guesses[0])
+    last = len(draws) if references else plan.edges[0]
+    guesses = [runner.predictions(pilot, draws[plan.pilot : last])]
+    tests = [measured.losses(labels[draws[plan.pilot : last]], guesses[0])]
+    tuned = (tests[0][: plan.counted - plan.pilot] - measured.low) / measured.range
+    tests[0] = tests[0][plan.counted - plan.pilot :]
+    source = ALL_ALIKE if references else SAME_SOURCE
     assumptions = (
-        *((SAME_SOURCE, drawn_order(seed, drawn_here, "shuffle")) if order == "shuffle" else (ARRIVED,)),
+        *((source, drawn_order(seed, drawn_here, "shuffle")) if order == "shuffle" else (ARRIVED,)),
         *drawn_rows(weights),
         Assumption(measured.statement, "given"),
         Assumption("Every member was fitted here, on draws before those that test it.", "checked"),
@@ -274,7 +299,7 @@ def certify_progressive(
         SETTINGS,
     )
     stream = Progressive(
-        choose_nu(tuned, plan.n_tested, delta, candidates),
+        choose_nu(tuned, plan.n_tests, delta, candidates),
         delta,
         measured.low,
         measured.range,
@@ -283,18 +308,22 @@ def certify_progressive(
         candidates,
         assumptions,
     )
-    members: list[Predictor] = []
+    fitted: list[Predictor] = []
     before, learned = pilot, plan.pilot
-    for start, stop in zip(plan.edges[:-1], plan.edges[1:]):
+    spans = [(start, len(draws)) for start in plan.references[1:]] + list(zip(plan.edges[:-1], plan.edges[1:]))
+    for start, stop in spans:
         before = runner.fitted(draws[:start], before, draws[learned:start])
         learned = start
-        members.append(before)
+        fitted.append(before)
         guesses.append(runner.predictions(before, draws[start:stop]))
-        stream.add(measured.losses(labels[draws[start:stop]], guesses[-1]))
-    for member in (pilot, *members):
+        tests.append(measured.losses(labels[draws[start:stop]], guesses[-1]))
+    for member in (pilot, *fitted):
         if isinstance(member, Persistent):  # they were tested here, and nobody is to test them again
             member.fit_rows_ = ()
-    predictor = ProgressivePredictor(tuple(members), plan.sizes / plan.n_tested, pilot, measured, rule, clip)
+    further, members = tuple(fitted[:-blocks]), tuple(fitted[-blocks:])
+    of_members = np.concatenate(tests[-blocks:])
+    certificate = stream.with_references([*tests[:-blocks], of_members]) if references else stream.add(of_members)
+    predictor = ProgressivePredictor(members, plan.sizes / plan.n_tested, pilot, measured, rule, clip, further)
     facts = {
         "loss": measured.plain(),
         "order": order,
@@ -302,13 +331,13 @@ def certify_progressive(
         "warm_up": plan.edges[0],
         "pilot": plan.pilot,
         "edges": list(plan.edges),
+        "references": list(plan.references),
         "candidates": candidates,
         "rule": rule,
         "clip": clip,
         "predictions": np.concatenate(guesses),
     }
     parameters = {"seed": float(seed)} if order == "shuffle" else {}
-    certificate = stream.certificate
     return replace(
         certificate,
         parameters={**certificate.parameters, **parameters, "warm_up": plan.edges[0], "blocks": blocks},

@@ -156,8 +156,11 @@ class CertificateRequest:
     progressive: bool | None = None  # None: where it is possible
     seed: int | None = None  # of the order of progressive tests; None: drawn afresh
     population: Population | None = None
+    references: int = 0  # of progressive tests
 
     def __post_init__(self) -> None:
+        if self.references and self.progressive is False:
+            raise GinghamError("--references belong to progressive tests, which --no-progressive leaves out.")
         if self.bound in ("holdout", "split"):
             raise GinghamError(
                 f"--bound {self.bound} would test the model on the rows that it was fitted on. Rows that the fit set "
@@ -171,8 +174,8 @@ class CertificateRequest:
 
     def need_no_tests(self, what: str) -> None:
         """Refuse progressive tests, where they were asked for, of what predicts no labels of single rows."""
-        if self.progressive:
-            raise GinghamError(f"{what} is not tested row by row: leave --progressive out.")
+        if self.progressive or self.references:
+            raise GinghamError(f"{what} is not tested row by row: leave --progressive and --references out.")
 
 
 @dataclass(eq=False)
@@ -1067,7 +1070,7 @@ class TuplesWithModel(ModelWithData[Any]):
             try:
                 found = {TESTS: self._tested(space, loss, request, delta / n), **found}
             except GinghamError as error:
-                if request.progressive or not makers:
+                if request.progressive or request.references or not makers:
                     raise
                 warnings.warn(f"There is no certificate from {TESTS}. {error}", GinghamWarning, stacklevel=2)
                 found = made(n - 1)
@@ -1095,7 +1098,7 @@ class TuplesWithModel(ModelWithData[Any]):
         return certify_progressive(
             model, rows.X, pl.Series(self.label, rows.y), delta=delta, sample_weight=weights, loss=loss,
             alphabet=space.values, label_bounds=space.bounds, random_state=request.seed,
-            clip=not self.tables.has_posterior(self.model),
+            clip=not self.tables.has_posterior(self.model), references=request.references,
         )  # fmt: skip
 
 
