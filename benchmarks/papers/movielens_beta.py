@@ -10,6 +10,7 @@ Every fit is one record of the JSON file, so an interrupted run goes on where it
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from dataclasses import replace
@@ -135,22 +136,24 @@ def plot(results: dict, path: Path) -> None:
     plt.close(figure)
 
 
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so long; run again to go on")
+    parser.add_argument("--sizes", default=",".join(SIZES), help="which sizes to run, separated by commas")
+    parser.add_argument("--splits", default="1,2,3,4,5", help="which splits to run, separated by commas")
+
+
 def main() -> None:
-    args = arguments(
-        __doc__ or "",
-        "movielens_beta",
-        lambda p: p.add_argument("--seconds", type=float, default=1e9, help="stop after so long; run again to go on"),
-    )
+    args = arguments(__doc__ or "", "movielens_beta", options)
     d = load(args.data, "ml100k.npz")
     deadline = time.time() + args.seconds
     records = previous(args).get("records", [])
     done = {(r["size"], r["split"], r["start"], r["beta"]) for r in records}
-    splits, sizes, betas = (1, 2, 3, 4, 5), list(SIZES), BETAS
+    splits, sizes, betas = [int(k) for k in args.splits.split(",")], args.sizes.split(","), BETAS
     if args.quick:
-        splits, sizes, betas, N_INIT["13x6"] = (1,), ["13x6"], (0.5, 2.0), 2
+        splits, sizes, betas, N_INIT["13x6"] = [1], ["13x6"], (0.5, 2.0), 2
 
     def save() -> None:
-        settings = {"betas": betas, "n_init": N_INIT, "firm": FIRM, "splits": splits}
+        settings = {"betas": betas, "n_init": N_INIT, "firm": FIRM}
         write(args, settings, {"summary": summary(records), "paper": PAPER, "records": records})
         plot(summary(records), args.out.with_suffix(".png"))
 

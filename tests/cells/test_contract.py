@@ -17,7 +17,7 @@ from gingham.cells import (
     make_cell,
     register_loss,
 )
-from gingham.cells.contract import check_loss
+from gingham.cells.contract import _alternatives, check_loss
 from gingham.cells.losses import cell_from_state, cell_state, loss_kind
 from gingham.data import Alphabet, OneHot
 from gingham.errors import GinghamError
@@ -293,3 +293,8 @@ def test_convexity_is_judged_by_slopes_between_labels_that_lie_unevenly():
     gap[0], gap[2] = [0, 0.35, 1.4], [2e12, 3e12, 0]  # the first row is straight but for rounding
     with pytest.raises(GinghamError, match="of label 4 is not convex"):
         TableLoss(apart, gap, convex=True)
+
+
+def test_a_cell_whose_answers_are_of_its_own_kind_has_no_alternatives_to_beat(monkeypatch):
+    monkeypatch.setattr(Quadratic, "answers", None)
+    assert _alternatives(Quadratic(bounds=(0, 10)), np.arange(3.0), np.random.default_rng(0)) == []
