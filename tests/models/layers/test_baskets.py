@@ -291,29 +291,6 @@ def test_few_items_that_are_met_often_have_clusters_of_their_own():
 # new items
 
 
-def test_a_stranger_who_met_what_everybody_likes_is_not_expected_to_like_everything():
-    """Whoever meets good films alone is strict: its stars are those of everybody else, so its offset is low."""
-    rng = np.random.default_rng(0)
-    good = rng.normal(size=80)
-    share = rng.random(200)  # of good films among those that a user meets
-    users = np.repeat(np.arange(200), 25)
-    ranks = np.clip(np.rint(80 * rng.random(5000) ** (0.3 + 2 * share[users])), 0, 79).astype(int)
-    films = np.argsort(good)[::-1][ranks]
-    X = pd.DataFrame({"user": users, "film": films}).drop_duplicates()
-    kept = X.index.to_numpy()
-    mean = pd.Series(good[films[kept]]).groupby(users[kept]).mean().to_numpy()
-    y = 3.0 + good[films[kept]] - mean[users[kept]] + rng.normal(0, 0.5, len(kept))
-    old = users[kept] < 170
-    model = gg.LayeredCoClusteringRegressor(**SMALL).fit(X[old], y[old])
-    given = ~old & (np.arange(len(X)) % 2 == 0)
-    asked = ~old & ~given
-    blind = error(model, X[asked], y[asked])
-    model.fold_in(X[given])
-    assert error(model, X[asked], y[asked]) < 0.92 * blind
-    offsets = model.offsets_[0][170:]
-    assert np.corrcoef(offsets, mean[170:])[0, 1] < -0.5
-
-
 def test_new_users_from_ratings_from_a_basket_and_from_what_is_known():
     X, y = ratings()
     people = pd.DataFrame({"user": np.arange(50), "kind": [f"k{u % 3}" for u in range(50)]})

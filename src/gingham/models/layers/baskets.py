@@ -587,18 +587,6 @@ class Question:
             asked.append(Asked(*distinct[layer.source], np.where(q < 0, n, q).astype(np.int32), joins))
         return cls(codes, tuple(asked))
 
-    def as_strangers(self, draws: BasketDraws, mode: int) -> Question:
-        """The same with the items of one mode known by what they have met alone: no offset, no own clusters."""
-        asked = []
-        for layer, one in zip(draws.layers, self.layers):
-            if layer.target == mode:
-                one = one._replace(targets=np.full_like(one.targets, draws.n_items[mode]))
-            if layer.source == mode and layer.kind != HABIT:
-                one = one._replace(sources=np.array([-1]), source_of=np.zeros_like(one.source_of))
-            asked.append(one)
-        codes = tuple(np.full_like(code, -1) if at == mode else code for at, code in enumerate(self.codes))
-        return Question(codes, tuple(asked))
-
     @property
     def n_rows(self) -> int:
         return len(self.codes[0])

@@ -798,11 +798,12 @@ def _pilot(
     total, squares = np.zeros(len(labels)), np.zeros(len(labels))
     below = np.zeros((len(labels), 0 if letters is None else len(letters) - 1))
     mean, error = total, start
-    for sweep in range(HELD_SWEEPS):
+    n_sweeps, heard_from = (n * (LONGER if own_clusters else 1) for n in (HELD_SWEEPS, HEARD_FROM))
+    for sweep in range(n_sweeps):
         chain.sweep(adapt=True)
-        if sweep < HEARD_FROM:
+        if sweep < heard_from:
             continue
-        n = sweep - HEARD_FROM + 1
+        n = sweep - heard_from + 1
         effects = (state.latent[held] - chain.residual[held]).astype(np.float64)
         total += effects
         squares += effects**2
@@ -818,7 +819,7 @@ def _pilot(
         state.noise = max(noise, 1e-6 * problem.scale)
     chain.layout = layout
     chain.counts = chain.window_counts(problem.weights)
-    n = HELD_SWEEPS - HEARD_FROM
+    n = n_sweeps - heard_from
     spread = state.noise + np.maximum(squares / n - (total / n) ** 2, 0.0)
     intervals = calibrated(problem, held, mean, spread, below / n)
     found = {"noise": state.noise, "error": error, "shares": intervals.shares}

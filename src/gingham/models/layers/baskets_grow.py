@@ -1,9 +1,8 @@
 """New items in a model of basket layers, without fitting it again: what was learned stays as it is.
 
 A new user has a basket as soon as it is known what it has met, and tokens as soon as something is known of it. Offset
-and clusters are drawn, in every kept draw, where there are labels; without them the clusters are the average over all,
-and the offset is the one that known users with such baskets have (0 without a basket): who has met what everybody likes
-does not like everything that much.
+and clusters are drawn, in every kept draw, where there are labels; without them the offset is 0 and the clusters are
+the average over all.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from gingham.models.layers.baskets import (
 from gingham.models.layers.baskets_fit import Held
 
 N_SWEEPS = 3  # over the new items' clusters, for each draw; it starts where the draw before ended
-MOST_TUPLES = 50_000  # of known items, from which it is learned what offset to expect
 
 
 def extended_baskets(
@@ -95,59 +93,6 @@ def extended_baskets(
         offsets=np.concatenate(parts, axis=1),
         windows=windows,
     )
-
-
-def expected_offsets(draws: BasketDraws, new: Sequence[Bools], codes: Sequence[Ints]) -> BasketDraws:
-    """Offsets of the marked items, met in some tuples whose labels are not known: a regression over known items.
-
-    Known items are predicted for all they have met, once as they are and once as strangers with the same basket. By how
-    much the first mean lies above the second is a line in the second; new items, which are strangers, follow it.
-    """
-    if len(draws.n_items) != 2:  # baskets are pairs; with more modes they do not say which tuples were met
-        return draws
-    draws = replace(draws, offsets=draws.offsets.copy())
-    for mode, fresh in enumerate(new):
-        mine = fresh[codes[mode]] if len(codes) else np.zeros(0, dtype=bool)
-        layer = next((one for one in draws.layers if one.kind == HABIT and one.source == mode), None)
-        if not mine.any() or layer is None:
-            continue
-        known = _known_tuples(draws.baskets[layer.basket], fresh, mode)
-        if not known[0].size:
-            continue
-        question, which = Question.of(draws, known), known[mode]
-        strange = question.as_strangers(draws, mode)
-        items = np.unique(which)
-        means, above = [], []
-        for s in np.flatnonzero(np.diff(draws.chains, append=-1)):  # the last draw of every chain
-            own, usual = (_means_of(which, one.effect(draws, s), len(fresh))[items] for one in (question, strange))
-            means.append(usual)
-            above.append(own - usual)
-        counts = [np.bincount(which)[items]] * len(means)
-        x, y, w = (np.concatenate(parts) for parts in (means, above, counts))  # an item counts by its tuples
-        middle, height = np.average(x, weights=w), np.average(y, weights=w)
-        both, spread = (np.average((x - middle) * part, weights=w) for part in (y - height, x - middle))
-        slope = both / max(spread, 1e-12)
-        asked = [code[mine] for code in codes]
-        question, items = Question.of(draws, asked), np.unique(asked[mode])
-        for s in range(draws.n_draws):
-            mean = _means_of(asked[mode], question.effect(draws, s), len(fresh))[items]
-            draws.offsets_of(s, mode)[items] = height + slope * (mean - middle)
-    return draws
-
-
-def _known_tuples(basket: Basket, fresh: Bools, mode: int) -> tuple[Ints, Ints]:
-    """What known items have met, of so many evenly chosen ones that there are not too many tuples."""
-    sizes = np.where(fresh, 0, np.diff(basket.indptr))
-    step = -(-int(sizes.sum()) // MOST_TUPLES)
-    chosen = np.zeros(len(fresh), dtype=bool)
-    chosen[np.flatnonzero(sizes)[:: max(step, 1)]] = True
-    rows = chosen[basket.sources]
-    pair = basket.sources[rows].astype(np.int64), basket.tokens[rows].astype(np.int64)
-    return pair if mode == 0 else pair[::-1]
-
-
-def _means_of(items: Ints, values: Floats, n: int) -> Floats:
-    return np.bincount(items, values, minlength=n) / np.maximum(np.bincount(items, minlength=n), 1)
 
 
 def fold_in_baskets(draws: BasketDraws, new: Sequence[Bools], sample: Sample, rng: np.random.Generator) -> BasketDraws:

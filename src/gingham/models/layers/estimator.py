@@ -40,7 +40,7 @@ from gingham.models.layers.baskets_fit import (
     make_problem,
     n_chains_for,
 )
-from gingham.models.layers.baskets_grow import expected_offsets, extended_baskets, fold_in_baskets, last_states
+from gingham.models.layers.baskets_grow import extended_baskets, fold_in_baskets, last_states
 from gingham.models.layers.data import LayerData
 from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Prediction, SoftLayers
@@ -602,10 +602,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         after = self._with_new_items(columns.columns, [(table.at, table.ids) for table in tables])
         codes = [mode.encode(column) for mode, column in zip(after, columns.columns)]
         draws = extended_baskets(draws, before, after, codes, self._held(tables, after))
-        new = [old.encode(mode.items) < 0 for old, mode in zip(before, after)]
-        if labels is None and self.offsets:
-            draws = expected_offsets(draws, new, codes)
         if labels is not None:
+            new = [old.encode(mode.items) < 0 for old, mode in zip(before, after)]
             sample = Sample.of(columns.columns, labels, weights, modes=after, alphabet=self.alphabet_)
             draws = fold_in_baskets(draws, new, sample, self._rng())
             self.learned_from(sample)
