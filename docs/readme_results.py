@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,25 @@ GROUPS = {
 }
 
 
+SPLITS = {"u1-u5": r"u\d"}  # how splits of a group are named, where not like it
+
+
+def table(title: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
+    """Methods from the least error to the largest, then those that did not finish."""
+    yield title
+    yield ""
+    yield "| | RMSE | MAE | MAE of whole labels | CPU s |"
+    yield "|---|---|---|---|---|"
+    for name, row in sorted(rows.items(), key=lambda pair: pair[1].get("rmse", float("inf"))):
+        shown = f"**{name.replace('ours', 'gingham')}**" if name.startswith("ours") else name
+        if "rmse" not in row:
+            yield f"| {shown} | – | – | – | not finished within {row['not finished within cpu_s']:.0f} |"
+            continue
+        whole = f"{row['label']:.4f}" if "label" in row else "–"
+        yield f"| {shown} | {row['rmse']:.4f} | {row['mae']:.4f} | {whole} | {row['cpu_s']:.0f} |"
+    yield ""
+
+
 def ratings() -> Iterator[str]:
     """Basket layers beside their peers, split by split."""
     found = results("peers_baskets")
@@ -36,15 +56,12 @@ def ratings() -> Iterator[str]:
             continue
         n = group["splits"]
         seeds = "" if key in ("u1-u5", "later") else f" ({n} seed{'s' if n > 1 else ''})"
-        yield f"**{title}**{seeds}"
-        yield ""
-        yield "| | RMSE | MAE | MAE of whole labels | CPU s |"
-        yield "|---|---|---|---|---|"
-        for name, row in sorted(group["means"].items(), key=lambda pair: pair[1]["rmse"]):
-            shown = f"**{name.replace('ours', 'gingham')}**" if name.startswith("ours") else name
-            whole = f"{row['label']:.4f}" if "label" in row else "–"
-            yield f"| {shown} | {row['rmse']:.4f} | {row['mae']:.4f} | {whole} | {row['cpu_s']:.0f} |"
-        yield ""
+        yield from table(f"**{title}**{seeds}", group["means"])
+        # What was measured on some of the splits only, beside the others there.
+        splits = [name for name in found["by_split"] if re.fullmatch(rf"{SPLITS.get(key, key)}(-\d+)?", name)]
+        most = max(splits, key=lambda name: len(found["by_split"][name]))
+        if len(found["by_split"][most]) > len(group["means"]):
+            yield from table(f"**{title}**, {most} alone", found["by_split"][most])
     yield (
         "gingham is `LayeredCoClusteringRegressor` with nothing set but `side=` (tables of users and movies) and "
         "`time=`. CPU seconds are those of fit and prediction; peers spent more on choosing a rank (in the JSON). "

@@ -9,11 +9,11 @@ of the movies, of which only genres and year are known). Results are added to th
 there is not measured again (``--again`` does).
 
 All settings are chosen inside each training part: ours by the model itself, ranks of myFM on a tenth of it (the rank of
-the model with time is that of the same model without; on MovieLens-1M the rank is chosen with the first seed). Whole
+the model with time is that of the same model without; on MovieLens-1M the rank is chosen on the first of its splits). Whole
 stars are the median of a law where a model has one (ours, ordinal myFM); for all others cut points are learned on a
 tenth of the training part that the model does without, in the same way for each. CPU seconds are those of the fit and
 the predictions, user and system, of all threads; what was spent on choosing settings stands apart as ``search_cpu_s``
-(ours has none).
+(ours has none). A peer that needs more than ``--limit`` CPU seconds is stopped, and its row says so.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import csv
 import gzip
 import os
 import re
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -80,6 +82,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--methods", default=";".join(["ours + side", "ours + side + time", PLAIN, *MYFM, *OTHERS]))
     parser.add_argument("--rank", default="", help="of myFM, instead of choosing it")
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
+    parser.add_argument("--limit", type=int, default=1500, help="CPU seconds after which a peer is stopped")
     peer_option(parser, "myfm", "--peers-python")
 
 
@@ -238,23 +241,23 @@ def window_codes(split: dict[str, Any], seed: int) -> Any:
 
 
 def known_rank(method: str, name: str, by_split: dict[str, Any]) -> str:
-    """The rank that was chosen for the same model without time, or with the first seed; "" where it is to be chosen."""
+    """The rank that was chosen for the same model without time, or on the first split; "" where it is to be chosen."""
     kin = [(name, method.removesuffix(" + time"))] if method.endswith(" + time") else []
-    kin += [(re.sub(r"-\d+$", "-1", name), method)] if name.startswith("ml1m") else []
+    kin += [("ml1m-90-1", method)] if name.startswith("ml1m") else []
     for split, same in kin:
         row = by_split.get(split, {}).get(same)
-        if row and (split, same) != (name, method):
+        if row and "chosen" in row and (split, same) != (name, method):
             return str(row["chosen"]).removeprefix("rank ")
     return ""
 
 
-def run_myfm(method: str, split: dict[str, Any], seed: int, python: str, rank: str) -> dict[str, Any]:
+def run_myfm(method: str, split: dict[str, Any], seed: int, python: str, rank: str, limit: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "split.npz", Path(folder) / "out.npz"
         names = ("users", "items", "labels", "train", "test", "shape", "given")
         plain = {name: split[name] for name in names if name in split}
         np.savez(source, **plain, **side_tokens(split), windows=window_codes(split, seed))
-        _call(python, "baskets_peers.py", method, source, target, seed, rank)
+        _call(python, limit, "baskets_peers.py", method, source, target, seed, rank)
         with np.load(target) as out:
             found = _peer_measures(out["mean"], out["below"], out["held"], out["held_mean"], split)
             return {
@@ -274,19 +277,21 @@ def run_averages(split: dict[str, Any], who: str) -> dict[str, float]:
     return {**measures(guess, label, y[split["test"]], bounds_of(split)), "cpu_s": 0.0}
 
 
-def run_other(method: str, split: dict[str, Any], seed: int, python: str) -> dict[str, Any]:
+def run_other(method: str, split: dict[str, Any], seed: int, python: str, limit: int) -> dict[str, Any]:
     """LensKit or Surprise: once on nine tenths of the training part, for the cut points, and once on all of it."""
     train, test = split["train"], split["test"]
     held = train[np.random.default_rng(seed).random(len(train)) < 0.1]
     (guesses, _), (mean, cpu) = (
-        _other(method, split, rows, asked, seed, python)
+        _other(method, split, rows, asked, seed, python, limit)
         for rows, asked in ((np.setdiff1d(train, held), held), (train, test))
     )
     found = _peer_measures(mean, np.zeros((len(test), 0)), held, guesses, split)
     return {**found, "cpu_s": cpu}
 
 
-def _other(method: str, split: dict[str, Any], rows: Any, asked: Any, seed: int, python: str) -> tuple[Any, float]:
+def _other(
+    method: str, split: dict[str, Any], rows: Any, asked: Any, seed: int, python: str, limit: int
+) -> tuple[Any, float]:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "split.npz", Path(folder) / "out.npz"
         users, items = split["users"], split["items"]
@@ -294,18 +299,27 @@ def _other(method: str, split: dict[str, Any], rows: Any, asked: Any, seed: int,
             source, train_users=users[rows], train_items=items[rows], train_labels=split["labels"][rows],
             test_users=users[asked], test_items=items[asked],
         )  # fmt: skip
-        _call(python, "ratings_peers.py", method, source, target, seed)
+        _call(python, limit, "ratings_peers.py", method, source, target, seed)
         with np.load(target) as out:
             return out["predictions"], float(out["fit_s"] + out["predict_s"])
 
 
-def _call(python: str, script: str, method: str, source: Path, target: Path, seed: int, *more: str) -> None:
+class Unfinished(Exception):
+    """A peer took longer than it may."""
+
+
+def _call(python: str, limit: int, script: str, method: str, source: Path, target: Path, seed: int, *more: str) -> None:
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    path = Path(__file__).with_name(script)
-    subprocess.run(
-        [python, path, method, source, target, str(seed), *more], check=True, env=environment, stderr=subprocess.DEVNULL
+    done = subprocess.run(
+        [python, Path(__file__).with_name(script), method, source, target, str(seed), *more],
+        env=environment,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5)),
     )
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        raise Unfinished
+    done.check_returncode()
 
 
 def _peer_measures(mean: Any, below: Any, held: Any, held_mean: Any, split: dict[str, Any]) -> dict[str, float]:
@@ -319,6 +333,15 @@ def _peer_measures(mean: Any, below: Any, held: Any, held_mean: Any, split: dict
     return measures(mean, label, y[split["test"]], bounds_of(split))
 
 
+def run_peer(method: str, split: dict[str, Any], args: argparse.Namespace, rank: str) -> dict[str, Any]:
+    try:
+        if method in MYFM:
+            return run_myfm(method, split, args.seed, args.peers_python, rank, args.limit)
+        return run_other(method, split, args.seed, args.peers_python, args.limit)
+    except Unfinished:
+        return {"not finished within cpu_s": float(args.limit)}
+
+
 def summary(by_split: dict[str, Any]) -> dict[str, Any]:
     """Means over the official splits and over the seeds of each other split, and ours over the best peer."""
     groups: dict[str, list[dict[str, Any]]] = {}
@@ -327,7 +350,7 @@ def summary(by_split: dict[str, Any]) -> dict[str, Any]:
         groups.setdefault(key, []).append(rows)
     found = {}
     for key, every in groups.items():
-        methods = [m for m in every[0] if all(m in rows for rows in every)]
+        methods = [m for m in every[0] if all("rmse" in rows.get(m, {}) for rows in every)]
         names = [k for k in ("rmse", "mae", "label", "cpu_s", "coverage_90") if any(k in every[0][m] for m in methods)]
         means = {
             m: {k: float(np.mean([rows[m][k] for rows in every])) for k in names if k in every[0][m]} for m in methods
@@ -369,11 +392,8 @@ def main() -> None:
                 found = run_plain(split, args.seed)
             elif method in OURS:
                 found = run_ours(method, split, args.seed)
-            elif method in MYFM:
-                rank = args.rank or known_rank(method, name, known)
-                found = run_myfm(method, split, args.seed, args.peers_python, rank)
             else:
-                found = run_other(method, split, args.seed, args.peers_python)
+                found = run_peer(method, split, args, args.rank or known_rank(method, name, known))
             print(name, method, {k: round(v, 4) for k, v in found.items() if isinstance(v, float)}, flush=True)
             # Read again: another part of the run may have written in the meantime.
             results = previous(args) or {"by_split": {}}

@@ -79,11 +79,11 @@ def test_a_growing_table_ends_near_one_fit(table, layered) -> None:
     for part in parts:
         model.partial_fit(X[part], y[part])
     error = [np.mean(np.abs(m.predict(X[2700:]) - y[2700:])) for m in (model, whole)]
-    # Layers keep the noise of their first, small part: over six seeds they end 0.005 to 0.065 above one fit.
-    assert error[0] == pytest.approx(error[1], abs=0.08 if layered else 0.05)
+    assert error[0] == pytest.approx(error[1], abs=0.05)
     assert error[0] < 0.5 * np.mean(np.abs(y[2700:] - np.median(y[:2700])))
     if layered:
         assert model.model_.n_draws == whole.model_.n_draws
+        assert model.noise_ == pytest.approx(whole.noise_, rel=0.2)  # not that of the first, small part
     else:
         sample = whole.sample(X[:2700], y[:2700])
         assert model.posterior_.gibbs_loss(sample) == pytest.approx(whole.posterior_.gibbs_loss(sample), abs=0.05)

@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 import gingham as gg
+from gingham.data import Sample
 from gingham.errors import InterruptedWarning
-from gingham.models.layers import estimator
+from gingham.models.layers import baskets_fit
 from gingham.models.layers.baskets import Intervals, shortest
 from gingham.models.layers.baskets_fit import window_widths
 from gingham.models.layers.side import SideCode, SideColumn
@@ -118,7 +119,7 @@ def test_short_chains_keep_the_share_of_draws_that_long_ones_keep():
 @pytest.mark.parametrize("told", [True, False])
 def test_habits_are_left_out_of_much_data_in_which_they_say_nothing(told, monkeypatch):
     """Users who met films of one kind like that kind; or everybody met what chance brought along."""
-    monkeypatch.setattr(estimator, "MANY", 1000)
+    monkeypatch.setattr(baskets_fit, "MANY", 1000)
     rng = np.random.default_rng(2)
     if told:
         users = np.repeat(np.arange(600), 5)
@@ -255,6 +256,36 @@ def test_widths_go_from_the_whole_time_down_to_single_rows():
     users, times = np.array([0, 0, 0, 1, 1]), np.array([0.0, 1.0, 512.0, 5.0, 9.0])
     np.testing.assert_allclose(window_widths(users, times), [1.0, 8.0, 64.0])
     assert window_widths(users, np.zeros(5)) == ()
+
+
+def factors(n=16_000, seed=0):
+    """Many people answer some of a dozen questions, on a continuum, by three traits."""
+    rng = np.random.default_rng(seed)
+    people, questions = rng.integers(1500, size=n), rng.integers(12, size=n)
+    traits, weights = rng.normal(size=(1500, 3)), rng.normal(size=(12, 3))
+    y = np.einsum("nk,nk->n", traits[people], weights[questions]) + rng.normal(0, 1.0, n)
+    return pd.DataFrame({"person": people, "question": questions}), y
+
+
+def test_few_items_that_are_met_often_have_clusters_of_their_own():
+    X, y = factors()
+    first, rest = slice(0, 12_000), slice(12_000, None)
+    model = gg.LayeredCoClusteringRegressor(effort="fast", random_state=0).fit(X[first], y[first])
+    assert "each item of 'question'" in str(model.selection_)
+    assert all(layer.n_token_clusters == 12 and layer.n_target_clusters == 2 for layer in model.model_.layers)
+    # What is not known of a person is no noise: the noise is nearer to the true 1 than the error is.
+    assert abs(model.noise_ - 1.0) < 0.5 * abs(model.scatter_ - 1.0)
+    usual = gg.LayeredCoClusteringRegressor(effort="fast", n_clusters=4, random_state=0).fit(X[first], y[first])
+    assert error(model, X[rest], y[rest]) < error(usual, X[rest], y[rest])
+    low, high = model.predict_interval(X[rest], 0.9).T
+    assert 0.87 < np.mean((low <= y[rest]) & (y[rest] <= high)) < 0.93
+    # The same where the few items are the first mode.
+    turned = baskets_fit.designs_for(
+        Sample.of([X["question"].to_numpy(), X["person"].to_numpy()], y),
+        baskets_fit.Design(baskets_fit.EFFORTS["fast"], (4, 4)),
+        sizes_are_open=True,
+    )
+    assert [design.taste_clusters for design in turned] == [(4, 4), (12, 2)]
 
 
 # new items

@@ -372,6 +372,7 @@ NOISE = 0.65  # σ² before anything is known, as a share of the labels' varianc
 HELD = 0.1  # share of the rows that the first chain does without at first
 HELD_SWEEPS, HEARD_FROM = 30, 10  # for so many sweeps; from this one on they are predicted
 COOLING = 10  # sweeps in which a chain comes down to its noise: one that begins there may freeze where it begins
+LEAST_NOISE = 0.25  # of the error; a chain that explains more of it by itself has not settled
 LEAST_HELD = 10  # rows; with fewer the noise stays where it begins
 NARROWER = 8.0  # each width of windows over the next
 MOST_WIDTHS = 8
@@ -413,27 +414,61 @@ def n_chains_for(problem: BasketProblem, effort: Effort) -> int:
 
 
 MANY, SOME = 300_000, 100_000  # rows from which it is tried out whether habits help, and on how many
+MOST_CLUSTERS = 254  # of a mode in a layer: labels are bytes, and one stands for what is unknown
+OFTEN, ENOUGH = (
+    200,
+    10_000,
+)  # rows of an item that may have a cluster of its own, and rows that can tell whether it helps
+LONGER = 2  # times as long are the chains of such layers, and so many times fewer: they settle late
 
 
-def habits_help(
-    sample: Sample, letters: Floats | None, effort: Effort, taste_clusters: Sequence[int], seed: np.random.SeedSequence
-) -> bool:
-    """Whether layers of habits lower the error on rows held out, tried on all the rows of some items of the first mode.
+class Design(NamedTuple):
+    """Which layers there are, and how their noise is found."""
 
-    They take most of the time, and say nothing where everybody met what chance brought along. It is asked where there
-    are many rows: few cost little, and a sample of few would tell little.
+    effort: Effort
+    taste_clusters: tuple[int, ...]
+    own_clusters: bool = False
+    reason: str = ""
+
+
+def designs_for(sample: Sample, usual: Design, sizes_are_open: bool) -> list[Design]:
+    """What is worth a trial, the usual design first.
+
+    Layers of habits take most of the time, and say nothing where everybody met what chance brought along. It is asked
+    where there are many rows: few cost little, and a sample of few would tell little.
+
+    Where one mode has few items that are met often, each of them may have a cluster of its own, and the items of the
+    other mode be in one of two: such a layer is nearly a factor. There are as many as of taste and habit otherwise.
     """
+    found, effort, few = [usual], usual.effort, min(sample.shape)
+    if sample.n_rows >= MANY:
+        found.append(usual._replace(effort=effort._replace(habit=0), reason="layers of habit did not help"))
+    often = sample.n_rows >= max(OFTEN * few, ENOUGH)
+    if sizes_are_open and sample.n_modes == 2 and often and few <= MOST_CLUSTERS and few < max(sample.shape):
+        mode = int(np.argmin(sample.shape))
+        clusters = (few, 2) if mode == 0 else (2, few)
+        effort = effort._replace(taste=effort.taste + 2 * effort.habit, habit=0)
+        name = sample.modes[mode].name
+        found.append(Design(effort, clusters, True, f"clusters of its own for each item of {name!r} helped"))
+    return found
+
+
+def choose_design(
+    sample: Sample, letters: Floats | None, designs: Sequence[Design], seed: np.random.SeedSequence
+) -> int:
+    """The design with the least error on rows held out, tried on all the rows of some items of the first mode."""
     rows = (np.random.default_rng(seed).random(sample.shape[0]) < SOME / sample.n_rows)[sample.codes[0]]
     if rows.sum() < LEAST_HELD / HELD:
-        return True
+        return 0
     labels, weights = (None if a is None else a[rows] for a in (sample.labels, sample.weights))
     some = Sample.of([code[rows] for code in sample.codes], labels, weights)  # with the items that it has
-    clusters = [min(m, n) for m, n in zip(taste_clusters, some.shape)]
-    noise = []
-    for habits in (effort.habit, 0):
-        problem = make_problem(some, None, letters, [], effort._replace(habit=habits), clusters)
-        noise.append(_pilot(problem, Layout.of(problem), np.random.default_rng(seed), NO_CHECKPOINT)[1])
-    return noise[0] < noise[1]
+    errors = []
+    for design in designs:
+        clusters = [min(m, n) for m, n in zip(design.taste_clusters, some.shape)]
+        problem = make_problem(some, None, letters, [], design.effort, clusters)
+        heard = _pilot(problem, Layout.of(problem), np.random.default_rng(seed), NO_CHECKPOINT, design.own_clusters)
+        errors.append(heard.error)
+    return int(np.argmin(errors))
 
 
 class Held(NamedTuple):
@@ -583,6 +618,7 @@ class BasketFit:
 
     draws: BasketDraws
     noise: float
+    error: float  # mean square of what was held out
     intervals: Intervals
     interrupted: bool
 
@@ -606,6 +642,16 @@ class ChainPlan:
     burn_in: int
     noise: float | None = None
     n_jobs: int | None = None
+    own_clusters: bool = False  # see `Design` and `_pilot`
+
+
+class Heard(NamedTuple):
+    """What a chain says of rows that it does without."""
+
+    chain: BasketChain
+    noise: float
+    error: float
+    intervals: Intervals
 
 
 def fit_chains(
@@ -622,9 +668,10 @@ def fit_chains(
     """
     layout = Layout.of(problem)
     generators = [np.random.default_rng(seed) for seed in seeds.spawn(plan.n_chains)]
-    first, noise, intervals = None, plan.noise, as_they_are()
-    if noise is None:
-        first, noise, intervals = _pilot(problem, layout, generators[0], checkpoint.stage("noise"))
+    first, noise, error, intervals = None, plan.noise, plan.noise, as_they_are()
+    if noise is None or error is None:
+        stage = checkpoint.stage("noise")
+        first, noise, error, intervals = _pilot(problem, layout, generators[0], stage, plan.own_clusters)
     n_after = plan.n_sweeps - plan.burn_in
     fitting = -(-_bytes_of_draw(problem) * plan.n_chains * n_after // MOST_BYTES)
     keep_every = max(min(KEEP_EVERY, max(1, n_after // FEWEST_DRAWS)), min(fitting, n_after))
@@ -661,7 +708,7 @@ def fit_chains(
             InterruptedWarning,
             stacklevel=4,
         )
-    return BasketFit(join(done), noise, intervals, interrupted)
+    return BasketFit(join(done), noise, error, intervals, interrupted)
 
 
 def _bytes_of_draw(problem: BasketProblem) -> int:
@@ -725,19 +772,24 @@ def _so_far(chain: BasketChain, keeper: Keeper, sweeps: int) -> State:
 
 
 def _pilot(
-    problem: BasketProblem, layout: Layout, rng: np.random.Generator, checkpoint: Checkpoint
-) -> tuple[BasketChain, float, Intervals]:
-    """The first chain without a tenth of the rows, until its error on these says what the noise is."""
+    problem: BasketProblem, layout: Layout, rng: np.random.Generator, checkpoint: Checkpoint, own_clusters: bool
+) -> Heard:
+    """The first chain without a tenth of the rows, until its error on these says what the noise is.
+
+    The error of a mean over draws is the noise and the variance between draws. The noise is taken to be all of it, or
+    hard clusters of few rows would fit it. Where the items of one mode have clusters of their own, cells have so many
+    rows that they cannot; what is not known of an item of the other mode is then most of the variance, and left out.
+    """
     problem = with_phases(problem, rng)
     held = rng.random(problem.n_rows) < HELD
     start = max(NOISE * problem.scale, 1e-12)
     chain = BasketChain(problem, first_state(problem, start, rng), rng, layout)
     if held.sum() < LEAST_HELD:
-        return chain, start, as_they_are()
+        return Heard(chain, start, start, as_they_are())
     known = checkpoint.known
     if known is not None and checkpoint.finished:
         chain.restore(known["chain"])
-        return chain, known["noise"], Intervals(LEVELS, known["shares"])
+        return Heard(chain, known["noise"], known["error"], Intervals(LEVELS, known["shares"]))
     state, labels = chain.state, problem.labels[held]
     counted: Floats = np.ones(problem.n_rows) if problem.weights is None else problem.weights
     chain.layout = layout.with_weights(problem, np.where(held, 0.0, counted))
@@ -745,12 +797,13 @@ def _pilot(
     letters = problem.letters
     total, squares = np.zeros(len(labels)), np.zeros(len(labels))
     below = np.zeros((len(labels), 0 if letters is None else len(letters) - 1))
-    mean = total
-    for sweep in range(HELD_SWEEPS):
+    mean, error = total, start
+    n_sweeps, heard_from = (n * (LONGER if own_clusters else 1) for n in (HELD_SWEEPS, HEARD_FROM))
+    for sweep in range(n_sweeps):
         chain.sweep(adapt=True)
-        if sweep < HEARD_FROM:
+        if sweep < heard_from:
             continue
-        n = sweep - HEARD_FROM + 1
+        n = sweep - heard_from + 1
         effects = (state.latent[held] - chain.residual[held]).astype(np.float64)
         total += effects
         squares += effects**2
@@ -761,14 +814,17 @@ def _pilot(
             kernel.add_below(effects, sd, state.cuts, kernel.PHI, below)
             mean = letters[-1] - below @ np.diff(letters) / n
         error = float(np.average((labels - mean) ** 2, weights=counted[held]))
-        state.noise = max(error, 1e-6 * problem.scale)
+        variance = float(np.average(squares / n - (total / n) ** 2, weights=counted[held])) * n / max(n - 1, 1)
+        noise = max(error - variance, LEAST_NOISE * error) if own_clusters else error
+        state.noise = max(noise, 1e-6 * problem.scale)
     chain.layout = layout
     chain.counts = chain.window_counts(problem.weights)
-    n = HELD_SWEEPS - HEARD_FROM
-    variance = state.noise + np.maximum(squares / n - (total / n) ** 2, 0.0)
-    intervals = calibrated(problem, held, mean, variance, below / n)
-    checkpoint.keep(lambda: {"chain": chain.to_file(), "noise": state.noise, "shares": intervals.shares}, finished=True)
-    return chain, state.noise, intervals
+    n = n_sweeps - heard_from
+    spread = state.noise + np.maximum(squares / n - (total / n) ** 2, 0.0)
+    intervals = calibrated(problem, held, mean, spread, below / n)
+    found = {"noise": state.noise, "error": error, "shares": intervals.shares}
+    checkpoint.keep(lambda: {"chain": chain.to_file(), **found}, finished=True)
+    return Heard(chain, state.noise, error, intervals)
 
 
 def check_effort(effort: str) -> Effort:

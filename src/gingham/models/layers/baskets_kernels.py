@@ -390,17 +390,22 @@ def draw_cells(contents, scale, tokens, stats, precision, variance, normals, cel
     """
     m_target, m_token = normals.shape
     width = cells.shape[1]
-    itself = len(contents) == 0
+    if len(contents) == 0:  # every source has one token: the precision is diagonal
+        counts, totals = np.zeros((m_token, m_target)), np.zeros((m_token, m_target))
+        for x in range(len(scale)):
+            at, a = u8(2 * width) * u8(x), tokens[x]
+            for c in range(m_target):
+                counts[a, c] += stats[at + u8(c)]
+                totals[a, c] += stats[at + u8(width + c)]
+        for a in range(m_token):
+            for c in range(m_target):
+                root = math.sqrt(precision * counts[a, c] + 1.0 / variance)
+                cells[a, c] = (precision * totals[a, c] / root + normals[c, a]) / root
+        return
     squares = np.zeros((m_token, m_token, m_target))
     sums = np.zeros((m_token, m_target))
     for x in range(len(scale)):
         at = u8(2 * width) * u8(x)
-        if itself:
-            a = tokens[x]
-            for c in range(m_target):
-                squares[a, a, c] += stats[at + u8(c)]
-                sums[a, c] += stats[at + u8(width + c)]
-            continue
         for a in range(m_token):
             v = np.float64(scale[x] * contents[x, a])
             if v == 0:

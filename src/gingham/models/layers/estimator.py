@@ -27,14 +27,16 @@ from gingham.models.base import TupleModel, advise, named_auto, numeric_labels, 
 from gingham.models.layers.baskets import BasketDraws, Intervals, Law, as_they_are, shortest
 from gingham.models.layers.baskets_fit import (
     CLUSTERS,
-    MANY,
+    LONGER,
     BasketFit,
     ChainPlan,
+    Design,
     Effort,
     Held,
     check_effort,
+    choose_design,
+    designs_for,
     fit_chains,
-    habits_help,
     make_problem,
     n_chains_for,
 )
@@ -42,10 +44,20 @@ from gingham.models.layers.baskets_grow import extended_baskets, fold_in_baskets
 from gingham.models.layers.data import LayerData
 from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Prediction, SoftLayers
-from gingham.models.layers.pilot import ALONE, Pilot, Size, SizeChoice, choose_layers, pool_pilots, run_pilot, weighted
+from gingham.models.layers.pilot import (
+    ALONE,
+    Pilot,
+    PilotRun,
+    Size,
+    SizeChoice,
+    choose_layers,
+    pool_pilots,
+    run_pilot,
+    weighted,
+)
 from gingham.models.layers.reading import Layer, account_of, parts_of, reach_of, readable, readable_baskets
 from gingham.models.layers.sampled import Chain, Shape, keep_every, run_chain, run_chains, sample_draws, use_torch
-from gingham.models.layers.side import GivenSide, SideCode, Sides, read_sides, side_tables
+from gingham.models.layers.side import GivenSide, SideCode, Sides, SideTable, read_sides, side_tables
 from gingham.models.layers.soft import Soft, solve
 from gingham.models.questions import Predicted
 from gingham.reading.explanation import Explanation
@@ -61,6 +73,7 @@ LIKELIHOODS = ("auto", "ordinal", "gaussian")
 MAX_CELLS = 2**17
 MOST_MODES = 4  # up to which baskets are looked at by default: there are d (d − 1) pairs of modes
 SETTLE_SWEEPS = 10  # of a partial fit, not kept
+GROWN = 1.5  # times the tuples there were, from which on a partial fit finds the noise anew: it falls with more
 MAX_LABELS = 20  # labels read off the data; more count as a continuum
 SINGLE = 1e15  # labels whose squares, added up, are numbers of single precision
 
@@ -134,11 +147,11 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     Attributes
     ----------
     noise_ : float
-        σ², held-out mean square error.
+        σ², held-out mean square error; where items have clusters of their own, without the draws' variance.
     cuts_ : ndarray of shape (|Y| − 1,) or None
         Where one label gives way to the next: in ``predict(rule="label")``, or (ordinal) the mean of those drawn.
     scatter_ : float
-        σ² without the part that the draws' own variance explains; with baskets σ².
+        σ² without the part that the draws' own variance explains; with baskets the held-out mean square error.
     model_ : BasketDraws, Draws, or tuple of SoftLayers
     selection_ : SizeChoice
         The size that was chosen, the sizes that were tried with their held-out errors, and why.
@@ -166,6 +179,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     sides_: tuple[tuple[int, SideCode], ...] = field(init=False)  # how side information is read, for baskets
     intervals_: Intervals = field(init=False)
     _seen = cast("Sequence[tuple[AnyArray, ...]]", ())  # tuples of partial_fit
+    _rows_heard = 0  # of these, how many there were when the noise was found last
 
     n_layers: int | str = "auto"
     n_clusters: Sizes = "auto"
@@ -282,19 +296,24 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         effort, letters = self._effort(), self._letters(alphabet)
         taste = self._clusters(sample, CLUSTERS if named_auto(self.n_clusters) else self.n_clusters)
         held = self._held(tables, modes)
-        why = f"effort={self.effort!r}"
-        if named_auto(self.baskets) and sample.n_rows >= MANY:
-            trial = partial(habits_help, sample, letters, effort, taste, seeds.spawn(1)[0])
-            if not checkpoint.stage("habits").result(lambda: {"help": trial()})["help"]:
-                effort, why = effort._replace(habit=0), f"{why}; layers of habit did not help on a sample of the rows"
+        designs = [Design(effort, taste)]
+        if named_auto(self.baskets):
+            designs = designs_for(sample, designs[0], named_auto(self.n_clusters) and named_auto(self.n_layers))
+        which, why = 0, f"effort={self.effort!r}"
+        if len(designs) > 1:
+            trial = partial(choose_design, sample, letters, designs, seeds.spawn(1)[0])
+            which = checkpoint.stage("design").result(lambda: {"which": trial()})["which"]
+        effort, taste, own_clusters, reason = designs[which]
+        why += f"; {reason} on a sample of the rows" if reason else ""
         problem = make_problem(sample, times, letters, held, effort, taste, self.offsets)
-        n_chains = self.n_chains or n_chains_for(problem, effort)
-        plan = ChainPlan(n_chains, self._n_sweeps, self._burn_in, self.noise, self.n_jobs)
+        n_chains = self.n_chains or -(-n_chains_for(problem, effort) // (LONGER if own_clusters else 1))
+        n_sweeps, burn_in = self._lengths(own_clusters)
+        plan = ChainPlan(n_chains, n_sweeps, burn_in, self.noise, self.n_jobs, own_clusters)
         self._set_baskets(fit_chains(problem, plan, seeds, callback, checkpoint), modes, alphabet)
         numbers = labels if alphabet is None else alphabet.numbers
         self.range_ = (float(numbers.min()), float(numbers.max()))
-        reason = f"{problem.described()}, {n_chains} chains of {self._n_sweeps} sweeps: {why}."
-        self.selection_ = SizeChoice(effort.taste, tuple(taste), 1.0, (), reason)
+        reason = f"{problem.described()}, {n_chains} chains of {n_sweeps} sweeps: {why}."
+        self.selection_ = SizeChoice(effort.taste, tuple(taste), 1.0, (), reason, own_clusters)
         return self
 
     def _modes(self, columns: Columns) -> tuple[tuple[Mode, ...], list[GivenSide]]:
@@ -337,7 +356,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     def _set_baskets(self, fit: BasketFit, modes: tuple[Mode, ...], alphabet: Alphabet | None) -> None:
         draws = fit.draws
         self.model_, self.modes_, self.alphabet_, self.intervals_ = draws, modes, alphabet, fit.intervals
-        self.noise_ = self.scatter_ = fit.noise
+        self.noise_, self.scatter_ = fit.noise, fit.error
         self.interrupted_ = fit.interrupted
         self.traces_: tuple[Floats, ...] = ()
         if draws.letters is not None:
@@ -353,8 +372,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         sides = side_tables(modes, tables)
         self.sides_, self.intervals_ = (), as_they_are()
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet).merged()
-        n_pilots = min(self.n_pilots, 1) if sample.n_rows > ALONE else self.n_pilots
-        pilot_seeds, chain_seeds = (s.spawn(n) for s, n in zip(seeds.spawn(2), (n_pilots, self._n_members)))
+        sizes = (self._pilots_for(sample), self._n_members)
+        pilot_seeds, chain_seeds = (s.spawn(n) for s, n in zip(seeds.spawn(2), sizes))
         self.selection_, run = choose_layers(
             sample,
             sides,
@@ -368,17 +387,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         )
         shape = Shape(self.selection_.n_layers, self.selection_.n_clusters, self.offsets)
         sides = weighted(sides, self.selection_.side_weight)
-        # The winner's pilot, where sizes were compared, is one of the pilots.
-        runs = ([] if run is None else [run]) + self._parallel(
-            delayed(run_pilot)(sample, sides, shape, seed, self.backend, checkpoint.stage(f"pilot {number + 1}"))
-            for number, seed in enumerate(pilot_seeds[run is not None :])
-        )
-        pilot = pool_pilots(runs, sample, None if alphabet is None else alphabet.numbers)
-        if self.noise is not None:
-            pilot = Pilot(float(self.noise), float(self.noise), pilot.cuts)
+        self.modes_, self.alphabet_ = modes, alphabet
+        self._hear(sample, sides, shape, pilot_seeds, run, checkpoint)
         data = LayerData.of(sample, sides)
-        self.modes_, self.alphabet_, self.cuts_ = modes, alphabet, pilot.cuts
-        self.noise_, self.scatter_ = pilot.error, pilot.scatter
         values = data.labels if alphabet is None else alphabet.numbers
         self.range_ = (float(values.min()), float(values.max()))
         self.traces_ = ()
@@ -402,12 +413,31 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             self.model_, self.traces_ = tuple(m for m, _ in fits), tuple(trace for _, trace in fits)
         return self
 
+    def _pilots_for(self, sample: Sample) -> int:
+        return min(self.n_pilots, 1) if sample.n_rows > ALONE else self.n_pilots
+
+    def _hear(
+        self, sample: Sample, sides: tuple[SideTable | None, ...], shape: Shape,
+        seeds: Sequence[np.random.SeedSequence], run: PilotRun | None = None, checkpoint: Checkpoint = NO_CHECKPOINT,
+    ) -> None:  # fmt: skip
+        """Noise, scatter and cut points of plain layers, from pilots; ``run`` is the first, where there is one."""
+        # The winner's pilot, where sizes were compared, is one of the pilots.
+        runs = ([] if run is None else [run]) + self._parallel(
+            delayed(run_pilot)(sample, sides, shape, seed, self.backend, checkpoint.stage(f"pilot {number + 1}"))
+            for number, seed in enumerate(seeds[run is not None :])
+        )
+        pilot = pool_pilots(runs, sample, None if self.alphabet_ is None else self.alphabet_.numbers)
+        if self.noise is not None:
+            pilot = Pilot(float(self.noise), float(self.noise), pilot.cuts)
+        self.noise_, self.scatter_, self.cuts_ = pilot.error, pilot.scatter, pilot.cuts
+
     def observed(self, *data: Any) -> Observed:
         """Its layers have clusters of their own, which add up: the reading finds clusters of what averages leave."""
         check_is_fitted(self)
         sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
         chosen = getattr(self, "selection_", None)
-        error = float(np.sqrt(self.noise_)) if self.noise is None and self.n_pilots > 0 else None
+        square = self.scatter_ if isinstance(self.model_, BasketDraws) else self.noise_
+        error = float(np.sqrt(square)) if self.noise is None and self.n_pilots > 0 else None
         return observed_of(
             sample,
             [None] * len(self.modes_),
@@ -448,6 +478,11 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         effort = check_effort(self.effort)
         # Of shorter chains than an effort's own, the same share.
         return min(effort.burn_in, effort.burn_in * self._n_sweeps // effort.n_sweeps) if self._with_baskets else 20
+
+    def _lengths(self, own_clusters: bool) -> tuple[int, int]:
+        """Sweeps and burn-in of chains with baskets; with clusters of their own for items they are longer."""
+        longer = LONGER if own_clusters and self.n_sweeps is None else 1
+        return longer * self._n_sweeps, self._burn_in * (longer if self.burn_in is None else 1)
 
     def _check(self) -> None:
         if self.solver not in SOLVERS:
@@ -580,8 +615,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         """Add tuples to a growing table: fit at the first call; afterwards the chains go on with all tuples.
 
         New items are folded in, then every chain runs on from its last draw, with a short burn-in, and as many
-        draws are kept as before. Sizes, noise, cut points and labels stay. The tuples are kept with the model,
-        but not in its file: after ``fit`` or ``load`` new items are folded in, no more.
+        draws are kept as before. Sizes and labels stay. As soon as there are half as many tuples more, the noise is
+        found anew, and chains with baskets begin anew. The tuples are kept with the model, but not in its file:
+        after ``fit`` or ``load`` new items are folded in, no more.
         """
         first = not hasattr(self, "model_")
         (self.fit if first else self.fold_in)(X, y, sample_weight)
@@ -594,7 +630,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             times = times[np.asarray(sample_weight, dtype=np.float64) > 0]
         dated = () if times is None else (times,)
         self._seen = (*self._seen, (*columns.columns, labels, counts, *dated))
-        if not first:
+        if first:
+            self._rows_heard = len(labels)
+        else:
             *ids, labels, counts = (
                 np.concatenate(parts) for parts in zip(*(seen[: len(columns.columns) + 2] for seen in self._seen))
             )
@@ -603,31 +641,41 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         return self
 
     def _go_on(self, columns: Columns, labels: AnyArray, weights: Floats | None, times: Floats | None) -> None:
-        """Run every chain on from its last draw, with the tuples of all calls."""
+        """Run every chain on from its last draw, with the tuples of all calls; anew where these have grown much."""
         draws, choice = self.model_, self.selection_
         seeds = np.random.SeedSequence(check_random_state(self.random_state).randint(2**31 - 1))
+        grown = self.noise is None and len(labels) >= GROWN * self._rows_heard
+        if grown:
+            self._rows_heard = len(labels)
+        modes, tables = self._modes(columns)
+        sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=self.alphabet_)
+        if times is None or not isinstance(draws, BasketDraws):  # one point in time may differ from the other
+            sample = sample.merged()
         if isinstance(draws, BasketDraws):
-            modes, tables = self._modes(columns)
-            sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=self.alphabet_)
-            sample = sample.merged() if times is None else sample
             held = self._held(tables, modes)
             problem = make_problem(
                 sample, times, draws.letters, held, self._effort(), choice.n_clusters, self.offsets, draws.layers
             )
             n_chains = int(draws.chains.max()) + 1
-            begin = last_states(draws, problem, np.random.default_rng(seeds.spawn(1)[0]))
-            n_sweeps = self._n_sweeps - self._burn_in + SETTLE_SWEEPS
-            plan = ChainPlan(n_chains, n_sweeps, SETTLE_SWEEPS, self.noise_, self.n_jobs)
-            fit = fit_chains(problem, plan, seeds, begin=begin)
-            self._set_baskets(replace(fit, intervals=self.intervals_), modes, self.alphabet_)
+            n_sweeps, burn_in = self._lengths(choice.own_clusters)
+            plan = ChainPlan(n_chains, n_sweeps, burn_in, self.noise, self.n_jobs, choice.own_clusters)
+            if grown:  # states know the rows that would be held out, and freeze where they are under less noise
+                fit = fit_chains(problem, plan, seeds)
+            else:
+                begin = last_states(draws, problem, np.random.default_rng(seeds.spawn(1)[0]))
+                n_sweeps += SETTLE_SWEEPS - burn_in
+                plan = replace(plan, n_sweeps=n_sweeps, burn_in=SETTLE_SWEEPS, noise=self.noise_)
+                fit = fit_chains(problem, plan, seeds, begin=begin)
+                fit = replace(fit, error=self.scatter_, intervals=self.intervals_)
+            self._set_baskets(fit, modes, self.alphabet_)
             return
         if not isinstance(draws, Draws):
             return
-        modes, tables = self._modes(columns)
-        sides = side_tables(modes, tables)
-        sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=self.alphabet_).merged()
-        data = LayerData.of(sample, weighted(sides, choice.side_weight))
+        sides = weighted(side_tables(modes, tables), choice.side_weight)
         shape = Shape(choice.n_layers, choice.n_clusters, self.offsets)
+        if grown and self.n_pilots:
+            self._hear(sample, sides, shape, seeds.spawn(self._pilots_for(sample)))
+        data = LayerData.of(sample, sides)
         n_kept = draws.n_draws // self._n_members
         chains = [
             Chain.resume(data, shape, self.noise_, np.random.default_rng(seed), draws, (at + 1) * n_kept - 1)

@@ -167,6 +167,7 @@ class SizeChoice:
     side_weight: float
     tried: tuple[tuple[int, tuple[int, ...], float, float], ...]  # sizes in order, with their held-out square error
     reason: str
+    own_clusters: bool = False  # whether the items of a mode have clusters of their own
 
     def __str__(self) -> str:
         return self.reason
