@@ -133,9 +133,7 @@ def _highest(mine, turned, start, stop, labels, best):
         labels[x], best[x] = at, scores[at]
 
 
-def nearest_profiles(
-    matrix: csr_array, table: Floats, overall: Floats, smoothing: float
-) -> tuple[Ints, Floats]:
+def nearest_profiles(matrix: csr_array, table: Floats, overall: Floats, smoothing: float) -> tuple[Ints, Floats]:
     """The cluster whose smoothed profile codes each row best, and the nats gained over the overall profile.
 
     ``table`` (columns, clusters) are the counts of each cluster; ``overall`` (columns,) sums to 1.
