@@ -11,6 +11,7 @@ from sklearn.datasets import load_digits
 
 import gingham as gg
 from gingham.data import Mode
+from gingham.reading import make_reading
 from gingham.reading.make_reading import (
     Curve,
     alike,
@@ -250,6 +251,19 @@ def test_structure_that_is_finer_than_a_first_look_is_found():
     reading = gg.read(model.fit(np.column_stack([images, pixels]), digits[images, pixels]))
     assert reading.found
     assert min(reading.size) > 2
+
+
+@pytest.mark.parametrize(("n", "looks"), [(600, 1), (9000, 2)])
+def test_finer_blocks_are_looked_at_only_where_there_are_numbers_enough_for_them(monkeypatch, n, looks) -> None:
+    """Of few ratings the finer clusters are the same clusters, and holding entries out a second time tells nothing."""
+    calls = []
+    held_out = make_reading.held_out
+    monkeypatch.setattr(make_reading, "held_out", lambda *given: calls.append(given) or held_out(*given))
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 40, (n, 2)), rng.integers(1, 6, n)
+    model = gg.CoClusteringRegressor((2, 2), beta=1.0, alphabet=range(1, 6), random_state=0).fit(X, y)
+    assert not gg.read(model).found
+    assert len(calls) == looks
 
 
 def test_titles_are_said_as_people_say_them() -> None:

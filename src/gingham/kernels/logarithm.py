@@ -34,3 +34,14 @@ def x_ln_x(size: int) -> Floats:
     """x ln x of the counts 0, 1, …, size − 1."""
     counts = np.arange(size, dtype=np.float64)
     return np.asarray(xlogy(counts, counts))
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def x_ln_x_of(table):
+    """Equivalent to ``xlogy(table, table)`` of a table with two axes."""
+    out = np.empty(table.shape)
+    for row in range(table.shape[0]):
+        for c in range(table.shape[1]):
+            x = np.float64(table[row, c])
+            out[row, c] = x * ln(x)
+    return out

@@ -9,7 +9,7 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels.compile import njit
-from gingham.kernels.logarithm import ln, x_ln_x
+from gingham.kernels.logarithm import ln, x_ln_x, x_ln_x_of
 from gingham.kernels.sweep import TABLE, TIE, Board, Visit, effort_of, move_in_batches, n_features
 
 
@@ -297,7 +297,7 @@ def _visit_single_mode(board: Board, order: Ints, beta: float, price: float) -> 
     first, m = int(board.first_cluster[mode]), int(board.widths[mode])
     fine, coarse = board.fine.reshape(-1, m), board.coarse
     coarse = coarse.reshape(-1, m) if board.kind == "log" else coarse[None, first : first + m]
-    known, table = (_phi_of_all(fine), _phi_of_all(coarse)), _single_mode_table(board, m)
+    known, table = (x_ln_x_of(fine), x_ln_x_of(coarse)), _single_mode_table(board, m)
     rise = np.diff(table)  # φ(x + 1) − φ(x)
 
     def visit(items: Ints, evaluate_only: bool, chosen: Ints) -> None:
@@ -413,14 +413,3 @@ def _move(totals, known, row, here, best, own):
     totals[row, best] += own
     less, more = np.float64(totals[row, here]), np.float64(totals[row, best])
     known[row, here], known[row, best] = less * ln(less), more * ln(more)
-
-
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def _phi_of_all(counts):
-    """Equivalent to ``xlogy(counts, counts)``."""
-    out = np.empty(counts.shape)
-    for row in range(counts.shape[0]):
-        for c in range(counts.shape[1]):
-            x = np.float64(counts[row, c])
-            out[row, c] = x * ln(x)
-    return out

@@ -57,7 +57,7 @@ def read_observed(observed: Observed, item_info: ItemInfo | None = None, seed: i
     titles = {at: own.titles for at, own in about.items() if own.titles is not None}
     observed = replace(observed, titles={**observed.titles, **titles})
     trial = held_out(observed, seed)
-    if trial is not None and not trial.curve.found and observed.relations[0].measure == "difference":
+    if trial is not None and not trial.curve.found and _can_be_finer(observed):
         finer = replace(observed, finer=True)
         again = held_out(finer, seed)
         if again is not None and again.curve.found:
@@ -596,8 +596,7 @@ def taste_clusters(relation: Relation, modes: Sequence[Mode], seed: int, finer: 
     noise = float(np.average(np.asarray(relation.values) ** 2, weights=relation.weight))
     if noise <= 1e-12 * max(1.0, float(np.abs(np.asarray(relation.values)).max(initial=0.0)) ** 2):
         return [np.zeros(mode.n_items, dtype=np.int64) for mode in places]
-    d = len(places)
-    even = max(FEWEST, min(FINEST, round((sample.n_tuples / (FINER_BLOCK if finer else ENTRIES_A_BLOCK)) ** (1 / d))))
+    even = _taste_size(sample.n_tuples, len(places), finer)
     sizes = [min(even, mode.n_items) for mode in places]
     problem = Problem.grid(sample, Quadratic(), 1.0 / (2.0 * noise))
     fits = [
@@ -606,6 +605,18 @@ def taste_clusters(relation: Relation, modes: Sequence[Mode], seed: int, finer: 
     ]
     best = min(fits, key=lambda fit: fit.objective.total)
     return [_without_small(assign, sample.counts(at)) for at, assign in enumerate(best.posterior.assign)]
+
+
+def _taste_size(n: float, d: int, finer: bool) -> int:
+    """How many clusters a side has to begin with, so that the blocks of n numbers hold enough of them."""
+    return max(FEWEST, min(FINEST, round((n / (FINER_BLOCK if finer else ENTRIES_A_BLOCK)) ** (1 / d))))
+
+
+def _can_be_finer(observed: Observed) -> bool:
+    """Whether there are numbers enough for finer blocks: of few the same clusters would be tried again."""
+    relation = observed.relations[0]
+    n, d = float(relation.weight.sum()), len(relation.sides)
+    return relation.measure == "difference" and _taste_size(n, d, True) > _taste_size(n, d, False)
 
 
 def _without_small(assign: Floats, mass: Floats) -> Ints:

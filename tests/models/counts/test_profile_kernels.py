@@ -14,7 +14,9 @@ from gingham.models.counts.profile_kernels import (
     cluster_counts,
     highest,
     label_sums,
+    margins,
     merge_losses,
+    move_counts,
     nearest_profiles,
     own_scores,
     seed_scores,
@@ -50,10 +52,22 @@ def test_nearest_profiles_equal_their_numpy_line(counts: sparse.csr_array) -> No
     with np.errstate(invalid="ignore"):
         logs = np.log((1 - SMOOTHING) * profiles / overall[:, None] + SMOOTHING)
     scores = counts.toarray() @ np.nan_to_num(logs)
-    found, best, after = nearest_profiles(counts, table, overall, SMOOTHING)
+    found, best = nearest_profiles(counts, table, overall, SMOOTHING)
     assert np.array_equal(found, scores.argmax(axis=1))
     assert np.allclose(best, scores.max(axis=1))
-    assert np.allclose(after, counts.toarray().T @ np.eye(5)[found])
+
+
+def test_margins_equal_their_numpy_line(counts: sparse.csr_array) -> None:
+    for found, axis in zip(margins(counts), (1, 0)):
+        assert np.allclose(found, counts.toarray().sum(axis=axis))
+
+
+def test_counts_that_move_equal_counts_that_are_taken_anew(counts: sparse.csr_array) -> None:
+    rng = np.random.default_rng(4)
+    before, after = rng.integers(0, 5, (2, 12))
+    table = counts.toarray().T @ np.eye(5)[before]
+    move_counts(counts, before, after, table)
+    assert np.allclose(table, counts.toarray().T @ np.eye(5)[after])
 
 
 def test_seed_and_own_scores_equal_their_numpy_lines(counts: sparse.csr_array) -> None:

@@ -113,6 +113,18 @@ def test_short_chains_keep_the_share_of_draws_that_long_ones_keep():
     assert model.model_.n_draws == 7
 
 
+def test_few_rows_get_few_layers_of_habit_and_few_chains_unless_they_are_asked_for():
+    X, y = ratings(300)
+    short = {"n_layers": 1, "n_clusters": 2, "n_sweeps": 4, "random_state": 0}
+    few = gg.LayeredCoClusteringRegressor(**short).fit(X, y)
+    assert str(few.selection_).startswith("1 layers of taste, 4 layers of habit, 3 chains of 4 sweeps")
+    asked = gg.LayeredCoClusteringRegressor(**short, baskets=5, n_chains=4).fit(X, y)
+    assert str(asked.selection_).startswith("1 layers of taste, 10 layers of habit, 4 chains of 4 sweeps")
+    many = baskets_fit.for_rows(baskets_fit.EFFORTS["default"], 50_000)
+    assert many == baskets_fit.EFFORTS["default"]
+    assert baskets_fit.for_rows(baskets_fit.EFFORTS["fast"], 10).n_chains == 2
+
+
 # reading
 
 
@@ -120,6 +132,7 @@ def test_short_chains_keep_the_share_of_draws_that_long_ones_keep():
 def test_habits_are_left_out_of_much_data_in_which_they_say_nothing(told, monkeypatch):
     """Users who met films of one kind like that kind; or everybody met what chance brought along."""
     monkeypatch.setattr(baskets_fit, "MANY", 1000)
+    monkeypatch.setattr(baskets_fit, "ALL_HABITS", 1000)
     rng = np.random.default_rng(2)
     if told:
         users = np.repeat(np.arange(600), 5)

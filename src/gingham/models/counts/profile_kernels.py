@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from gingham.arrays import Floats, Ints
 from gingham.kernels.compile import njit
-from gingham.kernels.logarithm import ln
+from gingham.kernels.logarithm import ln, x_ln_x_of
 from gingham.kernels.threads import in_blocks
 
 WORK, LOG_WORK = 8, 32  # multiply-adds that take as long as an addition in a random place, as a logarithm
@@ -32,6 +32,40 @@ def _block_sums(indptr, indices, data, row_at, column_at, out):
         first = row_at[x]
         for e in range(indptr[x], indptr[x + 1]):
             out[first + column_at[indices[e]]] += data[e]
+
+
+def margins(matrix: csr_array) -> tuple[Floats, Floats]:
+    """The sums of every row and of every column."""
+    rows, columns = np.zeros(matrix.shape[0]), np.zeros(matrix.shape[1])
+    _margins(matrix.indptr, matrix.indices, matrix.data, rows, columns)
+    return rows, columns
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _margins(indptr, indices, data, rows, columns):
+    """Equivalent to ``rows, columns = counts.sum(axis=1), counts.sum(axis=0)``."""
+    for x in range(len(rows)):
+        total = 0.0
+        for e in range(indptr[x], indptr[x + 1]):
+            total += data[e]
+            columns[indices[e]] += data[e]
+        rows[x] = total
+
+
+def move_counts(matrix: csr_array, before: Ints, after: Ints, table: Floats) -> None:
+    """Move the counts of rows whose label has changed, in a table (columns, clusters) of all labels' counts."""
+    _move_counts(matrix.indptr, matrix.indices, matrix.data, before, after, table)
+
+
+@njit(cache=True, nogil=True, boundscheck=False)
+def _move_counts(indptr, indices, data, before, after, table):
+    """Equivalent to ``table += counts.T @ (np.eye(k)[after] − np.eye(k)[before])``."""
+    for x in range(len(before)):
+        old, new = before[x], after[x]
+        if old != new:
+            for e in range(indptr[x], indptr[x + 1]):
+                table[indices[e], old] -= data[e]
+                table[indices[e], new] += data[e]
 
 
 def cluster_counts(matrix: csr_array, labels: Ints, k: int) -> Floats:
@@ -99,28 +133,26 @@ def _highest(mine, turned, start, stop, labels, best):
         labels[x], best[x] = at, scores[at]
 
 
-def nearest_profiles(
-    matrix: csr_array, table: Floats, overall: Floats, smoothing: float
-) -> tuple[Ints, Floats, Floats]:
-    """The cluster whose smoothed profile codes each row best, the nats gained over the overall profile, a new table.
+def nearest_profiles(matrix: csr_array, table: Floats, overall: Floats, smoothing: float) -> tuple[Ints, Floats]:
+    """The cluster whose smoothed profile codes each row best, and the nats gained over the overall profile.
 
     ``table`` (columns, clusters) are the counts of each cluster; ``overall`` (columns,) sums to 1.
     """
     mass = table.sum(axis=0)
     scale = np.divide(1.0 - smoothing, mass, out=np.zeros(len(mass)), where=mass > 0)
     n_rows, (n_columns, k) = matrix.shape[0], table.shape
-    labels, best, logs = np.empty(n_rows, np.int64), np.empty(n_rows), np.empty(table.shape)
+    labels, best = np.empty(n_rows, np.int64), np.empty(n_rows)
+    logs = np.zeros((n_columns, -(-k // 4) * 4))
 
     def log(a: int, b: int) -> None:
         _profile_logs(table, overall, scale, smoothing, a, b, logs)
 
     def choose(a: int, b: int) -> None:
-        _nearest(matrix.indptr, matrix.indices, matrix.data, logs, a, b, labels, best)
+        _nearest(matrix.indptr, matrix.indices, matrix.data, logs, k, a, b, labels, best)
 
     in_blocks(log, np.arange(n_columns + 1), 0, n_columns, LOG_WORK * table.size)
     in_blocks(choose, matrix.indptr, 0, n_rows, matrix.nnz * k)
-    after = block_sums(matrix, labels, np.arange(n_columns) * k, table.size).reshape(table.shape)
-    return labels, best, after
+    return labels, best
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
@@ -133,18 +165,23 @@ def _profile_logs(table, overall, scale, smoothing, start, stop, logs):
                 logs[y, c] = ln(scale[c] * table[y, c] * share + smoothing)
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def _nearest(indptr, indices, data, logs, start, stop, labels, best):
-    """Equivalent to ``scores = counts @ logs``, argmax and max, rows start to stop."""
-    k = logs.shape[1]
-    scores = np.empty(k)
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy", fastmath={"contract"})
+def _nearest(indptr, indices, data, logs, k, start, stop, labels, best):
+    """Equivalent to ``scores = counts @ logs[:, :k]``, argmax and max, rows start to stop.
+
+    Four clusters at a time, in variables of their own: sums in an array would be loaded and stored for every count.
+    """
+    scores = np.empty(logs.shape[1])
     for x in range(start, stop):
-        for c in range(k):
-            scores[c] = 0.0
-        for e in range(indptr[x], indptr[x + 1]):
-            y, count = indices[e], data[e]
-            for c in range(k):
-                scores[c] += count * logs[y, c]
+        for c in range(0, logs.shape[1], 4):
+            s0 = s1 = s2 = s3 = 0.0
+            for e in range(indptr[x], indptr[x + 1]):
+                y, count = indices[e], data[e]
+                s0 += count * logs[y, c]
+                s1 += count * logs[y, c + 1]
+                s2 += count * logs[y, c + 2]
+                s3 += count * logs[y, c + 3]
+            scores[c], scores[c + 1], scores[c + 2], scores[c + 3] = s0, s1, s2, s3
         at = 0
         for c in range(1, k):
             if scores[c] > scores[at]:
@@ -188,13 +225,15 @@ def own_scores(matrix: csr_array, mass: Floats, overall: Floats, smoothing: floa
     return _own_scores(matrix.indptr, matrix.indices, matrix.data, mass, overall, smoothing)
 
 
-@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy", fastmath={"reassoc", "contract"})
 def _own_scores(indptr, indices, data, mass, overall, smoothing):
     """Equivalent to ``(counts * np.log((1 − s) * counts / mass[:, None] / overall + s)).sum(1)``."""
     out = np.zeros(len(mass))
     for x in range(len(mass)):
+        total = 0.0
         for e in range(indptr[x], indptr[x + 1]):
-            out[x] += data[e] * ln((1.0 - smoothing) * data[e] / (mass[x] * overall[indices[e]]) + smoothing)
+            total += data[e] * ln((1.0 - smoothing) * data[e] / (mass[x] * overall[indices[e]]) + smoothing)
+        out[x] = total
     return out
 
 
@@ -204,10 +243,10 @@ def merge_losses(table: Floats, mass: Floats, i: int) -> Floats:
     ``mass`` (clusters,) are the sums over the columns.
     """
     n = table.shape[1]
-    out = np.empty(n)
+    out, known = np.empty(n), x_ln_x_of(table)
 
     def run(a: int, b: int) -> None:
-        _merge_losses(table, mass, i, a, out[a:b])
+        _merge_losses(table, known, mass, i, a, out[a:b])
 
     in_blocks(run, np.arange(n + 1), 0, n, LOG_WORK * table.size, 1)  # every block goes through the whole table
     return out
@@ -216,11 +255,11 @@ def merge_losses(table: Floats, mass: Floats, i: int) -> Floats:
 def all_merge_losses(table: Floats, mass: Floats) -> Floats:
     """`merge_losses` of all clusters, shape (clusters, clusters), +inf on the diagonal."""
     n = table.shape[1]
-    out = np.full((n, n), np.inf)
+    out, known = np.full((n, n), np.inf), x_ln_x_of(table)
 
     def run(a: int, b: int) -> None:
         for i in range(a, b):
-            _merge_losses(table, mass, i, i + 1, out[i, i + 1 :])
+            _merge_losses(table, known, mass, i, i + 1, out[i, i + 1 :])
 
     later = np.concatenate([[0], np.cumsum(np.arange(n)[::-1])])
     in_blocks(run, later, 0, n, LOG_WORK * len(table) * int(later[-1]))
@@ -228,10 +267,11 @@ def all_merge_losses(table: Floats, mass: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def _merge_losses(table, mass, i, first, out):
+def _merge_losses(table, known, mass, i, first, out):
     """Equivalent to ``out = (own[i] + own − phi(table + table[:, [i]]).sum(0) + phi(mass + mass[i]))[first:]``.
 
-    Here own = phi(table).sum(0) − phi(mass) and phi(x) = x ln x. Columns in which cluster i is empty cancel.
+    Here own = phi(table).sum(0) − phi(mass) and phi(x) = x ln x, ``known`` of the table. Columns in which cluster i is
+    empty cancel.
     """
     n = len(out)
     a = mass[i]
@@ -241,7 +281,7 @@ def _merge_losses(table, mass, i, first, out):
     for y in range(table.shape[0]):
         a = table[y, i]
         if a > 0:
-            own = a * ln(a)
+            own = known[y, i]
             for r in range(n):
-                b = table[y, first + r]
-                out[r] += own + b * ln(b) - (a + b) * ln(a + b)
+                both = a + table[y, first + r]
+                out[r] += own + known[y, first + r] - both * ln(both)

@@ -57,7 +57,7 @@ def _profile_start(
 ) -> tuple[Ints, Ints]:
     """Rows first, columns by how they meet the rows' clusters, then both in turn."""
     rows = _row_start(start, counts, shape[0], rng)
-    profiles = sparse.csr_array(counts.T @ indicator(rows, shape[0]))
+    profiles = as_profiles(column_table(counts, rows, shape[0]))
     columns = profile_steps(profiles, profile_seeds(profiles, shape[1], rng), shape[1], 10, 1e-3)
     return block_steps(counts, rows, columns, shape, n_steps)
 
@@ -85,10 +85,10 @@ def finer(k: int, n_items: int) -> int:
     return max(k, min(3 * k + 4, n_items // 4)) if k > 1 else k
 
 
-def indicator(labels: Ints, k: int) -> sparse.csr_array:
-    """One-hot memberships (n, k), sparse."""
-    n = len(labels)
-    return sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, k))
+def as_profiles(table: Floats) -> sparse.csr_array:
+    """A dense table as a sparse one in which every number is listed, zeros too: nothing is searched for."""
+    n, k = table.shape
+    return sparse.csr_array((table.ravel(), np.tile(np.arange(k), n), np.arange(0, n * k + 1, k)), shape=table.shape)
 
 
 def block_table(counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int]) -> Floats:
@@ -116,23 +116,28 @@ def profile_seeds(counts: sparse.csr_array, k: int, rng: np.random.Generator) ->
     def scores(rows: Ints) -> Floats:
         return profile_kernels.seed_scores(counts, turned, rows, mass, overall, SEED_SMOOTHING)
 
-    nearest = scores(rng.choice(n_rows, 1, p=mass / mass.sum()))[0]
+    nearest = scores(_drawn(mass, 1, rng))[0]
     labels = np.zeros(n_rows, dtype=np.int64)
     for seed in range(1, k):
-        distance = np.maximum(highest - nearest, 0.0)
-        total = distance.sum()
-        drawn = rng.choice(n_rows, TRIALS, p=distance / total if total > 0 else None)
-        found = scores(drawn)
+        found = scores(_drawn(np.maximum(highest - nearest, 0.0), TRIALS, rng))
         best = found[int(np.maximum(found, nearest).sum(axis=1).argmax())]
         labels[best > nearest] = seed
         nearest = np.maximum(nearest, best)
     return labels
 
 
+def _drawn(chances: Floats, n: int, rng: np.random.Generator) -> Ints:
+    """Draw n numbers with unnormalised chances, all alike where all chances are 0; with fewer checks than `choice`."""
+    below = chances.cumsum()
+    if not below[-1] > 0:
+        return rng.integers(0, len(chances), n)
+    return np.searchsorted(below / below[-1], rng.random(n), side="right")
+
+
 def _masses(counts: sparse.csr_array) -> tuple[Floats, Floats]:
     """The mass of each row, and the overall profile of the columns."""
-    mass = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-    return mass, np.asarray(counts.sum(axis=0)).ravel() / max(mass.sum(), TINY)
+    rows, columns = profile_kernels.margins(counts)
+    return rows, columns / max(rows.sum(), TINY)
 
 
 def profile_steps(
@@ -142,11 +147,13 @@ def profile_steps(
     mass, overall = _masses(counts)
     table = column_table(counts, labels, k)
     for _ in range(n_steps):
-        found, gains, table = profile_kernels.nearest_profiles(counts, table, overall, smoothing)
-        new = refilled(found, gains, mass, k)
-        if (new != labels).mean() < 1e-3:
+        new = refilled(*profile_kernels.nearest_profiles(counts, table, overall, smoothing), mass, k)
+        changed = int(np.count_nonzero(new != labels))
+        if changed < 1e-3 * len(labels):
             return new
-        if new is not found:
+        if 2 * changed < len(labels):
+            profile_kernels.move_counts(counts, labels, new, table)
+        else:
             table = column_table(counts, new, k)
         labels = new
     return labels
@@ -156,22 +163,27 @@ def block_steps(
     counts: sparse.csr_array, rows: Ints, columns: Ints, shape: Sequence[int], n_steps: int = 30
 ) -> tuple[Ints, Ints]:
     """Batch steps of information-theoretic co-clustering, rows and columns in turn."""
-    transposed = sparse.csr_array(counts.T)
-    masses = [np.asarray(counts.sum(axis=axis)).ravel() for axis in (1, 0)]
+    both = (counts, sparse.csr_array(counts.T))
+    masses = profile_kernels.margins(counts)
     labels = [rows, columns]
+    mine = profile_kernels.cluster_counts(counts, columns, shape[1])  # of the items of the side whose turn it is
+    theirs: Floats | None = None  # of those of the other side
     for _ in range(n_steps):
-        changed = 0
-        for axis, matrix in ((0, counts), (1, transposed)):
-            other = 1 - axis
-            mine = profile_kernels.cluster_counts(matrix, labels[other], shape[other])
+        n_changed = 0
+        for axis in (0, 1):
             table = profile_kernels.label_sums(mine, labels[axis], shape[axis])
             a, b = table.sum(axis=1, keepdims=True), table.sum(axis=0)
             logs = np.log(table + 1e-6 * a * b / b.sum() + TINY) - np.log(a + TINY) - np.log(b + TINY)
-            found, gains = profile_kernels.highest(mine, logs)
-            new = refilled(found, gains, masses[axis], shape[axis])
-            changed += int((new != labels[axis]).sum())
+            new = refilled(*profile_kernels.highest(mine, logs), masses[axis], shape[axis])
+            changed = int(np.count_nonzero(new != labels[axis]))
+            if theirs is None or 2 * changed > len(new):
+                theirs = profile_kernels.cluster_counts(both[1 - axis], new, shape[axis])
+            else:
+                profile_kernels.move_counts(both[axis], labels[axis], new, theirs)
             labels[axis] = new
-        if changed <= 1e-4 * sum(map(len, labels)):
+            n_changed += changed
+            mine, theirs = theirs, mine
+        if n_changed <= 1e-4 * sum(map(len, labels)):
             break
     return labels[0], labels[1]
 
@@ -201,19 +213,20 @@ def merge_profiles(table: Floats, labels: Ints, k: int, losses: Callable[..., Fl
     """
     of_all, of_one = (losses, losses) if losses else (profile_kernels.all_merge_losses, profile_kernels.merge_losses)
     table = np.array(table, dtype=np.float64, order="C")
-    n = table.shape[1]
-    joined = np.arange(n)  # the cluster that a cluster has become
+    left = np.arange(table.shape[1])  # clusters that no other has taken in
+    joined = left.copy()  # the cluster that a cluster has become
     mass = table.sum(axis=0)
     pairs = of_all(table, mass)
-    for _ in range(n - k):
+    while len(left) > k:
         i, j = (int(at) for at in np.unravel_index(int(pairs.argmin()), pairs.shape))
         table[:, i] += table[:, j]
-        table[:, j] = mass[j] = 0.0
         mass[i] = table[:, i].cumsum()[-1]  # one after the other, as the sums of all columns are
-        joined[joined == j] = i
-        gone = np.isinf(pairs[i]) | (np.arange(n) == j)
-        pairs[j, :] = pairs[:, j] = np.inf
-        pairs[i, :] = pairs[:, i] = np.where(gone, np.inf, of_one(table, mass, i))
+        joined[joined == left[j]] = left[i]
+        table, mass, left = (np.delete(one, j, axis=-1) for one in (table, mass, left))
+        pairs = np.delete(np.delete(pairs, j, axis=0), j, axis=1)
+        i -= j < i
+        pairs[i, :] = pairs[:, i] = of_one(table, mass, i)
+        pairs[i, i] = np.inf
     return np.unique(joined, return_inverse=True)[1][labels]
 
 

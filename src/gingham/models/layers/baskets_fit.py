@@ -10,6 +10,7 @@ needs lie in arrays of fixed width, so layers and chains could be stacked.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from copy import deepcopy
@@ -400,9 +401,27 @@ EFFORTS = {
 }
 
 
+ALL_HABITS, ALL_CHAINS = 50_000, 10_000  # rows from which on an effort has all its layers of habits, all its chains
+FEWEST_HABITS, FEWEST_CHAINS = 2, 3
+
+
+def for_rows(effort: Effort, n_rows: int) -> Effort:
+    """What an effort means for few rows: fewer layers of habits and fewer chains, both by the root of the rows.
+
+    Of 1,000 ratings two habits a direction and three chains predict others better than ten and six: who met whom says
+    little there, and every layer adds noise (benchmarks/speed/small_data.py).
+    """
+
+    def part(most: int, fewest: int, enough: int) -> int:
+        return min(most, max(fewest, math.ceil(most * math.sqrt(n_rows / enough))))
+
+    return effort._replace(
+        habit=part(effort.habit, FEWEST_HABITS, ALL_HABITS), n_chains=part(effort.n_chains, FEWEST_CHAINS, ALL_CHAINS)
+    )
+
+
 PER_ROW, PER_ITEM = 7e-9, 3e-8  # seconds of a layer's sweep for each row, and for each target and token
 BUDGET = 160.0  # CPU seconds that the default number of chains may take; with more data there are fewer chains
-FEWEST_CHAINS = 3
 
 
 def n_chains_for(problem: BasketProblem, effort: Effort) -> int:

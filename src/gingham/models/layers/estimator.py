@@ -37,6 +37,7 @@ from gingham.models.layers.baskets_fit import (
     choose_design,
     designs_for,
     fit_chains,
+    for_rows,
     make_problem,
     n_chains_for,
 )
@@ -104,8 +105,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         Whether items have offsets of their own.
     solver : {"sampled", "projection"}
     n_chains : int, optional
-        Chains that are averaged: as ``effort`` says, fewer where there is much data; without baskets 3 chains, or 20
-        soft members.
+        Chains that are averaged: as ``effort`` says, fewer where there is much data or little (three of 1,000 rows);
+        without baskets 3 chains, or 20 soft members.
     n_sweeps : int, optional
         Sweeps of a chain; as ``effort`` says, 120 without baskets, 25 of a soft member.
     burn_in : int, optional
@@ -126,8 +127,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     baskets : "auto", int or None
         Layers over who met what, for every ordered pair of modes in which not nearly everybody met everything: from
         the movies a user has rated to movies, from the users who rated a movie to users. "auto": as many as ``effort``
-        says, where the solver is "sampled" and there are two to four modes; from 300,000 rows on only if they lower the
-        error on rows held out of a sample. A number: so many in each direction.
+        says, where the solver is "sampled" and there are two to four modes; fewer below 50,000 rows (two in each
+        direction of 1,000), and from 300,000 rows on only if they lower the error on rows held out of a sample. A
+        number: so many in each direction.
     time : str or int, optional
         The column of X with points in time (numbers or dates); `fit` and `predict` also take them as ``time=``. Items
         of the first mode then have offsets for windows of time, from seconds to months. A prediction without a time
@@ -293,7 +295,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self.sides_ = tuple((table.at, SideCode.of(modes[table.at].name, table.values)) for table in tables)
         sample = Sample.of(columns.columns, labels, weights, modes=modes, alphabet=alphabet)
         sample = sample.merged() if times is None else sample
-        effort, letters = self._effort(), self._letters(alphabet)
+        effort, letters = self._effort(sample.n_rows), self._letters(alphabet)
         taste = self._clusters(sample, CLUSTERS if named_auto(self.n_clusters) else self.n_clusters)
         held = self._held(tables, modes)
         designs = [Design(effort, taste)]
@@ -325,9 +327,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             modes[table.at] = Mode.of(np.concatenate([mode.items, Mode.of(table.ids, mode.name).items]), mode.name)
         return tuple(modes), tables
 
-    def _effort(self) -> Effort:
-        """What ``effort`` says, with what was given instead."""
-        effort = check_effort(self.effort)
+    def _effort(self, n_rows: int) -> Effort:
+        """What ``effort`` says for so many rows, with what was given instead."""
+        effort = for_rows(check_effort(self.effort), n_rows)
         if not isinstance(self.n_layers, str):
             effort = effort._replace(taste=int(self.n_layers))
         if not isinstance(self.baskets, str) and self.baskets is not None:
@@ -654,7 +656,14 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         if isinstance(draws, BasketDraws):
             held = self._held(tables, modes)
             problem = make_problem(
-                sample, times, draws.letters, held, self._effort(), choice.n_clusters, self.offsets, draws.layers
+                sample,
+                times,
+                draws.letters,
+                held,
+                self._effort(sample.n_rows),
+                choice.n_clusters,
+                self.offsets,
+                draws.layers,
             )
             n_chains = int(draws.chains.max()) + 1
             n_sweeps, burn_in = self._lengths(choice.own_clusters)
