@@ -43,7 +43,7 @@ SEEDS = (101, 102, 103)
 STARS = (1, 2, 3, 4, 5)
 DELTA = 0.05
 PLAN, ALONE = (0.8, 4, 3), (0.5, 8, 0)  # share of the warm-up, blocks, references
-TRIED = [(0.5, 8, 0), (0.8, 4, 3), (0.7, 5, 3), (0.6, 6, 3), (0.7, 5, 5), (0.85, 1, 6), (0.5, 4, 4)]
+TRIED = [(0.5, 8, 0), (0.8, 4, 3), (0.85, 1, 5), (0.5, 4, 3)]
 FITTED: dict[str, dict[str, Any]] = {}
 
 

@@ -51,7 +51,7 @@ def planted(n: int, seed: int, users: int = USERS, items: int = ITEMS) -> tuple[
 
 def fitted(X: np.ndarray, y: np.ndarray, seed: int, backend: str, chains: int = 3) -> gg.LayeredCoClusteringRegressor:
     model = gg.LayeredCoClusteringRegressor(
-        6, 8, n_chains=chains, n_pilots=1, baskets=None, backend=backend, random_state=seed
+        6, 8, n_chains=chains, n_pilots=1, baskets=None, backend=backend, n_jobs=chains, random_state=seed
     )
     return model.fit(X, y)
 
