@@ -9,7 +9,7 @@ of the movies, of which only genres and year are known). Results are added to th
 there is not measured again (``--again`` does).
 
 All settings are chosen inside each training part: ours by the model itself, ranks of myFM on a tenth of it (the rank of
-the model with time is that of the same model without; on MovieLens-1M the rank is chosen on the first of its splits). Whole
+the model with time is that of the same model without; on MovieLens-1M it is that of the first split). Whole
 stars are the median of a law where a model has one (ours, ordinal myFM); for all others cut points are learned on a
 tenth of the training part that the model does without, in the same way for each. CPU seconds are those of the fit and
 the predictions, user and system, of all threads; what was spent on choosing settings stands apart as ``search_cpu_s``
