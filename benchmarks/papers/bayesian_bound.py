@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import digamma, softmax
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "solvers"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "models" / "bayesian"))
 
 from test_variational import brute_bound, densities, random_problem, start_of
 

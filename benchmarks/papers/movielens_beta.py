@@ -1,9 +1,10 @@
-"""P0 Figures 3-6 from the two kinds of random start: soft memberships, and items thrown into clusters.
+"""P0 Figures 3-6 from kinds of random start: soft memberships, items thrown into clusters, and what lies between.
 
 P0 says "initialize q randomly" and no more. Memberships that are uniform on the simplex are nearly the same for all
 items: many clusters are lost before they form, and what is left overfits later and less. Items that are thrown into
-clusters, each into one, keep the clusters apart, and the curves have the shape of the paper's. Beside it the
-description length of P0 §5 (log loss, β = 1, hard moves, 13×6), and one cluster.
+clusters, each into one, keep the clusters apart, and at 50 × 50 the curves have the shape of the paper's; at 283 × 283
+they overfit from the start on. There memberships in a few clusters an item (Dirichlet, .05) have that shape. Beside
+them the description length of P0 §5 (log loss, β = 1, hard moves, 13×6), and one cluster.
 
 Every fit is one record of the JSON file, so an interrupted run goes on where it stopped.
 """
@@ -38,15 +39,24 @@ FIGURES = {
 }
 BETAS = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 8.0)
 N_INIT = {"13x6": 10, "50x50": 10, "283x283": 1}  # the paper has 10 everywhere
+FEW = 0.05  # concentration of memberships in a few clusters an item
+KINDS = {
+    "hard": ("C1s-", "each item thrown into a cluster"),
+    "soft": ("C0o--", "memberships uniform on the simplex"),
+    "few": ("C2^:", "memberships in a few clusters"),
+}
 FIRM = 0.999  # of the memberships of an item that was thrown into a cluster; at 1 a cluster could not be left
 
 
 def start_of(kind: str, problem: Problem, shape: tuple[int, int], rng: np.random.Generator) -> Posterior:
-    """Random answers with memberships uniform on the simplex, or with every item in one cluster drawn at random."""
+    """Random answers with memberships uniform on the simplex, in a few clusters, or in one that is drawn at random."""
     start = random(problem, shape, rng)
     if kind == "soft":
         return start
-    thrown = (np.eye(m)[rng.integers(0, m, len(q))] for m, q in zip(shape, start.assign))
+    thrown = (
+        rng.dirichlet(np.full(m, FEW), len(q)) if kind == "few" else np.eye(m)[rng.integers(0, m, len(q))]
+        for m, q in zip(shape, start.assign)
+    )
     return replace(start, assign=tuple(FIRM * q + (1 - FIRM) / q.shape[1] for q in thrown))
 
 
@@ -81,7 +91,7 @@ def summary(records: list[dict]) -> dict:
     ]
     records = [r for r in records if (r["size"], r["split"]) in whole]
     for size in SIZES:
-        for kind in ("soft", "hard"):
+        for kind in KINDS:
             rows = [r for r in records if (r["size"], r["start"]) == (size, kind)]
             curve = {}
             for beta in sorted({r["beta"] for r in rows}):
@@ -114,10 +124,9 @@ def plot(results: dict, path: Path) -> None:
     sizes = [size for size in SIZES if size in results]
     figure, axes = plt.subplots(2, len(sizes), figsize=(4 * len(sizes), 6), squeeze=False, sharex=True)
     for column, size in enumerate(sizes):
-        for kind, style in (("soft", "C0o--"), ("hard", "C1s-")):
+        for kind, (style, name) in KINDS.items():
             curve = results[size].get(kind, {}).get("by_beta", {})
             betas = [float(beta) for beta in curve]
-            name = "memberships uniform on the simplex" if kind == "soft" else "each item thrown into a cluster"
             axes[0, column].plot(betas, [c["test_gibbs"] for c in curve.values()], style, label=name)
             for mode, shade in ((0, 1.0), (1, 0.5)):
                 values = [c["information"][mode] for c in curve.values()]
@@ -125,12 +134,14 @@ def plot(results: dict, path: Path) -> None:
                     betas, values, style, alpha=shade, label=("users, " if mode == 0 else "movies, ") + kind
                 )
         axes[0, column].axhline(0.72, color="0.6", lw=1, label="printed: .72")
-        axes[0, column].set(title=size.replace("x", " × "), xscale="log", ylim=(0.70, 0.83))
+        axes[0, column].set(
+            title=size.replace("x", " × "), xscale="log", ylim=(0.70, 0.83 if size != "283x283" else 1.1)
+        )
         axes[1, column].set(xlabel="β", ylim=(0, 4))
     axes[0, 0].set_ylabel("test error, stars")
     axes[1, 0].set_ylabel("information kept, nats")
-    axes[0, 0].legend(fontsize=7)
-    axes[1, 0].legend(fontsize=7)
+    axes[0, -1].legend(fontsize=7)
+    axes[1, -1].legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(path, dpi=80)
     plt.close(figure)
@@ -161,7 +172,7 @@ def main() -> None:
         for split in splits:
             base, test = d[f"u{split}_base_idx"], d[f"u{split}_test_idx"]
             sample = Sample.of([d["rows"][base], d["cols"][base]], d["vals"][base], alphabet=STARS)
-            tasks = [(kind, beta) for kind in ("hard", "soft") for beta in betas]
+            tasks = [(kind, beta) for kind in KINDS if kind != "few" or size == "283x283" for beta in betas]
             tasks += [("description length", 1.0)] if size == "13x6" else []
             for kind, beta in tasks:
                 if (size, split, kind, beta) in done:

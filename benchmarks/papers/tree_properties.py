@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "solvers"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "models" / "joint"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "models" / "tree"))
 
-from test_joint import random_problem
+from test_fit import random_problem
 from test_messages import random_case
 
 import gingham as gg

@@ -6,7 +6,9 @@ import _thread
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,7 +17,7 @@ import pytest
 import gingham as gg
 from gingham.errors import InterruptedWarning
 from gingham.fitting import loop
-from gingham.fitting.loop import Interrupted, side_by_side
+from gingham.fitting.loop import Interrupted, ctrl_c_in_locks, side_by_side
 from gingham.kernels import threads
 from gingham.models.counts import fit as counts
 from gingham.models.counts.fit import choose_n_clusters
@@ -118,6 +120,32 @@ def test_ctrl_c_ends_the_jobs_with_what_they_have(use: Any) -> None:
         results.extend(side_by_side(jobs(), 3))
     assert [(result.number, result.interrupted) for result in results] == [(0, True), (1, True)]
     assert len(begun) == 2
+
+
+def test_ctrl_c_while_a_thread_starts_is_ctrl_c(use: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock that the main thread waits with makes a RuntimeError of it."""
+    use(2)
+    submit, calls = ThreadPoolExecutor.submit, []
+
+    def interrupted(pool: ThreadPoolExecutor, *task: Any) -> Any:
+        calls.append(task)
+        if len(calls) == 1:
+            return submit(pool, *task)
+        try:
+            raise KeyboardInterrupt
+        finally:
+            Lock().release()
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    results: list[Ended] = []
+    with pytest.raises(Interrupted):
+        results.extend(side_by_side([steady(0, 10_000, 0.001), steady(1)], 2))
+    assert [(result.number, result.interrupted) for result in results] == [(0, True)]
+
+
+def test_an_error_of_a_lock_without_ctrl_c_is_none() -> None:
+    with pytest.raises(RuntimeError, match="unlocked"), ctrl_c_in_locks():
+        Lock().release()
 
 
 def test_a_job_that_had_not_yet_begun_to_sweep_leaves_nothing(use: Any) -> None:

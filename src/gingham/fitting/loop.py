@@ -580,7 +580,8 @@ def _on_threads(jobs: Iterable[Job[AnyFound]], n_threads: int, notify: Notify) -
                 while budget.busy < n_threads and (job := next(waiting, None)) is not None:
                     budget.busy += 1
                     # In a copy of the caller's context: numpy keeps there what it does about overflows.
-                    runs[begun] = pool.submit(copy_context().run, work, begun, job)
+                    with ctrl_c_in_locks():
+                        runs[begun] = pool.submit(copy_context().run, work, begun, job)
                     begun += 1
                 if not runs:
                     return
@@ -612,6 +613,21 @@ def _on_threads(jobs: Iterable[Job[AnyFound]], n_threads: int, notify: Notify) -
             raise Interrupted from None
         finally:
             budget.stopped = True
+
+
+@contextmanager
+def ctrl_c_in_locks() -> Iterator[None]:
+    """Ctrl-C as such where it met the main thread in a lock of Python's, which makes a RuntimeError of it.
+
+    A condition that is waited for, as when a thread starts, releases its lock meanwhile; interrupted while it takes it
+    again, it releases what it does not have.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _next(events: SimpleQueue[tuple[int, Reported | None]]) -> tuple[int, Reported | None]:
@@ -719,7 +735,8 @@ def kept_in(path: Path, key: str, resume: bool, every: float) -> Iterator[tuple[
     file = CheckpointFile(path, key, every)
     known = file.read() if resume and path.exists() else None
     try:
-        yield Checkpoint(file), known
+        with ctrl_c_in_locks():
+            yield Checkpoint(file), known
     except KeyboardInterrupt:
         file.stop()
         raise
