@@ -458,13 +458,15 @@ def designs_for(sample: Sample, usual: Design, sizes_are_open: bool) -> list[Des
     where there are many rows: few cost little, and a sample of few would tell little.
 
     Where one mode has few items that are met often, each of them may have a cluster of its own, and the items of the
-    other mode be in one of two: such a layer is nearly a factor. There are as many as of taste and habit otherwise.
+    other mode be in one of two: such a layer is nearly a factor. There are as many as of taste and habit otherwise. They
+    settle late, so nothing of the kind is tried where a fast fit is wanted.
     """
     found, effort, few = [usual], usual.effort, min(sample.shape)
     if sample.n_rows >= MANY:
         found.append(usual._replace(effort=effort._replace(habit=0), reason="layers of habit did not help"))
-    often = sample.n_rows >= max(OFTEN * few, ENOUGH)
-    if sizes_are_open and sample.n_modes == 2 and often and few <= MOST_CLUSTERS and few < max(sample.shape):
+    often = sample.n_rows >= max(OFTEN * few, ENOUGH) and few <= MOST_CLUSTERS
+    fast = effort.n_chains < FEWEST_CHAINS
+    if sizes_are_open and sample.n_modes == 2 and often and few < max(sample.shape) and not fast:
         mode = int(np.argmin(sample.shape))
         clusters = (few, 2) if mode == 0 else (2, few)
         effort = effort._replace(taste=effort.taste + 2 * effort.habit, habit=0)
