@@ -458,8 +458,8 @@ def designs_for(sample: Sample, usual: Design, sizes_are_open: bool) -> list[Des
     where there are many rows: few cost little, and a sample of few would tell little.
 
     Where one mode has few items that are met often, each of them may have a cluster of its own, and the items of the
-    other mode be in one of two: such a layer is nearly a factor. There are as many as of taste and habit otherwise. They
-    settle late, so nothing of the kind is tried where a fast fit is wanted.
+    other mode be in one of two: such a layer is nearly a factor. There are as many as of taste and habit otherwise.
+    They settle late, so nothing of the kind is tried where a fast fit is wanted.
     """
     found, effort, few = [usual], usual.effort, min(sample.shape)
     if sample.n_rows >= MANY:
