@@ -349,6 +349,23 @@ def test_what_is_not_known_spreads_the_law(fitted):
     assert entropy(stranger) > entropy(known)
 
 
+def test_a_basket_without_labels_leaves_the_offset_unknown():
+    """The offset of such a user is taken for 0, but nobody knows it."""
+    X, y = ratings()
+    model = gg.LayeredCoClusteringRegressor(**SMALL).fit(X, y)
+    films = np.arange(30)
+    model.fold_in(pd.DataFrame({"user": 100, "film": films}))
+    model.fold_in(
+        pd.DataFrame({"user": 101, "film": films}), taste(np.zeros(30, dtype=int), films, np.random.default_rng(5))
+    )
+    codes = [
+        mode.encode(ids) for mode, ids in zip(model.modes_, (np.array([0, 100, 101, 999]), np.zeros(4, dtype=int)))
+    ]
+    known, basket, rated, stranger = model.model_.effects(codes)[1].mean(axis=0)
+    assert known == rated == 0
+    assert basket == stranger > 0
+
+
 # files, threads, interruptions
 
 
