@@ -283,19 +283,19 @@ def factors(n=16_000, seed=0):
 def test_few_items_that_are_met_often_have_clusters_of_their_own():
     X, y = factors()
     first, rest = slice(0, 12_000), slice(12_000, None)
-    model = gg.LayeredCoClusteringRegressor(effort="fast", random_state=0).fit(X[first], y[first])
+    model = gg.LayeredCoClusteringRegressor(n_chains=1, random_state=0).fit(X[first], y[first])
     assert "each item of 'question'" in str(model.selection_)
     assert all(layer.n_token_clusters == 12 and layer.n_target_clusters == 2 for layer in model.model_.layers)
     # What is not known of a person is no noise: the noise is nearer to the true 1 than the error is.
     assert abs(model.noise_ - 1.0) < 0.5 * abs(model.scatter_ - 1.0)
-    usual = gg.LayeredCoClusteringRegressor(effort="fast", n_clusters=4, random_state=0).fit(X[first], y[first])
+    usual = gg.LayeredCoClusteringRegressor(n_clusters=4, n_chains=1, random_state=0).fit(X[first], y[first])
     assert error(model, X[rest], y[rest]) < error(usual, X[rest], y[rest])
     low, high = model.predict_interval(X[rest], 0.9).T
     assert 0.87 < np.mean((low <= y[rest]) & (y[rest] <= high)) < 0.93
     # The same where the few items are the first mode.
     turned = baskets_fit.designs_for(
         Sample.of([X["question"].to_numpy(), X["person"].to_numpy()], y),
-        baskets_fit.Design(baskets_fit.EFFORTS["fast"], (4, 4)),
+        baskets_fit.Design(baskets_fit.EFFORTS["default"], (4, 4)),
         sizes_are_open=True,
     )
     assert [design.taste_clusters for design in turned] == [(4, 4), (12, 2)]
@@ -347,6 +347,23 @@ def test_what_is_not_known_spreads_the_law(fitted):
     stranger = model.predict_distribution(X[:50].assign(user=999))
     entropy = lambda law: -np.sum(law * np.log(law + 1e-12), axis=1).mean()  # noqa: E731
     assert entropy(stranger) > entropy(known)
+
+
+def test_a_basket_without_labels_leaves_the_offset_unknown():
+    """The offset of such a user is taken for 0, but nobody knows it."""
+    X, y = ratings()
+    model = gg.LayeredCoClusteringRegressor(**SMALL).fit(X, y)
+    films = np.arange(30)
+    model.fold_in(pd.DataFrame({"user": 100, "film": films}))
+    model.fold_in(
+        pd.DataFrame({"user": 101, "film": films}), taste(np.zeros(30, dtype=int), films, np.random.default_rng(5))
+    )
+    codes = [
+        mode.encode(ids) for mode, ids in zip(model.modes_, (np.array([0, 100, 101, 999]), np.zeros(4, dtype=int)))
+    ]
+    known, basket, rated, stranger = model.model_.effects(codes)[1].mean(axis=0)
+    assert known == rated == 0
+    assert basket == stranger > 0
 
 
 # files, threads, interruptions

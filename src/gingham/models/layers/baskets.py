@@ -613,10 +613,11 @@ class Question:
         )  # fmt: skip
 
     def spread(self, draws: BasketDraws, s: int) -> Floats:
-        """The variance of the offsets of unknown items, (N,)."""
+        """The variance of the offsets of unknown items, (N,), and of those added without labels: theirs is 0."""
         total = np.zeros(self.n_rows)
         for mode, code in enumerate(self.codes):
-            total += np.where(code < 0, draws.variances[s, mode], 0.0)
+            unknown = np.append(draws.offsets_of(s, mode), np.float32(0))[code] == 0
+            total += np.where(unknown, draws.variances[s, mode], 0.0)
         return total
 
 

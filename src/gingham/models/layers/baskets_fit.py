@@ -373,6 +373,7 @@ NOISE = 0.65  # σ² before anything is known, as a share of the labels' varianc
 HELD = 0.1  # share of the rows that the first chain does without at first
 HELD_SWEEPS, HEARD_FROM = 30, 10  # for so many sweeps; from this one on they are predicted
 COOLING = 10  # sweeps in which a chain comes down to its noise: one that begins there may freeze where it begins
+OWN_SWEEPS = 120  # sweeps where items have clusters of their own: these settle late, so they are heard anew twice
 LEAST_NOISE = 0.25  # of the error; a chain that explains more of it by itself has not settled
 LEAST_HELD = 10  # rows; with fewer the noise stays where it begins
 NARROWER = 8.0  # each width of windows over the next
@@ -458,12 +459,14 @@ def designs_for(sample: Sample, usual: Design, sizes_are_open: bool) -> list[Des
 
     Where one mode has few items that are met often, each of them may have a cluster of its own, and the items of the
     other mode be in one of two: such a layer is nearly a factor. There are as many as of taste and habit otherwise.
+    They settle late, so nothing of the kind is tried where a fast fit is wanted.
     """
     found, effort, few = [usual], usual.effort, min(sample.shape)
     if sample.n_rows >= MANY:
         found.append(usual._replace(effort=effort._replace(habit=0), reason="layers of habit did not help"))
-    often = sample.n_rows >= max(OFTEN * few, ENOUGH)
-    if sizes_are_open and sample.n_modes == 2 and often and few <= MOST_CLUSTERS and few < max(sample.shape):
+    often = sample.n_rows >= max(OFTEN * few, ENOUGH) and few <= MOST_CLUSTERS
+    fast = effort.n_chains < FEWEST_CHAINS
+    if sizes_are_open and sample.n_modes == 2 and often and few < max(sample.shape) and not fast:
         mode = int(np.argmin(sample.shape))
         clusters = (few, 2) if mode == 0 else (2, few)
         effort = effort._replace(taste=effort.taste + 2 * effort.habit, habit=0)
@@ -816,13 +819,16 @@ def _pilot(
     letters = problem.letters
     total, squares = np.zeros(len(labels)), np.zeros(len(labels))
     below = np.zeros((len(labels), 0 if letters is None else len(letters) - 1))
-    mean, error = total, start
-    n_sweeps, heard_from = (n * (LONGER if own_clusters else 1) for n in (HELD_SWEEPS, HEARD_FROM))
+    mean, error, n = total, start, 0
+    n_sweeps, heard_from = (OWN_SWEEPS, OWN_SWEEPS // 8) if own_clusters else (HELD_SWEEPS, HEARD_FROM)
+    again = {n_sweeps // 4, n_sweeps // 2} if own_clusters else set()
     for sweep in range(n_sweeps):
         chain.sweep(adapt=True)
         if sweep < heard_from:
             continue
-        n = sweep - heard_from + 1
+        if sweep in again:
+            n, total[:], squares[:], below[:] = 0, 0.0, 0.0, 0.0
+        n += 1
         effects = (state.latent[held] - chain.residual[held]).astype(np.float64)
         total += effects
         squares += effects**2
@@ -833,12 +839,15 @@ def _pilot(
             kernel.add_below(effects, sd, state.cuts, kernel.PHI, below)
             mean = letters[-1] - below @ np.diff(letters) / n
         error = float(np.average((labels - mean) ** 2, weights=counted[held]))
-        variance = float(np.average(squares / n - (total / n) ** 2, weights=counted[held])) * n / max(n - 1, 1)
-        noise = max(error - variance, LEAST_NOISE * error) if own_clusters else error
-        state.noise = max(noise, 1e-6 * problem.scale)
+        if not own_clusters:
+            state.noise = max(error, 1e-6 * problem.scale)
+        elif n >= HEARD_FROM:
+            # A draw f and the truth have the same law, of variance V: E(y − f)² = σ² + 2V, and of the mean of n draws
+            # σ² + V(1 + 1/n); the variance among them is V(1 − 1/n).
+            variance = float(np.average(squares / n - (total / n) ** 2, weights=counted[held]))
+            state.noise = max(error - variance * (n + 1) / (n - 1), LEAST_NOISE * error, 1e-6 * problem.scale)
     chain.layout = layout
     chain.counts = chain.window_counts(problem.weights)
-    n = n_sweeps - heard_from
     spread = state.noise + np.maximum(squares / n - (total / n) ** 2, 0.0)
     intervals = calibrated(problem, held, mean, spread, below / n)
     found = {"noise": state.noise, "error": error, "shares": intervals.shares}
