@@ -15,6 +15,7 @@ from gingham.kernels.compile import njit
 from gingham.kernels.logarithm import ln, x_ln_x_of
 from gingham.kernels.threads import in_blocks
 
+u8 = np.uint64
 WORK, LOG_WORK = 8, 32  # multiply-adds that take as long as an addition in a random place, as a logarithm
 
 
@@ -169,24 +170,26 @@ def _profile_logs(table, overall, scale, smoothing, start, stop, logs):
 def _nearest(indptr, indices, data, logs, k, start, stop, labels, best):
     """Equivalent to ``scores = counts @ logs[:, :k]``, argmax and max, rows start to stop.
 
-    Four clusters at a time, in variables of their own: sums in an array would be loaded and stored for every count.
+    Four clusters at a time, in variables of their own: sums in an array would be loaded and stored for every count. And
+    places are unsigned: whether one is negative is not asked then.
     """
-    scores = np.empty(logs.shape[1])
+    width, flat = logs.shape[1], logs.reshape(-1)
+    scores = np.empty(width)
     for x in range(start, stop):
-        for c in range(0, logs.shape[1], 4):
+        for c in range(0, width, 4):
             s0 = s1 = s2 = s3 = 0.0
-            for e in range(indptr[x], indptr[x + 1]):
-                y, count = indices[e], data[e]
-                s0 += count * logs[y, c]
-                s1 += count * logs[y, c + 1]
-                s2 += count * logs[y, c + 2]
-                s3 += count * logs[y, c + 3]
+            for e in range(u8(indptr[x]), u8(indptr[x + 1])):
+                at, count = u8(indices[e]) * u8(width) + u8(c), data[e]
+                s0 += count * flat[at]
+                s1 += count * flat[at + u8(1)]
+                s2 += count * flat[at + u8(2)]
+                s3 += count * flat[at + u8(3)]
             scores[c], scores[c + 1], scores[c + 2], scores[c + 3] = s0, s1, s2, s3
-        at = 0
+        first = 0
         for c in range(1, k):
-            if scores[c] > scores[at]:
-                at = c
-        labels[x], best[x] = at, scores[at]
+            if scores[c] > scores[first]:
+                first = c
+        labels[x], best[x] = first, scores[first]
 
 
 def seed_scores(
