@@ -3,8 +3,9 @@
 The quality of a peer is its median over five seeds, and so are its CPU seconds; graphs are five planted ones of a kind,
 for which single nodes of one graph would decide. Ours fit with one start, of counts the plain one first
 (start="profiles"); where the median falls short of the peer's, with two, then four: the CPU seconds are those of the
-first that reaches it. Quality is NMI with the known classes for row clusters, the information that blocks keep for SpectralCoclustering, and the
-adjusted Rand index for graphs. graspologic runs in the environment of --peers; sib where GINGHAM_SIB names one.
+first that reaches it. Quality is NMI with the known classes for row clusters, the information that blocks keep for
+SpectralCoclustering, and the adjusted Rand index for graphs. graspologic runs in the environment of --peers; sib where
+GINGHAM_SIB names one.
 """
 
 # ruff: noqa: E402

@@ -12,7 +12,6 @@ from gingham.kernels.compile import njit
 from gingham.kernels.logarithm import ln, x_ln_x, x_ln_x_of
 from gingham.kernels.sweep import TABLE, TIE, Board, Visit, effort_of, move_in_batches, n_features
 
-
 u8 = np.uint64
 FEW = 8  # clusters
 

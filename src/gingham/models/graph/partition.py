@@ -379,7 +379,7 @@ class PartitionSearch:
                 return block_sums(*pairs, labels, k)[..., None]
 
             return cls(sample, DegreeMoves(loops, pairs, degree), code, edges, pairs, degree)
-        moves = hard_moves(problem, sample, loops)
+        moves = hard_moves(problem, sample, loops, pairs)
         double = 1.0 if sample.directed else 2.0
 
         def statistics(labels: Ints, k: int) -> Floats:
@@ -628,7 +628,7 @@ def find_partition(
         if at_random or n < 4:
             return rng.integers(0, k, n)
         dimensions = n_clusters or max(DIMENSIONS, min(MOST_DIMENSIONS, k // 2))
-        return spectral_partition(search.sample, k, rng, dimensions, degree_correction)
+        return spectral_partition(search.sample, search.pairs, k, rng, dimensions, degree_correction)
 
     if n_clusters is None:
         with one_blas_thread():
@@ -645,20 +645,29 @@ def compact(labels: Ints) -> tuple[Ints, int]:
 
 
 def spectral_partition(
-    sample: PairSample, k: int, rng: np.random.Generator, dimensions: int | None = None, by_degree: bool = False
+    sample: PairSample,
+    pairs: WeightedPairs,
+    k: int,
+    rng: np.random.Generator,
+    dimensions: int | None = None,
+    by_degree: bool = False,
 ) -> Ints:
     """k-means of nodes on the leading eigenvectors of the weights; see `embedding`."""
     with one_library_thread():
-        points = embedding(sample, min(dimensions or k, sample.n_nodes - 2), rng, by_degree)
+        points = embedding(sample, pairs, min(dimensions or k, sample.n_nodes - 2), rng, by_degree)
         seed = int(rng.integers(2**31 - 1))
         some = points if len(points) <= SAMPLED else points[rng.choice(len(points), SAMPLED, replace=False)]
-        distinct = len(np.unique(some.round(12), axis=0))
+        distinct = len(np.unique(some[:, 0].round(12)))
+        if distinct < k:  # else there are enough, and rows take long to compare
+            distinct = len(np.unique(some.round(12), axis=0))
         fitted = KMeans(min(k, distinct), n_init=1, max_iter=50, random_state=seed).fit(some)
         labels = fitted.labels_ if some is points else fitted.predict(points)
     return labels.astype(np.int64)
 
 
-def embedding(sample: PairSample, dimensions: int, rng: np.random.Generator, by_degree: bool = False) -> Floats:
+def embedding(
+    sample: PairSample, pairs: WeightedPairs, dimensions: int, rng: np.random.Generator, by_degree: bool = False
+) -> Floats:
     """Points (n, ≤ dimensions) in which nodes with like neighbours are near.
 
     Eigenvectors of the weights (of the weights less their mean where only listed pairs were observed),
@@ -666,7 +675,6 @@ def embedding(sample: PairSample, dimensions: int, rng: np.random.Generator, by_
     negative ones. ``by_degree`` divides each weight by the root of both degrees and puts the points on
     the sphere, so that nodes of one cluster with few and many edges are near.
     """
-    pairs = weighted_pairs(sample)
     n = sample.n_nodes
     values = pairs.values if sample.complete else pairs.values - pairs.values.mean()
     matrix = sparse.csr_array((values, pairs.others, pairs.indptr), shape=(n, n))
