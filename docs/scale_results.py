@@ -104,12 +104,33 @@ def predicted(found: dict[str, Any]) -> Iterator[str]:
     yield ""
 
 
+PHASES = ("read", "beta", "sort", "start", "sweep", "predict", "certify")
+
+
+def phases(found: dict[str, Any]) -> Iterator[str]:
+    rows, powers = found.get("phases_16"), found.get("exponents_phases_16")
+    if not rows or not powers:
+        return
+    yield (
+        "**Measured**, every phase of a fit by itself, and a prediction and a certificate of all its tuples: CPU seconds, "
+        "16 × 16 clusters, with the power of the tuples by which each grows."
+    )
+    yield ""
+    yield "| tuples | " + " | ".join(PHASES) + " | peak memory |"
+    yield "|---|" + "---|" * (len(PHASES) + 1)
+    for row in rows:
+        times = " | ".join(duration(row[phase]) for phase in PHASES)
+        yield f"| {row['tuples']:,} | {times} | {row['peak_gib']:.1f} GiB |"
+    yield "| power | " + " | ".join(f"{powers[phase]:.2f}" for phase in PHASES) + " | |"
+    yield ""
+
+
 def renew() -> str:
     """The page with fresh tables."""
     before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
     found = results("speed_growth")
-    lines = [*growth(found), *cluster(results("speed_dask")), *predicted(found)]
+    lines = [*growth(found), *phases(found), *cluster(results("speed_dask")), *predicted(found)]
     return before + BEGIN + "\n\n" + "\n".join(lines).rstrip() + "\n\n" + END + after
 
 

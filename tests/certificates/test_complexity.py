@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gingham.cells import Quadratic
 from gingham.certificates import evidence as cx
-from gingham.certificates.divergence import relative_entropy
+from gingham.certificates.divergence import kl_upper, relative_entropy
 from gingham.errors import GinghamError
 
 
@@ -124,3 +125,22 @@ def test_terms_are_named_and_unknown_kinds_refused():
     assert "viewer: who belongs where" in price.terms
     with pytest.raises(GinghamError, match="exact or papers"):
         cx.of_posterior({"viewer": q}, np.zeros(2, int), 2, kind="loose")
+
+
+def test_answers_are_rounded_less_where_much_is_paid_anyway():
+    """Nats cost less on top of many others; a grid chosen by the answers' own price alone would be too coarse."""
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(2_000, 20_000, (12, 12)).astype(float)
+    ones = rng.binomial(pairs.astype(int), rng.beta(0.3, 8.0, (12, 12))).astype(float)
+    cell, statistics = Quadratic(bounds=(0.0, 1.0)), np.stack([pairs, ones, ones], axis=-1)
+    total, others = pairs.sum(), 8_000.0
+
+    def bound(found):
+        return kl_upper(
+            cell.loss(found.answers, statistics).sum() / total, (others + sum(found.price.values())) / total
+        )
+
+    alone = cx.quantise_answers(cell, ones / pairs, statistics, symmetric=False)
+    together = cx.quantise_answers(cell, ones / pairs, statistics, symmetric=False, others=others)
+    assert together.n_answers > alone.n_answers
+    assert bound(together) < bound(alone)

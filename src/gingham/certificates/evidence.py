@@ -373,7 +373,9 @@ class QuantisedAnswers:
     rounded: bool
 
 
-def quantise_answers(cell: CellModel, answers: AnyArray, statistics: Floats, symmetric: bool) -> QuantisedAnswers:
+def quantise_answers(
+    cell: CellModel, answers: AnyArray, statistics: Floats, symmetric: bool, others: float = 0.0
+) -> QuantisedAnswers:
     """The answers of one relation with their prices; rounded where they come from a continuum.
 
     Parameters
@@ -382,6 +384,8 @@ def quantise_answers(cell: CellModel, answers: AnyArray, statistics: Floats, sym
         The cell statistics on the sample, which guide the choice of the grid.
     symmetric : bool
         Whether cells (a, b) and (b, a) are one and the same.
+    others : float
+        Nats that are paid for all but the answers.
     """
     if cell.answers == "label" and cell.n_answers is not None:
         size = cell.n_answers
@@ -396,9 +400,9 @@ def quantise_answers(cell: CellModel, answers: AnyArray, statistics: Floats, sym
             False,
         )
     if cell.answers == "number":
-        return _best(cell, statistics, [_on_grid(cell, answers, size, symmetric) for size in GRIDS])
+        return _best(cell, statistics, [_on_grid(cell, answers, size, symmetric) for size in GRIDS], others)
     if cell.answers == "distribution":
-        return _best(cell, statistics, [_in_parts(cell, answers, parts, symmetric) for parts in PARTS])
+        return _best(cell, statistics, [_in_parts(cell, answers, parts, symmetric) for parts in PARTS], others)
     raise RefusedCertificate(
         f"{type(cell).__name__} cells answer from a continuum that gingham cannot round, so that no prior pays "
         "for their answers. Certify the finished predictions on other data: certify(..., bound='holdout')."
@@ -438,14 +442,17 @@ def smoothed(counts: Floats, parts: int, cell: CellModel) -> Floats:
     return (1 - cell.smoothing) * counts / parts + cell.smoothing / counts.shape[-1]
 
 
-def _best(cell: CellModel, statistics: Floats, options: list[QuantisedAnswers]) -> QuantisedAnswers:
-    """Any rule may choose; this one takes the lowest kl bound with the answers' price alone."""
+def _best(cell: CellModel, statistics: Floats, options: list[QuantisedAnswers], others: float) -> QuantisedAnswers:
+    """Any rule may choose; this one takes the lowest kl bound, with what is paid for all ``others``, too.
+
+    Nats cost less where there are many already: with the answers' price alone the grid would be too coarse.
+    """
     total = float(cell.features.count(statistics).sum())
 
     def promise(option: QuantisedAnswers) -> float:
         loss = float(cell.loss(option.answers, statistics).sum()) - total * cell.low
         loss = loss / (total * cell.range) if cell.range > 0 else 0.0
-        return float(kl_upper(min(max(loss, 0.0), 1.0), sum(option.price.values()) / total))
+        return float(kl_upper(min(max(loss, 0.0), 1.0), (others + sum(option.price.values())) / total))
 
     best = min(options, key=promise)
     extra = {"choice of the answers' grid": log(len(options))}
@@ -544,32 +551,40 @@ def quantised_and_priced(
     cell = posterior.cells[relation]
     # Labels need no rounding, and so no look at the cells.
     statistics = np.zeros(0) if cell.answers == "label" else posterior.statistics(sample, relation)
-    quantised = quantise_answers(cell, table, statistics, symmetric)
+    sizes = checked_population(posterior, sample, relation, population)
+    items = item_prices(posterior, relation, sizes)
+    quantised = quantise_answers(cell, table, statistics, symmetric, sum(items.values()))
     answers[relation] = quantised.answers
     covered = replace(posterior, answers=tuple(answers))
-    sizes = checked_population(covered, sample, relation, population)
-    return covered, quantised, prices(covered, quantised, relation, sizes)
+    return covered, quantised, prices(covered, quantised, relation, sizes, items)
+
+
+def item_prices(posterior: Posterior, relation: int, sizes: Mapping[int, int]) -> dict[str, float]:
+    """What the exact prior is paid for the memberships of the modes that meet in one relation, nats by name."""
+    names = posterior.structure.clusterings(posterior.assign, relation, sizes)
+    paid = dict(of_partitions({name: cluster_sums(q) for name, q in names.items()}, "exact"))
+    if posterior.structure.is_graph(relation):
+        paid["directed or undirected"] = log(2)
+    saved = renamings(list(names.values()))
+    if saved > 0:
+        paid["renamings of clusters"] = -saved
+    return {**paid, **posterior.structure.choices()}
 
 
 def prices(
-    posterior: Posterior, quantised: QuantisedAnswers, relation: int, sizes: Mapping[int, int]
+    posterior: Posterior,
+    quantised: QuantisedAnswers,
+    relation: int,
+    sizes: Mapping[int, int],
+    items: Mapping[str, float],
 ) -> dict[str, Complexity]:
     """KL(Q‖P) exactly and as in the papers, for the modes that meet in one relation.
 
     The exact prior is an urn, which pays for items that nobody has seen. The papers' price is for a number of items
     that is known, and so it is given where ``sizes`` says how many there are.
     """
-    undirected = posterior.structure.is_graph(relation)
-    names = posterior.structure.clusterings(posterior.assign, relation, sizes)
-    sums = {name: cluster_sums(q) for name, q in names.items()}
-    exact = {**of_partitions(sums, "exact"), **quantised.price}
-    if undirected:
-        exact["directed or undirected"] = log(2)
-    saved = renamings(list(names.values()))
-    if saved > 0:
-        exact["renamings of clusters"] = -saved
-    chosen = posterior.structure.choices()
-    found = {"exact": Complexity({**exact, **chosen})}
+    undirected, chosen = posterior.structure.is_graph(relation), posterior.structure.choices()
+    found = {"exact": Complexity({**items, **quantised.price})}
     every = {mode: sizes.get(mode, 0) for mode in posterior.structure.column_modes(relation)}
     # Ends of a pair that are both unseen come from one urn, which the papers' prior is not.
     if min(every.values()) > 0 and not (undirected and any(n > len(posterior.assign[m]) for m, n in every.items())):

@@ -403,8 +403,10 @@ def _sparse_entries(matrix: sparse.sparray, missing: str) -> tuple[Ints, Floats]
 
 def added_up(matrix: sparse.sparray) -> sparse.coo_array:
     """The entries of a sparse matrix, those that are listed several times added up: that is what it means by them."""
+    once = matrix.format == "csr" and matrix.has_canonical_format  # sorted, too: nothing to do, and sorting takes long
     entries = sparse.coo_array(matrix, copy=True)
-    entries.sum_duplicates()
+    if not once:
+        entries.sum_duplicates()
     return entries
 
 

@@ -12,6 +12,9 @@ from gingham.kernels.compile import njit
 from gingham.kernels.logarithm import ln, x_ln_x, x_ln_x_of
 from gingham.kernels.sweep import TABLE, TIE, Board, Visit, effort_of, move_in_batches, n_features
 
+u8 = np.uint64
+FEW = 8  # clusters
+
 
 def sweep(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:
     """See `gingham.kernels.sweep.sweep`."""
@@ -342,7 +345,10 @@ def _single_mode(
         for c in range(m):
             score[c] = 0.0
         mass, stays = zero, 0.0  # stays: the score of the item's own cluster
-        for e in range(indptr[x], indptr[x + 1]):
+        by_cluster = not looked_up and not coarse_follows and m < FEW
+        if by_cluster:
+            mass, stays = _scores_by_cluster(indptr[x], indptr[x + 1], weights, cells, fine, fine_known, here, score)
+        for e in range(indptr[x], indptr[x] if by_cluster else indptr[x + 1]):
             own, row = weights[e], cells[e]
             mass += own
             left = fine[row, here] - own
@@ -403,6 +409,31 @@ def _single_mode(
         sizes[here] -= 1
         sizes[best] += 1
         labels[x] = best
+
+
+@njit(nogil=True, boundscheck=False, error_model="numpy", fastmath={"reassoc", "contract"})
+def _scores_by_cluster(start, stop, weights, cells, fine, known, here, score):
+    """What `_single_mode` adds up of an item's weights, cluster by cluster: so few would not fill a vector register.
+
+    Equivalent to ``score = (known[cells] − phi(fine[cells] + own[:, None])).sum(0)`` with φ(x) = x ln x; returns the
+    item's mass and the score of its own cluster.
+    """
+    m, fine, known = u8(fine.shape[1]), fine.reshape(-1), known.reshape(-1)
+    mass, stays = 0.0, 0.0
+    for c in range(m):
+        total = 0.0
+        for e in range(u8(start), u8(stop)):
+            at = u8(cells[e]) * m + c
+            after = fine[at] + weights[e]
+            total += known[at] - after * ln(after)
+        score[c] = total
+    for e in range(u8(start), u8(stop)):
+        at = u8(cells[e]) * m + u8(here)
+        left = fine[at] - weights[e]
+        left = left if left > 1e-9 else 0.0
+        mass += weights[e]
+        stays += left * ln(left) - known[at]
+    return mass, stays
 
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")

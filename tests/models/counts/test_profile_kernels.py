@@ -15,12 +15,12 @@ from gingham.models.counts.profile_kernels import (
     highest,
     label_sums,
     margins,
-    merge_losses,
     move_counts,
     nearest_profiles,
     own_scores,
     seed_scores,
 )
+from gingham.models.counts.starts import merge_profiles
 
 SMOOTHING = 0.2
 
@@ -103,13 +103,26 @@ def test_merge_losses_equal_their_numpy_line() -> None:
     table[:, 4] = 0.0
     mass = table.sum(axis=0)
     own = xlogy(table, table).sum(axis=0) - xlogy(mass, mass)
-    sums, total = table + table[:, [2]], mass + mass[2]
-    expected = own[2] + own - xlogy(sums, sums).sum(axis=0) + xlogy(total, total)
-    assert np.allclose(merge_losses(table, mass, 2), expected)
     every = all_merge_losses(table, mass)
-    assert np.allclose(np.delete(every[2], 2), np.delete(expected, 2))
+    for i in range(6):
+        sums, total = table + table[:, [i]], mass + mass[i]
+        expected = own[i] + own - xlogy(sums, sums).sum(axis=0) + xlogy(total, total)
+        assert np.allclose(np.delete(every[i], i), np.delete(expected, i))
     assert np.array_equal(every, every.T)
     assert np.isinf(np.diag(every)).all()
+
+
+@pytest.mark.parametrize("k", [1, 3, 9])
+def test_merging_goes_the_way_of_its_plain_loop(k: int) -> None:
+    rng = np.random.default_rng(k)
+    table = rng.gamma(0.5, size=(40, 9)) * (rng.random((40, 9)) < 0.7)
+
+    def losses(table: np.ndarray, mass: np.ndarray, i: int | None = None) -> np.ndarray:
+        return all_merge_losses(table, mass)[slice(None) if i is None else i]
+
+    plain = merge_profiles(table, np.arange(9), k, losses)
+    assert np.array_equal(merge_profiles(table, np.arange(9), k), plain)
+    assert len(np.unique(plain)) == k
 
 
 def test_threads_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +140,6 @@ def test_threads_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
                 cluster_counts(counts, columns, 7),
                 *highest(counts.toarray(), scores),
                 *nearest_profiles(counts, table, overall, SMOOTHING),
-                merge_losses(table, mass, 4),
                 all_merge_losses(table, mass),
             )
         )

@@ -9,6 +9,7 @@ from scipy.special import softmax
 from sklearn.metrics import adjusted_rand_score
 
 from gingham.cells import Absolute, Logarithmic, Quadratic
+from gingham.certificates import certify
 from gingham.core.problem import Problem
 from gingham.data import Alphabet
 from gingham.data.graphs import from_graph, with_alphabet
@@ -18,9 +19,10 @@ from gingham.fitting.loop import Constant
 from gingham.fitting.starts import from_labels, random
 from gingham.kernels import sweep as hard_moves
 from gingham.kernels import threads
-from gingham.models.graph.fit import GraphFit, graph_problem
+from gingham.models.graph.fit import GraphFit, graph_problem, search_problem
 from gingham.models.graph.partition import (
     BlockSums,
+    Certified,
     DegreeCorrected,
     ExactBernoulli,
     PartitionSearch,
@@ -28,7 +30,7 @@ from gingham.models.graph.partition import (
     compact,
     merge_path,
 )
-from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, gradient
+from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, gradient, hard_posterior
 
 
 def weighted(n=30, directed=False, seed=0, levels=(0.0, 0.5, 1.0)):
@@ -245,6 +247,53 @@ def test_compiled_changes_of_merging_are_the_plain_ones(degrees):
     compiled, plain = (of(first, second, search.code) for of in (blocks._changes_counted, blocks._changes))
     np.testing.assert_allclose(compiled, plain, atol=1e-5)
     assert np.ptp(plain) > 1.0
+
+
+def nearly_alike(contrast: float, n: int = 1000) -> tuple[PartitionSearch, np.ndarray]:
+    """A 0/1 graph of three clusters, the last two of which differ in one density alone, and its partition."""
+    rng, z = np.random.default_rng(0), np.repeat([0, 1, 2], [n // 2, n // 4, n // 4])
+    density = np.array([[0.2, 0.05, 0.05], [0.05, 0.1 * contrast, 0.1], [0.05, 0.1, 0.1]])
+    upper = np.triu(rng.random((n, n)) < density[np.ix_(z, z)], 1)
+    sample = from_graph((upper | upper.T).astype(float))
+    return PartitionSearch.of(search_problem(graph_problem(sample, Quadratic(), 1.0))), z
+
+
+def certified(search: PartitionSearch, labels: np.ndarray) -> Certified:
+    blocks = search.blocks(*compact(labels))
+    return Certified(blocks.table[..., -1], blocks.sizes)
+
+
+def test_what_a_certificate_is_said_to_be_worth_is_near_the_truth():
+    search, z = nearly_alike(1.6)
+    squared = graph_problem(search.sample, Quadratic(bounds=(0.0, 1.0)), 1.0)
+    for labels in (z, np.minimum(z, 1), np.arange(len(z)) % 5):
+        truth = certify(hard_posterior(squared, *compact(labels))[0], search.sample).value
+        assert certified(search, labels).value == pytest.approx(truth, rel=0.1)
+
+
+def test_savings_of_merging_are_what_a_recount_says():
+    search, z = nearly_alike(1.6)
+    fine = 4 * z + np.arange(len(z)) % 4
+    before, (first, second) = certified(search, fine), np.triu_indices(12, 1)
+    recounted = [
+        1.0 - certified(search, np.where(fine == j, i, fine)).value / before.value for i, j in zip(first, second)
+    ]
+    assert np.abs(before.savings(first, second) - recounted).max() < 0.05 * np.ptp(recounted)
+
+
+def test_clusters_are_merged_at_the_end_where_a_certificate_gains_much_more_than_the_description_loses():
+    search, z = nearly_alike(1.6)
+    three, two = search.partition(z), search.partition(np.minimum(z, 1))
+    added = two.cost - three.cost
+    assert 0 < added < 1e-3 * three.cost
+    rng = np.random.default_rng(0)
+    merged = search.coarsen(three, rng, room=1.1 * added)
+    assert merged.n_clusters == 2
+    assert merged.cost <= three.cost + 1.1 * added
+    for room in (0.0, 0.9 * added):
+        assert search.coarsen(three, rng, room) is three
+    apart = nearly_alike(3.0)[0]  # here the two differ much: they are not merged, however much room there is
+    assert apart.coarsen(apart.partition(z), rng, room=1e6).n_clusters == 3
 
 
 def test_exact_code_lengths_by_hand():

@@ -177,7 +177,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             blocks = solver.best(self._weighted(counts), n_clusters, n_init, for_starts, callback, checkpoint)
         self._keep(blocks, counts, singletons=n_clusters[1] is None)
         self._remember(counts, counts.nnz, item_info)
-        counted = [int(np.count_nonzero(counts.sum(axis=axis))) for axis in (1, 0)]  # rows and columns with a count
+        counted = [int(np.count_nonzero(mass)) for mass in (self.row_mass_, self.column_mass_)]  # those with a count
         warn_of(advice_on([mode.name for mode in self._modes()], counted, counts.nnz))
         return self
 
@@ -261,7 +261,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             return counts
         mass = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1e-300)
         scaled = counts.copy()
-        scaled.data = counts.data / np.repeat(mass, np.diff(counts.indptr)) * (counts.sum() / counts.shape[0])
+        scaled.data = counts.data * np.repeat(mass.sum() / counts.shape[0] / mass, np.diff(counts.indptr))
         return scaled
 
     def _keep(self, blocks: CountBlocks, counts: sparse.csr_array, singletons: bool) -> Self:
@@ -276,7 +276,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self.row_mass_ = np.asarray(counts.sum(axis=1)).ravel()
         self.column_mass_ = np.asarray(counts.sum(axis=0)).ravel()
         self.information_ = block_information(self.blocks_)
-        total = counts.sum()
+        total = self.row_mass_.sum()
         everything = counts.data @ np.log(counts.data) + xlogy(total, total)  # no stored zeros
         everything -= xlogy(self.row_mass_, self.row_mass_).sum() + xlogy(self.column_mass_, self.column_mass_).sum()
         self.information_kept_ = float(self.information_ * total / everything) if everything > 1e-12 else 1.0

@@ -15,6 +15,7 @@ from gingham.kernels.compile import njit
 from gingham.kernels.logarithm import ln, x_ln_x_of
 from gingham.kernels.threads import in_blocks
 
+u8 = np.uint64
 WORK, LOG_WORK = 8, 32  # multiply-adds that take as long as an addition in a random place, as a logarithm
 
 
@@ -169,24 +170,26 @@ def _profile_logs(table, overall, scale, smoothing, start, stop, logs):
 def _nearest(indptr, indices, data, logs, k, start, stop, labels, best):
     """Equivalent to ``scores = counts @ logs[:, :k]``, argmax and max, rows start to stop.
 
-    Four clusters at a time, in variables of their own: sums in an array would be loaded and stored for every count.
+    Four clusters at a time, in variables of their own: sums in an array would be loaded and stored for every count. And
+    places are unsigned: whether one is negative is not asked then.
     """
-    scores = np.empty(logs.shape[1])
+    width, flat = logs.shape[1], logs.reshape(-1)
+    scores = np.empty(width)
     for x in range(start, stop):
-        for c in range(0, logs.shape[1], 4):
+        for c in range(0, width, 4):
             s0 = s1 = s2 = s3 = 0.0
-            for e in range(indptr[x], indptr[x + 1]):
-                y, count = indices[e], data[e]
-                s0 += count * logs[y, c]
-                s1 += count * logs[y, c + 1]
-                s2 += count * logs[y, c + 2]
-                s3 += count * logs[y, c + 3]
+            for e in range(u8(indptr[x]), u8(indptr[x + 1])):
+                at, count = u8(indices[e]) * u8(width) + u8(c), data[e]
+                s0 += count * flat[at]
+                s1 += count * flat[at + u8(1)]
+                s2 += count * flat[at + u8(2)]
+                s3 += count * flat[at + u8(3)]
             scores[c], scores[c + 1], scores[c + 2], scores[c + 3] = s0, s1, s2, s3
-        at = 0
+        first = 0
         for c in range(1, k):
-            if scores[c] > scores[at]:
-                at = c
-        labels[x], best[x] = at, scores[at]
+            if scores[c] > scores[first]:
+                first = c
+        labels[x], best[x] = first, scores[first]
 
 
 def seed_scores(
@@ -237,23 +240,11 @@ def _own_scores(indptr, indices, data, mass, overall, smoothing):
     return out
 
 
-def merge_losses(table: Floats, mass: Floats, i: int) -> Floats:
-    """What N·I loses when cluster i of a table of counts (columns, clusters) joins each other, shape (clusters,).
-
-    ``mass`` (clusters,) are the sums over the columns.
-    """
-    n = table.shape[1]
-    out, known = np.empty(n), x_ln_x_of(table)
-
-    def run(a: int, b: int) -> None:
-        _merge_losses(table, known, mass, i, a, out[a:b])
-
-    in_blocks(run, np.arange(n + 1), 0, n, LOG_WORK * table.size, 1)  # every block goes through the whole table
-    return out
-
-
 def all_merge_losses(table: Floats, mass: Floats) -> Floats:
-    """`merge_losses` of all clusters, shape (clusters, clusters), +inf on the diagonal."""
+    """What N·I loses when two clusters of a table of counts (columns, clusters) become one, +inf on the diagonal.
+
+    ``mass`` (clusters,) are the sums over the columns; shape (clusters, clusters).
+    """
     n = table.shape[1]
     out, known = np.full((n, n), np.inf), x_ln_x_of(table)
 
@@ -285,3 +276,48 @@ def _merge_losses(table, known, mass, i, first, out):
             for r in range(n):
                 both = a + table[y, first + r]
                 out[r] += own + known[y, first + r] - both * ln(both)
+
+
+def merge_down(table: Floats, k: int) -> Ints:
+    """Merge the clusters of a table (columns, clusters) to k, each time at the least loss; what each has become, (n,).
+
+    Equivalent to ``starts.merge_profiles(table, np.arange(n), k, losses)``, of which the names of clusters are left.
+    """
+    table = np.array(table, dtype=np.float64, order="C")
+    mass = table.sum(axis=0)
+    return _merge_down(table, x_ln_x_of(table), mass, all_merge_losses(table, mass), k)
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _merge_down(table, known, mass, pairs, k):
+    """Those that are left stand first in all tables, in their order; ``known`` is x ln x of the table."""
+    n = len(mass)
+    left, joined, losses = np.arange(n), np.arange(n), np.empty(n)
+    for size in range(n, k, -1):
+        i, j = 0, 1
+        for a in range(size):
+            for b in range(a + 1, size):
+                if pairs[a, b] < pairs[i, j]:
+                    i, j = a, b
+        total = 0.0
+        for y in range(table.shape[0]):
+            both = table[y, i] + table[y, j]
+            table[y, i], known[y, i] = both, both * ln(both)
+            total += both
+            for c in range(j, size - 1):
+                table[y, c], known[y, c] = table[y, c + 1], known[y, c + 1]
+        for c in range(n):
+            if joined[c] == left[j]:
+                joined[c] = left[i]
+        mass[i] = total
+        for c in range(j, size - 1):
+            mass[c], left[c] = mass[c + 1], left[c + 1]
+            for a in range(size):
+                pairs[c, a] = pairs[c + 1, a]
+        for a in range(size - 1):
+            for c in range(j, size - 1):
+                pairs[a, c] = pairs[a, c + 1]
+        _merge_losses(table, known, mass, i, 0, losses[: size - 1])
+        for c in range(size - 1):
+            pairs[i, c] = pairs[c, i] = np.inf if c == i else losses[c]
+    return joined

@@ -209,14 +209,16 @@ def refilled(labels: Ints, gains: Floats, mass: AnyArray, k: int) -> Ints:
 def merge_profiles(table: Floats, labels: Ints, k: int, losses: Callable[..., Floats] | None = None) -> Ints:
     """Merge the clusters of a table of counts (columns, clusters) greedily to k, each time at the least loss of N·I.
 
-    ``losses`` stands in for the compiled `all_merge_losses` and, with a cluster, `merge_losses`.
+    ``losses`` of a table and the masses of its clusters, of all pairs or, with a cluster, of that one with all others,
+    takes the place of the compiled `merge_down`.
     """
-    of_all, of_one = (losses, losses) if losses else (profile_kernels.all_merge_losses, profile_kernels.merge_losses)
+    if losses is None:
+        return np.unique(profile_kernels.merge_down(table, k), return_inverse=True)[1][labels]
     table = np.array(table, dtype=np.float64, order="C")
     left = np.arange(table.shape[1])  # clusters that no other has taken in
     joined = left.copy()  # the cluster that a cluster has become
     mass = table.sum(axis=0)
-    pairs = of_all(table, mass)
+    pairs = losses(table, mass)
     while len(left) > k:
         i, j = (int(at) for at in np.unravel_index(int(pairs.argmin()), pairs.shape))
         table[:, i] += table[:, j]
@@ -225,7 +227,7 @@ def merge_profiles(table: Floats, labels: Ints, k: int, losses: Callable[..., Fl
         table, mass, left = (np.delete(one, j, axis=-1) for one in (table, mass, left))
         pairs = np.delete(np.delete(pairs, j, axis=0), j, axis=1)
         i -= j < i
-        pairs[i, :] = pairs[:, i] = of_one(table, mass, i)
+        pairs[i, :] = pairs[:, i] = losses(table, mass, i)
         pairs[i, i] = np.inf
     return np.unique(joined, return_inverse=True)[1][labels]
 

@@ -21,6 +21,7 @@ from sklearn.utils.extmath import randomized_range_finder
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.cells import CellModel
+from gingham.certificates.divergence import kl_upper
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data.graphs import PairSample
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, iterate, rng_state
@@ -55,6 +56,10 @@ HALVING_SWEEPS = {False: 2, True: 4}  # between the halves of clusters; more whe
 MOST_ROUNDS, LEAST_GAIN = 30, 1e-3  # rounds of splitting and merging; share of the cost that two of them must save
 FEW, NEAREST = 48, 12  # up to FEW clusters all pairs are tried, beyond that the NEAREST of each
 AT_ONCE = 12  # the part of all clusters that is merged before gains are counted anew
+COARSER_ROUNDS = 3  # of merging at the end, several disjoint pairs in each
+ROOM = 3.0  # times what the last two rounds of the search have saved, that this may add to the cost
+WORTH = 30.0  # times the share of the cost that is added, that a certificate must save
+CELL_PRICE = 0.5  # nats that a certificate pays for the answer of a cell, at least
 GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a grid of 1/64
 
 
@@ -232,6 +237,70 @@ class BlockSums:
         return code.blocks(table if self.directed else table / 2.0, within=True)
 
 
+@dataclass(frozen=True, eq=False)
+class Certified:
+    """About what a certificate of the squared error of all pairs says of a partition of a 0/1 graph.
+
+    kl(L̂ ‖ value) = price/pairs: L̂ is the loss of the blocks' densities, the price who belongs where and what the cells
+    answer. Block (a, a) holds every pair twice here, too.
+    """
+
+    edges: Floats  # (k, k)
+    sizes: Floats  # (k,)
+
+    @property
+    def pairs(self) -> Floats:
+        return np.outer(self.sizes, self.sizes) - np.diag(self.sizes)
+
+    @property
+    def loss(self) -> float:
+        """Σ over pairs of (edge − density)²."""
+        return 0.5 * float((self.edges - _shares(self.edges, self.pairs)).sum())
+
+    @property
+    def price(self) -> float:
+        n, k = float(self.sizes.sum()), len(self.sizes)
+        return float(_Partition().clusters(self.sizes, self.sizes).sum()) + self._count(n, k)
+
+    @staticmethod
+    def _count(n: float, k: int) -> float:
+        return _Partition().count(round(n), k) + CELL_PRICE * k * (k + 1) / 2
+
+    @property
+    def n_pairs(self) -> float:
+        n = float(self.sizes.sum())
+        return max(n * (n - 1.0) / 2.0, 1.0)
+
+    @property
+    def value(self) -> float:
+        return float(kl_upper(self.loss / self.n_pairs, self.price / self.n_pairs))
+
+    def savings(self, first: Ints, second: Ints) -> Floats:
+        """The share of the value that is saved when clusters first[p] and second[p] become one, to first order."""
+        edges, pairs, k = self.edges, self.pairs, len(self.sizes)
+        own, every = _shares(edges, pairs), np.arange(len(first))
+        row = _shares(edges[first] + edges[second], pairs[first] + pairs[second])
+        row[every, first] = row[every, second] = 0.0
+        inside = [of[first, first] + of[second, second] + 2.0 * of[first, second] for of in (edges, pairs, own)]
+        kept = 2.0 * row.sum(axis=1) + _shares(inside[0], inside[1])
+        kept -= 2.0 * (own[first].sum(axis=1) + own[second].sum(axis=1)) - inside[2]
+        n, sizes = float(self.sizes.sum()), self.sizes
+        code = _Partition()
+        price = code.clusters(sizes[first] + sizes[second], sizes) - code.clusters(sizes[first], sizes)
+        price += self._count(n, k - 1) - self._count(n, k) - code.clusters(sizes[second], sizes)
+        low, high = self.loss / self.n_pairs, self.value
+        if not 0.0 < low < high < 1.0:
+            return np.zeros(len(first))
+        nats_a_loss = log(high * (1.0 - low) / (low * (1.0 - high)))  # −∂kl/∂L̂
+        slope = (high - low) / (high * (1.0 - high))  # ∂kl/∂value
+        return -(price - 0.5 * nats_a_loss * kept) / (self.n_pairs * slope * high)
+
+
+def _shares(edges: Floats, pairs: Floats) -> Floats:
+    """edges²/pairs, 0 where there are no pairs."""
+    return np.divide(edges**2, pairs, out=np.zeros_like(edges), where=pairs > 0)
+
+
 def merge_path(blocks: BlockSums, code: DescriptionLength, target: int | None = None) -> list[Ints]:
     """Merge the best pairs until ``target`` clusters are left or, without a target, while the cost falls.
 
@@ -310,7 +379,7 @@ class PartitionSearch:
                 return block_sums(*pairs, labels, k)[..., None]
 
             return cls(sample, DegreeMoves(loops, pairs, degree), code, edges, pairs, degree)
-        moves = hard_moves(problem, sample, loops)
+        moves = hard_moves(problem, sample, loops, pairs)
         double = 1.0 if sample.directed else 2.0
 
         def statistics(labels: Ints, k: int) -> Floats:
@@ -360,7 +429,7 @@ class PartitionSearch:
         def converges(costs: Sequence[Objective]) -> bool:
             return len(costs) > 2 and costs[-2].total == costs[-1].total
 
-        return self._search(step, converges, LATER_STEPS, rng, checkpoint)
+        return self._search(step, converges, LATER_STEPS, rng, checkpoint)[0]
 
     def _search(
         self,
@@ -369,8 +438,11 @@ class PartitionSearch:
         max_iter: int,
         rng: np.random.Generator,
         checkpoint: Checkpoint,
-    ) -> Partition:
-        """From one cluster on, step after step, each of which says what it makes of the best partition so far."""
+    ) -> tuple[Partition, list[float]]:
+        """From one cluster on, step after step, each of which says what it makes of the best partition so far.
+
+        Returns the last, and what that of every step costs.
+        """
 
         def one(place: Search, factor: float) -> tuple[Search, Objective]:
             best = step(place.best, place.steps)
@@ -381,7 +453,8 @@ class PartitionSearch:
             one, nothing, Constant(), to_state=Search.state, from_state=Search.of_state, converges=converges,
             max_iter=max_iter, checkpoint=checkpoint, memory=rng_state(rng),
         )  # fmt: skip
-        return replace(course.place.best, interrupted=course.interrupted)
+        costs = [objective.total for objective in course.trace.objectives]
+        return replace(course.place.best, interrupted=course.interrupted), costs
 
     def settle(self, labels: Ints, rng: np.random.Generator, most: int) -> Partition:
         """Merge while the cost falls, to at most so many clusters, and let nodes find their places in between.
@@ -439,6 +512,48 @@ class PartitionSearch:
                 trial += 1
         return found
 
+    def coarsen(self, found: Partition, rng: np.random.Generator, room: float) -> Partition:
+        """Merge clusters where that saves far more of a certificate than it adds to the description length.
+
+        ``room`` (nats) is what may be added: a few times what the last rounds of the search have saved, and so about
+        what it has left to be found. Partitions within that are as good as one another, while their certificates
+        differ by per cents, since clusters that tell little more of the edges may cost thousands of nats of who
+        belongs where. Of a graph that is searched to the end there is no room.
+
+        A certificate's prior pays for every partition into any number of clusters, so that it holds for all of them at
+        once: choosing among them, by the very edges that are certified and by whatever rule, costs nothing more.
+        """
+        if not self.code.counts or self.sample.directed or not self.sample.complete or (self.pairs.values != 1.0).any():
+            return found
+        blocks, into, n = self.blocks(found.labels, found.n_clusters), np.arange(found.n_clusters), self.sample.n_nodes
+        before = Certified(blocks.table[..., -1], blocks.sizes)
+        for _ in range(COARSER_ROUNDS):
+            if blocks.k < 3:
+                break
+            cost = blocks.gains(self.code) + self.code.count(n, blocks.k - 1) - self.code.count(n, blocks.k)
+            first, second = np.nonzero(np.isfinite(cost))
+            added = cost[first, second]
+            saved = Certified(blocks.table[..., -1], blocks.sizes).savings(first, second)
+            rate = saved / np.maximum(added / abs(found.cost), 1e-9)
+            now, taken = np.arange(blocks.k), np.zeros(blocks.k, dtype=bool)
+            for pair in np.argsort(-rate, kind="stable"):
+                i, j = first[pair], second[pair]
+                if rate[pair] <= 1.0 or taken.sum() > blocks.k // 4:
+                    break
+                if added[pair] <= room and not (taken[i] or taken[j]):
+                    taken[[i, j]], now[j] = True, i
+                    room -= max(float(added[pair]), 0.0)
+            if not taken.any():
+                break
+            _, now = np.unique(now, return_inverse=True)
+            into, blocks = now[into], blocks.merged(now)
+        if blocks.k == found.n_clusters:
+            return found
+        labels, k = self.sweep(into[found.labels], rng, SETTLING_SWEEPS)
+        other, blocks = self.partition(labels), self.blocks(labels, k)
+        saved = 1.0 - Certified(blocks.table[..., -1], blocks.sizes).value / before.value
+        return other if saved > WORTH * (other.cost / found.cost - 1.0) else found
+
     def choose_size(
         self,
         start: Callable[[int], Ints],
@@ -449,7 +564,8 @@ class PartitionSearch:
         """The number of clusters by description length; ``start(k)`` gives a partition into about k clusters.
 
         FIRST_CLUSTERS are merged; where most of them survive, FINER_CLUSTERS are tried as well. What is found is then
-        split and merged, by turns as its nodes differ and at random, until two rounds gain next to nothing.
+        split and merged, by turns as its nodes differ and at random, until two rounds gain next to nothing. Of
+        partitions that are as good as that one, a certificate chooses (`coarsen`).
         """
 
         def begin(k: int) -> Partition:
@@ -465,11 +581,11 @@ class PartitionSearch:
         def converges(costs: Sequence[Objective]) -> bool:
             return len(costs) > 3 and costs[-3].total - costs[-1].total <= LEAST_GAIN * abs(costs[-1].total)
 
-        best = self._search(step, converges, MOST_ROUNDS, rng, checkpoint)
+        best, costs = self._search(step, converges, MOST_ROUNDS, rng, checkpoint)
         if best.interrupted:
             return best
         try:
-            return self.join(best, rng)
+            return self.coarsen(self.join(best, rng), rng, ROOM * (costs[-3] - costs[-1]) if len(costs) > 3 else 0.0)
         except KeyboardInterrupt:
             return replace(best, interrupted=True)
 
@@ -512,7 +628,7 @@ def find_partition(
         if at_random or n < 4:
             return rng.integers(0, k, n)
         dimensions = n_clusters or max(DIMENSIONS, min(MOST_DIMENSIONS, k // 2))
-        return spectral_partition(search.sample, k, rng, dimensions, degree_correction)
+        return spectral_partition(search.sample, search.pairs, k, rng, dimensions, degree_correction)
 
     if n_clusters is None:
         with one_blas_thread():
@@ -529,20 +645,29 @@ def compact(labels: Ints) -> tuple[Ints, int]:
 
 
 def spectral_partition(
-    sample: PairSample, k: int, rng: np.random.Generator, dimensions: int | None = None, by_degree: bool = False
+    sample: PairSample,
+    pairs: WeightedPairs,
+    k: int,
+    rng: np.random.Generator,
+    dimensions: int | None = None,
+    by_degree: bool = False,
 ) -> Ints:
     """k-means of nodes on the leading eigenvectors of the weights; see `embedding`."""
     with one_library_thread():
-        points = embedding(sample, min(dimensions or k, sample.n_nodes - 2), rng, by_degree)
+        points = embedding(sample, pairs, min(dimensions or k, sample.n_nodes - 2), rng, by_degree)
         seed = int(rng.integers(2**31 - 1))
         some = points if len(points) <= SAMPLED else points[rng.choice(len(points), SAMPLED, replace=False)]
-        distinct = len(np.unique(some.round(12), axis=0))
+        distinct = len(np.unique(some[:, 0].round(12)))
+        if distinct < k:  # else there are enough, and rows take long to compare
+            distinct = len(np.unique(some.round(12), axis=0))
         fitted = KMeans(min(k, distinct), n_init=1, max_iter=50, random_state=seed).fit(some)
         labels = fitted.labels_ if some is points else fitted.predict(points)
     return labels.astype(np.int64)
 
 
-def embedding(sample: PairSample, dimensions: int, rng: np.random.Generator, by_degree: bool = False) -> Floats:
+def embedding(
+    sample: PairSample, pairs: WeightedPairs, dimensions: int, rng: np.random.Generator, by_degree: bool = False
+) -> Floats:
     """Points (n, ≤ dimensions) in which nodes with like neighbours are near.
 
     Eigenvectors of the weights (of the weights less their mean where only listed pairs were observed),
@@ -550,7 +675,6 @@ def embedding(sample: PairSample, dimensions: int, rng: np.random.Generator, by_
     negative ones. ``by_degree`` divides each weight by the root of both degrees and puts the points on
     the sphere, so that nodes of one cluster with few and many edges are near.
     """
-    pairs = weighted_pairs(sample)
     n = sample.n_nodes
     values = pairs.values if sample.complete else pairs.values - pairs.values.mean()
     matrix = sparse.csr_array((values, pairs.others, pairs.indptr), shape=(n, n))

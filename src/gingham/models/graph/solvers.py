@@ -142,7 +142,8 @@ def weighted_pairs(sample: PairSample) -> WeightedPairs:
     owner = np.concatenate([sample.codes[i] for i, _ in ends])
     other = np.concatenate([sample.codes[j] for _, j in ends])
     values = np.tile(labels, len(ends))
-    order = np.argsort(owner, kind="stable")
+    small = sample.n_nodes <= 2**16  # these are sorted by their digits
+    order = np.argsort(owner.astype(np.uint16) if small else owner, kind="stable")
     indptr = np.zeros(sample.n_nodes + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner, minlength=sample.n_nodes), out=indptr[1:])
     return WeightedPairs(indptr, other[order].astype(np.int32), values[order].astype(np.float64))
@@ -441,13 +442,15 @@ class FixedAnswerMoves(HardMoves):
         )
 
 
-def hard_moves(problem: Problem, sample: PairSample, kernels: NodeKernels) -> HardMoves:
-    """The way of moving nodes that fits the problem's loss."""
+def hard_moves(
+    problem: Problem, sample: PairSample, kernels: NodeKernels, pairs: WeightedPairs | None = None
+) -> HardMoves:
+    """The way of moving nodes that fits the problem's loss; ``pairs`` are the sample's, where they are at hand."""
     cell, beta = problem.cells[0], problem.betas[0]
     kind = QUADRATIC if cell.moves == "moments" else BERNOULLI if codes_edges(problem) else None
     if sample.directed or kind is None or sample.weights is not None:
         return FixedAnswerMoves(kernels, sample, cell, neighbours(sample, cell.features), beta)
-    return BlockMoves(kernels, weighted_pairs(sample), sample.complete, kind, beta)
+    return BlockMoves(kernels, weighted_pairs(sample) if pairs is None else pairs, sample.complete, kind, beta)
 
 
 def codes_edges(problem: Problem) -> bool:
