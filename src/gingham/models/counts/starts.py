@@ -224,7 +224,7 @@ def merge_profiles(table: Floats, labels: Ints, k: int, losses: Callable[..., Fl
         table[:, i] += table[:, j]
         mass[i] = table[:, i].cumsum()[-1]  # one after the other, as the sums of all columns are
         joined[joined == left[j]] = left[i]
-        table, mass, left = (np.delete(one, j, axis=-1) for one in (table, mass, left))
+        table, mass, left = np.delete(table, j, axis=1), np.delete(mass, j), np.delete(left, j)
         pairs = np.delete(np.delete(pairs, j, axis=0), j, axis=1)
         i -= j < i
         pairs[i, :] = pairs[:, i] = losses(table, mass, i)

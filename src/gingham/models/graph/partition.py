@@ -551,8 +551,8 @@ class PartitionSearch:
             return found
         labels, k = self.sweep(into[found.labels], rng, SETTLING_SWEEPS)
         other, blocks = self.partition(labels), self.blocks(labels, k)
-        saved = 1.0 - Certified(blocks.table[..., -1], blocks.sizes).value / before.value
-        return other if saved > WORTH * (other.cost / found.cost - 1.0) else found
+        share = 1.0 - Certified(blocks.table[..., -1], blocks.sizes).value / before.value
+        return other if share > WORTH * (other.cost / found.cost - 1.0) else found
 
     def choose_size(
         self,
