@@ -112,8 +112,8 @@ def phases(found: dict[str, Any]) -> Iterator[str]:
     if not rows or not powers:
         return
     yield (
-        "**Measured**, every phase of a fit by itself, and a prediction and a certificate of all its tuples: CPU seconds, "
-        "16 × 16 clusters, with the power of the tuples by which each grows."
+        "**Measured**, every phase of a fit by itself, and a prediction and a certificate of all its tuples: CPU "
+        "seconds, 16 × 16 clusters, with the power of the tuples by which each grows."
     )
     yield ""
     yield "| tuples | " + " | ".join(PHASES) + " | peak memory |"
