@@ -68,7 +68,7 @@ def ratings() -> Iterator[str]:
         "Whole labels: the median of a law where a model has one, learned cut points for all others. Time means "
         "windows of time, the same kind for myFM; at random splits a sitting lies on both sides, which is what they "
         "profit from. On Jester everybody has met the same hundred jokes, so who rated what says little; there gingham "
-        "gives each joke a cluster of its own. A split's name and \"alone\" stand where peers were not measured on all."
+        'gives each joke a cluster of its own. A split\'s name and "alone" stand where peers were not measured on all.'
     )
     yield ""
 
