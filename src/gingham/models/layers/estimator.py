@@ -99,8 +99,10 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         layers are compared on the same held-out tenth of the data (of a sample of it, where there is much), and more
         or fewer while the end of the range is best; 10 with less than a thousand rows or ``n_pilots=0``.
     n_clusters : int, sequence of int or "auto"
-        Clusters of each mode in these layers, at most 254. "auto": 4; without baskets 5, 8 and 12 are compared in the
-        same way (8 where nothing is compared, and fewer where there are many modes).
+        Clusters of each mode in these layers, at most 254. "auto": 4, or, where one of two modes has few items that are
+        met often, a cluster for each of these and two of the other mode, if that predicts held-out rows better (not
+        tried with ``effort="fast"``); without baskets 5, 8 and 12 are compared in the same way as layers (8 where
+        nothing is compared, and fewer where there are many modes).
     offsets : bool
         Whether items have offsets of their own.
     solver : {"sampled", "projection"}
