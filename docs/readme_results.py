@@ -84,10 +84,12 @@ def certified() -> Iterator[str]:
     yield ""
     yield "| | certificate | error on test data |"
     yield "|---|---|---|"
-    baskets = [split for name, split in (results("peers_baskets_certified") or {}).items() if name.startswith("split")]
+    baskets = [split for name, split in (results("peers_baskets_certified") or {}).items() if name in found]
     for title, key in (
-        ("layers, tested as they learn", "progressive, mean"),
-        ("layers, whole stars, tested as they learn", "progressive, label"),
+        ("layers, tested as they learn, with references", "progressive, mean"),
+        ("layers, tested as they learn", "progressive without references, mean"),
+        ("layers, whole stars, tested as they learn, with references", "progressive, label"),
+        ("layers, whole stars, tested as they learn", "progressive without references, label"),
         ("layers, a fifth of the ratings set aside", "a fifth held out, mean"),
         ("layers, whole stars, a fifth set aside", "a fifth held out, label"),
         ("co-clustering, 13 × 6, tested as it learns", "13 × 6, median"),
