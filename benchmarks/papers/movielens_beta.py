@@ -140,7 +140,7 @@ def plot(results: dict, path: Path) -> None:
         axes[1, column].set(xlabel="β", ylim=(0, 4))
     axes[0, 0].set_ylabel("test error, stars")
     axes[1, 0].set_ylabel("information kept, nats")
-    axes[0, -1].legend(fontsize=7)
+    axes[0, 0].legend(*axes[0, -1].get_legend_handles_labels(), fontsize=7)
     axes[1, -1].legend(fontsize=7)
     figure.tight_layout()
     figure.savefig(path, dpi=80)

@@ -69,6 +69,8 @@ def test_references_by_hand():
     assert certificate.value < 1
     assert certificate.empirical == pytest.approx(2 * np.mean(expected))
     assert not certificate.anytime
+    assert any("each from the population" in a.text for a in certificate.assumptions)
+    assert "Tests on 4 tuples, 2 of them by the members themselves, estimate it at" in certificate.explain()
     assert certificate.n_tuples == 4
     assert certificate.parameters["references"] == 1
     assert combined_variance([7]) == 7

@@ -172,7 +172,10 @@ class Certificate:
         worst = f"; the worst possible is {self.worst:.4g}" if isfinite(self.worst) else ""
         lines = [
             f"Guarantee: {self._promise()}, with confidence {percent}.",
-            f"On the {self.n_tuples:,} observed tuples it is {self.empirical:.4g}{worst}.",
+            f"On the {self.n_tuples:,} observed tuples it is {self.empirical:.4g}{worst}."
+            if "references" not in self.parameters
+            else f"Tests on {self.n_tuples:,} tuples, {self.parameters['tested']:,.0f} of them by the members "
+            f"themselves, estimate it at {self.empirical:.4g}{worst}.",
         ]
         if self.lower is not None:
             lines.append(f"It is also at least {self.lower:.4g}; both hold together with confidence {percent}.")

@@ -192,7 +192,9 @@ class Progressive:
         mean = -self.nu * expm1((float(np.log1p(-y / self.nu).sum()) - price) / len(y))
         found = self._certificate(min(1.0, many * mean), many * float(y.mean()), len(y))
         parameters = {**found.parameters, "references": len(sizes) - 1, "tested": sizes[-1]}
-        return replace(found, parameters=parameters, anytime=False, text=TEXT_REFERENCES, latex=LATEX_REFERENCES)
+        assumptions = found.assumptions if ALL_ALIKE in found.assumptions else (ALL_ALIKE, *found.assumptions)
+        found = replace(found, parameters=parameters, assumptions=assumptions, anytime=False)
+        return replace(found, text=TEXT_REFERENCES, latex=LATEX_REFERENCES)
 
     def _certificate(self, bound: float, observed: float, n: int) -> Certificate:
         """What is said of scaled losses, in the loss's own unit."""
