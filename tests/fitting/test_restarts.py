@@ -143,6 +143,38 @@ def test_ctrl_c_while_a_thread_starts_is_ctrl_c(use: Any, monkeypatch: pytest.Mo
     assert [(result.number, result.interrupted) for result in results] == [(0, True)]
 
 
+def test_ctrl_c_does_not_take_away_what_a_job_has_found(use: Any) -> None:
+    """It comes when the first job has swept and puts its result together, which asks how many threads there are."""
+    use(2)
+    pressed = threading.Event()
+
+    def found(report: Any) -> Ended:
+        course = loop.iterate(
+            lambda place, factor: (place, OBJECTIVE),
+            0,
+            loop.Constant(),
+            to_state=lambda place: {},
+            from_state=lambda state: 0,
+            converges=lambda seen: True,
+            max_iter=1,
+        )
+        pressed.wait(5)
+        while not threads._this_thread.budget.stopped:  # type: ignore[union-attr]
+            time.sleep(0.001)
+        threads.available_threads()
+        return Ended(0, course.interrupted)
+
+    def pressing(report: Any) -> Ended:
+        _thread.interrupt_main()
+        pressed.set()
+        return steady(1, 10_000, 0.001)(report)
+
+    results: list[Ended] = []
+    with pytest.raises(Interrupted):
+        results.extend(side_by_side([found, pressing], 2))
+    assert results[:1] == [Ended(0)]  # the other one may not have begun
+
+
 def test_an_error_of_a_lock_without_ctrl_c_is_none() -> None:
     with pytest.raises(RuntimeError, match="unlocked"), ctrl_c_in_locks():
         Lock().release()

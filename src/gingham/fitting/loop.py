@@ -23,7 +23,7 @@ from gingham import storage
 from gingham.arrays import Floats
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.errors import GinghamError, InterruptedWarning
-from gingham.kernels.threads import ThreadBudget, available_threads, stay_alone
+from gingham.kernels.threads import ThreadBudget, available_threads, result_at_hand, stay_alone
 from gingham.storage import State
 
 TIE = 1e-9  # relative: of two restarts closer than this the first is kept, so that rounding does not choose
@@ -321,6 +321,7 @@ def iterate(
                 report(iteration, factor, objective)
             if not converged:
                 checkpoint.keep(so_far)
+        result_at_hand()
     except KeyboardInterrupt:
         interrupted = True
         checkpoint.keep(so_far, now=True)

@@ -87,6 +87,14 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def result_at_hand() -> None:
+    """The job on this thread has swept: what it found has to be put together, which Ctrl-C must not take away.
+
+    Its next report still tells it of Ctrl-C, as in a later stage of the same job.
+    """
+    _this_thread.told = True
+
+
 def stay_alone() -> None:
     """The calling thread is one of a pool: what it calls stays on it."""
     _this_thread.alone = True
