@@ -1,8 +1,8 @@
 """P3 tables 2-4: which speech in another language is the translation? Mean reciprocal rank, P3 (41).
 
 500 aligned Europarl speeches train, 2000 others test, random splits; pairwise cluster analysis beside multi-view
-kernel CCA, both with the paper's ridge .01; ridge and number of components chosen on the training part in a third row. The paper's eight languages and 11,968 documents are not ours, so its tables stand
-as a reference only. ``--kind words --splits 0:5`` runs a part; results are added to the file.
+kernel CCA, both with the paper's ridge .01; ridge and number of components chosen on the training part in a third
+row. The paper's eight languages and 11,968 documents are not ours, so its tables stand as a reference only. ``--kind words --splits 0:5`` runs a part; results are added to the file.
 """
 
 from __future__ import annotations
