@@ -2,7 +2,8 @@
 
 500 aligned Europarl speeches train, 2000 others test, random splits; pairwise cluster analysis beside multi-view
 kernel CCA, both with the paper's ridge .01; ridge and number of components chosen on the training part in a third
-row. The paper's eight languages and 11,968 documents are not ours, so its tables stand as a reference only. ``--kind words --splits 0:5`` runs a part; results are added to the file.
+row. The paper's eight languages and 11,968 documents are not ours, so its tables stand as a reference only.
+``--kind words --splits 0:5`` runs a part; results are added to the file.
 """
 
 from __future__ import annotations
