@@ -109,7 +109,7 @@ def with_split(train: tuple, test: tuple, part: slice = slice(None)) -> dict[str
     """Every setting is fitted once and certified both ways; the lowest certificate is chosen, the union paid."""
     found: dict[str, list] = {"prior": [], "excess": []}
     for size, beta, fraction in SPLITS[part]:
-        first, second = random_parts(len(train[1]), fraction, 0)
+        first, second = (part.rows for part in random_parts(len(train[1]), None, fraction, 0))
         posterior = posterior_of(regressor(size, beta).fit(train[0][first], train[1][first]))
         _, statement = stated_cell(posterior.cells[0], None)
         sample = sample_of(posterior, train[0][second], train[1][second], None, 0)
@@ -131,7 +131,7 @@ def with_split(train: tuple, test: tuple, part: slice = slice(None)) -> dict[str
 
 def by_holdout(train: tuple, test: tuple, members: int = 10) -> dict[str, object]:
     X, y = train
-    first, second = random_parts(len(y), 0.85, 0)
+    first, second = (part.rows for part in random_parts(len(y), None, 0.85, 0))
     single = regressor((13, 6)).fit(X[first], y[first])
     models = [single]
     if members:

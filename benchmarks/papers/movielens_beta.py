@@ -87,7 +87,7 @@ def summary(records: list[dict]) -> dict:
         (size, split)
         for size, split in sorted({(r["size"], r["split"]) for r in records})
         if sum((r["size"], r["split"]) == (size, split) and r["start"] in ("soft", "hard") for r in records)
-        == 2 * len({r["beta"] for r in records})
+        == 2 * len({r["beta"] for r in records if r["start"] in ("soft", "hard")})
     ]
     records = [r for r in records if (r["size"], r["split"]) in whole]
     for size in SIZES:
@@ -166,7 +166,8 @@ def main() -> None:
     def save() -> None:
         settings = {"betas": betas, "n_init": N_INIT, "firm": FIRM}
         write(args, settings, {"summary": summary(records), "paper": PAPER, "records": records})
-        plot(summary(records), args.out.with_suffix(".png"))
+        if any(size in summary(records) for size in SIZES):
+            plot(summary(records), args.out.with_suffix(".png"))
 
     for size in sizes:
         for split in splits:
