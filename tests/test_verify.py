@@ -505,6 +505,18 @@ def test_the_checker_runs_as_a_program(made):
     assert found.stdout.startswith("verified")
 
 
+def test_references_that_were_picked_are_found_though_all_their_numbers_fit(made):
+    """Whoever may choose where references begin may choose the luckiest ones."""
+    place = made("progressive references")
+    document = json.loads((place / "c.json").read_text())
+    facts = document["facts"]
+    facts["references"][1] += 5
+    at = facts["edges"][-1] - facts["references"][0]  # the second reference's predictions begin there
+    del facts["predictions"][at : at + 5]
+    found = verify.Checker(document, place / "model.gingham", place / "data.csv").run()
+    assert "Blocks are not as stated." in found.differences
+
+
 def test_the_checker_is_short_and_imports_nothing_of_gingham():
     text = SOURCE.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 400

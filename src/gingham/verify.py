@@ -321,7 +321,7 @@ class Checker:
 
     def progressive(self) -> tuple[float, float, float]:
         """(N/n)(ν − exp{mean ln(ν − Y_t) − ln(1/δ)/N}), ν from the warm-up, losses of models that come before draws."""
-        facts, chosen, edges = self.facts, self.said["parameters"], self.facts["edges"]
+        facts, chosen, edges, convex = self.facts, self.said["parameters"], self.facts["edges"], self.name in OF_GAP
         guess, draws = np.array(facts["predictions"]), np.repeat(np.arange(len(self.weights)), self.weights.astype(int))
         shuffled, pilot, starts = facts["order"] == "shuffle", facts["pilot"], facts.get("references", [])
         came = any(("drawn independently" if shuffled else "they arrived") in text for text in self.given)
@@ -332,9 +332,10 @@ class Checker:
         fits, cuts = [0, *(starts or [pilot]), *edges], np.cumsum([end - at for at, end in spans]).tolist()
         if not (min(np.diff(fits)) > 0 and fits[1] == pilot and (edges[-1], cuts[-1]) == (len(draws), len(guess))):
             raise ValueError("Warm-up and blocks do not divide the draws.")
+        even = [edges[0] * k // (len(starts) + 1) for k in range(1, len(starts) + 1)]  # no choice is left to a forger
         said = [{"references": 0, **chosen}[key] for key in ("blocks", "warm_up", "candidates", "references")]
         stated = [len(edges) - 1, facts["warm_up"], facts["candidates"], len(starts)]
-        self.need(said == stated and edges[0] == facts["warm_up"], "Blocks or references are not as stated.")
+        self.need(said == stated and (edges[0], even) == (facts["warm_up"], starts), "Blocks are not as stated.")
         parts, y = np.split(guess, cuts[:-1]), np.zeros(0)
         made = [self.losses(self.labels[draws[at:end]], told) for (at, end), told in zip(spans, parts)]
         warm, x = made[0][: max(1, (fits[2] - pilot) // 10) if starts else None], np.concatenate(made[1 - len(edges) :])
@@ -346,11 +347,10 @@ class Checker:
         nu = max(float(warm.mean() / many + warm.std() * math.sqrt(spread / (2 * self.price))), 1.001)
         self.same("ν", chosen["nu"], nu)
         self.same("price (nats)", sum(self.said["terms"].values()), self.price)
-        covered = "mean of the members" if self.name in OF_GAP else "member drawn by its share"
-        self.same("predictor", self.said["predictor"], covered)
+        self.same("predictor", self.said["predictor"], "mean of the members" if convex else "member drawn by its share")
         held = [np.allclose(node["shares_"], np.diff(edges) / sizes[-1]) for node in nodes(self.model, "shares_")]
         self.need(held == [True], "The model file has not the members that were tested: name that of --save-predictor.")
-        own, rule = nodes(self.model, "assign", "answers"), facts["rule"] or ("mean" if self.name in OF_GAP else "mode")
+        own, rule = nodes(self.model, "assign", "answers"), facts["rule"] or ("mean" if convex else "mode")
         plain = len(own) == len(spans) and not facts["clip"]  # then models predict again what they predicted
         self.notes += [] if plain else ["What members that are no plain grids predicted is taken as it is stated."]
         own = own[len(edges) - 1 :] + own[: len(edges) - 1]  # the file has the members first

@@ -103,11 +103,28 @@ def test_references_are_tested_on_more_draws_than_the_next(tests):
         Progressive(nu=2.0).with_references([np.array(t) for t in tests])
 
 
-def test_references_need_a_stream_of_their_own():
+def test_references_need_a_stream_of_their_own_and_end_it():
     stream = Progressive(nu=2.0)
     stream.add([0.5])
     with pytest.raises(GinghamError, match="of their own"):
-        stream.with_references([np.array([0.5, 0.5]), np.array([0.5])])
+        stream.with_references([[0.5, 0.5], [0.5]])
+    stream = Progressive(nu=2.0)
+    stream.with_references([[0.5, 0.5], [0.5]])
+    with pytest.raises(GinghamError, match="of their own"):  # or the lowest of many would stand
+        stream.with_references([[0.0, 0.0], [0.0]])
+    with pytest.raises(GinghamError, match="has ended"):
+        stream.add([0.0])
+    with pytest.raises(RefusedCertificate, match="No tuple"):
+        stream.certificate  # noqa: B018
+
+
+def test_references_take_lists_and_refuse_masks_and_nothing():
+    with pytest.raises(GinghamError, match="mask"):
+        Progressive(nu=2.0).with_references([np.ma.masked_array([0.1, 0.2, 0.3], [0, 1, 0]), [0.1]])
+    with pytest.raises(GinghamError, match="more draws"):
+        Progressive(nu=2.0).with_references([])
+    with pytest.raises(RefusedCertificate, match="outside the range"):
+        Progressive(nu=2.0).with_references([[0.1, float("nan"), 0.3], [0.1]])
 
 
 def failure_with_references(delta, price, nu, reference_risk, joint, n_before, n_members):

@@ -40,7 +40,8 @@ class Recorder(RegressorMixin, BaseEstimator):
         return self
 
     def predict(self, X):
-        Recorder.log.append(("predict", X[:, 0].tolist()))
+        if len(X) > 1:  # single rows are asked about once more, to see that others do not change their answer
+            Recorder.log.append(("predict", X[:, 0].tolist()))
         return np.full(len(X), self.mean_)
 
 
@@ -349,6 +350,36 @@ def test_references_are_fitted_before_the_members_and_tested_on_everything_after
     loaded = gg.load(tmp_path / "p.gingham")
     assert len(loaded.references_) == 2
     np.testing.assert_array_equal(loaded.predict(X[:20]), predictor.predict(X[:20]))
+
+
+class Batch(RegressorMixin, BaseEstimator):
+    """Sees in the rows that it is asked about together who is active: alone, nobody is."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        return np.where(np.bincount(X[:, 0])[X[:, 0]] > 1, 5.0, 1.0)
+
+
+class Drawing(Batch):
+    """Draws its answers, which is no look at other rows."""
+
+    def predict(self, X):
+        return np.random.default_rng().uniform(1, 5, len(X))
+
+
+def test_a_predictor_that_looks_at_the_other_rows_is_refused():
+    rng = np.random.default_rng(0)
+    users = np.where(rng.random(2000) < 0.5, rng.integers(0, 5, 2000), np.arange(5, 2005))
+    X, y = np.column_stack([users, np.arange(2000)]), np.where(users < 5, 5, 1)
+    for references in (0, 2):
+        with pytest.raises(gg.RefusedCertificate, match="Batch answers a row otherwise"):
+            gg.certify_progressive(Batch(), X, y, label_bounds=(1, 5), references=references, random_state=0)
+    drawn = gg.certify_progressive(Drawing(), X, y, label_bounds=(1, 5), random_state=0)
+    assert any("whatever other rows" in a.text for a in drawn.assumptions)
+    ours = gg.CoClusteringRegressor(2, alphabet=STARS, random_state=0)
+    assert not any("whatever other rows" in a.text for a in gg.certify_progressive(ours, *planted()).assumptions)
 
 
 def test_references_are_refused_where_draws_are_not_alike():

@@ -137,9 +137,10 @@ class Progressive:
     n_tuples: int = field(default=0, init=False)
     total: float = field(default=0.0, init=False)  # Σ X_t
     log_total: float = field(default=0.0, init=False)  # Σ ln(1 − X_t/ν)
+    ended: bool = field(default=False, init=False)  # by a certificate with references, which is for one time
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name in vars(self) and name not in ("n_tuples", "total", "log_total"):
+        if name in vars(self) and name not in ("n_tuples", "total", "log_total", "ended"):
             raise GinghamError(f"{name} of a stream is fixed before its first test: begin another one, and count both.")
         super().__setattr__(name, value)
 
@@ -153,6 +154,8 @@ class Progressive:
 
     def add(self, losses: ArrayLike, counts: Ints | None = None) -> Certificate:
         """Count the losses of further tests (own unit; ``counts`` says how often each), and return the certificate."""
+        if self.ended:
+            raise GinghamError("This stream has ended with its references: begin another one, and count both.")
         need_unmasked(losses, "losses")
         own = np.atleast_1d(np.asarray(losses, dtype=np.float64)).ravel()
         scaled = _unit_losses((own - self.low) / self.range, own)
@@ -175,18 +178,22 @@ class Progressive:
         bound = progressive_bound(self.log_total, n, self.nu, price)
         return self._certificate(bound, self.total / n, n)
 
-    def with_references(self, tests: Sequence[Floats]) -> Certificate:
-        """The guarantee from losses of references and members, see `combined_losses`, which needs a stream of its own.
+    def with_references(self, tests: Sequence[ArrayLike]) -> Certificate:
+        """The guarantee from losses of references and members, see `combined_losses`; it ends the stream.
 
         It holds at the planned end only, for draws that are independent and alike. Its ``empirical`` is the estimate
         of the members' loss that the references help to make: (1/n) Σ Y_t.
         """
-        if self.n_tuples:
+        if self.n_tuples or self.ended:
             raise GinghamError("This stream has counted tests already: references need one of their own.")
-        scaled = [_unit_losses((losses - self.low) / self.range, losses) for losses in tests]
+        for losses in tests:
+            need_unmasked(losses, "losses")
+        own = [np.asarray(losses, dtype=np.float64).ravel() for losses in tests]
+        scaled = [_unit_losses((losses - self.low) / self.range, losses) for losses in own]
         sizes = [len(losses) for losses in scaled]
-        if sizes != sorted(set(sizes), reverse=True) or sizes[-1] < 1:
+        if not sizes or sizes != sorted(set(sizes), reverse=True) or sizes[-1] < 1:
             raise GinghamError("Each reference is tested on more draws than the next one, and the members on some.")
+        self.ended = True
         y, price = combined_losses(scaled), log_inverse(self.delta, self.candidates)
         many = len(y) / sizes[-1]
         mean = -self.nu * expm1((float(np.log1p(-y / self.nu).sum()) - price) / len(y))
@@ -247,6 +254,7 @@ ARRIVED = Assumption(
     "source of the tested ones.",
     "given",
 )
+ROW_BY_ROW = Assumption("The model answers a row alike, whatever other rows it is asked about with it.", "given")
 SETTINGS = Assumption(
     "The model's settings were chosen without the tuples that test it, or those tried are counted (candidates=).",
     "given",
