@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TUPLES = 8  # tuples one program loads at a time
 ROWS = 32  # items one program of gibbs handles
+HOLDERS = 512  # of a token that are summed at a time
 
 
 @triton.jit
@@ -235,4 +236,118 @@ def add_cells(residual: Tensor, codes: Sequence[Tensor], labels: Sequence[Tensor
     _add_cells[(triton.cdiv(n_tuples, size), n_chains)](
         residual, codes[0], codes[1], labels[0], labels[1], cells, labels[0].shape[1], labels[1].shape[1],
         n_tuples, cells.shape[1], cells.shape[2], sign, BK=size, num_warps=4,
+    )  # fmt: skip
+
+
+# basket layers
+
+
+@triton.jit
+def _pull_scores(
+    begin, end, target, index, order, pull, residual, weights, out, width,
+    SCALED: tl.constexpr, BC: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """Equivalent to ``out[target[t]] = Σ_e w·g·(2r − g)`` over run t, with g = pull[index[e]]."""
+    t = tl.program_id(0)
+    start, stop = tl.load(begin + t), tl.load(end + t)
+    row = tl.load(target + t).to(tl.int64)
+    c, k = tl.arange(0, BC), tl.arange(0, BK)
+    acc = tl.zeros((BK, BC), tl.float32)
+    for p in range(start, stop, BK):
+        ok = (p + k) < stop
+        source = tl.load(index + p + k, mask=ok, other=0).to(tl.int64)
+        at = tl.load(order + p + k, mask=ok, other=0).to(tl.int64)
+        r = tl.load(residual + at, mask=ok, other=0.0)
+        g = tl.load(pull + source[:, None] * width + c[None, :], mask=ok[:, None] & (c[None, :] < width), other=0.0)
+        gain = g * (2.0 * r[:, None] - g)
+        if SCALED:
+            gain *= tl.load(weights + at, mask=ok, other=0.0)[:, None]
+        acc += gain
+    tl.store(out + row * width + c, tl.sum(acc, 0), mask=c < width)
+
+
+@triton.jit
+def _add_pulls(residual, sources, targets, pull, labels, sign, n_rows, width, BK: tl.constexpr):
+    """Equivalent to ``residual += sign * pull[sources, labels[targets]]``."""
+    e = tl.program_id(0).to(tl.int64) * BK + tl.arange(0, BK)
+    ok = e < n_rows
+    source = tl.load(sources + e, mask=ok, other=0).to(tl.int64)
+    cluster = tl.load(labels + tl.load(targets + e, mask=ok, other=0), mask=ok, other=0).to(tl.int32)
+    change = tl.load(pull + source * width + cluster, mask=ok, other=0.0)
+    tl.store(residual + e, tl.load(residual + e, mask=ok, other=0.0) + sign * change, mask=ok)
+
+
+@triton.jit
+def _draw_tokens(
+    indptr, holders, total, seen, heard, cells, log_share, half, uniforms, labels, n_tokens, m, width,
+    BM: tl.constexpr, BC: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """One program: cluster after cluster, since sources hold several tokens; see `baskets_torch.draw_tokens`."""
+    k, c, e = tl.arange(0, BM), tl.arange(0, BC), tl.arange(0, BK)
+    inside = (k[:, None] < m) & (c[None, :] < width)
+    board = tl.load(cells + k[:, None] * width + c[None, :], mask=inside, other=0.0)
+    share = tl.load(log_share + k, mask=k < m, other=-1e30)
+    start = tl.load(indptr)
+    for j in tl.range(0, n_tokens, num_stages=1):
+        stop = tl.load(indptr + j + 1)
+        old = tl.load(labels + j).to(tl.int32)
+        uniform = tl.load(uniforms + j)
+        a = tl.load(total + j.to(tl.int64) * width + c, mask=c < width, other=0.0)
+        acc = tl.zeros((BK, BC), tl.float32)
+        for p in tl.range(start, stop, BK, num_stages=1):
+            x = tl.load(holders + p + e, mask=(p + e) < stop, other=0).to(tl.int64)
+            mine = ((p + e) < stop)[:, None] & (c[None, :] < width)
+            acc += tl.load(heard + x[:, None] * width + c[None, :], mask=mine, other=0.0)
+        b = tl.sum(acc, 0)
+        step = board - tl.sum(tl.where(k[:, None] == old, board, 0.0), 0)[None, :]
+        score = share + half * tl.sum(step * (2.0 * b[None, :] - a[None, :] * step), 1)
+        weight = tl.exp(score - tl.max(score, 0))
+        below = tl.cumsum(weight, 0)
+        left = uniform * tl.sum(weight, 0)
+        new = tl.sum(((left > below) & (k < m - 1)).to(tl.int32), 0)
+        if new != old:
+            change = tl.sum(tl.where(k[:, None] == new, step, 0.0), 0)
+            for p in tl.range(start, stop, BK, num_stages=1):
+                x = tl.load(holders + p + e, mask=(p + e) < stop, other=0).to(tl.int64)
+                mine = ((p + e) < stop)[:, None] & (c[None, :] < width)
+                at = x[:, None] * width + c[None, :]
+                now = tl.load(heard + at, mask=mine, other=0.0)
+                tl.store(heard + at, now - tl.load(seen + at, mask=mine, other=0.0) * change[None, :], mask=mine)
+            tl.store(labels + j, new.to(tl.uint8))
+            tl.debug_barrier()  # the next token looks at what this one has changed
+        start = stop
+
+
+def pull_scores(
+    block: Runs, index: Tensor, order: Tensor, pull: Tensor, residual: Tensor, weights: Tensor | None, out: Tensor
+) -> None:
+    """Scores of every target's clusters from what its sources pull; ``out`` (rows and partials, width) is filled."""
+    n_runs, width = block.begin.numel(), pull.shape[1]
+    if n_runs == 0:
+        return
+    _pull_scores[(n_runs,)](
+        block.begin, block.end, block.target, index, order, pull, residual, residual if weights is None else weights,
+        out, width, SCALED=weights is not None, BC=max(2, triton.next_power_of_2(width)), BK=32,
+        num_warps=1 if width <= 16 else 4,
+    )  # fmt: skip
+    _fold_partials(block, out, width)
+
+
+def add_pulls(residual: Tensor, sources: Tensor, targets: Tensor, pull: Tensor, labels: Tensor, sign: float) -> None:
+    """Add (sign 1) or take away (−1) what a layer pulls."""
+    size = 1024
+    _add_pulls[(triton.cdiv(len(residual), size),)](
+        residual, sources, targets, pull.contiguous(), labels, sign, len(residual), pull.shape[1], BK=size, num_warps=4
+    )
+
+
+def draw_tokens(
+    indptr: Tensor, holders: Tensor, total: Tensor, seen: Tensor, heard: Tensor, cells: Tensor, log_share: Tensor,
+    half: float, uniforms: Tensor, labels: Tensor,
+) -> None:  # fmt: skip
+    """Clusters of tokens one after the other, into ``labels``; ``heard`` is kept up to date."""
+    m, width = cells.shape
+    _draw_tokens[(1,)](
+        indptr, holders, total, seen, heard, cells.contiguous(), log_share, half, uniforms, labels, len(labels), m,
+        width, BM=max(2, triton.next_power_of_2(m)), BC=max(2, triton.next_power_of_2(width)), BK=HOLDERS, num_warps=8,
     )  # fmt: skip

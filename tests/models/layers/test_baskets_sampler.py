@@ -335,6 +335,76 @@ def test_compiled_draws_move_in_lockstep_with_the_reference(case):
         np.testing.assert_allclose(chain.residual, state.latent - reference.effect(problem, state), atol=1e-5)
 
 
+@pytest.mark.parametrize("case", [{}, {"ordinal": False, "modes": 3}, {"m": (5, 6), "weights": True}], ids=str)
+def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch):
+    """torch on whatever device there is, with the host's numbers in place of the device's."""
+    torch = pytest.importorskip("torch")
+    from gingham.kernels.project_torch import to_device
+    from gingham.models.layers.baskets_torch import DeviceBasketChain, DeviceLayout
+
+    class FromHost(DeviceBasketChain):
+        def _uniforms(self, which, n):
+            return to_device(self.rng.random(n, dtype=np.float32))
+
+        def _normals(self, n):
+            return to_device(self.rng.standard_normal(n, dtype=np.float32))
+
+    monkeypatch.setattr("gingham.kernels.project_torch.RUN", 2)  # items with several runs
+    problem = tiny(**case)
+    state = first_state(problem, 0.7, np.random.default_rng(1))
+    copy = deepcopy(state)
+    generators = np.random.default_rng(2), np.random.default_rng(2)
+    chain = FromHost(problem, copy, generators[1], DeviceLayout.of(problem))
+    held = np.arange(problem.n_rows) % 3 == 0
+    for number in range(9):
+        if number == 4:  # some rows do not count for a while, as where the noise is found
+            counted = np.where(held, 0.0, 1.0 if problem.weights is None else problem.weights)
+            chain.count_rows(counted)
+        if number == 6:
+            chain.count_rows(problem.weights)
+        counts = replace(problem, weights=counted) if 4 <= number < 6 else problem
+        reference.sweep(counts, state, generators[0])
+        chain.sweep()
+        for one, two in zip((*state.targets, *state.tokens), (*copy.targets, *copy.tokens)):
+            np.testing.assert_array_equal(one, two)
+        assert copy.mean == pytest.approx(state.mean, abs=1e-5)
+        for one, two in zip((*state.cells, *state.offsets), (*copy.cells, *copy.offsets)):
+            np.testing.assert_allclose(two, one, atol=2e-5)
+        np.testing.assert_allclose(copy.cuts, state.cuts, atol=1e-6)
+        np.testing.assert_allclose(chain.latent.cpu().numpy(), state.latent, atol=2e-5)
+        np.testing.assert_allclose(copy.cell_variances, state.cell_variances, rtol=1e-4)
+        left = state.latent - reference.effect(problem, state)
+        np.testing.assert_allclose(chain.residual.cpu().numpy(), left, atol=2e-5)
+        np.testing.assert_allclose(chain.effects(np.arange(3)), (state.latent - left)[:3], atol=2e-5)
+    assert torch.is_tensor(chain.residual)
+
+
+@pytest.mark.parametrize("ordinal", [True, False])
+def test_a_chain_on_a_device_goes_on_from_a_checkpoint(ordinal):
+    pytest.importorskip("torch")
+    from gingham.models.layers.baskets_torch import DeviceLayout
+
+    problem = tiny(ordinal=ordinal)
+    layout = DeviceLayout.of(problem)
+
+    def begun():
+        rng = np.random.default_rng(1)
+        return layout.begin(problem, first_state(problem, 0.7, rng), rng)
+
+    one, two = begun(), begun()
+    for _ in range(5):
+        one.sweep()
+    kept = one.to_file()
+    two.sweep()  # somewhere else
+    two.restore(kept)
+    for _ in range(4):
+        one.sweep()
+        two.sweep()
+    for a, b in zip((*one.state.cells, *one.state.targets), (*two.state.cells, *two.state.targets)):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(one.to_file()["residual"], two.to_file()["residual"])
+
+
 def test_normal_law_of_the_kernels():
     x = np.linspace(-9, 9, 4001)
     found = np.array([kernel.cdf(v, kernel.PHI) for v in x])

@@ -26,6 +26,7 @@ from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.errors import GinghamError
 from gingham.kernels.threads import over_blocks
 from gingham.lazy import lazy_module
+from gingham.models.layers.model import on_device
 from gingham.storage import State, fields_of, savable
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ else:
 
 TASTE, HABIT, SIDE = "taste", "habit", "side information"
 SETTLE = 2  # sweeps with offsets only
+LOWEST = -1e30  # log share of a cluster that is only padding
 # Tastes find their clusters better without habits. These wait as long as each sweep lowers the mean square of the
 # residuals by so much, and no longer than so many sweeps.
 STRIDE, LONGEST_WAIT = 0.05, 12
@@ -485,7 +487,14 @@ class BasketDraws:
         """f of every row in every draw, and the variance of what is not known of it, each (S, N); for few rows."""
         question = Question.of(self, codes)
         asked = [self._windows(chain, codes, times) for chain in range(int(self.chains.max()) + 1)]
-        f = np.array([question.effect(self, s) + asked[self.chains[s]][0] for s in range(self.n_draws)])
+        if on_device(0):
+            from gingham.models.layers.baskets_torch import DeviceQuestion
+
+            device = DeviceQuestion(self, question)
+            drawn: list[Floats] = [device.effect(s).cpu().numpy() for s in range(self.n_draws)]
+        else:
+            drawn = [question.effect(self, s) for s in range(self.n_draws)]
+        f = np.array([effect + asked[chain][0] for effect, chain in zip(drawn, self.chains)])
         spread = np.array([question.spread(self, s) + asked[self.chains[s]][1] for s in range(self.n_draws)])
         return f, spread
 
@@ -507,6 +516,13 @@ class BasketDraws:
         n_cuts = 0 if values is None else len(values) - 1
         middle = np.zeros(0) if values is None else (values[1:] + values[:-1]) / 2.0
 
+        if on_device(question.n_rows * self.n_draws * max(len(self.layers), 1)):
+            from gingham.models.layers.baskets_torch import DeviceQuestion
+
+            cuts = self.cuts if own else np.tile(middle, (self.n_draws, 1))
+            total, below = DeviceQuestion(self, question).sums(asked, cuts)
+            return self._law_of(total, below, values)
+
         def part(start: int) -> tuple[Floats, Floats]:
             total, below = np.zeros(question.n_rows), np.zeros((question.n_rows, n_cuts))
             for s in range(start, min(start + DRAWS_AT_A_TIME, self.n_draws)):
@@ -522,8 +538,12 @@ class BasketDraws:
         for more, more_below in over_blocks(part, range(0, self.n_draws, DRAWS_AT_A_TIME)):
             total += more
             below += more_below
-        below /= self.n_draws
-        if own and values is not None:
+        return self._law_of(total, below, values)
+
+    def _law_of(self, total: Floats, below: Floats, values: Floats | None) -> Law:
+        """From sums over the draws."""
+        below = below / self.n_draws
+        if self.letters is not None and values is not None:
             return Law(values[-1] - below @ np.diff(values), below)
         return Law(total / self.n_draws, below)
 

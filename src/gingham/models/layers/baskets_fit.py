@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,10 +36,12 @@ from gingham.fitting.loop import (
     notifier,
     side_by_side,
 )
+from gingham.kernels.project import BACKENDS
 from gingham.lazy import lazy_module
 from gingham.models.layers.baskets import (
     HABIT,
     LEVELS,
+    LOWEST,
     SETTLE,
     SIDE,
     TASTE,
@@ -59,6 +62,7 @@ from gingham.storage import State
 
 if TYPE_CHECKING:
     from gingham.models.layers import baskets_kernels as kernel
+    from gingham.models.layers.baskets_torch import DeviceLayout
 else:
     kernel = lazy_module("gingham.models.layers.baskets_kernels")
 
@@ -109,12 +113,17 @@ class Layout:
         letters = np.zeros(0) if problem.letters is None else problem.letter_codes
         return cls(tuple(orders), padded(m), letters.astype(np.uint8))
 
-    def with_weights(self, problem: BasketProblem, weights: Floats) -> Layout:
+    def begin(self, problem: BasketProblem, state: BasketState, rng: np.random.Generator) -> BasketChain:
+        """A chain with these rows; the problem may have other phases of its windows."""
+        return BasketChain(problem, state, rng, self)
+
+    def with_weights(self, problem: BasketProblem, weights: Floats | None) -> Layout:
         """The same rows with other weights, (N,) in the order of the problem; 0 for rows that do not count."""
         orders, rows = [], np.arange(problem.n_rows)
         for mode, order in enumerate(self.orders):
             rows = rows[order.from_last] if mode else rows
-            orders.append(replace(order, weights=weights[rows].astype(np.float32)))
+            mine = None if weights is None else weights[rows].astype(np.float32)
+            orders.append(replace(order, weights=mine))
         return replace(self, orders=tuple(orders))
 
 
@@ -164,9 +173,12 @@ class BasketChain:
         state = {part.name: deepcopy(getattr(self.state, part.name)) for part in fields(self.state)}
         state["cells"] = [np.ascontiguousarray(cells) for cells in state["cells"]]
         return {
-            "state": state, "residual": self.residual.copy(), "accepted": self.accepted.copy(),
+            "state": state, "residual": self._residual_now(), "accepted": self.accepted.copy(),
             "random": self.rng.bit_generator.state,
         }  # fmt: skip
+
+    def _residual_now(self) -> Floats:
+        return self.residual.copy()
 
     def restore(self, kept: State) -> None:
         """Go on from what `to_file` has said of a chain of the same problem."""
@@ -192,6 +204,20 @@ class BasketChain:
                 pull = basket.scale[:, None] * (self.contents[t] @ self.cells[t])
             f += pull[problem.codes[layer.source], state.targets[t][problem.codes[layer.target]]]
         return f
+
+    def count_rows(self, weights: Floats | None) -> None:
+        """Rows count by these weights from now on, (N,) in the order of the problem; 0 for rows that do not count."""
+        self.layout = self.layout.with_weights(self.problem, weights)
+        self.counts = self.window_counts(weights)
+
+    def effects(self, rows: Ints) -> Floats:
+        """f of some rows, between sweeps."""
+        return (self.state.latent[rows] - self.residual[rows]).astype(np.float64)
+
+    def add_below(self, effects: Floats, below: Floats) -> None:
+        """Add P(y ≤ letter) of rows with these effects to ``below``, (rows, K − 1)."""
+        sd = np.full(len(effects), np.sqrt(self.state.noise))
+        kernel.add_below(effects, sd, self.state.cuts, kernel.PHI, below)
 
     @cached_property
     def _begins(self) -> Ints:
@@ -221,9 +247,8 @@ class BasketChain:
             self._draw_cuts(adapt)
             self._draw_latent()
         for mode in range(problem.n_modes):
-            order = self.layout.orders[mode]
             if mode:
-                self._move(order)
+                self._enter(mode)
             if problem.has_offsets:
                 self._draw_offsets(mode)
             if mode == 0:
@@ -233,13 +258,16 @@ class BasketChain:
             if settled:
                 self._draw_layers(mode)
         if problem.n_modes > 1:
-            self._move(self.layout.orders[0])
-        state.end_sweep(float(np.square(self.residual, dtype=np.float64).mean()))
+            self._enter(0)
+        state.end_sweep(self._mean_square())
 
-    def _move(self, order: Order) -> None:
-        """Residuals into the next order."""
-        np.take(self.residual, order.from_last, out=self.spare)
+    def _enter(self, mode: int) -> None:
+        """Residuals into the order of the next mode."""
+        np.take(self.residual, self.layout.orders[mode].from_last, out=self.spare)
         self.residual, self.spare = self.spare, self.residual
+
+    def _mean_square(self) -> float:
+        return float(np.square(self.residual, dtype=np.float64).mean())
 
     def _draw_offsets(self, kind: int) -> None:
         problem, state = self.problem, self.state
@@ -265,17 +293,20 @@ class BasketChain:
 
     def _draw_mean(self) -> None:
         problem, state = self.problem, self.state
-        weights = self.layout.orders[0].weights
-        if weights is None:
-            count, total = float(problem.n_rows), float(self.residual.sum(dtype=np.float64))
-        else:
-            count, total = (float(a.sum(dtype=np.float64)) for a in (weights, weights * self.residual))
+        count, total = self._totals()
         prior = 1.0 / (problem.priors.mean_variance * problem.scale)
         precision = count / state.noise + prior
         centre = ((total + count * state.mean) / state.noise + prior * problem.center) / precision
         new = float(centre + self.rng.standard_normal() / np.sqrt(precision))
         self.residual -= np.float32(new - state.mean)
         state.mean = new
+
+    def _totals(self) -> tuple[float, float]:
+        """Σ w and Σ w r of all rows."""
+        weights = self.layout.orders[0].weights
+        if weights is None:
+            return float(self.problem.n_rows), float(self.residual.sum(dtype=np.float64))
+        return float(weights.sum(dtype=np.float64)), float((weights * self.residual).sum(dtype=np.float64))
 
     def _draw_layers(self, mode: int) -> None:
         problem, state, order, width = self.problem, self.state, self.layout.orders[mode], self.layout.width
@@ -326,7 +357,7 @@ class BasketChain:
         counts = [np.bincount(one, minlength=m) for pair, own in zip(both, sizes) for one, m in zip(pair, own)]
         logs = np.log(rng.standard_gamma(np.concatenate(counts) + 1.0))
         most = max(max(own) for own in sizes)
-        shares = np.full((len(mine), 2, max(most, self.layout.width)), kernel.LOWEST, dtype=np.float32)
+        shares = np.full((len(mine), 2, max(most, self.layout.width)), LOWEST, dtype=np.float32)
         shares.reshape(-1, shares.shape[2])[np.arange(shares.shape[2]) < np.array(sizes).reshape(-1, 1)] = logs
         normals = rng.standard_normal((len(mine), 2, max(m for m, _ in sizes), max(m for _, m in sizes)))
         freedom = rng.chisquare([self.problem.priors.cell_weight + m * k for m, k in sizes])
@@ -349,10 +380,7 @@ class BasketChain:
             limits = np.log(self.rng.random(len(chosen)))
             inside = (state.cuts[chosen - 1] < proposed[chosen]) & (proposed[chosen] < state.cuts[chosen + 1])
             proposed[chosen[~inside]] = state.cuts[chosen[~inside]]
-            gains = kernel.cut_gains(
-                self.layout.letters, state.latent, self.residual, self.layout.orders[0].weights,
-                float(np.sqrt(state.noise)), state.cuts, proposed, kernel.PHI,
-            )  # fmt: skip
+            gains = self._cut_gains(proposed)
             accepted = chosen[inside & (limits < gains[chosen])]
             state.cuts[accepted] = proposed[accepted]
             self.accepted[accepted] += 1
@@ -360,6 +388,14 @@ class BasketChain:
             # About two of five proposals should be accepted.
             state.steps *= np.where(self.accepted > 0.4 * ADAPT, 1.3, np.where(self.accepted < 0.4 * ADAPT, 0.75, 1.0))
             self.accepted[:] = 0
+
+    def _cut_gains(self, proposed: Floats) -> Floats:
+        """Σ_e w ln P(y | proposed)/P(y | cuts) for each cut that moves, (K − 1,)."""
+        state = self.state
+        return kernel.cut_gains(
+            self.layout.letters, state.latent, self.residual, self.layout.orders[0].weights,
+            float(np.sqrt(state.noise)), state.cuts, proposed, kernel.PHI,
+        )  # fmt: skip
 
     def _draw_latent(self) -> None:
         state = self.state
@@ -422,7 +458,46 @@ def for_rows(effort: Effort, n_rows: int) -> Effort:
 
 
 PER_ROW, PER_ITEM = 7e-9, 3e-8  # seconds of a layer's sweep for each row, and for each target and token
+WORTHWHILE = 0.05  # seconds of a sweep from which on it is asked for a GPU: torch takes seconds to load
 BUDGET = 160.0  # CPU seconds that the default number of chains may take; with more data there are fewer chains
+
+
+ON_DEVICE = 2e-6, 3e-10  # the same on a GPU, for all chains together: each token, each row
+
+
+def gpu_is_there() -> bool:
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def on_device(problem: BasketProblem, backend: str, n_chains: int) -> bool:
+    """Whether chains run through torch: when asked for, without numba, or on a GPU where that is quicker."""
+    if backend not in BACKENDS:
+        raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
+    if backend == "torch" or find_spec("numba") is None:
+        if find_spec("torch") is None:
+            raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
+        return True
+    if backend != "auto":
+        return False
+    held = [problem.baskets[layer.basket] for layer in problem.layers]
+    tokens = sum(basket.n_tokens for basket in held if not basket.is_itself)
+    device = ON_DEVICE[0] * tokens + ON_DEVICE[1] * problem.n_rows * (len(held) + 10) * n_chains
+    # Chains count as side by side on cores, however many there are: the choice must not depend on the machine's.
+    core = PER_ROW * problem.n_rows * (len(held) + 10) + PER_ITEM * tokens
+    return device < core and core > WORTHWHILE and gpu_is_there()
+
+
+def layout_for(problem: BasketProblem, backend: str, n_chains: int) -> Layout | DeviceLayout:
+    """The rows where chains want them: in memory, or on a GPU."""
+    if not on_device(problem, backend, n_chains):
+        return Layout.of(problem)
+    from gingham.models.layers.baskets_torch import DeviceLayout
+
+    return DeviceLayout.of(problem)
 
 
 def n_chains_for(problem: BasketProblem, effort: Effort) -> int:
@@ -476,7 +551,7 @@ def designs_for(sample: Sample, usual: Design, sizes_are_open: bool) -> list[Des
 
 
 def choose_design(
-    sample: Sample, letters: Floats | None, designs: Sequence[Design], seed: np.random.SeedSequence
+    sample: Sample, letters: Floats | None, designs: Sequence[Design], seed: np.random.SeedSequence, backend: str
 ) -> int:
     """The design with the least error on rows held out, tried on all the rows of some items of the first mode."""
     rows = (np.random.default_rng(seed).random(sample.shape[0]) < SOME / sample.n_rows)[sample.codes[0]]
@@ -488,7 +563,8 @@ def choose_design(
     for design in designs:
         clusters = [min(m, n) for m, n in zip(design.taste_clusters, some.shape)]
         problem = make_problem(some, None, letters, [], design.effort, clusters)
-        heard = _pilot(problem, Layout.of(problem), np.random.default_rng(seed), NO_CHECKPOINT, design.own_clusters)
+        layout = layout_for(problem, backend, 1)
+        heard = _pilot(problem, layout, np.random.default_rng(seed), NO_CHECKPOINT, design.own_clusters)
         errors.append(heard.error)
     return int(np.argmin(errors))
 
@@ -657,7 +733,7 @@ class ChainResult:
 
 @dataclass(frozen=True)
 class ChainPlan:
-    """How many chains, and how long they are."""
+    """How many chains, how long they are, and where they run."""
 
     n_chains: int
     n_sweeps: int
@@ -665,6 +741,7 @@ class ChainPlan:
     noise: float | None = None
     n_jobs: int | None = None
     own_clusters: bool = False  # see `Design` and `_pilot`
+    backend: str = "auto"
 
 
 class Heard(NamedTuple):
@@ -688,7 +765,7 @@ def fit_chains(
 
     ``begin`` are states to go on from, one a chain, instead of random ones; the noise must be given then.
     """
-    layout = Layout.of(problem)
+    layout = layout_for(problem, plan.backend, plan.n_chains)
     generators = [np.random.default_rng(seed) for seed in seeds.spawn(plan.n_chains)]
     first, noise, error, intervals = None, plan.noise, plan.noise, as_they_are()
     if noise is None or error is None:
@@ -705,7 +782,7 @@ def fit_chains(
         else:
             own = with_phases(problem, rng)
             state = first_state(own, noise, rng) if begin is None else _fitting(begin[number], own, noise)
-            chain = BasketChain(own, state, rng, layout)
+            chain = layout.begin(own, state, rng)
         fresh = begin is None and not (number == 0 and first is not None)
         warm = max(NOISE * problem.scale, noise) if fresh else noise
         return _run(chain, number, plan, noise, keep_every, warm, stage, report)
@@ -794,7 +871,11 @@ def _so_far(chain: BasketChain, keeper: Keeper, sweeps: int) -> State:
 
 
 def _pilot(
-    problem: BasketProblem, layout: Layout, rng: np.random.Generator, checkpoint: Checkpoint, own_clusters: bool
+    problem: BasketProblem,
+    layout: Layout | DeviceLayout,
+    rng: np.random.Generator,
+    checkpoint: Checkpoint,
+    own_clusters: bool,
 ) -> Heard:
     """The first chain without a tenth of the rows, until its error on these says what the noise is.
 
@@ -805,17 +886,16 @@ def _pilot(
     problem = with_phases(problem, rng)
     held = rng.random(problem.n_rows) < HELD
     start = max(NOISE * problem.scale, 1e-12)
-    chain = BasketChain(problem, first_state(problem, start, rng), rng, layout)
+    chain = layout.begin(problem, first_state(problem, start, rng), rng)
     if held.sum() < LEAST_HELD:
         return Heard(chain, start, start, as_they_are())
     known = checkpoint.known
     if known is not None and checkpoint.finished:
         chain.restore(known["chain"])
         return Heard(chain, known["noise"], known["error"], Intervals(LEVELS, known["shares"]))
-    state, labels = chain.state, problem.labels[held]
+    state, labels, rows = chain.state, problem.labels[held], np.flatnonzero(held)
     counted: Floats = np.ones(problem.n_rows) if problem.weights is None else problem.weights
-    chain.layout = layout.with_weights(problem, np.where(held, 0.0, counted))
-    chain.counts = chain.window_counts(np.where(held, 0.0, counted))
+    chain.count_rows(np.where(held, 0.0, counted))
     letters = problem.letters
     total, squares = np.zeros(len(labels)), np.zeros(len(labels))
     below = np.zeros((len(labels), 0 if letters is None else len(letters) - 1))
@@ -829,14 +909,13 @@ def _pilot(
         if sweep in again:
             n, total[:], squares[:], below[:] = 0, 0.0, 0.0, 0.0
         n += 1
-        effects = (state.latent[held] - chain.residual[held]).astype(np.float64)
+        effects = chain.effects(rows)
         total += effects
         squares += effects**2
         if letters is None:
             mean = total / n
         else:
-            sd = np.full(len(labels), np.sqrt(state.noise))
-            kernel.add_below(effects, sd, state.cuts, kernel.PHI, below)
+            chain.add_below(effects, below)
             mean = letters[-1] - below @ np.diff(letters) / n
         error = float(np.average((labels - mean) ** 2, weights=counted[held]))
         if not own_clusters:
@@ -846,8 +925,7 @@ def _pilot(
             # σ² + V(1 + 1/n); the variance among them is V(1 − 1/n).
             variance = float(np.average(squares / n - (total / n) ** 2, weights=counted[held]))
             state.noise = max(error - variance * (n + 1) / (n - 1), LEAST_NOISE * error, 1e-6 * problem.scale)
-    chain.layout = layout
-    chain.counts = chain.window_counts(problem.weights)
+    chain.count_rows(problem.weights)
     spread = state.noise + np.maximum(squares / n - (total / n) ** 2, 0.0)
     intervals = calibrated(problem, held, mean, spread, below / n)
     found = {"noise": state.noise, "error": error, "shares": intervals.shares}

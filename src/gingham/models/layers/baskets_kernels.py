@@ -28,7 +28,6 @@ from gingham.kernels.project_compiled import sum_rows
 
 FAST = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 f4, u8 = np.float32, np.uint64
-LOWEST = np.float32(-1e30)  # log share of a cluster that is only padding
 
 # Φ between −REACH and REACH in steps of 1/STEPS, with its slope: cubics through them are right to 4e-9
 STEPS, REACH = 32, 8.5

@@ -38,6 +38,7 @@ from gingham.models.layers.baskets_fit import (
     designs_for,
     fit_chains,
     for_rows,
+    gpu_is_there,
     make_problem,
     n_chains_for,
 )
@@ -142,8 +143,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     effort : {"fast", "default", "best"}
         Layers, chains and sweeps with baskets.
     backend : {"auto", "compiled", "torch"}
-        Where chains without baskets are sampled. "auto" takes a GPU when torch finds one, the data is large enough to
-        pay, has two modes and no side information. "torch" turns ``baskets="auto"`` off.
+        Where chains are sampled. "auto" takes a GPU when torch finds one and the data is large enough to pay (without
+        baskets it must have two modes and no side information). "torch" takes torch in any case; without a GPU it
+        turns ``baskets="auto"`` off, since torch draws baskets slowly on cores.
     n_jobs : int, optional
         Chains side by side; the result does not depend on it. By default all cores with baskets, one without.
     random_state : int, RandomState or None
@@ -268,7 +270,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             return False
         possible = self.solver == "sampled" and n_modes >= 2
         if self.baskets == "auto":
-            return possible and self._compiled and n_modes <= MOST_MODES
+            return possible and self._with_baskets and n_modes <= MOST_MODES
         if not possible:
             raise GinghamError(
                 f"baskets={self.baskets!r} needs solver='sampled' and at least two modes; leave it at 'auto' or None."
@@ -305,14 +307,14 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             designs = designs_for(sample, designs[0], named_auto(self.n_clusters) and named_auto(self.n_layers))
         which, why = 0, f"effort={self.effort!r}"
         if len(designs) > 1:
-            trial = partial(choose_design, sample, letters, designs, seeds.spawn(1)[0])
+            trial = partial(choose_design, sample, letters, designs, seeds.spawn(1)[0], self.backend)
             which = checkpoint.stage("design").result(lambda: {"which": trial()})["which"]
         effort, taste, own_clusters, reason = designs[which]
         why += f"; {reason} on a sample of the rows" if reason else ""
         problem = make_problem(sample, times, letters, held, effort, taste, self.offsets)
         n_chains = self.n_chains or -(-n_chains_for(problem, effort) // (LONGER if own_clusters else 1))
         n_sweeps, burn_in = self._lengths(own_clusters)
-        plan = ChainPlan(n_chains, n_sweeps, burn_in, self.noise, self.n_jobs, own_clusters)
+        plan = ChainPlan(n_chains, n_sweeps, burn_in, self.noise, self.n_jobs, own_clusters, self.backend)
         self._set_baskets(fit_chains(problem, plan, seeds, callback, checkpoint), modes, alphabet)
         numbers = labels if alphabet is None else alphabet.numbers
         self.range_ = (float(numbers.min()), float(numbers.max()))
@@ -462,12 +464,12 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     @property
     def _with_baskets(self) -> bool:
         """Whether baskets are wanted, as far as parameters tell; with a single mode there are none."""
-        return self.baskets is not None and self.solver == "sampled" and self._compiled
-
-    @property
-    def _compiled(self) -> bool:
-        """Whether numba's kernels are there and wanted: baskets have no others."""
-        return self.backend != "torch" and find_spec("numba") is not None
+        if self.baskets is None or self.solver != "sampled":
+            return False
+        if self.backend != "torch" and find_spec("numba") is not None:
+            return True
+        # Without a GPU torch would take ages: only where baskets are asked for by their number.
+        return not named_auto(self.baskets) or gpu_is_there()
 
     @property
     def _n_sweeps(self) -> int:
@@ -669,7 +671,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             )
             n_chains = int(draws.chains.max()) + 1
             n_sweeps, burn_in = self._lengths(choice.own_clusters)
-            plan = ChainPlan(n_chains, n_sweeps, burn_in, self.noise, self.n_jobs, choice.own_clusters)
+            plan = ChainPlan(n_chains, n_sweeps, burn_in, self.noise, self.n_jobs, choice.own_clusters, self.backend)
             if grown:  # states know the rows that would be held out, and freeze where they are under less noise
                 fit = fit_chains(problem, plan, seeds)
             else:

@@ -21,7 +21,7 @@ from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.kernels.project import BACKENDS
 from gingham.lazy import lazy_module
-from gingham.models.layers.baskets import Basket
+from gingham.models.layers.baskets import LOWEST, Basket
 from gingham.models.layers.baskets_fit import padded
 from gingham.models.layers.data import EMPTY, LayerData, first_positions, strides_of
 from gingham.models.layers.model import NO_IMPORTANCE, Draws, with_unseen
@@ -163,7 +163,7 @@ class Chain:
             shares = [
                 np.log((np.bincount(own, minlength=m) + 1.0) / (len(own) + m)) for own, m in zip(mine, pairs.n_clusters)
             ]
-            target_share = np.full(pairs.cells.shape[1], basket_kernel.LOWEST, dtype=np.float32)
+            target_share = np.full(pairs.cells.shape[1], LOWEST, dtype=np.float32)
             target_share[:m_target] = shares[1]
             for room in reversed(pairs.uniforms):
                 self.rng.random(dtype=np.float32, out=room)
