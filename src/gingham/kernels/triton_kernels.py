@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TUPLES = 8  # tuples one program loads at a time
 ROWS = 32  # items one program of gibbs handles
-HOLDERS = 512  # of a token that are summed at a time
+HOLDERS = 512  # of a token that are summed at a time, at most
 
 
 @triton.jit
@@ -282,22 +282,36 @@ def _draw_tokens(
     indptr, holders, total, seen, heard, cells, log_share, half, uniforms, labels, n_tokens, m, width,
     BM: tl.constexpr, BC: tl.constexpr, BK: tl.constexpr,
 ):  # fmt: skip
-    """One program: cluster after cluster, since sources hold several tokens; see `baskets_torch.draw_tokens`."""
+    """One program: cluster after cluster, since sources hold several tokens; see `baskets_torch.draw_tokens`.
+
+    What does not change is looked up one token ahead, since a look takes longer than the arithmetic.
+    """
     k, c, e = tl.arange(0, BM), tl.arange(0, BC), tl.arange(0, BK)
     inside = (k[:, None] < m) & (c[None, :] < width)
     board = tl.load(cells + k[:, None] * width + c[None, :], mask=inside, other=0.0)
     share = tl.load(log_share + k, mask=k < m, other=-1e30)
-    start = tl.load(indptr)
+    start, stop = tl.load(indptr), tl.load(indptr + 1)
+    old, uniform = tl.load(labels).to(tl.int32), tl.load(uniforms)
+    a = tl.load(total + c, mask=c < width, other=0.0)
+    mine = ((start + e) < stop)[:, None] & (c[None, :] < width)
+    at = tl.load(holders + start + e, mask=(start + e) < stop, other=0).to(tl.int64)[:, None] * width + c[None, :]
+    weigh = tl.load(seen + at, mask=mine, other=0.0)
     for j in tl.range(0, n_tokens, num_stages=1):
-        stop = tl.load(indptr + j + 1)
-        old = tl.load(labels + j).to(tl.int32)
-        uniform = tl.load(uniforms + j)
-        a = tl.load(total + j.to(tl.int64) * width + c, mask=c < width, other=0.0)
-        acc = tl.zeros((BK, BC), tl.float32)
-        for p in tl.range(start, stop, BK, num_stages=1):
+        first = tl.load(heard + at, mask=mine, other=0.0)
+        acc = first
+        for p in tl.range(start + BK, stop, BK, num_stages=1):
             x = tl.load(holders + p + e, mask=(p + e) < stop, other=0).to(tl.int64)
-            mine = ((p + e) < stop)[:, None] & (c[None, :] < width)
-            acc += tl.load(heard + x[:, None] * width + c[None, :], mask=mine, other=0.0)
+            more = ((p + e) < stop)[:, None] & (c[None, :] < width)
+            acc += tl.load(heard + x[:, None] * width + c[None, :], mask=more, other=0.0)
+        ahead = tl.minimum(j + 1, n_tokens - 1)
+        next_start, next_stop = tl.load(indptr + ahead), tl.load(indptr + ahead + 1)
+        next_old, next_uniform = tl.load(labels + ahead).to(tl.int32), tl.load(uniforms + ahead)
+        next_a = tl.load(total + ahead.to(tl.int64) * width + c, mask=c < width, other=0.0)
+        next_in = (next_start + e) < next_stop
+        next_x = tl.load(holders + next_start + e, mask=next_in, other=0).to(tl.int64)
+        next_mine = next_in[:, None] & (c[None, :] < width)
+        next_at = next_x[:, None] * width + c[None, :]
+        next_weigh = tl.load(seen + next_at, mask=next_mine, other=0.0)
         b = tl.sum(acc, 0)
         step = board - tl.sum(tl.where(k[:, None] == old, board, 0.0), 0)[None, :]
         score = share + half * tl.sum(step * (2.0 * b[None, :] - a[None, :] * step), 1)
@@ -307,15 +321,17 @@ def _draw_tokens(
         new = tl.sum(((left > below) & (k < m - 1)).to(tl.int32), 0)
         if new != old:
             change = tl.sum(tl.where(k[:, None] == new, step, 0.0), 0)
-            for p in tl.range(start, stop, BK, num_stages=1):
+            tl.store(heard + at, first - weigh * change[None, :], mask=mine)
+            for p in tl.range(start + BK, stop, BK, num_stages=1):
                 x = tl.load(holders + p + e, mask=(p + e) < stop, other=0).to(tl.int64)
-                mine = ((p + e) < stop)[:, None] & (c[None, :] < width)
-                at = x[:, None] * width + c[None, :]
-                now = tl.load(heard + at, mask=mine, other=0.0)
-                tl.store(heard + at, now - tl.load(seen + at, mask=mine, other=0.0) * change[None, :], mask=mine)
+                more = ((p + e) < stop)[:, None] & (c[None, :] < width)
+                place = x[:, None] * width + c[None, :]
+                now = tl.load(heard + place, mask=more, other=0.0)
+                tl.store(heard + place, now - tl.load(seen + place, mask=more, other=0.0) * change[None, :], mask=more)
             tl.store(labels + j, new.to(tl.uint8))
             tl.debug_barrier()  # the next token looks at what this one has changed
-        start = stop
+        start, stop, old, uniform, a = next_start, next_stop, next_old, next_uniform, next_a
+        mine, at, weigh = next_mine, next_at, next_weigh
 
 
 def pull_scores(
@@ -347,7 +363,11 @@ def draw_tokens(
 ) -> None:  # fmt: skip
     """Clusters of tokens one after the other, into ``labels``; ``heard`` is kept up to date."""
     m, width = cells.shape
+    if not len(labels):
+        return
+    size = min(max(triton.next_power_of_2(-(-len(holders) // len(labels))), 32), HOLDERS)  # as many as usual
     _draw_tokens[(1,)](
         indptr, holders, total, seen, heard, cells.contiguous(), log_share, half, uniforms, labels, len(labels), m,
-        width, BM=max(2, triton.next_power_of_2(m)), BC=max(2, triton.next_power_of_2(width)), BK=HOLDERS, num_warps=8,
+        width, BM=max(2, triton.next_power_of_2(m)), BC=max(2, triton.next_power_of_2(width)), BK=size,
+        num_warps=min(8, size // 8),
     )  # fmt: skip

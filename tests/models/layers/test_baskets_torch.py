@@ -34,7 +34,15 @@ def ratings(n=600, users=40, movies=25, seed=0):
 
 
 def model(**settings):
-    defaults = {"n_sweeps": 14, "burn_in": 6, "n_chains": 2, "baskets": 1, "n_layers": 1, "random_state": 0}
+    defaults = {
+        "n_sweeps": 14,
+        "burn_in": 6,
+        "n_chains": 2,
+        "baskets": 1,
+        "n_layers": 3,
+        "noise": 0.6,
+        "random_state": 0,
+    }
     return gg.LayeredCoClusteringRegressor(**{**defaults, **settings})
 
 
@@ -64,8 +72,8 @@ def test_a_fit_through_torch_predicts_as_well_and_repeats_itself():
     found = [one.predict(X[test], time=times[test]) for one in (*fits, compiled)]
     np.testing.assert_array_equal(found[0], found[1])
     errors = [float(np.sqrt(np.mean((one - y[test]) ** 2))) for one in found]
-    assert errors[0] < 0.8 * np.std(y[test])
-    assert errors[0] == pytest.approx(errors[2], rel=0.2)
+    assert errors[0] < 0.75 * np.std(y[test])
+    assert errors[0] == pytest.approx(errors[2], rel=0.25)
     assert not np.array_equal(found[0], found[2])  # it was another sampler
 
 
