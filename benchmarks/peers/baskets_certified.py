@@ -169,17 +169,18 @@ def main() -> None:
 
 
 def means(results: dict[str, Any]) -> dict[str, Any]:
-    """Means over the splits that have a figure, and over the parts of an order where all of them have one."""
+    """Means over all splits that have a figure, over those that the plans are shown on, and over all parts of one."""
     splits = {name: row for name, row in results.items() if name.startswith("split")}
     orders = {name: [name, *(f"{name}/{part}" for part in range(1, PARTS))] for name in splits if "/" not in name}
-    groups = {"": list(orders)} | {
-        f", the parts of {name.removeprefix('split ')}": of for name, of in orders.items() if set(of) <= set(splits)
-    }
+    groups = {"": list(orders), f", {SEEDS[0]} to {SEEDS[-1]}": [name for name in orders if name.split()[1] in SEEDS]}
+    for name, parts in orders.items():
+        if set(parts) <= set(splits):
+            groups[f", the parts of {name.split()[1]}"] = parts
     found = {}
     for title, names in groups.items():
         for method in dict.fromkeys(key for name in names for key in splits[name]):
             rows = [splits[name][method] for name in names if method in splits[name]]
-            if title and len(rows) < PARTS:
+            if not rows or ("parts" in title and len(rows) < PARTS):
                 continue
             found[method + title] = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
             found[method + title]["splits"] = len(rows)
