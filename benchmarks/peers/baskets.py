@@ -150,7 +150,8 @@ def split_of(folder: Any, name: str) -> dict[str, Any]:
 
 def measures(mean: Any, label: Any, y: Any, bounds: tuple[float, float]) -> dict[str, float]:
     mean = np.clip(mean, *bounds)
-    found = {"rmse": float(np.sqrt(np.mean((mean - y) ** 2))), "mae": float(np.mean(np.abs(mean - y)))}
+    gap = mean - y
+    found = {"rmse": float(np.sqrt(np.mean(gap**2))), "mae": float(np.mean(np.abs(gap))), "bias": float(np.mean(gap))}
     return found if label is None else {**found, "label": float(np.mean(np.abs(label - y)))}
 
 
