@@ -88,7 +88,7 @@ def certified() -> Iterator[str]:
     for title, key in (
         ("layers, tested as they learn, with references", "progressive, mean"),
         ("layers, tested as they learn", "progressive without references, mean"),
-        ("layers, whole stars, tested as they learn, with references", "progressive, label"),
+        ("layers, whole stars, tested as they learn, with references", "progressive by the mean's plan, label"),
         ("layers, whole stars, tested as they learn", "progressive without references, label"),
         ("layers, a fifth of the ratings set aside", "a fifth held out, mean"),
         ("layers, whole stars, a fifth set aside", "a fifth held out, label"),

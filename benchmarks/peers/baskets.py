@@ -9,7 +9,7 @@ of the movies, of which only genres and year are known). Results are added to th
 there is not measured again (``--again`` does).
 
 All settings are chosen inside each training part: ours by the model itself, ranks of myFM on a tenth of it (the rank of
-the model with time is that of the same model without; on MovieLens-1M it is that of the first split). Whole
+the model with time is that of the same model without; on MovieLens-1M and Jester it is that of the first split). Whole
 stars are the median of a law where a model has one (ours, ordinal myFM); for all others cut points are learned on a
 tenth of the training part that the model does without, in the same way for each. CPU seconds are those of the fit and
 the predictions, user and system, of all threads; what was spent on choosing settings stands apart as ``search_cpu_s``
@@ -150,7 +150,8 @@ def split_of(folder: Any, name: str) -> dict[str, Any]:
 
 def measures(mean: Any, label: Any, y: Any, bounds: tuple[float, float]) -> dict[str, float]:
     mean = np.clip(mean, *bounds)
-    found = {"rmse": float(np.sqrt(np.mean((mean - y) ** 2))), "mae": float(np.mean(np.abs(mean - y)))}
+    gap = mean - y
+    found = {"rmse": float(np.sqrt(np.mean(gap**2))), "mae": float(np.mean(np.abs(gap))), "bias": float(np.mean(gap))}
     return found if label is None else {**found, "label": float(np.mean(np.abs(label - y)))}
 
 
@@ -243,7 +244,7 @@ def window_codes(split: dict[str, Any], seed: int) -> Any:
 def known_rank(method: str, name: str, by_split: dict[str, Any]) -> str:
     """The rank that was chosen for the same model without time, or on the first split; "" where it is to be chosen."""
     kin = [(name, method.removesuffix(" + time"))] if method.endswith(" + time") else []
-    kin += [("ml1m-90-1", method)] if name.startswith("ml1m") else []
+    kin += [(first, method) for first in ("ml1m-90-1", "jester-80-1") if name.startswith(first.split("-")[0])]
     for split, same in kin:
         row = by_split.get(split, {}).get(same)
         if row and "chosen" in row and (split, same) != (name, method):

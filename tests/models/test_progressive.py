@@ -203,6 +203,9 @@ def test_convex_losses_cover_the_weighted_mean():
     predictor = certificate.model
     predictor.members_, predictor.shares_ = (_Constant(1.0), _Constant(5.0)), np.array([0.25, 0.75])
     assert predictor.predict(X[:3]).tolist() == [4.0] * 3
+    whole = predictor.predict(np.zeros((20_000, 2)), random_state=0, drawn=True)  # stars stay stars
+    assert set(whole) == {1.0, 5.0}
+    assert np.mean(whole == 5) == pytest.approx(0.75, abs=0.02)
 
 
 def test_rules_and_frames():

@@ -73,7 +73,8 @@ class ProgressivePredictor(Saved):
 
     It comes from `gingham.certify_progressive`, which tests the members while it fits them; it is never fitted itself.
     For losses that are convex in the prediction, ``predict`` is the members' mean, weighted by how many draws each
-    was tested on. For others it draws a member for each row. For the log loss it is ``predict_proba`` that is covered.
+    was tested on. For others, and with ``drawn=True``, it draws a member for each row. For the log loss it is
+    ``predict_proba`` that is covered.
 
     Attributes
     ----------
@@ -118,15 +119,19 @@ class ProgressivePredictor(Saved):
         modes: tuple[Mode, ...] = self.members_[-1].item_modes()  # type: ignore[attr-defined]
         return modes
 
-    def predict(self, X: TableLike, random_state: int | None = None) -> AnyArray:
-        """One answer per row; ``random_state`` is for losses for which a member is drawn."""
+    def predict(self, X: TableLike, random_state: int | None = None, drawn: bool = False) -> AnyArray:
+        """One answer per row.
+
+        ``drawn=True`` lets a member, drawn for each row, answer where the mean would: it is covered as well, and its
+        labels are labels, where the mean of whole stars is none. ``random_state`` is the seed of drawn members.
+        """
         if self.loss_.name == "log":
             return self.classes_[self.predict_proba(X).argmax(axis=1)]
         everybody = [answers(member, X, self.loss_, self.rule_, self.clip_) for member in self._asked()]
-        if self.loss_.convex:
+        if self.loss_.convex and not drawn:
             return np.asarray(np.average(np.array(everybody, dtype=np.float64), axis=0, weights=self.shares_))
-        drawn = np.random.default_rng(random_state).choice(len(everybody), len(everybody[0]), p=self.shares_)
-        return np.array(everybody)[drawn, np.arange(len(drawn))]
+        who = np.random.default_rng(random_state).choice(len(everybody), len(everybody[0]), p=self.shares_)
+        return np.array(everybody)[who, np.arange(len(who))]
 
     def predict_proba(self, X: TableLike) -> Floats:
         """The members' mean distribution over the labels, shape (N, |Y|); for the log loss."""
