@@ -31,6 +31,7 @@ from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.solvers import (
     VISITS,
     DegreeMoves,
+    ExactMoves,
     HardMoves,
     WeightedPairs,
     answered,
@@ -51,6 +52,7 @@ DIMENSIONS, MOST_DIMENSIONS = 20, 60  # of the spectral embedding when the numbe
 POWERS, SPARE = 4, 10  # of the weights that find the range of their eigenvectors, and vectors more than are asked for
 SAMPLED = 8000  # nodes from which k-means learns its centres
 FINE_SWEEPS, SETTLING_SWEEPS = 2, 3  # of clusters that were split, and after they were merged
+POLISHING_SWEEPS = 8
 JOINING_SWEEPS, TRIALS = 5, 6  # after two clusters were merged at the end, and pairs tried in vain
 HALVING_SWEEPS = {False: 2, True: 4}  # between the halves of clusters; more where they were cut at random
 MOST_ROUNDS, LEAST_GAIN = 30, 1e-3  # rounds of splitting and merging; share of the cost that two of them must save
@@ -365,6 +367,7 @@ class PartitionSearch:
     statistics: Callable[[Ints, int], Floats]
     pairs: WeightedPairs
     degree: Floats  # (n,): what clusters have shares of where degrees are corrected for; zeros otherwise
+    exact: HardMoves | None = None  # by the code itself, where it is not what ``moves`` go by
 
     @classmethod
     def of(cls, problem: Problem, backend: str = "auto", degree_correction: bool = False) -> PartitionSearch:
@@ -385,8 +388,12 @@ class PartitionSearch:
         def statistics(labels: Ints, k: int) -> Floats:
             return double * sample.block_statistics(labels, k, cell.features)
 
-        exact = ExactBernoulli() if codes_edges(problem) else TradeOff(cell, problem.betas[0])
-        return cls(sample, moves, exact, statistics, pairs, np.zeros(sample.n_nodes))
+        nobody = np.zeros(sample.n_nodes)
+        if not codes_edges(problem):
+            return cls(sample, moves, TradeOff(cell, problem.betas[0]), statistics, pairs, nobody)
+        whole = sample.complete and not sample.directed and bool((pairs.values == 1.0).all())
+        exact = ExactMoves(loops, pairs) if whole else None
+        return cls(sample, moves, ExactBernoulli(), statistics, pairs, nobody, exact)
 
     def blocks(self, labels: Ints, k: int) -> BlockSums:
         sizes, shares = cluster_sizes(labels, k), cluster_sizes(labels, k, self.degree)
@@ -512,6 +519,14 @@ class PartitionSearch:
                 trial += 1
         return found
 
+    def polish(self, found: Partition, rng: np.random.Generator) -> Partition:
+        """Let nodes move by the code itself: what they moved by so far leaves out what small blocks cost."""
+        if self.exact is None:
+            return found
+        every = np.arange(len(found.labels))
+        labels = self.exact.improve(found.labels, found.n_clusters, rng, POLISHING_SWEEPS, first=every)
+        return self.partition(labels)
+
     def coarsen(self, found: Partition, rng: np.random.Generator, room: float) -> Partition:
         """Merge clusters where that saves far more of a certificate than it adds to the description length.
 
@@ -585,7 +600,8 @@ class PartitionSearch:
         if best.interrupted:
             return best
         try:
-            return self.coarsen(self.join(best, rng), rng, ROOM * (costs[-3] - costs[-1]) if len(costs) > 3 else 0.0)
+            room = ROOM * (costs[-3] - costs[-1]) if len(costs) > 3 else 0.0
+            return self.polish(self.coarsen(self.join(best, rng), rng, room), rng)
         except KeyboardInterrupt:
             return replace(best, interrupted=True)
 
