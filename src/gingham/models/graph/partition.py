@@ -537,13 +537,13 @@ class PartitionSearch:
         labels = self.exact.improve(found.labels, found.n_clusters, rng, POLISHING_SWEEPS, first=every)
         return self.partition(labels)
 
-    def coarsen(self, found: Partition, rng: np.random.Generator, costs: Sequence[float]) -> Partition:
+    def coarsen(self, found: Partition, rng: np.random.Generator, room: float) -> Partition:
         """Merge clusters where that saves far more of a certificate than it adds to the description length.
 
-        What may be added is so many times what the last rounds of the search have saved, of which ``costs`` tell (see
-        `Coarsening`): Partitions within that are about as good as one another, while their certificates differ by per
-        cents, since clusters that tell little more of the edges may cost thousands of nats of who belongs where. Of a
-        graph that is searched to the end there is no room.
+        ``room`` (nats) is what may be added: so many times what the last rounds of the search have saved. Partitions
+        within that are about as good as one another, while their certificates differ by per cents, since clusters that
+        tell little more of the edges may cost thousands of nats of who belongs where. Of a graph that is searched to
+        the end there is no room.
 
         A certificate's prior pays for every partition into any number of clusters, so that it holds for all of them at
         once: choosing among them, by the very edges that are certified and by whatever rule, costs nothing more.
@@ -551,7 +551,6 @@ class PartitionSearch:
         if not self.code.counts or self.sample.directed or not self.sample.complete or (self.pairs.values != 1.0).any():
             return found
         rule = COARSENING[self.code.counts]
-        room = rule.room * (costs[-3] - costs[-1]) if len(costs) > 3 else 0.0
         blocks = self.blocks(found.labels, found.n_clusters)
         before, best, most = Certified(blocks.table[..., -1], blocks.sizes).value, found, 0.0
         for least in rule.rates:
@@ -621,7 +620,9 @@ class PartitionSearch:
         if best.interrupted:
             return best
         try:
-            return self.polish(self.coarsen(self.join(best, rng), rng, costs), rng)
+            last = costs[-3] - costs[-1] if len(costs) > 3 else 0.0
+            room = COARSENING[self.code.counts].room * last if self.code.counts else 0.0
+            return self.polish(self.coarsen(self.join(best, rng), rng, room), rng)
         except KeyboardInterrupt:
             return replace(best, interrupted=True)
 
