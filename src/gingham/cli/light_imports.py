@@ -8,13 +8,21 @@ of them later gets it.
 from __future__ import annotations
 
 import sys
-from collections import defaultdict, namedtuple
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
+
+
+class Parameter(NamedTuple):
+    """Of a function, in a help text."""
+
+    name: str
+    type: str
+    desc: list[str]
 
 
 class HelpText(defaultdict[str, list[Any]]):
@@ -30,7 +38,7 @@ class HelpText(defaultdict[str, list[Any]]):
 
 HELP_TEXTS = ModuleType("scipy._lib._docscrape")
 HELP_TEXTS.FunctionDoc = HELP_TEXTS.ClassDoc = HELP_TEXTS.NumpyDocString = HelpText  # type: ignore[attr-defined]
-HELP_TEXTS.Parameter = namedtuple("Parameter", "name type desc")  # type: ignore[attr-defined]
+HELP_TEXTS.Parameter = Parameter  # type: ignore[attr-defined]
 HIDDEN: dict[str, ModuleType | None] = {
     "pandas": None,
     **{name: ModuleType(name) for name in ("scipy.stats", "numpy.f2py")},

@@ -130,13 +130,13 @@ def make_board(
     if len(moving) == 1:  # its clusters lie side by side, in the cells of the others
         m = int(widths[moving[0]])
         rest = _places(placed, np.where(np.arange(d) == moving[0], 0, cell_stride // m))
-        at = rest * m + placed[moving[0]]
+        at: Ints = rest * m + placed[moving[0]]
     else:
         at = _places(placed, cell_stride)
     if kind == "mass":
         fine = np.bincount(at, weights, minlength=n_cells)
-        table, order = fine.reshape([int(widths[j]) for j in axes]), [axes.index(j) for j in range(d)]
-        coarse = np.concatenate([table.sum(axis=tuple(i for i in range(d) if i != own)) for own in order])
+        table, places = fine.reshape([int(widths[j]) for j in axes]), [axes.index(j) for j in range(d)]
+        coarse = np.concatenate([table.sum(axis=tuple(i for i in range(d) if i != own)) for own in places])
         coarse_stride, coarse_base, mark_stride = np.ones(d, np.int64), first_cluster[:-1].copy(), 0
         fine_stride = cell_stride
     elif kind == "log":

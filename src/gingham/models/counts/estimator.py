@@ -274,7 +274,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             known = blocks.table if self.weighting == "counts" else None
             self.blocks_ = self.row_memberships_.T @ (counts @ self.column_memberships_) if known is None else known
         self.row_mass_ = counts @ np.ones(counts.shape[1])
-        self.column_mass_ = np.bincount(counts.indices, counts.data, counts.shape[1])
+        self.column_mass_ = np.bincount(counts.indices, counts.data, counts.shape[1]).astype(np.float64, copy=False)
         self.information_ = block_information(self.blocks_)
         total = self.row_mass_.sum()
         everything = sum_of_logs(counts.data) + xlogy(total, total)
