@@ -4,13 +4,16 @@ Four graphs of the Stanford collection and planted ones of 80,000 nodes with hea
 process of its own, and its memory is the peak of that process above what it held before the fit. All partitions,
 those of peers too, are weighed alike: by the description length of the plain and of the degree-corrected block model
 (nats), and by the certificate of the squared error with which blocks predict pairs. --before names the sources of an
-earlier version of gingham, which is then measured beside this one; --peers the Python of the peers' environment.
+earlier version of gingham, which is then measured beside this one, each fit for --limit CPU seconds at most; --peers
+the Python of the peers' environment.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -89,11 +92,21 @@ def weigh(path: Path, labels_from: Path) -> dict:
     return found
 
 
-def child(*arguments: str, source: str | None = None, python: str = sys.executable) -> dict:
+def child(*arguments: str, source: str | None = None, python: str = sys.executable, limit: int | None = None) -> dict:
+    """What a process of its own prints; where it needs more than ``limit`` CPU seconds, how long it had."""
+
+    def stop_in_time():
+        if limit is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
+
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if python == sys.executable:
         environment["PYTHONPATH"] = source or os.environ.get("PYTHONPATH", "")
-    done = subprocess.run([python, *arguments], capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        [python, *arguments], capture_output=True, text=True, check=False, env=environment, preexec_fn=stop_in_time
+    )
+    if limit is not None and done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return {"stopped_after_cpu_s": limit}
     if done.returncode:
         raise SystemExit(done.stderr)
     found: dict = json.loads(done.stdout.strip().splitlines()[-1])
@@ -117,6 +130,7 @@ def main() -> None:
     def options(parser):
         common.peer_option(parser, "graph", "--peers")
         parser.add_argument("--before", help="sources (src) of an earlier version of gingham")
+        parser.add_argument("--limit", type=int, help="CPU seconds after which a fit of the earlier version is stopped")
         parser.add_argument("--only", nargs="*", help="some graphs; the others stay as they are")
         parser.add_argument("--join", type=Path, help="a file of results whose earlier version is taken over, and stop")
         parser.add_argument("--fit", nargs=3, metavar=("GRAPH", "METHOD", "LABELS"), help="one fit, printed as JSON")
@@ -150,13 +164,16 @@ def main() -> None:
             for method, source in runs:
                 title = f"{method}{', before' if source else ''}"
                 labels = Path(folder) / f"0.{title}.npz"
-                found[title] = child(__file__, "--fit", str(path), method, str(labels), source=source)
+                limit = args.limit if source else None
+                found[title] = child(__file__, "--fit", str(path), method, str(labels), source=source, limit=limit)
             for method in PEERS if args.peers else ():
                 found[method] = child(peers_script, method, folder, python=args.peers)
             if truth is not None:
                 np.savez(Path(folder) / "0.planted.npz", labels=truth)
                 found["planted"] = {}
             for title, run in found.items():
+                if "stopped_after_cpu_s" in run:
+                    continue
                 run |= child(__file__, "--weigh", str(path), str(Path(folder) / f"0.{title}.npz"))
                 run |= {"edges": len(edges), "nodes": n}
                 if "peak_bytes" in run:

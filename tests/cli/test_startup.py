@@ -61,6 +61,12 @@ def test_a_fit_does_without_what_it_never_uses(ratings, tmp_path):
     assert imported([*fit, "--out", str(tmp_path / "m.gingham")], unused) == 0
 
 
+def test_a_fit_of_layers_does_without_certificates(ratings, tmp_path):
+    fit = ["fit", str(ratings), "--axes", "user,movie", "--label", "rating", "--model", "layered", "-q"]
+    unused = ("gingham.certificates", "gingham.selection.beta_path", "scipy._lib._docscrape")
+    assert imported([*fit, "--out", str(tmp_path / "m.gingham")], unused) == 0
+
+
 def test_scikit_learn_comes_whole_to_whoever_asks_for_more():
     """What was hidden while it was imported is there for others."""
     call = """
@@ -79,6 +85,7 @@ import numpy as np
 assert _mode(np.array([1, 1, 2])).mode[0] == 1
 assert pandas.DataFrame({"a": [1]}).shape == (1, 1)
 assert scipy.stats.norm.ppf(0.5) == 0
+assert "Parameters" in scipy.stats.ttest_ind.__doc__ and "Parameters" in scipy.linalg.inv.__doc__
 import gingham as gg
 X = pandas.DataFrame({"a": [1, 2, 1, 2], "b": [1, 1, 2, 2]})
 assert list(gg.CoClusteringRegressor(2, random_state=0).fit(X, [1, 2, 1, 2]).feature_names_in_) == ["a", "b"]

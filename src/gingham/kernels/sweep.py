@@ -107,7 +107,7 @@ def make_board(
     widths = np.asarray(n_clusters, dtype=np.int64)
     first_cluster = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
     weights = np.ones(n_rows) if weights is None else np.asarray(weights, dtype=np.float64)
-    whole = kind in ("mass", "log") and bool((weights == np.floor(weights)).all()) and weights.sum() < 2**31
+    whole = kind in ("mass", "log") and _whole(weights[:64]) and _whole(weights) and weights.sum() < 2**31
     number: type[np.int32 | np.float64] = np.int32 if whole else np.float64
     orders = [_by_item(codes[mode]) for mode in moving]
     counts = np.zeros(first_item[-1], dtype=np.int64)
@@ -126,11 +126,17 @@ def make_board(
     n_cells = step
     flat = np.concatenate([np.asarray(c) for c in labels]).astype(np.int64) if d else np.zeros(0, np.int64)
     sizes = np.concatenate([np.bincount(c, minlength=m) for c, m in zip(labels, widths)]).astype(np.int64)
-    placed = [np.asarray(label, dtype=np.int64)[code] for label, code in zip(labels, codes)]
-    at = _places(placed, cell_stride)
+    placed = [_placed(np.asarray(label, dtype=np.int64), code) for label, code in zip(labels, codes)]
+    if len(moving) == 1:  # its clusters lie side by side, in the cells of the others
+        m = int(widths[moving[0]])
+        rest = _places(placed, np.where(np.arange(d) == moving[0], 0, cell_stride // m))
+        at: Ints = rest * m + placed[moving[0]]
+    else:
+        at = _places(placed, cell_stride)
     if kind == "mass":
         fine = np.bincount(at, weights, minlength=n_cells)
-        coarse = np.concatenate([np.bincount(place, weights, m) for place, m in zip(placed, widths)])
+        table, places = fine.reshape([int(widths[j]) for j in axes]), [axes.index(j) for j in range(d)]
+        coarse = np.concatenate([table.sum(axis=tuple(i for i in range(d) if i != own)) for own in places])
         coarse_stride, coarse_base, mark_stride = np.ones(d, np.int64), first_cluster[:-1].copy(), 0
         fine_stride = cell_stride
     elif kind == "log":
@@ -153,8 +159,7 @@ def make_board(
     cells: Ints = np.zeros(0, dtype=np.int64)
     coarse_cells = cells
     if kind in ("mass", "log") and len(moving) == 1:
-        m = int(widths[moving[0]])
-        rest_at = _places(placed, np.where(np.arange(d) == moving[0], 0, cell_stride // m))[orders[0]]
+        rest_at = rest[orders[0]]
         if kind == "mass" and _rising(rest_at, indptr):
             cells = rest_at
         elif kind == "log" and _rising(rest_at, indptr):
@@ -184,6 +189,10 @@ def make_board(
     )
 
 
+def _whole(numbers: Floats) -> bool:
+    return bool((numbers == np.floor(numbers)).all())
+
+
 def _by_item(codes: Ints) -> slice | Ints:
     """An index that sorts tuples by their items; nothing is copied where they are sorted."""
     if bool((codes[1:] >= codes[:-1]).all()):
@@ -195,6 +204,13 @@ def _by_item(codes: Ints) -> slice | Ints:
 def _arranged(values: AnyArray, orders: Sequence[slice | Ints]) -> AnyArray:
     """Values of the tuples in each of the orders, one order after the other."""
     return values[orders[0]] if len(orders) == 1 else np.concatenate([values[:0], *(values[o] for o in orders)])
+
+
+def _placed(labels: Ints, codes: Ints) -> Ints:
+    """The cluster of every tuple's item; items that are each a cluster by themselves are not looked up."""
+    if len(labels) and labels[-1] == len(labels) - 1 and bool((labels == np.arange(len(labels))).all()):
+        return np.asarray(codes, dtype=np.int64)
+    return labels[codes]
 
 
 def _places(placed: Sequence[Ints], strides: Ints) -> Ints:
@@ -209,8 +225,9 @@ def _places(placed: Sequence[Ints], strides: Ints) -> Ints:
 
 def _rising(cells: Ints, indptr: Ints) -> bool:
     """Whether the cells of each item's tuples rise from tuple to tuple: then no two are the same."""
-    rises = np.diff(cells, prepend=-1) > 0
-    rises[indptr[:-1][np.diff(indptr) > 0]] = True  # an item's first
+    rises = cells[1:] > cells[:-1]
+    begins = indptr[1:-1]
+    rises[begins[(begins > 0) & (begins < len(cells))] - 1] = True  # an item's first
     return bool(rises.all())
 
 

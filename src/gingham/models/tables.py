@@ -27,9 +27,6 @@ from gingham import models
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.cells import LOSSES, CellModel, loss_kind, make_cell, needs_alphabet
 from gingham.cells.losses import cell_state
-from gingham.certificates import Certificate
-from gingham.certificates.confidence import checked_delta
-from gingham.certificates.evidence import Population
 from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.fit_rows import need_rows_once
@@ -40,14 +37,16 @@ from gingham.models.base import Persistent, TupleModel, default_loss
 from gingham.models.kinds import kinds
 from gingham.models.questions import Predicted
 from gingham.reading.look import proposed_alphabet, proposed_bounds
-from gingham.selection import BetaPath, PathPoint, PathProgress, beta_path
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a fit asks for none of them
+    from gingham.certificates import Certificate
+    from gingham.certificates.evidence import Population
     from gingham.reading.values import Observed
+    from gingham.selection import BetaPath, PathPoint, PathProgress
 
 Model = TypeVar("Model", bound=Persistent)
 Facts = dict[str, Any]  # plain values by name, of any kind: lines of a summary, notes in a model file
-PathCallback = Callable[[PathProgress], None]
+PathCallback = Callable[["PathProgress"], None]
 Interval = tuple[float, float]
 Relation = tuple[str, ...]  # names of the id columns of one table
 LabelledTable = tuple[str, pl.DataFrame]  # the column of labels, and the table
@@ -638,6 +637,8 @@ def path_values(betas: list[float] | None, scale: float) -> list[float]:
 
 def path_of(points: Iterable[PathPoint], total: int, progress: PathCallback) -> BetaPath:
     """Points without cross-validation, one after the other, as a path."""
+    from gingham.selection import BetaPath, PathProgress
+
     found: list[PathPoint] = []
     for point in points:
         found.append(point)
@@ -1037,6 +1038,7 @@ class TuplesWithModel(ModelWithData[Any]):
         They share δ, so that all that is shown holds together.
         """
         from gingham.certificates.certify import certify
+        from gingham.certificates.confidence import checked_delta
 
         delta = checked_delta(request.delta)
         model, seen = self.model, self.seen
@@ -1213,6 +1215,8 @@ class TupleTables(FamilyTables[Any]):
 
     def path(self, task: FitTask, path: PathOptions, progress: PathCallback) -> BetaPath:
         """The path of the model that ``gingham fit`` would fit; certificates where the labels were stated."""
+        from gingham.selection import beta_path
+
         options, data = task.options, task.rows()
         if data.weight is not None:
             raise GinghamError("gingham path does not take weights; write each row as often as it counts.")

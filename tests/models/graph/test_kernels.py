@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+from gingham.cells import Quadratic
+from gingham.data.graphs import from_graph
 from gingham.datasets import planted_graph
 from gingham.models.graph import kernels as graph
 from gingham.models.graph import kernels_reference as graph_reference
-from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, RENEWED, block_sums
+from gingham.models.graph.fit import graph_problem, search_problem
+from gingham.models.graph.kernels import BERNOULLI, LEAST, QUADRATIC, RENEWED, block_sums
+from gingham.models.graph.partition import PartitionSearch
 from gingham.models.graph.solvers import BlockMoves, WeightedPairs, node_kernels
 
 
@@ -119,6 +123,42 @@ def test_hard_sweep(kind, complete, partner):
     assert moves > (RENEWED * 7 if partner is ANYWHERE else 7)
     for compiled, plain in zip(results[0][2:], results[1][2:]):
         np.testing.assert_allclose(compiled, plain, rtol=1e-5, atol=1e-6)
+
+
+def test_exact_sweep():
+    """More clusters than are tried exactly; estimates are renewed on the way."""
+    rng, (indptr, others, values), start = example(2, n=100, k=7)
+    pairs = indptr, others, np.ones_like(values)
+    orders = [rng.permutation(len(start)) for _ in range(3)]
+    results = []
+    for kernel in (graph, graph_reference):
+        labels = start.copy()
+        (weight, _, sizes), guess = block_tables(kernel, pairs, labels, 7, True, BERNOULLI)
+        codes, n_moved = kernel.block_codes(weight, sizes), np.zeros(1, np.int64)
+        arguments = (*pairs, labels, weight, sizes, codes, guess[0], *guess[2:], n_moved)
+        looked = looks(kernel.exact_sweep, orders[0], arguments)
+        chosen = [visits(kernel.exact_sweep, order, arguments) for order in orders]
+        results.append((looked, chosen, labels, weight, sizes, codes, guess[0], *guess[2:], n_moved))
+    assert results[0][:2] == results[1][:2]
+    assert np.count_nonzero(np.array(chosen[0]) != start[orders[0]]) > RENEWED * 7
+    for compiled, plain in zip(results[0][2:], results[1][2:]):
+        np.testing.assert_allclose(compiled, plain, rtol=1e-5, atol=1e-6)
+
+
+def test_exact_sweeps_end_where_no_single_move_shortens_the_code():
+    """With so few clusters all are looked at; every step and the end are weighed by `PartitionSearch`."""
+    problem = search_problem(graph_problem(from_graph(planted_graph(60, 3, seed=1).adjacency), Quadratic(), 1.0))
+    search, rng = PartitionSearch.of(problem), np.random.default_rng(0)
+    assert search.exact is not None
+    labels, lengths = rng.integers(0, 4, 60), []
+    for _ in range(12):
+        labels = search.exact.improve(labels, 4, rng, n_sweeps=1)
+        lengths.append(search.partition(labels).cost)
+    assert np.all(np.diff(lengths) <= 1e-6)
+    for x in range(60):
+        for c in np.unique(labels):
+            moved = np.where(np.arange(60) == x, c, labels)
+            assert search.partition(moved).cost >= lengths[-1] - LEAST - 1e-6
 
 
 @pytest.mark.parametrize("complete", [True, False])

@@ -28,6 +28,7 @@ from gingham.models.graph.partition import (
     PartitionSearch,
     TradeOff,
     compact,
+    find_partition,
     merge_path,
 )
 from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, gradient, hard_posterior
@@ -294,6 +295,14 @@ def test_clusters_are_merged_at_the_end_where_a_certificate_gains_much_more_than
         assert search.coarsen(three, rng, room) is three
     apart = nearly_alike(3.0)[0]  # here the two differ much: they are not merged, however much room there is
     assert apart.coarsen(apart.partition(z), rng, room=1e6).n_clusters == 3
+
+
+def test_the_search_ends_with_moves_by_the_code_itself(monkeypatch):
+    graph = planted_graph(400, 8, inside=12, outside=5, exponent=2.5, seed=1)
+    task = search_problem(graph_problem(from_graph(graph.adjacency), Quadratic(), 1.0))
+    found = find_partition(task, None, np.random.default_rng(0))
+    monkeypatch.setattr(PartitionSearch, "polish", lambda self, found, rng: found)
+    assert found.cost < find_partition(task, None, np.random.default_rng(0)).cost - 0.1
 
 
 def test_exact_code_lengths_by_hand():

@@ -259,7 +259,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def _weighted(self, counts: sparse.csr_array) -> sparse.csr_array:
         if self.weighting == "counts":
             return counts
-        mass = np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1e-300)
+        mass = np.maximum(counts @ np.ones(counts.shape[1]), 1e-300)
         scaled = counts.copy()
         scaled.data = counts.data * np.repeat(mass.sum() / counts.shape[0] / mass, np.diff(counts.indptr))
         return scaled
@@ -273,11 +273,11 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         else:
             known = blocks.table if self.weighting == "counts" else None
             self.blocks_ = self.row_memberships_.T @ (counts @ self.column_memberships_) if known is None else known
-        self.row_mass_ = np.asarray(counts.sum(axis=1)).ravel()
-        self.column_mass_ = np.asarray(counts.sum(axis=0)).ravel()
+        self.row_mass_ = counts @ np.ones(counts.shape[1])
+        self.column_mass_ = np.bincount(counts.indices, counts.data, counts.shape[1]).astype(np.float64, copy=False)
         self.information_ = block_information(self.blocks_)
         total = self.row_mass_.sum()
-        everything = counts.data @ np.log(counts.data) + xlogy(total, total)  # no stored zeros
+        everything = sum_of_logs(counts.data) + xlogy(total, total)
         everything -= xlogy(self.row_mass_, self.row_mass_).sum() + xlogy(self.column_mass_, self.column_mass_).sum()
         self.information_kept_ = float(self.information_ * total / everything) if everything > 1e-12 else 1.0
         self.objective_ = blocks.objective
@@ -528,6 +528,19 @@ def count_modes(found: tuple[Any, Any], shape: Sequence[int]) -> tuple[Mode, Mod
             raise GinghamError(f"names= has {len(ids)} names of {name!r} for {n} {('rows', 'columns')[axis]}.")
         sides.append(Mode(name, ids))
     return sides[0], sides[1]
+
+
+SMALL = 2**16  # counts up to this one are sorted by their value: a logarithm takes longer
+
+
+def sum_of_logs(counts: Floats) -> float:
+    """Σ n ln n of positive counts."""
+    if counts.max(initial=0.0) < SMALL and bool((counts[:64] == np.floor(counts[:64])).all()):
+        whole = counts.astype(np.int64)
+        if np.array_equal(whole, counts):
+            often = np.bincount(whole)
+            return float(often @ xlogy(np.arange(len(often)), np.arange(len(often))))
+    return float(counts @ np.log(counts))
 
 
 def block_information(table: Floats) -> float:

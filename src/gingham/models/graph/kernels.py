@@ -663,6 +663,116 @@ def _count_code(ones, pairs, exact):
     return -_log_factorial(ones)
 
 
+SLACK = 8.0  # nats by which the likelihood may speak against a move that the exact code is asked about
+LEAST = 1e-3  # nats that a move must save of the exact code: differences of large logarithms are rounded
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def exact_sweep(
+    order, indptr, others, values, labels, weight, sizes, codes, slope, join, leave, n_moved, evaluate_only, chosen
+):  # fmt: skip
+    """Each node in turn to a cluster where `partition.ExactBernoulli` and the sizes are coded in fewer nats.
+
+    Undirected 0/1 graphs of which all pairs were observed. The likelihood of `hard_sweep` leaves out half a logarithm
+    or so of each block, which moves nodes of many small blocks. It says which TRIED clusters are worth a look, and only
+    those that it puts less than SLACK behind the node's own are coded: that costs one logarithm or so per cluster.
+    ``codes`` (k, k), see `block_codes`, follow every move. Equivalent to ``kernels_reference.exact_sweep``.
+    """
+    k = len(sizes)
+    own, count, part = np.zeros(k), np.zeros(k), np.empty(k)
+    score, alone = np.empty(k, np.float32), np.empty(k, np.float32)
+    for c in range(k):
+        alone[c] = _gain_alone(c, 1.0, 1.0, join, sizes)
+    touched, is_touched = np.empty(k, np.int64), np.zeros(k, np.bool_)
+    dilution = np.zeros((1, 1), np.float32)
+    for step in range(len(order)):
+        x = order[step]
+        current = labels[x]
+        n_touched = 0
+        for e in range(indptr[x], indptr[x + 1]):
+            b = labels[others[e]]
+            if not is_touched[b]:
+                is_touched[b] = True
+                touched[n_touched] = b
+                n_touched += 1
+            own[b] += values[e]
+        size = sizes[current]
+        stay = _edges_out(current, touched[:n_touched], own, count, weight, weight, sizes, True, BERNOULLI, part)
+        stay += leave[current] + _xlogx(size) - _xlogx(size - 1.0)
+        for c in range(k):
+            score[c] = alone[c]
+        for t in range(n_touched):
+            row, units = slope[touched[t]], np.float32(own[touched[t]])
+            for c in range(k):
+                score[c] += units * row[c]
+        score[current] = -np.inf
+        best, least = current, -LEAST
+        for _ in range(k - 1 if k <= FEW else TRIED):
+            c = _top(score)
+            score[c] = -np.inf
+            gain = _edges_in(c, touched[:n_touched], own, count, weight, weight, sizes, True, BERNOULLI, part)
+            if gain + _gain_alone(c, 1.0, 1.0, join, sizes) > stay - SLACK:
+                change = _exact_change(current, c, own, weight, sizes, codes, part)
+                if change < least:
+                    best, least = c, change
+        chosen[step] = best
+        if best != current and not evaluate_only:
+            _transfer(current, -1.0, touched, n_touched, own, count, True, weight, weight)
+            _transfer(best, 1.0, touched, n_touched, own, count, True, weight, weight)
+            sizes[current] -= 1.0
+            sizes[best] += 1.0
+            labels[x] = best
+            n_moved[0] += 1
+            for c in (current, best):
+                alone[c] = _gain_alone(c, 1.0, 1.0, join, sizes)
+                _renew_codes(c, weight, sizes, codes)
+            if n_moved[0] == RENEWED * k:
+                n_moved[0] = 0
+                estimates(weight, weight, sizes, True, BERNOULLI, slope, dilution, join, leave)
+                for c in range(k):
+                    alone[c] = _gain_alone(c, 1.0, 1.0, join, sizes)
+        for t in range(n_touched):
+            is_touched[touched[t]] = False
+            own[touched[t]] = 0.0
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _exact_change(a, c, own, weight, sizes, codes, part):
+    """Change of all codes when a node with ``own`` edges to each cluster goes from cluster a to c."""
+    fewer, more = sizes[a] - 1.0, sizes[c] + 1.0
+    source, target, code_a, code_c = weight[a], weight[c], codes[a], codes[c]
+    for b in range(len(sizes)):
+        part[b] = _count_code(source[b] - own[b], fewer * sizes[b], True) - code_a[b]
+        part[b] += _count_code(target[b] + own[b], more * sizes[b], True) - code_c[b]
+    part[a] = _count_code(0.5 * source[a] - own[a], 0.5 * fewer * (fewer - 1.0), True) - code_a[a]
+    part[c] = _count_code(0.5 * target[c] + own[c], 0.5 * more * (more - 1.0), True) - code_c[c]
+    both = _count_code(source[c] - own[c] + own[a], fewer * more, True) - code_a[c]
+    return both + _sum(part) + ln(sizes[a]) - ln(more)  # the last two: ln sizes!
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def _renew_codes(a, weight, sizes, codes):
+    """Code lengths of all blocks of one cluster."""
+    w, row, size = weight[a], codes[a], sizes[a]
+    for b in range(len(sizes)):
+        row[b] = _count_code(w[b], size * sizes[b], True)
+    row[a] = _count_code(0.5 * w[a], 0.5 * size * (size - 1.0), True)
+    for b in range(len(sizes)):
+        codes[b, a] = row[b]
+
+
+@njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
+def block_codes(weight, sizes):
+    """Code lengths of all blocks, (k, k), of block sums over ordered pairs of nodes, all of which were observed.
+
+    Equivalent to ``ExactBernoulli().blocks`` of zeros and ones of each pair.
+    """
+    codes = np.empty((len(sizes), len(sizes)))
+    for a in range(len(sizes)):
+        _renew_codes(a, weight, sizes, codes)
+    return codes
+
+
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def merge_changes(first, second, ones, pairs, exact):
     """Change of the blocks' code lengths when clusters first[p] and second[p] become one, shape (len(first),).

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import softmax, xlogy
+from scipy.special import gammaln, softmax, xlogy
 
 from gingham.arrays import Floats, Ints
-from gingham.models.graph.kernels import FEW, QUADRATIC, RENEWED, TIE, TRIED
+from gingham.models.graph.kernels import BERNOULLI, FEW, LEAST, QUADRATIC, RENEWED, SLACK, TIE, TRIED
 
 
 def soft_nodes(
@@ -90,23 +90,13 @@ def hard_sweep(
         weight, pairs, sizes = tables(labels)
         return float(beta * block_fit(weight, pairs, kind).sum() / 2.0 + price * xlogy(sizes, sizes).sum())
 
-    def edges(c: int, own: Floats, count: Floats, sign: float) -> float:
-        """What the edges of a node add to the fits of c, in which it is (sign −1) or is not (+1)."""
-        times, fits = 1.0 + np.eye(k)[c], []
-        before = sizes[c] * (sizes - np.eye(k)[c]) if complete else pairs[c]
-        if complete:
-            before = before + sign * times * (sizes - (np.eye(k)[c] if sign < 0 else 0.0))
-        after = before if complete else pairs[c] + sign * times * count
-        for w, p in ((weight[c], before), (weight[c] + sign * times * own, after)):
-            fits.append(block_fit(w, np.maximum(p, 0.0), kind))
-        return float(sign * ((fits[1] - fits[0]) / times)[count > 0].sum())
-
+    board = weight, pairs, sizes, complete, kind
     for step, x in enumerate(order):
         here, q = int(labels[x]), np.eye(k)[labels]
         own, count = listed[x] @ q, pair[x] @ q
         growth = xlogy(sizes + 1.0, sizes + 1.0) - xlogy(sizes, sizes)
         shrink = xlogy(sizes[here], sizes[here]) - xlogy(sizes[here] - 1.0, sizes[here] - 1.0)
-        most = beta * (leave[here] + edges(here, own, count, -1.0)) + price * shrink
+        most = beta * (leave[here] + _edges(here, own, count, -1.0, *board)) + price * shrink
         score = beta * (join + own @ slope + (0.0 if complete else count @ dilution)) + price * growth
         score[here] = -np.inf
         tried: Ints = np.argsort(-score, kind="stable")[: k - 1 if k <= FEW else TRIED]
@@ -114,7 +104,7 @@ def hard_sweep(
             tried = partner[[here]][partner[[here]] != here]
         best = here
         for c in tried:
-            gain = beta * (join[c] + edges(int(c), own, count, 1.0)) + price * growth[c]
+            gain = beta * (join[c] + _edges(int(c), own, count, 1.0, *board)) + price * growth[c]
             if gain > most + TIE:
                 best, most = int(c), gain
         chosen[step] = best
@@ -133,6 +123,69 @@ def hard_sweep(
         if n_moved[0] == RENEWED * k:
             n_moved[0] = 0
             estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave)
+
+
+def _edges(
+    c: int, own: Floats, count: Floats, sign: float, weight: Floats, pairs: Floats, sizes: Floats, complete: bool,
+    kind: int,
+) -> float:  # fmt: skip
+    """What the edges of a node add to the fits of c, in which it is (sign −1) or is not (+1)."""
+    is_c = np.eye(len(sizes))[c]
+    times, fits = 1.0 + is_c, []
+    before = sizes[c] * (sizes - is_c) if complete else pairs[c]
+    if complete:
+        before = before + sign * times * (sizes - (is_c if sign < 0 else 0.0))
+    after = before if complete else pairs[c] + sign * times * count
+    for w, p in ((weight[c], before), (weight[c] + sign * times * own, after)):
+        fits.append(block_fit(w, np.maximum(p, 0.0), kind))
+    return float(sign * ((fits[1] - fits[0]) / times)[count > 0].sum())
+
+
+def exact_sweep(
+    order: Ints, indptr: Ints, others: Ints, values: Floats, labels: Ints, weight: Floats, sizes: Floats, codes: Floats,
+    slope: Floats, join: Floats, leave: Floats, n_moved: Ints, evaluate_only: bool, chosen: Ints,
+) -> None:  # fmt: skip
+    """Clusters by the estimate, those that the likelihood does not speak against, and the best by the code itself."""
+    k, listed = len(sizes), _dense(indptr, others, values)
+    board = weight, weight, sizes, True, BERNOULLI
+
+    def length(labels: Ints) -> float:
+        """Nats of the blocks, pairs of each once, and of who belongs where."""
+        q = np.eye(k)[labels]
+        blocks = block_codes(q.T @ listed @ q, q.sum(axis=0))
+        return float(blocks[np.triu_indices(k)].sum() - gammaln(q.sum(axis=0) + 1.0).sum())
+
+    for step, x in enumerate(order):
+        here, q = int(labels[x]), np.eye(k)[labels]
+        own = listed[x] @ q
+        growth = _xlogx(sizes + 1.0) - _xlogx(sizes)
+        stay = leave[here] + _edges(here, own, own, -1.0, *board) + _xlogx(sizes[here]) - _xlogx(sizes[here] - 1.0)
+        score = join + own @ slope + growth
+        score[here] = -np.inf
+        best, least, now = here, -LEAST, length(labels)
+        for c in np.argsort(-score, kind="stable")[: k - 1 if k <= FEW else TRIED]:
+            if join[c] + _edges(int(c), own, own, 1.0, *board) + growth[c] > stay - SLACK:
+                moved = np.where(np.arange(len(labels)) == x, c, labels)
+                change = length(moved) - now
+                if change < least:
+                    best, least = int(c), change
+        chosen[step] = best
+        if not evaluate_only and best != here:
+            labels[x] = best
+            q = np.eye(k)[labels]
+            weight[:], sizes[:] = q.T @ listed @ q, q.sum(axis=0)
+            codes[:] = block_codes(weight, sizes)
+            n_moved[0] += 1
+            if n_moved[0] == RENEWED * k:
+                n_moved[0] = 0
+                estimates(weight, weight, sizes, True, BERNOULLI, slope, np.zeros((k, k)), join, leave)
+
+
+def block_codes(weight: Floats, sizes: Floats) -> Floats:
+    """ln C(pairs, edges) + ln(pairs + 1) of every block, pairs within a cluster once."""
+    once = 1.0 + np.eye(len(sizes))
+    pairs, ones = (np.outer(sizes, sizes) - np.diag(sizes)) / once, weight / once
+    return gammaln(pairs + 1.0) - gammaln(ones + 1.0) - gammaln(pairs - ones + 1.0) + np.log(pairs + 1.0)
 
 
 def log_slopes(weight: Floats, unit: float, slope: Floats) -> None:

@@ -31,6 +31,7 @@ from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.solvers import (
     VISITS,
     DegreeMoves,
+    ExactMoves,
     HardMoves,
     WeightedPairs,
     answered,
@@ -51,14 +52,25 @@ DIMENSIONS, MOST_DIMENSIONS = 20, 60  # of the spectral embedding when the numbe
 POWERS, SPARE = 4, 10  # of the weights that find the range of their eigenvectors, and vectors more than are asked for
 SAMPLED = 8000  # nodes from which k-means learns its centres
 FINE_SWEEPS, SETTLING_SWEEPS = 2, 3  # of clusters that were split, and after they were merged
+POLISHING_SWEEPS = 8  # at the end, by the code itself; after the first only of nodes whose neighbours have moved
 JOINING_SWEEPS, TRIALS = 5, 6  # after two clusters were merged at the end, and pairs tried in vain
 HALVING_SWEEPS = {False: 2, True: 4}  # between the halves of clusters; more where they were cut at random
 MOST_ROUNDS, LEAST_GAIN = 30, 1e-3  # rounds of splitting and merging; share of the cost that two of them must save
 FEW, NEAREST = 48, 12  # up to FEW clusters all pairs are tried, beyond that the NEAREST of each
 AT_ONCE = 12  # the part of all clusters that is merged before gains are counted anew
 COARSER_ROUNDS = 3  # of merging at the end, several disjoint pairs in each
-ROOM = 3.0  # times what the last two rounds of the search have saved, that this may add to the cost
-WORTH = 30.0  # times the share of the cost that is added, that a certificate must save
+
+
+class Coarsening(NamedTuple):
+    """When clusters are merged for a certificate."""
+
+    room: float  # times what the last two rounds of the search have saved, that merging may add to the cost
+    rates: tuple[float, ...]  # tried: times the share of the cost that a merge adds, that it must save of a certificate
+    worth: float  # the same of all merges together, after nodes have found their places
+
+
+# Where degrees are given, the code of the edges is several times as long, and a share of it many more nats.
+COARSENING = {"ones": Coarsening(20.0, (4.0, 2.0), 3.0), "edges": Coarsening(3.0, (1.0,), 30.0)}
 CELL_PRICE = 0.5  # nats that a certificate pays for the answer of a cell, at least
 GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a grid of 1/64
 
@@ -365,6 +377,7 @@ class PartitionSearch:
     statistics: Callable[[Ints, int], Floats]
     pairs: WeightedPairs
     degree: Floats  # (n,): what clusters have shares of where degrees are corrected for; zeros otherwise
+    exact: HardMoves | None = None  # by the code itself, where it is not what ``moves`` go by
 
     @classmethod
     def of(cls, problem: Problem, backend: str = "auto", degree_correction: bool = False) -> PartitionSearch:
@@ -385,8 +398,12 @@ class PartitionSearch:
         def statistics(labels: Ints, k: int) -> Floats:
             return double * sample.block_statistics(labels, k, cell.features)
 
-        exact = ExactBernoulli() if codes_edges(problem) else TradeOff(cell, problem.betas[0])
-        return cls(sample, moves, exact, statistics, pairs, np.zeros(sample.n_nodes))
+        nobody = np.zeros(sample.n_nodes)
+        if not codes_edges(problem):
+            return cls(sample, moves, TradeOff(cell, problem.betas[0]), statistics, pairs, nobody)
+        whole = sample.complete and not sample.directed and bool((pairs.values == 1.0).all())
+        exact = ExactMoves(loops, pairs) if whole else None
+        return cls(sample, moves, ExactBernoulli(), statistics, pairs, nobody, exact)
 
     def blocks(self, labels: Ints, k: int) -> BlockSums:
         sizes, shares = cluster_sizes(labels, k), cluster_sizes(labels, k, self.degree)
@@ -512,47 +529,65 @@ class PartitionSearch:
                 trial += 1
         return found
 
+    def polish(self, found: Partition, rng: np.random.Generator) -> Partition:
+        """Let nodes move by the code itself: what they moved by so far leaves out what small blocks cost."""
+        if self.exact is None:
+            return found
+        every = np.arange(len(found.labels))
+        labels = self.exact.improve(found.labels, found.n_clusters, rng, POLISHING_SWEEPS, first=every)
+        return self.partition(labels)
+
     def coarsen(self, found: Partition, rng: np.random.Generator, room: float) -> Partition:
         """Merge clusters where that saves far more of a certificate than it adds to the description length.
 
-        ``room`` (nats) is what may be added: a few times what the last rounds of the search have saved, and so about
-        what it has left to be found. Partitions within that are as good as one another, while their certificates
-        differ by per cents, since clusters that tell little more of the edges may cost thousands of nats of who
-        belongs where. Of a graph that is searched to the end there is no room.
+        ``room`` (nats) is what may be added: so many times what the last rounds of the search have saved. Partitions
+        within that are about as good as one another, while their certificates differ by per cents, since clusters that
+        tell little more of the edges may cost thousands of nats of who belongs where. Of a graph that is searched to
+        the end there is no room.
 
         A certificate's prior pays for every partition into any number of clusters, so that it holds for all of them at
         once: choosing among them, by the very edges that are certified and by whatever rule, costs nothing more.
         """
         if not self.code.counts or self.sample.directed or not self.sample.complete or (self.pairs.values != 1.0).any():
             return found
-        blocks, into, n = self.blocks(found.labels, found.n_clusters), np.arange(found.n_clusters), self.sample.n_nodes
-        before = Certified(blocks.table[..., -1], blocks.sizes)
+        rule = COARSENING[self.code.counts]
+        blocks = self.blocks(found.labels, found.n_clusters)
+        before, best, most = Certified(blocks.table[..., -1], blocks.sizes).value, found, 0.0
+        for least in rule.rates:
+            into = self._merged_for_certificate(blocks, abs(found.cost), least, room)
+            if len(np.unique(into)) == found.n_clusters:
+                continue
+            labels, k = self.sweep(into[found.labels], rng, SETTLING_SWEEPS)
+            other, its = self.partition(labels), self.blocks(labels, k)
+            saved = 1.0 - Certified(its.table[..., -1], its.sizes).value / before
+            gain = saved - rule.worth * (other.cost - found.cost) / abs(found.cost)
+            if gain > most:
+                best, most = other, gain
+        return best
+
+    def _merged_for_certificate(self, blocks: BlockSums, cost: float, least: float, room: float) -> Ints:
+        """The new cluster of each: merged where that saves ``least`` times as large a share of a certificate."""
+        into, n = np.arange(blocks.k), self.sample.n_nodes
         for _ in range(COARSER_ROUNDS):
             if blocks.k < 3:
                 break
-            cost = blocks.gains(self.code) + self.code.count(n, blocks.k - 1) - self.code.count(n, blocks.k)
-            first, second = np.nonzero(np.isfinite(cost))
-            added = cost[first, second]
-            saved = Certified(blocks.table[..., -1], blocks.sizes).savings(first, second)
-            rate = saved / np.maximum(added / abs(found.cost), 1e-9)
+            added = blocks.gains(self.code) + self.code.count(n, blocks.k - 1) - self.code.count(n, blocks.k)
+            first, second = np.nonzero(np.isfinite(added))
+            nats = added[first, second]
+            rate = Certified(blocks.table[..., -1], blocks.sizes).savings(first, second) / np.maximum(nats / cost, 1e-9)
             now, taken = np.arange(blocks.k), np.zeros(blocks.k, dtype=bool)
             for pair in np.argsort(-rate, kind="stable"):
                 i, j = first[pair], second[pair]
-                if rate[pair] <= 1.0 or taken.sum() > blocks.k // 4:
+                if rate[pair] <= least or taken.sum() > blocks.k // 4:
                     break
-                if added[pair] <= room and not (taken[i] or taken[j]):
+                if nats[pair] <= room and not (taken[i] or taken[j]):
                     taken[[i, j]], now[j] = True, i
-                    room -= max(float(added[pair]), 0.0)
+                    room -= max(float(nats[pair]), 0.0)
             if not taken.any():
                 break
             _, now = np.unique(now, return_inverse=True)
             into, blocks = now[into], blocks.merged(now)
-        if blocks.k == found.n_clusters:
-            return found
-        labels, k = self.sweep(into[found.labels], rng, SETTLING_SWEEPS)
-        other, blocks = self.partition(labels), self.blocks(labels, k)
-        share = 1.0 - Certified(blocks.table[..., -1], blocks.sizes).value / before.value
-        return other if share > WORTH * (other.cost / found.cost - 1.0) else found
+        return into
 
     def choose_size(
         self,
@@ -565,7 +600,7 @@ class PartitionSearch:
 
         FIRST_CLUSTERS are merged; where most of them survive, FINER_CLUSTERS are tried as well. What is found is then
         split and merged, by turns as its nodes differ and at random, until two rounds gain next to nothing. Of
-        partitions that are as good as that one, a certificate chooses (`coarsen`).
+        partitions that are as good as that one, a certificate chooses (`coarsen`), and nodes move by the code itself.
         """
 
         def begin(k: int) -> Partition:
@@ -585,7 +620,9 @@ class PartitionSearch:
         if best.interrupted:
             return best
         try:
-            return self.coarsen(self.join(best, rng), rng, ROOM * (costs[-3] - costs[-1]) if len(costs) > 3 else 0.0)
+            last = costs[-3] - costs[-1] if len(costs) > 3 else 0.0
+            room = COARSENING[self.code.counts].room * last if self.code.counts else 0.0
+            return self.polish(self.coarsen(self.join(best, rng), rng, room), rng)
         except KeyboardInterrupt:
             return replace(best, interrupted=True)
 

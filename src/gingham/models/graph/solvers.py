@@ -36,7 +36,7 @@ from gingham.fitting.loop import (
 from gingham.kernels.project import BACKENDS, on_device, project_cost, row_blocks
 from gingham.kernels.sweep import Visit, batch_size, move_in_batches
 from gingham.models.graph import kernels, kernels_reference
-from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, around, block_sums
+from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, around, block_codes, block_sums
 
 FEW_LABELS = 8  # with at most so many different labels, a slot stands for a label; else for a power of it
 
@@ -320,6 +320,7 @@ class NodeKernels(NamedTuple):
     hard_nodes: Callable[..., None]
     hard_sweep: Callable[..., None]
     estimates: Callable[..., None]
+    exact_sweep: Callable[..., None]
     degree_sweep: Callable[..., None]
     log_slopes: Callable[..., None]
 
@@ -397,6 +398,26 @@ class BlockMoves(HardMoves):
         self.kernels.estimates(*tables, self.complete, self.kind, *guess)
         return lambda items, evaluate_only, chosen: self.kernels.hard_sweep(
             items, *self.entries, *rule, labels, *tables, *guess, n_moved, partner, evaluate_only, chosen
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ExactMoves(HardMoves):
+    """Moves that shorten the exact code of an undirected 0/1 graph of which all pairs were observed."""
+
+    kernels: NodeKernels
+    entries: WeightedPairs
+
+    def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
+        if len(partner):
+            raise ValueError("exact moves are to any cluster")
+        weight, sizes = block_sums(*self.entries, labels, k), cluster_sizes(labels, k)
+        slope, dilution, join, leave = np.zeros((k, k), np.float32), np.zeros((1, 1), np.float32), *np.zeros((2, k))
+        n_moved = np.zeros(1, np.int64)
+        self.kernels.estimates(weight, weight, sizes, True, BERNOULLI, slope, dilution, join, leave)
+        tables = (weight, sizes, block_codes(weight, sizes), slope, join, leave, n_moved)
+        return lambda items, evaluate_only, chosen: self.kernels.exact_sweep(
+            items, *self.entries, labels, *tables, evaluate_only, chosen
         )
 
 

@@ -415,6 +415,7 @@ LEAST_HELD = 10  # rows; with fewer the noise stays where it begins
 NARROWER = 8.0  # each width of windows over the next
 MOST_WIDTHS = 8
 FULL = 0.9  # share of all pairs that are met, above which who met whom says nothing
+ALONE = 2_000  # rows up to which chains run one after the other: side by side they would wait for Python
 KEEP_EVERY, FEWEST_DRAWS = 3, 10  # neighbouring sweeps say much the same; a chain keeps ten draws at least
 MOST_BYTES = 2**30  # of all kept draws: where there would be more, fewer sweeps are kept
 CLUSTERS = 4  # of tokens and of targets
@@ -791,6 +792,8 @@ def fit_chains(
 
     jobs = (partial(job, number, checkpoint.stage(f"chain {number + 1}")) for number in range(plan.n_chains))
     n_jobs = plan.n_chains if plan.n_jobs is None or plan.n_jobs < 0 else max(plan.n_jobs, 1)
+    if plan.n_jobs is None and problem.n_rows < ALONE:
+        n_jobs = 1
     notify = ignore_progress if callback is None else notifier(callback, plan.n_chains, plan.n_sweeps)
     done: list[BasketDraws] = []
     interrupted = False
