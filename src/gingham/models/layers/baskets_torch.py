@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -32,7 +33,6 @@ from gingham.kernels.project_torch import (
 from gingham.models.layers.baskets import (
     HABIT,
     TASTE,
-    Asked,
     Basket,
     BasketDraws,
     BasketProblem,
@@ -139,9 +139,9 @@ class DeviceBasketChain(BasketChain):
             self.tokens = [to_device(labels) for labels in state.tokens]
             self.offsets = [to_device(b) for b in state.offsets]
             self.ends = [to_device(ends) for ends in problem.window_ends]
-            self.contents = [self._contents(t) for t in range(len(problem.layers))]
+            self.held = [self._contents(t) for t in range(len(problem.layers))]
             self.latent = to_device(state.latent).float()
-            self.residual: Tensor = (self.latent.double() - self._effect()).float()  # type: ignore[assignment]
+            self.residual: Tensor = (self.latent.double() - self._effect()).float()
             self.count_rows(problem.weights)
 
     def to_file(self) -> State:
@@ -156,7 +156,7 @@ class DeviceBasketChain(BasketChain):
     def restore(self, kept: State) -> None:
         super().restore(kept)
         with self._on_stream():
-            self.residual = to_device(kept["residual"])  # type: ignore[assignment]
+            self.residual = to_device(kept["residual"])
         self._generator = torch.Generator(self.layout.codes[0].device)
         self._generator.set_state(torch.from_numpy(kept["device"]))
 
@@ -195,7 +195,7 @@ class DeviceBasketChain(BasketChain):
 
     def _pull(self, t: int) -> Tensor:
         """What the layer pulls at each cluster of targets, (n_sources, W)."""
-        layer, contents = self.problem.layers[t], self.contents[t]
+        layer, contents = self.problem.layers[t], self.held[t]
         cells = to_device(np.ascontiguousarray(self.state.cells[t], dtype=np.float32))
         basket = self.layout.baskets[layer.basket]
         if contents is None or basket is None:
@@ -299,7 +299,7 @@ class DeviceBasketChain(BasketChain):
 
     def _draw_cells(self, t: int, stats: Tensor, normals: Floats) -> None:
         """Column c of G ~ N(A⁻¹h, A⁻¹), A = Σ_x n_xc p pᵀ/σ² + 1/τ, h = Σ_x S_xc p/σ², p = scale·contents."""
-        layer, state, contents = self.problem.layers[t], self.state, self.contents[t]
+        layer, state, contents = self.problem.layers[t], self.state, self.held[t]
         basket, m = self.layout.baskets[layer.basket], layer.n_token_clusters
         prior = 1.0 / state.cell_variances[t]
         if contents is None or basket is None:  # every source has one token: the precision is diagonal
@@ -329,7 +329,7 @@ class DeviceBasketChain(BasketChain):
         seen = basket.scale[:, None] ** 2 * seen
         heard = basket.scale[:, None] * (heard - stats[:, 0] * self._pull(t))
         draw_tokens(basket, seen.contiguous(), heard.contiguous(), cells, log_share, half, uniforms, labels)
-        self.contents[t] = self._contents(t)
+        self.held[t] = self._contents(t)
 
     def _cut_gains(self, proposed: Floats) -> Floats:
         state, letters = self.state, self.layout.letters
@@ -386,11 +386,20 @@ class DeviceBasketChain(BasketChain):
             self._generator = torch.Generator(self.layout.codes[0].device).manual_seed(seed)
         return self._generator
 
-    def _uniforms(self, which: int, n: int) -> Tensor:  # type: ignore[override]
+    def _uniforms(self, which: int, n: int) -> Tensor:
         return torch.rand(n, generator=self._random, device=self._random.device)
 
     def _normals(self, n: int) -> Tensor:
         return torch.randn(n, generator=self._random, device=self._random.device)
+
+
+class DeviceAsked(NamedTuple):
+    """`baskets.Asked` on the device."""
+
+    sources: Tensor
+    source_of: Tensor
+    targets: Tensor
+    joins: Tensor
 
 
 class DeviceQuestion:
@@ -401,7 +410,7 @@ class DeviceQuestion:
         put = cache(lambda key: to_device(arrays[key]))  # layers share most of what they ask
         arrays = {id(a): a for asked in question.layers for a in asked}
         self.codes = [to_device(code) for code in question.codes]
-        self.asked = [Asked(*(put(id(a)) for a in asked)) for asked in question.layers]
+        self.asked = [DeviceAsked(*(put(id(a)) for a in asked)) for asked in question.layers]
         baskets = {layer.basket: draws.baskets[layer.basket] for layer in draws.layers if layer.kind != TASTE}
         self.baskets = {at: self._rows(basket) for at, basket in baskets.items()}
         self.sizes = {at: to_device(np.diff(basket.indptr)).float() for at, basket in baskets.items()}
