@@ -25,7 +25,7 @@ from common import arguments, previous, write
 from gingham.core.problem import Problem
 from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection
-from gingham.fitting.starts import from_items
+from gingham.fitting.starts import make_start
 
 FIGURES = {
     "seconds over one process": "16/*/over_single",
@@ -72,7 +72,7 @@ def single(paths: list[Path], start, threads: int, sweeps: int) -> Run:
         whole.rows(axis, problem.cells[0].features)
     ready = time.perf_counter()
     solver = Projection(Constant(), tol=0.0, max_iter=sweeps)
-    solution = solver.solve(problem, from_items(start, whole.modes))
+    solution = solver.solve(problem, make_start(start, problem, start.n_clusters, np.random.default_rng(0)))
     done = time.perf_counter()
     n_sweeps = solution.n_iter
     row = {"seconds": done - began, "before_s": ready - began, "sweep_s": (done - ready) / n_sweeps, "sweeps": n_sweeps}

@@ -142,6 +142,17 @@ def test_parts_that_share_items_and_missing_columns_get_a_sentence(cluster):
             gg.fit_distributed(MODEL, [], axes=["viewer", "movie"], label="stars", client=client)
 
 
+def test_without_a_cluster_there_is_a_sentence(monkeypatch):
+    import distributed as dask_distributed
+
+    def none():
+        raise ValueError("No global client found and no address provided")
+
+    monkeypatch.setattr(dask_distributed, "get_client", none)
+    with pytest.raises(gg.GinghamError, match="There is no cluster: start one"):
+        gg.fit_distributed(gg.CoClusteringRegressor(2), ["a.parquet"], axes=["user", "movie"], label="stars")
+
+
 def test_partitions_are_joined_in_their_order():
     others = Mode.of(["x", "y", "z"], "movie")
     alphabet = Alphabet.of([1, 2], given=True)

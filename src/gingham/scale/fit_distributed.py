@@ -90,7 +90,13 @@ def fit_distributed(
             raise GinghamError("Fitting on a cluster needs dask: pip install gingham[dask].")
         from distributed import get_client
 
-        client = get_client()
+        try:
+            client = get_client()
+        except ValueError:
+            raise GinghamError(
+                "There is no cluster: start one with distributed.Client(), or give client=gg.OutOfCore() to fit from "
+                "files on this machine."
+            ) from None
     model = clone(model)
     if model.solver != "projection" or model.objective != "tradeoff":
         raise GinghamError(
