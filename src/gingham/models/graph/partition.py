@@ -65,12 +65,14 @@ class Coarsening(NamedTuple):
     """When clusters are merged for a certificate."""
 
     room: float  # times what the last two rounds of the search have saved, that merging may add to the cost
-    rates: tuple[float, ...]  # tried: times the share of the cost that a merge adds, that it must save of a certificate
-    worth: float  # the same of all merges together, after nodes have found their places
+    # times the share of the cost that a merge adds, that it must save of a certificate: the best merges first
+    rates: tuple[float, ...]
+    worth: float  # the same of all merges of a rate together, after nodes have found their places
 
 
 # Where degrees are given, the code of the edges is several times as long, and a share of it many more nats.
-COARSENING = {"ones": Coarsening(20.0, (4.0, 2.0), 3.0), "edges": Coarsening(3.0, (1.0,), 30.0)}
+COARSENING = {"ones": Coarsening(60.0, (4.0, 2.0, 1.5), 2.5), "edges": Coarsening(3.0, (1.0,), 30.0)}
+MOST_ADDED = 0.01  # share of the cost, whatever the last rounds have saved
 CELL_PRICE = 0.5  # nats that a certificate pays for the answer of a cell, at least
 GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a grid of 1/64
 
@@ -540,10 +542,10 @@ class PartitionSearch:
     def coarsen(self, found: Partition, rng: np.random.Generator, room: float) -> Partition:
         """Merge clusters where that saves far more of a certificate than it adds to the description length.
 
-        ``room`` (nats) is what may be added: so many times what the last rounds of the search have saved. Partitions
-        within that are about as good as one another, while their certificates differ by per cents, since clusters that
-        tell little more of the edges may cost thousands of nats of who belongs where. Of a graph that is searched to
-        the end there is no room.
+        ``room`` (nats) is what may be added: so many times what the last rounds of the search have saved, and at most a
+        hundredth. Partitions within that are about as good as one another, while their certificates differ by per
+        cents, since clusters that tell little more of the edges may cost thousands of nats of who belongs where. Of a
+        graph that is searched to the end there is no room.
 
         A certificate's prior pays for every partition into any number of clusters, so that it holds for all of them at
         once: choosing among them, by the very edges that are certified and by whatever rule, costs nothing more.
@@ -551,19 +553,18 @@ class PartitionSearch:
         if not self.code.counts or self.sample.directed or not self.sample.complete or (self.pairs.values != 1.0).any():
             return found
         rule = COARSENING[self.code.counts]
-        blocks = self.blocks(found.labels, found.n_clusters)
-        before, best, most = Certified(blocks.table[..., -1], blocks.sizes).value, found, 0.0
+        first, blocks = found, self.blocks(found.labels, found.n_clusters)
+        value = Certified(blocks.table[..., -1], blocks.sizes).value
         for least in rule.rates:
-            into = self._merged_for_certificate(blocks, abs(found.cost), least, room)
+            into = self._merged_for_certificate(blocks, abs(found.cost), least, room - (found.cost - first.cost))
             if len(np.unique(into)) == found.n_clusters:
                 continue
             labels, k = self.sweep(into[found.labels], rng, SETTLING_SWEEPS)
             other, its = self.partition(labels), self.blocks(labels, k)
-            saved = 1.0 - Certified(its.table[..., -1], its.sizes).value / before
-            gain = saved - rule.worth * (other.cost - found.cost) / abs(found.cost)
-            if gain > most:
-                best, most = other, gain
-        return best
+            then = Certified(its.table[..., -1], its.sizes).value
+            if 1.0 - then / value > rule.worth * (other.cost / found.cost - 1.0):
+                found, blocks, value = other, its, then
+        return found
 
     def _merged_for_certificate(self, blocks: BlockSums, cost: float, least: float, room: float) -> Ints:
         """The new cluster of each: merged where that saves ``least`` times as large a share of a certificate."""
@@ -620,8 +621,9 @@ class PartitionSearch:
         if best.interrupted:
             return best
         try:
-            last = costs[-3] - costs[-1] if len(costs) > 3 else 0.0
-            room = COARSENING[self.code.counts].room * last if self.code.counts else 0.0
+            room = 0.0
+            if self.code.counts and len(costs) > 3:
+                room = min(COARSENING[self.code.counts].room * (costs[-3] - costs[-1]), MOST_ADDED * abs(costs[-1]))
             return self.polish(self.coarsen(self.join(best, rng), rng, room), rng)
         except KeyboardInterrupt:
             return replace(best, interrupted=True)
