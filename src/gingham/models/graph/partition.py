@@ -235,11 +235,9 @@ class BlockSums:
 
     def merged(self, into: Ints) -> BlockSums:
         """Clusters with equal entries of ``into`` (k,) become one; entries are 0, 1, …"""
-        k = int(into.max()) + 1
-        rows = np.zeros((k, *self.table.shape[1:]))
-        np.add.at(rows, into, self.table)
-        table = np.zeros((k, k, self.table.shape[2]))
-        np.add.at(table.swapaxes(0, 1), into, rows.swapaxes(0, 1))
+        k, order = int(into.max()) + 1, np.argsort(into, kind="stable")
+        begins = np.searchsorted(into[order], np.arange(k))
+        table = np.add.reduceat(np.add.reduceat(self.table[order], begins)[:, order], begins, axis=1)
         sizes, shares = (np.bincount(into, of, k).astype(np.float64) for of in (self.sizes, self.shares))
         return BlockSums(table, sizes, shares, self.directed)
 
