@@ -52,7 +52,7 @@ DIMENSIONS, MOST_DIMENSIONS = 20, 60  # of the spectral embedding when the numbe
 POWERS, SPARE = 4, 10  # of the weights that find the range of their eigenvectors, and vectors more than are asked for
 SAMPLED = 8000  # nodes from which k-means learns its centres
 FINE_SWEEPS, SETTLING_SWEEPS = 2, 3  # of clusters that were split, and after they were merged
-POLISHING_SWEEPS = 8  # at the end, by the code itself; after the first only of nodes whose neighbours have moved
+POLISHING_SWEEPS = 12  # at the end, by the code itself
 JOINING_SWEEPS, TRIALS = 5, 6  # after two clusters were merged at the end, and pairs tried in vain
 HALVING_SWEEPS = {False: 2, True: 4}  # between the halves of clusters; more where they were cut at random
 MOST_ROUNDS, LEAST_GAIN = 30, 1e-3  # rounds of splitting and merging; share of the cost that two of them must save
@@ -64,15 +64,14 @@ COARSER_ROUNDS = 3  # of merging at the end, several disjoint pairs in each
 class Coarsening(NamedTuple):
     """When clusters are merged for a certificate."""
 
-    room: float  # times what the last two rounds of the search have saved, that merging may add to the cost
     # times the share of the cost that a merge adds, that it must save of a certificate: the best merges first
     rates: tuple[float, ...]
     worth: float  # the same of all merges of a rate together, after nodes have found their places
 
 
 # Where degrees are given, the code of the edges is several times as long, and a share of it many more nats.
-COARSENING = {"ones": Coarsening(60.0, (4.0, 2.0, 1.5), 2.5), "edges": Coarsening(3.0, (1.0,), 30.0)}
-MOST_ADDED = 0.01  # share of the cost, whatever the last rounds have saved
+COARSENING = {"ones": Coarsening((4.0, 2.0, 1.5), 2.5), "edges": Coarsening((1.0,), 30.0)}
+LEFT, MOST_ADDED = 0.005, 0.01  # share of the cost that rounds after the first have saved, and that merging may add
 CELL_PRICE = 0.5  # nats that a certificate pays for the answer of a cell, at least
 GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a grid of 1/64
 
@@ -401,9 +400,15 @@ class PartitionSearch:
         nobody = np.zeros(sample.n_nodes)
         if not codes_edges(problem):
             return cls(sample, moves, TradeOff(cell, problem.betas[0]), statistics, pairs, nobody)
-        whole = sample.complete and not sample.directed and bool((pairs.values == 1.0).all())
-        exact = ExactMoves(loops, pairs) if whole else None
-        return cls(sample, moves, ExactBernoulli(), statistics, pairs, nobody, exact)
+        if sample.directed or not sample.complete or (pairs.values != 1.0).any():
+            return cls(sample, moves, ExactBernoulli(), statistics, pairs, nobody)
+
+        def zeros_and_ones(labels: Ints, k: int) -> Floats:
+            """``statistics`` of a graph of which all pairs were observed, by its edges and the sizes alone."""
+            ones, sizes = block_sums(*pairs, labels, k), cluster_sizes(labels, k)
+            return np.stack([np.outer(sizes, sizes) - np.diag(sizes) - ones, ones], axis=-1)
+
+        return cls(sample, moves, ExactBernoulli(), zeros_and_ones, pairs, nobody, ExactMoves(loops, pairs))
 
     def blocks(self, labels: Ints, k: int) -> BlockSums:
         sizes, shares = cluster_sizes(labels, k), cluster_sizes(labels, k, self.degree)
@@ -533,17 +538,15 @@ class PartitionSearch:
         """Let nodes move by the code itself: what they moved by so far leaves out what small blocks cost."""
         if self.exact is None:
             return found
-        every = np.arange(len(found.labels))
-        labels = self.exact.improve(found.labels, found.n_clusters, rng, POLISHING_SWEEPS, first=every)
-        return self.partition(labels)
+        return self.partition(self.exact.improve(found.labels, found.n_clusters, rng, POLISHING_SWEEPS))
 
     def coarsen(self, found: Partition, rng: np.random.Generator, room: float) -> Partition:
         """Merge clusters where that saves far more of a certificate than it adds to the description length.
 
-        ``room`` (nats) is what may be added: so many times what the last rounds of the search have saved, and at most a
-        hundredth. Partitions within that are about as good as one another, while their certificates differ by per
+        ``room`` (nats) is what may be added. Where rounds of the search go on saving, a start from elsewhere would end
+        as far off; partitions within that are about as good as one another, while their certificates differ by per
         cents, since clusters that tell little more of the edges may cost thousands of nats of who belongs where. Of a
-        graph that is searched to the end there is no room.
+        graph whose search comes to its end at once there is no room.
 
         A certificate's prior pays for every partition into any number of clusters, so that it holds for all of them at
         once: choosing among them, by the very edges that are certified and by whatever rule, costs nothing more.
@@ -619,9 +622,8 @@ class PartitionSearch:
         if best.interrupted:
             return best
         try:
-            room = 0.0
-            if self.code.counts and len(costs) > 3:
-                room = min(COARSENING[self.code.counts].room * (costs[-3] - costs[-1]), MOST_ADDED * abs(costs[-1]))
+            goes_on = len(costs) > 3 and costs[2] - costs[-1] > LEFT * abs(costs[-1])
+            room = MOST_ADDED * abs(costs[-1]) if goes_on else 0.0
             return self.polish(self.coarsen(self.join(best, rng), rng, room), rng)
         except KeyboardInterrupt:
             return replace(best, interrupted=True)
