@@ -64,14 +64,15 @@ COARSER_ROUNDS = 3  # of merging at the end, several disjoint pairs in each
 class Coarsening(NamedTuple):
     """When clusters are merged for a certificate."""
 
+    left: float  # share of the cost that rounds of the search must have saved after the first, or nothing is merged
+    most: float  # share of the cost that merging may add
     # times the share of the cost that a merge adds, that it must save of a certificate: the best merges first
     rates: tuple[float, ...]
     worth: float  # the same of all merges of a rate together, after nodes have found their places
 
 
 # Where degrees are given, the code of the edges is several times as long, and a share of it many more nats.
-COARSENING = {"ones": Coarsening((4.0, 2.0, 1.5), 2.5), "edges": Coarsening((1.0,), 30.0)}
-LEFT, MOST_ADDED = 0.005, 0.01  # share of the cost that rounds after the first have saved, and that merging may add
+COARSENING = {"ones": Coarsening(5e-3, 1e-2, (4.0, 2.0, 1.5), 2.5), "edges": Coarsening(2e-4, 1e-3, (1.0,), 30.0)}
 CELL_PRICE = 0.5  # nats that a certificate pays for the answer of a cell, at least
 GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a grid of 1/64
 
@@ -622,9 +623,11 @@ class PartitionSearch:
         if best.interrupted:
             return best
         try:
-            goes_on = len(costs) > 3 and costs[2] - costs[-1] > LEFT * abs(costs[-1])
-            room = MOST_ADDED * abs(costs[-1]) if goes_on else 0.0
-            return self.polish(self.coarsen(self.join(best, rng), rng, room), rng)
+            saved = (costs[2] - costs[-1]) / abs(costs[-1]) if len(costs) > 3 else 0.0
+            found = self.join(best, rng)
+            if self.code.counts and saved > COARSENING[self.code.counts].left:
+                found = self.coarsen(found, rng, COARSENING[self.code.counts].most * abs(costs[-1]))
+            return self.polish(found, rng)
         except KeyboardInterrupt:
             return replace(best, interrupted=True)
 
