@@ -1,11 +1,12 @@
 """Time to reach a peer's quality, where the peer is fast: sib, SpectralCoclustering, and graspologic with k given.
 
-The quality of a peer is its median over five seeds, and so are its CPU seconds; graphs are five planted ones of a kind,
-for which single nodes of one graph would decide. Ours fit with one start, of counts the plain one first
-(start="profiles"); where the median falls short of the peer's, with two, then four: the CPU seconds are those of the
-first that reaches it. Quality is NMI with the known classes for row clusters, the information that blocks keep for
-SpectralCoclustering, and the adjusted Rand index for graphs. graspologic runs in the environment of --peers; sib where
-GINGHAM_SIB names one.
+The quality of a peer is its median over five seeds, and so are its CPU seconds, of each seed the least of fifteen
+fits where both run in this process: they take milliseconds, which others on the machine disturb. Graphs are five
+planted ones of a kind, for which single nodes of one graph would decide, fitted once each. Ours fit with one start,
+of counts the plain one first (start="profiles"); where the median falls short of the peer's, with two, then four: the
+CPU seconds are those of the first that reaches it. Quality is NMI with the known classes for row clusters, the
+information that blocks keep for SpectralCoclustering, and the adjusted Rand index for graphs. graspologic runs in the
+environment of --peers; sib where GINGHAM_SIB names one.
 """
 
 # ruff: noqa: E402
@@ -38,7 +39,7 @@ FIGURES = {
     "CPU seconds to the peer's quality over the peer's": "*/cpu_ratio",
     "quality less the peer's": "*/quality_difference",
 }
-SEEDS, N_GRAPHS = range(5), 5
+SEEDS, N_GRAPHS, REPEATS = range(5), 5, 15
 GRAPHS = {
     "assortative 1000": {"n": 1000, "k": 5, "inside": 12, "outside": 4},
     "assortative 5000": {"n": 5000, "k": 10, "inside": 16, "outside": 4},
@@ -46,12 +47,15 @@ GRAPHS = {
 }
 
 
-def timed(fit, quality, seeds=SEEDS) -> dict:
+def timed(fit, quality, seeds=SEEDS, repeats: int = REPEATS) -> dict:
     runs = []
     for seed in seeds:
-        start = time.process_time()
-        found = fit(seed)
-        runs.append((time.process_time() - start, quality(found, seed)))
+        spent = []
+        for _ in range(repeats):
+            start = time.process_time()
+            found = fit(seed)
+            spent.append(time.process_time() - start)
+        runs.append((min(spent), quality(found, seed)))
     cpu, worth = np.median(runs, axis=0)
     return {"cpu_s": cpu, "quality": worth}
 
@@ -60,10 +64,10 @@ PLAIN = ({"start": "profiles", "n_init": 1}, {"n_init": 1}, {"n_init": 2}, {"n_i
 STARTS = ({"n_init": 1}, {"n_init": 2}, {"n_init": 4})
 
 
-def reached(fit, quality, peer: dict, settings=STARTS, seeds=SEEDS) -> dict:
+def reached(fit, quality, peer: dict, settings=STARTS, seeds=SEEDS, repeats: int = REPEATS) -> dict:
     """Ours with the first of some settings that reaches the peer's quality, beside the peer."""
     for own in settings:
-        mine = {**own, **timed(lambda seed, own=own: fit(seed, **own), quality, seeds)}
+        mine = {**own, **timed(lambda seed, own=own: fit(seed, **own), quality, seeds, repeats)}
         if mine["quality"] >= peer["quality"] - 1e-6:
             break
     return {
@@ -145,7 +149,7 @@ def main() -> None:
             runs = graph_peers(args.peers, ("graspologic",), graphs, k)[0]["graspologic"]
             peer = {"cpu_s": np.median([r["cpu_s"] for r in runs]), "quality": np.median([r["ari"] for r in runs])}
             every = [(at, seed) for at in range(N_GRAPHS) for seed in SEEDS]
-            results[f"graspologic, {name}"] = reached(ours, recovered, peer, seeds=every)
+            results[f"graspologic, {name}"] = reached(ours, recovered, peer, seeds=every, repeats=1)
     for title, found in results.items():
         print(title, common.plain(found), flush=True)
     common.write(args, {"graphs": GRAPHS, "seeds": len(SEEDS), "graphs of a kind": N_GRAPHS}, results)

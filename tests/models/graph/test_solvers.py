@@ -297,6 +297,13 @@ def test_clusters_are_merged_at_the_end_where_a_certificate_gains_much_more_than
     assert apart.coarsen(apart.partition(z), rng, room=1e6).n_clusters == 3
 
 
+def test_blocks_of_a_whole_graph_are_summed_by_its_edges():
+    search = nearly_alike(1.6, 100)[0]
+    labels = np.random.default_rng(0).integers(0, 7, 100)
+    plain = 2.0 * search.sample.block_statistics(labels, 7, Logarithmic(search.sample.alphabet).features)
+    np.testing.assert_allclose(search.statistics(labels, 7), plain, atol=1e-9)
+
+
 def test_the_search_ends_with_moves_by_the_code_itself(monkeypatch):
     graph = planted_graph(400, 8, inside=12, outside=5, exponent=2.5, seed=1)
     task = search_problem(graph_problem(from_graph(graph.adjacency), Quadratic(), 1.0))

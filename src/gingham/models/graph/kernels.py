@@ -645,22 +645,29 @@ def uneven_halves(indptr, others, values, labels, chance):
 
 
 @njit(inline="always", error_model="numpy")
-def _log_factorial(x):
-    """ln x! to about 1e-8: Stirling's series at x + 4, in vector registers."""
+def _stirling(x):
+    """ln (x + 3)! to about 1e-8: Stirling's series at x + 4, in vector registers."""
     y = x + 4.0
     r = 1.0 / y
     z = r * r
     series = r * (1 / 12 - z * (1 / 360 - z * (1 / 1260 - z / 1680)))
-    return (y - 0.5) * ln(y) - y + 0.9189385332046727 + series - ln((x + 1.0) * (x + 2.0) * (x + 3.0))
+    return (y - 0.5) * ln(y) - y + 0.9189385332046727 + series
+
+
+@njit(inline="always", error_model="numpy")
+def _rising(x):
+    """(x + 3)!/x!"""
+    return (x + 1.0) * (x + 2.0) * (x + 3.0)
 
 
 @njit(inline="always", error_model="numpy")
 def _count_code(ones, pairs, exact):
-    """Code length of a block: of its ones among its pairs, or less ln edges! where degrees are given."""
+    """Code length of a block: ln C(pairs, ones) (pairs + 1), or less ln edges! where degrees are given."""
     if exact:
-        chosen = _log_factorial(pairs) - _log_factorial(ones) - _log_factorial(pairs - ones)
-        return chosen + ln(pairs + 1.0)
-    return -_log_factorial(ones)
+        rest = pairs - ones
+        less = ln(_rising(ones) * _rising(rest) / ((pairs + 2.0) * (pairs + 3.0)))  # one logarithm for all
+        return _stirling(pairs) - _stirling(ones) - _stirling(rest) + less
+    return ln(_rising(ones)) - _stirling(ones)
 
 
 SLACK = 8.0  # nats by which the likelihood may speak against a move that the exact code is asked about

@@ -52,7 +52,7 @@ DIMENSIONS, MOST_DIMENSIONS = 20, 60  # of the spectral embedding when the numbe
 POWERS, SPARE = 4, 10  # of the weights that find the range of their eigenvectors, and vectors more than are asked for
 SAMPLED = 8000  # nodes from which k-means learns its centres
 FINE_SWEEPS, SETTLING_SWEEPS = 2, 3  # of clusters that were split, and after they were merged
-POLISHING_SWEEPS = 8  # at the end, by the code itself; after the first only of nodes whose neighbours have moved
+POLISHING_SWEEPS = 12  # at the end, by the code itself
 JOINING_SWEEPS, TRIALS = 5, 6  # after two clusters were merged at the end, and pairs tried in vain
 HALVING_SWEEPS = {False: 2, True: 4}  # between the halves of clusters; more where they were cut at random
 MOST_ROUNDS, LEAST_GAIN = 30, 1e-3  # rounds of splitting and merging; share of the cost that two of them must save
@@ -64,13 +64,15 @@ COARSER_ROUNDS = 3  # of merging at the end, several disjoint pairs in each
 class Coarsening(NamedTuple):
     """When clusters are merged for a certificate."""
 
-    room: float  # times what the last two rounds of the search have saved, that merging may add to the cost
-    rates: tuple[float, ...]  # tried: times the share of the cost that a merge adds, that it must save of a certificate
-    worth: float  # the same of all merges together, after nodes have found their places
+    left: float  # share of the cost that rounds of the search must have saved after the first, or nothing is merged
+    most: float  # share of the cost that merging may add
+    # times the share of the cost that a merge adds, that it must save of a certificate: the best merges first
+    rates: tuple[float, ...]
+    worth: float  # the same of all merges of a rate together, after nodes have found their places
 
 
 # Where degrees are given, the code of the edges is several times as long, and a share of it many more nats.
-COARSENING = {"ones": Coarsening(20.0, (4.0, 2.0), 3.0), "edges": Coarsening(3.0, (1.0,), 30.0)}
+COARSENING = {"ones": Coarsening(5e-3, 1e-2, (4.0, 2.0, 1.5), 2.5), "edges": Coarsening(2e-4, 1e-3, (1.0,), 30.0)}
 CELL_PRICE = 0.5  # nats that a certificate pays for the answer of a cell, at least
 GRID = 65  # answers a cell of continuous answers is charged for: ln 65 nats, a grid of 1/64
 
@@ -233,11 +235,9 @@ class BlockSums:
 
     def merged(self, into: Ints) -> BlockSums:
         """Clusters with equal entries of ``into`` (k,) become one; entries are 0, 1, …"""
-        k = int(into.max()) + 1
-        rows = np.zeros((k, *self.table.shape[1:]))
-        np.add.at(rows, into, self.table)
-        table = np.zeros((k, k, self.table.shape[2]))
-        np.add.at(table.swapaxes(0, 1), into, rows.swapaxes(0, 1))
+        k, order = int(into.max()) + 1, np.argsort(into, kind="stable")
+        begins = np.searchsorted(into[order], np.arange(k))
+        table = np.add.reduceat(np.add.reduceat(self.table[order], begins)[:, order], begins, axis=1)
         sizes, shares = (np.bincount(into, of, k).astype(np.float64) for of in (self.sizes, self.shares))
         return BlockSums(table, sizes, shares, self.directed)
 
@@ -401,9 +401,15 @@ class PartitionSearch:
         nobody = np.zeros(sample.n_nodes)
         if not codes_edges(problem):
             return cls(sample, moves, TradeOff(cell, problem.betas[0]), statistics, pairs, nobody)
-        whole = sample.complete and not sample.directed and bool((pairs.values == 1.0).all())
-        exact = ExactMoves(loops, pairs) if whole else None
-        return cls(sample, moves, ExactBernoulli(), statistics, pairs, nobody, exact)
+        if sample.directed or not sample.complete or (pairs.values != 1.0).any():
+            return cls(sample, moves, ExactBernoulli(), statistics, pairs, nobody)
+
+        def zeros_and_ones(labels: Ints, k: int) -> Floats:
+            """``statistics`` of a graph of which all pairs were observed, by its edges and the sizes alone."""
+            ones, sizes = block_sums(*pairs, labels, k), cluster_sizes(labels, k)
+            return np.stack([np.outer(sizes, sizes) - np.diag(sizes) - ones, ones], axis=-1)
+
+        return cls(sample, moves, ExactBernoulli(), zeros_and_ones, pairs, nobody, ExactMoves(loops, pairs))
 
     def blocks(self, labels: Ints, k: int) -> BlockSums:
         sizes, shares = cluster_sizes(labels, k), cluster_sizes(labels, k, self.degree)
@@ -533,17 +539,15 @@ class PartitionSearch:
         """Let nodes move by the code itself: what they moved by so far leaves out what small blocks cost."""
         if self.exact is None:
             return found
-        every = np.arange(len(found.labels))
-        labels = self.exact.improve(found.labels, found.n_clusters, rng, POLISHING_SWEEPS, first=every)
-        return self.partition(labels)
+        return self.partition(self.exact.improve(found.labels, found.n_clusters, rng, POLISHING_SWEEPS))
 
     def coarsen(self, found: Partition, rng: np.random.Generator, room: float) -> Partition:
         """Merge clusters where that saves far more of a certificate than it adds to the description length.
 
-        ``room`` (nats) is what may be added: so many times what the last rounds of the search have saved. Partitions
-        within that are about as good as one another, while their certificates differ by per cents, since clusters that
-        tell little more of the edges may cost thousands of nats of who belongs where. Of a graph that is searched to
-        the end there is no room.
+        ``room`` (nats) is what may be added. Where rounds of the search go on saving, a start from elsewhere would end
+        as far off; partitions within that are about as good as one another, while their certificates differ by per
+        cents, since clusters that tell little more of the edges may cost thousands of nats of who belongs where. Of a
+        graph whose search comes to its end at once there is no room.
 
         A certificate's prior pays for every partition into any number of clusters, so that it holds for all of them at
         once: choosing among them, by the very edges that are certified and by whatever rule, costs nothing more.
@@ -551,19 +555,18 @@ class PartitionSearch:
         if not self.code.counts or self.sample.directed or not self.sample.complete or (self.pairs.values != 1.0).any():
             return found
         rule = COARSENING[self.code.counts]
-        blocks = self.blocks(found.labels, found.n_clusters)
-        before, best, most = Certified(blocks.table[..., -1], blocks.sizes).value, found, 0.0
+        first, blocks = found, self.blocks(found.labels, found.n_clusters)
+        value = Certified(blocks.table[..., -1], blocks.sizes).value
         for least in rule.rates:
-            into = self._merged_for_certificate(blocks, abs(found.cost), least, room)
+            into = self._merged_for_certificate(blocks, abs(found.cost), least, room - (found.cost - first.cost))
             if len(np.unique(into)) == found.n_clusters:
                 continue
             labels, k = self.sweep(into[found.labels], rng, SETTLING_SWEEPS)
             other, its = self.partition(labels), self.blocks(labels, k)
-            saved = 1.0 - Certified(its.table[..., -1], its.sizes).value / before
-            gain = saved - rule.worth * (other.cost - found.cost) / abs(found.cost)
-            if gain > most:
-                best, most = other, gain
-        return best
+            then = Certified(its.table[..., -1], its.sizes).value
+            if 1.0 - then / value > rule.worth * (other.cost / found.cost - 1.0):
+                found, blocks, value = other, its, then
+        return found
 
     def _merged_for_certificate(self, blocks: BlockSums, cost: float, least: float, room: float) -> Ints:
         """The new cluster of each: merged where that saves ``least`` times as large a share of a certificate."""
@@ -620,9 +623,11 @@ class PartitionSearch:
         if best.interrupted:
             return best
         try:
-            last = costs[-3] - costs[-1] if len(costs) > 3 else 0.0
-            room = COARSENING[self.code.counts].room * last if self.code.counts else 0.0
-            return self.polish(self.coarsen(self.join(best, rng), rng, room), rng)
+            saved = (costs[2] - costs[-1]) / abs(costs[-1]) if len(costs) > 3 else 0.0
+            found = self.join(best, rng)
+            if self.code.counts and saved > COARSENING[self.code.counts].left:
+                found = self.coarsen(found, rng, COARSENING[self.code.counts].most * abs(costs[-1]))
+            return self.polish(found, rng)
         except KeyboardInterrupt:
             return replace(best, interrupted=True)
 
