@@ -1,9 +1,11 @@
 """Model files: round trips, damage, strangers, interruptions."""
 
+import gc
 import json
 import multiprocessing
 import os
 import signal
+import sys
 import time
 import zipfile
 from dataclasses import dataclass
@@ -108,6 +110,25 @@ def test_a_model_keeps_its_declared_attributes_and_is_refused_without_one(tmp_pa
     rewritten(path, change)
     with pytest.raises(GinghamError, match="damaged"):
         load(path)
+
+
+def test_ctrl_c_before_an_archive_is_closed_prints_nothing(tmp_path, monkeypatch):
+    """Its end was not written; when the archive is forgotten, nobody tries to write it to a closed file."""
+    path = tmp_path / "m.gingham"
+    storage.write(path, "x", {"a": 1})
+    before, heard = path.read_bytes(), []
+
+    def interrupted(self, *error):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zipfile.ZipFile, "__exit__", interrupted)
+    monkeypatch.setattr(sys, "unraisablehook", heard.append)
+    with pytest.raises(KeyboardInterrupt):
+        storage.write(path, "x", {"a": np.arange(9)})
+    gc.collect()
+    assert not heard
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_unsavable_values_leave_the_old_file_whole(tmp_path):

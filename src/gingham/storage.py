@@ -78,7 +78,7 @@ def write(path: str | os.PathLike[str], kind: str, state: State) -> None:
     manifest = {"format": FORMAT, "version": VERSION, "kind": kind, "state": writing.packed(state)}
     arrays = writing.arrays
     manifest["checksums"] = {name: hashlib.sha256(data).hexdigest() for name, data in arrays.items()}
-    with atomic(path) as stream, zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    with atomic(path) as stream, _NewArchive(stream, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_entry(MANIFEST), json.dumps(manifest, ensure_ascii=False, allow_nan=True))
         for name, data in arrays.items():
             archive.writestr(_entry(name), data, compresslevel=LEVEL)
@@ -103,6 +103,16 @@ def read(path: str | os.PathLike[str], find: Callable[[str], type | None] = VALU
         raise GinghamError(f"{str(name)!r} does not fit into memory.") from None
     except Exception:  # whatever a damaged file makes zlib, json, numpy or the class of a value say
         raise GinghamError(f"{str(name)!r} is a damaged gingham model file: its manifest is not readable.") from None
+
+
+class _NewArchive(zipfile.ZipFile):
+    """An archive that is being written. Where Ctrl-C comes before it is closed, it is thrown away with its file.
+
+    The base class would try to close it when it is forgotten, and print what goes wrong then.
+    """
+
+    def __del__(self) -> None:
+        pass
 
 
 def _check_parts(archive: zipfile.ZipFile, name: str) -> None:

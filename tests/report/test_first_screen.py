@@ -31,7 +31,8 @@ def test_numbers_have_sensible_digits(value, text):
     ("share", "text"), [(0.0631, "6.3 %"), (0.5, "50 %"), (0.00042, "0.042 %"), (1e-6, "less than 0.01 %"), (0, "0 %")]
 )
 def test_shares_have_sensible_digits(share, text):
-    assert percent(share) == text
+    assert percent(share).replace("\N{NO-BREAK SPACE}", " ") == text
+    assert " %" not in percent(share)  # a line must not begin with it
 
 
 @pytest.mark.parametrize(
@@ -47,7 +48,7 @@ def test_observations_have_names_of_people(label, measure, noun):
 def test_the_data_in_a_sentence(fitted):
     model = fitted[0]
     said = data_words(model.reading_, model.observed(), "rating")
-    assert re.match(r"30 \S+ × 24 \S+; 500 ratings from 1 to 5, \d\.\d+ on average, for \d+ % of all pairs\.", said)
+    assert re.match(r"30 \S+ × 24 \S+; 500 ratings from 1 to 5, \d\.\d+ on average, for \d+\s% of all pairs\.", said)
 
 
 def test_edges_and_counts_in_a_sentence():
@@ -59,7 +60,7 @@ def test_edges_and_counts_in_a_sentence():
     edges = [(i, j) for i in range(16) for j in range(i) if i % 2 == j % 2]
     graph = gg.GraphClustering(2, random_state=0).fit(np.array(edges))
     said = data_words(graph.reading_, graph.observed(), "edge")
-    assert "; 56 edges, between 47 % of all pairs." in said
+    assert "; 56 edges, between 47\N{NO-BREAK SPACE}% of all pairs." in said
 
 
 def reading_with(model, *scores: tuple[str, float]):
@@ -78,7 +79,7 @@ def test_a_model_that_is_worse_than_a_baseline_is_said_to_be(fitted):
     assert "Predict with that rule rather than with this model" in said["sentence"]
     good = prediction_words(reading_with(fitted[0], ("this model", 0.9), ("both averages", 1.0)), "rating")
     assert good["useful"] is True
-    assert "10 % less" in good["sentence"]
+    assert "10\N{NO-BREAK SPACE}% less" in good["sentence"]
     assert [bar["model"] for bar in good["bars"]] == [True, False]
 
 
@@ -106,7 +107,7 @@ def test_of_several_guarantees_the_best_is_quoted_with_the_confidence_of_all():
 
 
 def test_wrong_labels_gains_densities_and_refusals():
-    assert "at most 12 % of predictions of new votes are wrong" in guarantee_words(
+    assert "at most 12\N{NO-BREAK SPACE}% of predictions of new votes are wrong" in guarantee_words(
         [certificate(value=0.12, loss="zero-one", trivial=0.4)], "", "vote"
     )["sentence"]  # fmt: skip
     gain = guarantee_words([certificate(), certificate(bound="gain", value=-0.01)], "", "edge")

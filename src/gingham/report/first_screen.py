@@ -11,6 +11,7 @@ import numpy as np
 from gingham.reading.values import MODEL, Errors, Observed, Reading, counted, listed, plural
 
 FEW_LABELS = 4  # that are listed with their shares
+NO_BREAK = "\N{NO-BREAK SPACE}"  # a line must not begin with "%"
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -21,10 +22,10 @@ def short(value: float, digits: int = 3) -> str:
 
 
 def percent(share: float) -> str:
-    """A share with sensible digits: "6 %", "0.04 %"."""
+    """A share with sensible digits: "6 %", "0.04 %", which stay on one line."""
     if 0 < share < 1e-4:
-        return "less than 0.01 %"
-    return f"{100 * share:.0f} %" if share >= 0.0995 or share == 0 else f"{100 * share:.2g} %"
+        return f"less than 0.01{NO_BREAK}%"
+    return f"{100 * share:.0f}{NO_BREAK}%" if share >= 0.0995 or share == 0 else f"{100 * share:.2g}{NO_BREAK}%"
 
 
 def noun_of(label: str, measure: str) -> str:
