@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import os
@@ -30,7 +31,7 @@ def need_target(path: Name, *inputs: Name) -> None:
             raise GinghamError(f"{shown} is also read by this command, and would be lost; give another name to write.")
         handle, part = _begun(target)
         os.close(handle)
-        part.unlink()
+        _forget(part)
     except OSError as error:
         raise GinghamError(f"{shown} cannot be written: {error.strerror}.") from None
 
@@ -65,7 +66,13 @@ def _begun(target: Path) -> tuple[int, Path]:
     with contextlib.suppress(FileNotFoundError):
         target.lstat()  # a name that is too long for the system is refused here: the new file's own is short
     part = target.with_name(f".{target.name[:32]}.{secrets.token_hex(6)}.part")
+    atomic.unfinished.add(part)  # before it is there: Ctrl-C may come at any moment
     return os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666), part
+
+
+def _forget(part: Path) -> None:
+    part.unlink(missing_ok=True)
+    atomic.unfinished.discard(part)
 
 
 def need_table(source: str) -> None:
@@ -92,7 +99,8 @@ class atomic:
     Attributes
     ----------
     unfinished : set of Path
-        What is being written at this moment, for whoever ends the process in the middle of it.
+        What is being written at this moment, for whoever ends the process in the middle of it. What an interruption
+        leaves of it in spite of everything goes when the process ends.
     """
 
     unfinished: ClassVar[set[Path]] = set()
@@ -103,7 +111,6 @@ class atomic:
     def __enter__(self) -> io.BufferedWriter:
         need_target(self.path)
         handle, self.temporary = _begun(self.path)
-        self.unfinished.add(self.temporary)
         self.stream = os.fdopen(handle, "wb")
         return self.stream
 
@@ -120,8 +127,16 @@ class atomic:
                     self.temporary.chmod(stat.S_IMODE(self.path.stat().st_mode))
                 self.temporary.replace(self.path)
         finally:
-            self.temporary.unlink(missing_ok=True)
-            self.unfinished.discard(self.temporary)
+            _forget(self.temporary)
+
+    @classmethod
+    def forget_unfinished(cls) -> None:
+        """Remove what is being written: nobody will finish it."""
+        for part in list(cls.unfinished):
+            _forget(part)
+
+
+atexit.register(atomic.forget_unfinished)
 
 
 def need_files(out: str | Path | None = None, models: Sequence[str] = (), tables: Sequence[str] = ()) -> None:

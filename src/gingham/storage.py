@@ -108,8 +108,13 @@ def read(path: str | os.PathLike[str], find: Callable[[str], type | None] = VALU
 class _NewArchive(zipfile.ZipFile):
     """An archive that is being written. Where Ctrl-C comes before it is closed, it is thrown away with its file.
 
-    The base class would try to close it when it is forgotten, and print what goes wrong then.
+    The base class would try to write its end all the same, when it is left or forgotten, and say what goes wrong then
+    in place of the interruption.
     """
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if kind is None:
+            self.close()
 
     def __del__(self) -> None:
         pass

@@ -14,6 +14,7 @@ import time
 import pytest
 
 import gingham as gg
+from gingham.cli import app
 from gingham.cli.fit import checkpoint_of
 
 COMMAND = [sys.executable, "-m", "gingham"]
@@ -170,3 +171,17 @@ def _cpu_seconds(pid: int) -> float:
             fields = stream.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return 0.0
+
+
+def test_an_error_that_ctrl_c_brought_about_is_an_interruption(monkeypatch, capsys):
+    """A library that cannot clear up in the middle of something puts its own error in the place of Ctrl-C."""
+
+    def half_done(*arguments, **options):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ValueError("half done")
+
+    monkeypatch.setattr(app, "app", half_done)
+    assert app.run([]) == 130
+    assert capsys.readouterr().err == "Error: Interrupted.\n"

@@ -6,6 +6,7 @@ import hashlib
 import json
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,7 @@ class FitCommand(TyperCommand):
 of_data, of_model, of_output, advanced = (
     partial(typer.Option, rich_help_panel=panel) for panel in ("Data", "Model", "Output", "Advanced")
 )
+FEW_ROWS = 20_000
 # What only a single checkerboard knows: with one of these, labels that are numbers are not left to layers of them.
 OF_ONE_BOARD = ("clusters", "loss", "beta", "objective", "solver", "n_init", "max_iter")
 
@@ -191,13 +193,16 @@ def fit(
             if known is not None:
                 console.say_note(f"Going on after {known} sweeps.")
             task = FitTask(table, wanted, {"callback": phase.sweep, "checkpoint": checkpoint}, further)
-            fitted = tables.fit(task)
+            with small_products(table.height):
+                fitted = tables.fit(task)
         if reading and not fitted.model.interrupted_:
             phase.begin("naming groups")
             if "scipy.cluster.hierarchy" not in sys.modules:
                 light_imports.import_trees()
             try:
-                fitted.model.made_readable({axis: read_table(name) for axis, name in about.items()} or None)
+                facts_of = {axis: read_table(name) for axis, name in about.items()}
+                with small_products(table.height):
+                    fitted.model.made_readable(facts_of or None)
             except GinghamError as refusal:
                 if about:
                     raise
@@ -213,6 +218,13 @@ def fit(
     console.show(facts, json, f"Co-clustering of {file}")
     if reading and not json and file != "-" and not fitted.model.interrupted_:
         console.say_note(f"What was found, as a page: gingham report {quote(str(out))} {quote(str(file))}")
+
+
+def small_products(n_rows: int) -> AbstractContextManager[object]:
+    """Matrix products of few rows on one thread: the others would wait for more at the cost of a core."""
+    from gingham.kernels.threads import one_blas_thread
+
+    return one_blas_thread() if n_rows <= FEW_ROWS else nullcontext()
 
 
 def settled(

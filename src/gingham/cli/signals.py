@@ -53,8 +53,7 @@ class Signals:
         if self._told and self.caught is None:
             self.caught = number
             raise KeyboardInterrupt
-        for part in list(atomic.unfinished):
-            part.unlink(missing_ok=True)
+        atomic.forget_unfinished()
         # Straight to the terminal: streams may be in the middle of something, and modules half imported.
         word = f"{CLEARED if os.isatty(2) else ''}Error: {WORDS[signal.Signals(number)]}\n"
         os.write(2, word.encode())
