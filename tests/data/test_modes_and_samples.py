@@ -233,3 +233,19 @@ def test_equal_tuples_are_merged_in_a_fixed_order(labelled, unseen):
     rows = list(zip(*merged.codes, merged.labels if labelled else np.zeros(merged.n_rows)))
     assert [tuple(map(float, row)) for row in rows] == sorted(counts)
     assert merged.weights.tolist() == [counts[key] for key in sorted(counts)]
+
+
+def test_a_drawn_tuple_is_the_one_at_its_place():
+    """An item's tuples in the order of their labels, each as wide as its weight; beyond the end is the last one."""
+    rng = np.random.default_rng(0)
+    rows, columns, y = rng.integers(0, 6, 60), rng.integers(0, 9, 60), rng.integers(1, 6, 60).astype(float)
+    alphabet = Alphabet.of(range(1, 6), given=True)
+    features = OneHot(5)
+    once, thrice = (
+        Sample.of([rows, columns], y, weights, alphabet=alphabet).sums(features) for weights in (None, np.full(60, 3.0))
+    )
+    items = rng.integers(0, 6, 200)
+    places = rng.random(200) * (np.bincount(rows)[items] + 0.5)
+    expected = [np.sort(y[rows == item])[min(int(at), (rows == item).sum() - 1)] for item, at in zip(items, places)]
+    for sums, width in ((once, 1), (thrice, 3)):
+        np.testing.assert_array_equal(sums.drawn(items, width * places) @ np.arange(1, 6), expected)

@@ -71,7 +71,7 @@ class FitRows:
             keys, draws = _counted((ids << LABEL) | _labels(sample, rows), _draws(sample, rows))
             if len(keys) >= most or limit == WHOLE:
                 return cls._kept(keys, draws, limit, sample.n_tuples, symmetric, complete, most)
-            limit = min(WHOLE, 4 * limit)  # rows repeat: more of them fit
+            limit = min(WHOLE, 4 * limit, limit * 11 * most // max(10 * len(keys), 1))  # rows repeat: more of them fit
 
     @classmethod
     def _kept(

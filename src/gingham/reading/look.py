@@ -322,7 +322,7 @@ class _Facts:
 
 def look_like_counts(numbers: Floats) -> bool:
     """Whether numbers are whole, not negative, and most of them far below the largest."""
-    if len(numbers) == 0 or numbers.min() < 0 or not (numbers == np.floor(numbers)).all():
+    if len(numbers) == 0 or numbers.min() < 0 or numbers.max() < 8 or not (numbers == np.floor(numbers)).all():
         return False
     above = numbers[numbers > 0]
     if len(above) == 0:
