@@ -138,6 +138,12 @@ def test_the_table_of_attacks_comes_from_its_file():
     assert all(bound.removeprefix("broken: ") in quoted for bounds in every for bound in bounds)
 
 
+def test_the_tables_of_the_graph_page_come_from_files():
+    module = generator("graph_results")
+    assert module.renew() == module.PAGE.read_text(encoding="utf-8")
+    assert (module.two_digits(138.2), module.two_digits(0.0363)) == ("140", "0.036")
+
+
 def test_the_tables_of_the_scale_page_come_from_files():
     module = generator("scale_results")
     assert module.renew() == module.PAGE.read_text(encoding="utf-8")

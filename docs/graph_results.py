@@ -1,0 +1,87 @@
+"""The tables in guide/graphs.md, from benchmarks/results/*.json: ``python docs/graph_results.py`` renews them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "guide" / "graphs.md"
+BEGIN, END = "<!-- measured: {} -->", "<!-- end of measured -->"
+PLANTED = {
+    "assortative 5000": "5,000 nodes, 10 communities",
+    "ring 5000": "5,000 nodes, ring of 10",
+    "assortative 1000": "1,000 nodes, 5 communities",
+    "degrees 5000": "5,000 nodes, 10 communities",
+    "degrees ring 5000": "5,000 nodes, ring of 10",
+    "degrees 1000": "1,000 nodes, 5 communities",
+}
+LARGE = {
+    "ego_facebook": "ego-Facebook",
+    "as_caida": "as-Caida",
+    "ca_astroph": "ca-AstroPh",
+    "email_enron": "email-Enron",
+    "planted .5M edges": "planted, heavy tails",
+    "planted 1.3M edges": "planted, heavy tails",
+}
+
+
+def results(name: str) -> Any:
+    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))["results"]
+
+
+def two_digits(value: float) -> str:
+    return f"{float(f'{value:.2g}'):g}"
+
+
+def planted(found: dict[str, Any], degrees: bool) -> Iterator[str]:
+    """Lowest adjusted Rand index, how often the number of clusters was right, median CPU seconds."""
+    yield "| graph | GraphClustering, k found | Leiden | graspologic, k given |"
+    yield "|---|---|---|---|"
+    for key, name in PLANTED.items():
+        if key.startswith("degrees") == degrees:
+            methods = [found[key][method] for method in ("gingham, k found", "leidenalg", "graspologic")]
+            right = [f"{row['k_right']} of {row['runs']}" for row in methods[:2]] + ["–"]
+            cells = [f"{row['ari_min']:.3f}, {k}, {row['cpu_median_s']:.2f}" for row, k in zip(methods, right)]
+            yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+def large(found: dict[str, Any]) -> Iterator[str]:
+    """CPU seconds and clusters."""
+    yield (
+        "| graph | nodes, edges | CPU s, clusters | degrees corrected | an earlier version | leidenalg | "
+        "scikit-network's Louvain |"
+    )
+    yield "|---|---|---|---|---|---|---|"
+    methods = (
+        "gingham", "gingham, degrees corrected", "gingham, before", "leidenalg", "scikit-network Louvain",
+    )  # fmt: skip
+    for key, name in LARGE.items():
+        own = found[key]["gingham"]
+        rows = [found[key][method] for method in methods]
+        cells = [f"{two_digits(row['cpu_s'])}, {row['clusters']}" for row in rows]
+        yield f"| {name} | {own['nodes']:,}, {own['edges']:,} | " + " | ".join(cells) + " |"
+
+
+def renew() -> str:
+    """The page with fresh tables."""
+    planted_runs, large_runs = results("peers_graphs_planted"), results("speed_graphs_large")
+    tables = {
+        "planted": planted(planted_runs, degrees=False),
+        "planted with degrees": planted(planted_runs, degrees=True),
+        "large": large(large_runs),
+    }
+    page = PAGE.read_text(encoding="utf-8")
+    for name, lines in tables.items():
+        begin = BEGIN.format(f"{name}, python docs/graph_results.py")
+        if page.count(begin) != 1:
+            raise ValueError(f"{PAGE.name} needs one place for the table {name!r}: {begin}")
+        before, rest = page.split(begin)
+        page = before + "\n\n".join((begin, "\n".join(lines), END)) + rest.split(END, 1)[1]
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(renew(), encoding="utf-8")
