@@ -31,7 +31,7 @@ import coverage_worlds as worlds
 
 import common
 
-LONG = "thousands of samples of each problem take hours"
+LONG = "thousands of samples of each problem take over a quarter of an hour"
 FIGURES = {
     "sound bounds within binomial error, all": "summary/sound bounds/all within binomial error",
     "of cases": "summary/sound bounds/cases",
