@@ -620,6 +620,13 @@ def rows_that_were_folded_in() -> object:
     return gg.certify(grid().fit(X[:150], y[:150]).fold_in(X[150:], y[150:]), X[150:], y[150:], bound="holdout")
 
 
+@refused(CALLS, 'bound="holdout" on the rows of the fit after fold_in of ids of another type')
+def rows_beside_ids_of_another_type() -> object:
+    X, y = many_rows()
+    new = np.array([["anna", int(X[0, 1])]], dtype=object)
+    return gg.certify(grid().fit(X[:150], y[:150]).fold_in(new, y[:1]), X[:150], y[:150], bound="holdout")
+
+
 @refused(CALLS, "objects of the fit in another file, as new objects")
 def objects_of_the_fit() -> object:
     table = pl.DataFrame(np.random.default_rng(0).standard_normal((60, 4)), schema=["x1", "x2", "y1", "y2"])

@@ -81,6 +81,15 @@ def test_what_was_compared_is_said(tmp_path):
     assert held_out(gg.load(tmp_path / "old.gingham"), X, y).assumptions[-1].status == "given"
 
 
+@pytest.mark.parametrize("kind", ["regressor", "committee"])
+def test_rows_of_the_fit_are_known_beside_ids_of_another_type(kind):
+    """A text among ids that were numbers made other ids of all of them, and the rows of the fit could be held out."""
+    X, y = noise(500)
+    model = MODELS[kind](X, y).fold_in(np.array([["anna", X[0, 1]], ["anna", X[1, 1]]], dtype=object), y[:2])
+    with pytest.raises(RefusedCertificate, match="fitted on"):
+        held_out(model, X, y)
+
+
 def test_rows_that_came_later_and_simplified_models_are_known_too():
     X, y = noise(500)
     more, labels = noise(400, seed=3, n_items=(60, 30))

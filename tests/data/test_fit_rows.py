@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from gingham.data import Alphabet, Mode, Sample
-from gingham.data.fit_rows import FitRows
+from gingham.data.fit_rows import FitRows, _hashed
 from gingham.data.graphs import PairSample
+from gingham.data.sample import joined_ids
+from gingham.errors import GinghamError
 
 STARS = Alphabet.of(range(1, 6), given=True)
 
@@ -139,3 +141,32 @@ def test_a_pair_of_an_undirected_graph_has_no_first_end(directed):
     absent = Sample((mode, mode), (np.array([1, 2]), np.array([0, 5])), np.array([0.0, 1.0]))
     met = known.met(absent)  # every pair was seen: those that are not listed as 0
     assert (met.n_same, met.n_other) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("ids", "later"),
+    [
+        ([3, 7], ["anna"]),
+        ([3, 7], [2.5]),
+        ([3.0, 2.5], ["anna"]),
+        (["a", "b"], [3]),
+        ([True, False], ["anna"]),
+        ([2**63 + 5, 1], [-4]),
+        ([2**53 + 1], [0.5]),
+        ([2**70, 5], ["anna"]),
+        ([b"a", b"\xe9"], ["anna"]),
+        ([("x", 1), ("y", 2)], [3]),
+        (np.array(["2026-01-02", "2025-01-01"], "M8[D]"), np.array(["2026-01-02T03"], "M8[ns]")),
+    ],
+)
+def test_an_id_keeps_its_number_beside_ids_of_another_type(ids, later):
+    before, after = Mode.of(ids, "m"), Mode.of(later, "m")
+    both = Mode.of(joined_ids([before.items, after.items]), "m")
+    at = both.encode(before.items)
+    assert (at >= 0).all()
+    np.testing.assert_array_equal(_hashed(both.items)[at], _hashed(before.items))
+
+
+def test_dates_are_not_taken_for_other_ids():
+    with pytest.raises(GinghamError, match="dates or times"):
+        joined_ids([np.array(["2026-01-02"], "M8[D]"), np.array([5])])

@@ -10,7 +10,7 @@ import pytest
 
 from gingham.data import Alphabet, Mode, Moments, OneHot, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.sample import distinct
+from gingham.data.sample import distinct, joined_ids
 from gingham.errors import GinghamError
 
 
@@ -249,3 +249,24 @@ def test_a_drawn_tuple_is_the_one_at_its_place():
     expected = [np.sort(y[rows == item])[min(int(at), (rows == item).sum() - 1)] for item, at in zip(items, places)]
     for sums, width in ((once, 1), (thrice, 3)):
         np.testing.assert_array_equal(sums.drawn(items, width * places) @ np.arange(1, 6), expected)
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (([1, 2], ["1", "x"]), [1, 2, "1", "x"]),
+        (([1, 2], [2.5]), [1.0, 2.0, 2.5]),
+        (([2**53 + 1], [0.5]), [2**53 + 1, 0.5]),  # a float would be another number
+        ((np.array([2**63], dtype=np.uint64), np.array([-1])), [2**63, -1]),
+        (([], ["a"]), ["a"]),
+        ((np.array(["a"]), np.array(["longer"])), ["a", "longer"]),
+    ],
+)
+def test_ids_stay_what_they_are_beside_others(parts, expected):
+    parts = [np.asarray(part) for part in parts]
+    ids = joined_ids(parts)
+    assert ids.tolist() == expected
+    mode = Mode.of(ids, "m")
+    for part in parts:
+        assert (mode.encode(part) >= 0).all()
+        assert mode.decode(mode.encode(part)).tolist() == part.tolist()

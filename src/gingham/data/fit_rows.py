@@ -261,15 +261,12 @@ def _draws(sample: Sample, rows: Ints) -> Ints:
 def _hashed(values: AnyArray) -> AnyArray:
     """64 bits of each value: equal for equal numbers of any type, and for equal texts of any width."""
     if values.dtype.kind == "O":
-        kinds = {type(value) for value in values.tolist()}
-        alike = kinds <= {str} or kinds <= {int} or kinds <= {float}
-        texts = values.tolist() if alike else [f"{type(value).__name__} {value!r}" for value in values.tolist()]
-        values = np.array(texts)
-        if values.dtype.kind == "O":  # whole numbers beyond 64 bits
-            values = values.astype(str)
+        return _hashed_objects(values.tolist())
     if values.dtype.kind in "mM":
-        values = values.view(np.int64)
-    if values.dtype.kind in "SV":
+        values = values.astype(f"{values.dtype.kind}8[us]").view(np.int64)  # whatever unit they are counted in
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "latin-1")
+    if values.dtype.kind == "V":
         values = values.astype(str)
     if values.dtype.kind == "f":
         numbers = values.astype(np.float64) + 0.0
@@ -283,6 +280,33 @@ def _hashed(values: AnyArray) -> AnyArray:
     for at, factor in enumerate(_mixed(np.arange(1, letters.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)):
         total += letters[:, at] * factor  # nothing is added where a text has ended
     return total
+
+
+def _hashed_objects(values: Sequence[object]) -> AnyArray:
+    """64 bits of each value, whatever stands beside it: ids that come later may be of another type."""
+    if {type(value) for value in values} <= {str}:
+        return _hashed(np.array(values, dtype=str))
+    groups: dict[str, list[int]] = {"int64": [], "uint64": [], "float64": [], "str": []}
+    for at, value in enumerate(values):
+        if isinstance(value, (int, np.integer, np.bool_)) and -(2**63) <= value < 2**64:
+            groups["int64" if value < 2**63 else "uint64"].append(at)
+        else:
+            groups["float64" if isinstance(value, (float, np.floating)) else "str"].append(at)
+    found = np.empty(len(values), dtype=np.uint64)
+    for kind, places in groups.items():
+        own = [values[at] for at in places]
+        if kind == "str":
+            own = [_text(value) for value in own]
+        if own:
+            found[places] = _hashed(np.array(own, dtype=kind))
+    return found
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    # Whole numbers are here that have more than 64 bits.
+    return str(value) if isinstance(value, (str, int)) else f"{type(value).__name__} {value!r}"
 
 
 def numbers_of_rows(matrices: Sequence[Any]) -> AnyArray:

@@ -125,6 +125,24 @@ def exactly(numbers: AnyArray, dtype: np.dtype[Any]) -> tuple[AnyArray, Bools]:
     return converted, same
 
 
+def joined_ids(columns: Sequence[AnyArray]) -> AnyArray:
+    """Columns of ids one after the other, each id as it is: numpy would make texts of numbers beside texts."""
+    columns = [column for column in columns if len(column)] or list(columns[:1])
+    kinds = {column.dtype.kind for column in columns}
+    alike = len(kinds) == 1
+    if kinds <= set("biuf"):
+        dtype = np.result_type(*columns)
+        alike = all(exactly(column, dtype)[1].all() for column in columns)
+    if alike:
+        return np.concatenate(columns)
+    if kinds & set("mM"):  # numpy counts them in units of its own, so that they would not be the same ids any more
+        raise GinghamError("Ids are dates or times in one place and something else in another. Make them one type.")
+    values = [value for column in columns for value in column.tolist()]
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
 def few_values(labels: AnyArray, most: int) -> AnyArray:
     """The different labels, sorted; where they are more than ``most``, some of them, more than ``most``."""
     if namespace(labels) is not np:

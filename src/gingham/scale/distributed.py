@@ -22,7 +22,7 @@ from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.problem import Objective, Posterior, Problem, Structure
 from gingham.data import Alphabet, Features, Mode, Sample
-from gingham.data.sample import Sums, SumsOfSample
+from gingham.data.sample import Sums, SumsOfSample, joined_ids
 from gingham.fitting.loop import Constant, Report, Schedule, Solution, fixed_point
 from gingham.kernels.threads import one_thread
 from gingham.scale.dask_worker import Client, Future, Value, submit
@@ -76,7 +76,7 @@ class Partitions:
     @cached_property
     def first_mode(self) -> Mode:
         """All items of the first mode, in the order that they have in memory."""
-        return Mode.of(np.concatenate(self.items), self.name)
+        return Mode.of(joined_ids(self.items), self.name)
 
     def add_up(
         self,
@@ -308,7 +308,7 @@ class ScatteredProjection:
         own = data.client.gather([data.client.submit(_first, o, pure=False) for o in ends[0]])
         final = ends[1].result()
         rows = np.empty((data.n_first, len(final.mass[0])))
-        rows[data.first_mode.encode(np.concatenate(data.items))] = np.concatenate(own)
+        rows[data.first_mode.encode(joined_ids(data.items))] = np.concatenate(own)
         structure = Structure.grid((data.first_mode, *data.modes))
         return replace(solution, posterior=Posterior(structure, (cell,), (rows, *final.others), (final.answers,)))
 

@@ -19,7 +19,7 @@ from gingham.arrays import AnyArray
 from gingham.cells import CellModel
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
-from gingham.data.sample import distinct
+from gingham.data.sample import distinct, joined_ids
 from gingham.errors import GinghamError
 from gingham.fitting.loop import Callback, Constant, Restart, Solution, best_of, make_schedule
 from gingham.fitting.starts import expand_clusters, make_start
@@ -112,7 +112,7 @@ def fit_distributed(
         facts = client.gather(known)
         modes, items, alphabet, cell = _modes(facts, axes, model)
         groups = _groups([fact.n_rows for fact in facts], n_groups)
-        items = [np.concatenate([items[at] for at in group]) for group in groups]
+        items = [joined_ids([items[at] for at in group]) for group in groups]
         numbers = not cell.features.one_hot
         parts = []
         for group in groups:
@@ -236,13 +236,13 @@ def _modes(
     if not filled:
         raise GinghamError("The partitions hold no tuples.")
     own = [fact.items[0] if fact.n_rows else filled[0].items[0][:0] for fact in facts]
-    together = np.concatenate(own)
-    if len(np.unique(together)) < len(together):
+    first = joined_ids(own)
+    if Mode.of(first, axes[0]).n_items < len(first):
         raise GinghamError(
             f"Two partitions share items of the first axis {axes[0]!r}. Partition the table by that column "
             "(a dask frame is shuffled for you)."
         )
-    modes = [Mode.of(np.concatenate([fact.items[j] for fact in filled]), name) for j, name in enumerate(axes)]
+    modes = [Mode.of(joined_ids([fact.items[j] for fact in filled]), name) for j, name in enumerate(axes)]
     labels = np.unique(np.concatenate([fact.labels for fact in filled]))
     alphabet = model._alphabet(labels)
     return modes, own, alphabet, model._cell(alphabet, labels)

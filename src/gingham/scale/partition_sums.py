@@ -14,6 +14,7 @@ from gingham.arrays import AnyArray, Floats
 from gingham.cells import CellModel
 from gingham.core.problem import Posterior, Structure
 from gingham.data import Mode, Sample
+from gingham.data.sample import joined_ids
 from gingham.fitting.projection import coef_by_mode, memberships, settle, to_cells
 from gingham.kernels.project import project
 from gingham.kernels.threads import one_blas_thread
@@ -140,7 +141,7 @@ def joined(parts: Sequence[Sample]) -> Sample:
     filled = [part for part in parts if part.n_rows]
     if len(filled) <= 1:
         return (filled or parts)[0]
-    first = Mode(filled[0].modes[0].name, np.concatenate([part.modes[0].items for part in filled]))
+    first = Mode(filled[0].modes[0].name, joined_ids([part.modes[0].items for part in filled]))
     begins = np.cumsum([0, *(part.shape[0] for part in filled)])[:-1]
     codes = [np.concatenate([part.codes[0] + begin for part, begin in zip(filled, begins.astype(np.int32))])]
     codes += [np.concatenate([part.codes[j] for part in filled]) for j in range(1, filled[0].n_modes)]

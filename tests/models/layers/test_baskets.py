@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ import gingham as gg
 from gingham.data import Sample
 from gingham.errors import InterruptedWarning
 from gingham.models.layers import baskets_fit
-from gingham.models.layers.baskets import Intervals, shortest
+from gingham.models.layers.baskets import LEVELS, Intervals, shortest
 from gingham.models.layers.baskets_fit import window_widths
 from gingham.models.layers.side import SideCode, SideColumn
 
@@ -66,6 +67,35 @@ def test_mean_label_quantiles_and_intervals_belong_to_one_law(fitted):
     assert np.mean(np.abs(label - y)) < np.mean(np.abs(model.predict(X) - y))
     with pytest.raises(gg.GinghamError, match="levels"):
         model.predict_quantiles(X, [0.0])
+
+
+def test_intervals_of_strangers_hold_the_share_of_the_law_that_is_asked(fitted):
+    """Rows held out told how much is enough for items with labels, and nothing of others."""
+    model, X, _ = fitted
+    assert model.intervals_.share(0.9) < 0.9  # whole stars hold more than is asked
+    model = copy.deepcopy(model).fold_in(pd.DataFrame({"user": ["by basket"] * 5, "film": range(5)}))
+    people = ["nobody", "by basket", X["user"].iloc[0]]
+    asked = pd.DataFrame({"user": [one for one in people for _ in range(40)], "film": np.tile(np.arange(40), 3)})
+    law = np.cumsum(np.column_stack([np.zeros(len(asked)), model.predict_distribution(asked)]), axis=1)
+    first, last = np.searchsorted(STARS, model.predict_interval(asked, 0.9).T)
+    rows = np.arange(len(asked))
+    held = law[rows, last + 1] - law[rows, first]
+    strange = asked["user"].isin(people[:2]).to_numpy()
+    np.testing.assert_array_equal(model.model_.without_labels(model._codes(asked)), strange)
+    assert (held[strange] >= 0.9).all()
+    assert (held[~strange] >= model.intervals_.share(0.9)).all()
+    assert (held[~strange] < 0.9).any()
+
+
+def test_real_labels_of_strangers_have_the_interval_of_their_law():
+    X, y = ratings()
+    y = y + np.random.default_rng(1).normal(0, 0.3, len(y))
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 1}).fit(X, y)
+    model.intervals_ = Intervals(LEVELS, LEVELS / 2)
+    asked = pd.DataFrame({"user": [0, -7, 0], "film": [3, 3, -7]})
+    got = model.predict_interval(asked, 0.8)
+    np.testing.assert_allclose(got[1:], model.predict_quantiles(asked, [0.1, 0.9])[1:])
+    np.testing.assert_allclose(got[0], model.predict_quantiles(asked, [0.3, 0.7])[0])
 
 
 def test_real_labels_have_intervals_that_cover():

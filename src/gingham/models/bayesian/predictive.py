@@ -14,6 +14,7 @@ from gingham.cells.families import Family
 from gingham.cells.losses import floored
 from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Mode, Sample
+from gingham.data.sample import joined_ids
 from gingham.fitting.loop import Solution
 from gingham.kernels.project import row_blocks
 from gingham.models.bayesian import per_entry_estep as entries
@@ -126,7 +127,7 @@ def checkerboard(q: DirichletPosterior, bounds: tuple[float, float] | None) -> P
 def infer(q: DirichletPosterior, sample: Sample, solver: Variational) -> Solution:
     """Memberships for a sample (old and new items) with θ and α as they are: the E-step alone (P2 §5.2.1)."""
     modes = tuple(
-        Mode.of(np.concatenate([old.items, new.items]), old.name) for old, new in zip(q.structure.modes, sample.modes)
+        Mode.of(joined_ids([old.items, new.items]), old.name) for old, new in zip(q.structure.modes, sample.modes)
     )
     at = [old.encode(mode.items) for old, mode in zip(q.structure.modes, modes)]
     known = Sample.of([mode.decode(code) for mode, code in zip(sample.modes, sample.codes)], modes=modes)

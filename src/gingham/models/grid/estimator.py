@@ -19,7 +19,7 @@ from gingham.certificates.bounds import THEOREMS
 from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, id_columns
-from gingham.data.sample import few_values, sample_kind
+from gingham.data.sample import few_values, joined_ids, sample_kind
 from gingham.errors import GinghamError
 from gingham.fitting.certified import Certified
 from gingham.fitting.loop import (
@@ -540,7 +540,7 @@ def extended(posterior: Posterior, columns: Sequence[AnyArray]) -> Posterior:
         new = modes[at].encode(column) < 0
         if new.any():
             fresh = Mode.of(column[new], modes[at].name).items
-            wide = Mode.of(np.concatenate([modes[at].items, fresh]), modes[at].name)
+            wide = Mode.of(joined_ids([modes[at].items, fresh]), modes[at].name)
             q = np.tile(posterior.mass[at], (wide.n_items, 1)).astype(assign[at].dtype)
             q[wide.encode(modes[at].items)] = assign[at]
             modes[at], assign[at] = wide, q

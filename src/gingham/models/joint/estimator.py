@@ -21,7 +21,7 @@ from gingham.certificates.confidence import checked_delta
 from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
-from gingham.data.sample import need_unmasked
+from gingham.data.sample import joined_ids, need_unmasked
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import (
     NO_CHECKPOINT,
@@ -242,7 +242,7 @@ class JointCoClustering(Persistent):
         for relation, parts in columns.items():
             for name, part in zip(relation, parts):
                 ids[name].append(np.asarray(part))
-        modes = {name: Mode.of(np.concatenate(parts), name) for name, parts in ids.items()}
+        modes = {name: Mode.of(joined_ids(parts), name) for name, parts in ids.items()}
         frozen = tuple(at for at, name in enumerate(names) if sizes[name] is None)
         factors = tuple(tuple(names.index(name) for name in relation) for relation in relations)
         samples, cells, betas = [], [], []

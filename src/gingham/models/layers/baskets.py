@@ -548,6 +548,14 @@ class BasketDraws:
             return Law(values[-1] - below @ np.diff(values), below)
         return Law(total / self.n_draws, below)
 
+    def without_labels(self, codes: Sequence[Ints]) -> Bools:
+        """The rows with an item that is unknown or was added without labels, (N,): its offset is not known."""
+        found = np.zeros(len(codes[0]), dtype=bool)
+        for mode, code in enumerate(codes):
+            if self.variances[0, mode] > 0:
+                found |= np.append(self.offsets_of(0, mode), np.float32(0))[code] == 0
+        return found
+
     def quantiles(self, codes: Sequence[Ints], times: Floats | None, levels: Floats) -> Floats:
         """Where the law of z reaches each level, (N, levels): the mixture over draws, by bisection; for real labels."""
         n = len(codes[0])
@@ -754,8 +762,11 @@ def as_they_are() -> Intervals:
     return Intervals(LEVELS, LEVELS)
 
 
-def shortest(below: Floats, share: float) -> tuple[Ints, Ints]:
-    """First and last letter of the shortest run of letters with that share of each law, the likelier of two alike."""
+def shortest(below: Floats, share: float | Floats) -> tuple[Ints, Ints]:
+    """First and last letter of the shortest run of letters with that share of each law, the likelier of two alike.
+
+    ``share`` may be one number or one for each law.
+    """
     n, n_cuts = below.shape
     cumulated = np.column_stack([np.zeros(n), below, np.ones(n)])
     best, first, last = np.full(n, -1.0), np.zeros(n, dtype=np.int64), np.full(n, n_cuts)

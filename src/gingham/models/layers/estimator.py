@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, seconds, without_column
+from gingham.data.sample import joined_ids
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
 from gingham.fitting.starts import Sizes, expand_clusters
@@ -328,7 +329,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         tables = read_sides(columns.names, modes, self.side) if self.side else []
         for table in tables:
             mode = modes[table.at]
-            modes[table.at] = Mode.of(np.concatenate([mode.items, Mode.of(table.ids, mode.name).items]), mode.name)
+            modes[table.at] = Mode.of(joined_ids([mode.items, Mode.of(table.ids, mode.name).items]), mode.name)
         return tuple(modes), tables
 
     def _effort(self, n_rows: int) -> Effort:
@@ -580,7 +581,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         for at, mode in enumerate(self.modes_):
             new = [part for part in (*columns[at : at + 1], *(some for j, some in ids if j == at)) if len(part)]
             fresh = [part[mode.encode(part) < 0] for part in new]
-            found.append(Mode.of(np.concatenate([mode.items, *fresh]), mode.name) if fresh else mode)
+            found.append(Mode.of(joined_ids([mode.items, *fresh]), mode.name) if fresh else mode)
         return tuple(found)
 
     def _fold_in_baskets(
@@ -751,18 +752,25 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         """Lower and upper end, (N, 2), between which the label lies with about that probability.
 
         With baskets it is the shortest run of labels that holds enough of the law (the middle of the law where labels
-        are not few); how much is enough is decided on rows that were held out. Without baskets the spread is the
-        variance between draws (or members) and the scatter of held-out labels around them.
+        are not few); how much is enough is decided on rows that were held out. These speak of items with labels: of
+        others, unknown or known by a basket or a table alone, the law is believed as it is, which is wider. Without
+        baskets the spread is the variance between draws (or members) and the scatter of held-out labels around them.
         """
         check_is_fitted(self)
         if not 0 < level < 1:
             raise GinghamError(f"level={level} must lie strictly between 0 and 1.")
         if isinstance(self.model_, BasketDraws):
-            share = self.intervals_.share(level)
-            if self.model_.letters is None:
-                return self.predict_quantiles(X, [(1.0 - share) / 2.0, (1.0 + share) / 2.0], time=time)
-            ends = shortest(self._law(X, time).below, share)
-            return self.model_.letters[np.column_stack(ends)]
+            codes, times = self._asked(X, time)
+            strange = self.model_.without_labels(codes)
+            if self.model_.letters is not None:
+                shares = np.where(strange, level, self.intervals_.share(level))
+                ends = shortest(self.model_.law(codes, times).below, shares)
+                return self.model_.letters[np.column_stack(ends)]
+            found = np.empty((len(strange), 2))
+            for rows, share in ((~strange, self.intervals_.share(level)), (strange, level)):
+                asked = [code[rows] for code in codes], None if times is None else times[rows]
+                found[rows] = self.model_.quantiles(*asked, np.array([(1.0 - share) / 2.0, (1.0 + share) / 2.0]))
+            return np.clip(found, *self.range_)
         mean, variance = self._predict(X)
         half = ndtri(0.5 + level / 2) * np.sqrt(variance + self.scatter_)
         return np.clip(np.column_stack([mean - half, mean + half]), *self.range_)

@@ -20,6 +20,7 @@ from gingham.core.problem import Posterior, Problem, Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
+from gingham.data.sample import joined_ids
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, best_of, make_schedule
 from gingham.fitting.starts import Sizes, Start, expand_clusters
@@ -281,8 +282,8 @@ class TreeCoClustering(GridPredictor):
         for group in self._tied(d):
             places = [j for j in group if j < d]
             if places:
-                together = np.concatenate([np.asarray(columns.columns[j]) for j in places])
-                shared = Mode.of(together, " ".join(names[j] for j in places))
+                ids = joined_ids([np.asarray(columns.columns[j]) for j in places])
+                shared = Mode.of(ids, " ".join(names[j] for j in places))
                 for j in places:
                     modes[j] = shared
         return modes
