@@ -87,6 +87,22 @@ def test_intervals_of_strangers_hold_the_share_of_the_law_that_is_asked(fitted):
     assert (held[~strange] < 0.9).any()
 
 
+def test_items_of_a_table_alone_have_no_offset_and_the_spread_of_all():
+    """Nothing is known of a film's offset but what the offsets of all films tell: no draw takes a guess for it."""
+    X, y = ratings(600)
+    films = pd.DataFrame({"film": [*range(45), 99], "kind": [film % 3 for film in [*range(45), 99]]})
+    model = gg.LayeredCoClusteringRegressor(**SMALL, side={"film": films}).fit(X, y)
+    draws, at = model.model_, int(model.modes_[1].encode([99])[0])
+    offsets = np.array([draws.offsets_of(s, 1) for s in range(draws.n_draws)])
+    assert (offsets[:, at] == 0).all()
+    assert (np.delete(offsets, at, axis=1) != 0).all()
+    asked = pd.DataFrame({"user": [0, 0], "film": [99, 0]})
+    assert draws.without_labels(model._codes(asked)).tolist() == [True, False]
+    law = model.predict_distribution(asked)
+    spread = law @ STARS**2 - (law @ STARS) ** 2
+    assert spread[0] > spread[1]
+
+
 def test_real_labels_of_strangers_have_the_interval_of_their_law():
     X, y = ratings()
     y = y + np.random.default_rng(1).normal(0, 0.3, len(y))

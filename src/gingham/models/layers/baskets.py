@@ -670,6 +670,10 @@ class Keeper:
 
     def __init__(self, problem: BasketProblem, chain: int) -> None:
         self.problem, self.chain = problem, chain
+        # Of an item without labels the offset is not known: it is 0, and its prior's spread is added to the law.
+        self.has_labels = np.concatenate(
+            [np.bincount(codes, minlength=n) > 0 for codes, n in zip(problem.codes, problem.n_items)]
+        )
         self.kept: list[dict[str, Floats | Ints | float]] = []
         self.window_sums = [np.zeros(n) for n in problem.n_offsets[problem.n_modes :]]
         self.window_variances = np.zeros(len(problem.windows))
@@ -688,7 +692,7 @@ class Keeper:
         self.kept.append(
             {
                 "means": state.mean,
-                "offsets": np.concatenate(state.offsets[:d]).astype(np.float32),
+                "offsets": (np.concatenate(state.offsets[:d]) * self.has_labels).astype(np.float32),
                 "variances": np.array(state.offset_variances[:d]) * self.problem.has_offsets,
                 "labels": np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint8),
                 "cells": np.concatenate([g.ravel() for g in state.cells]) if parts else np.zeros(0, dtype=np.float32),
