@@ -138,6 +138,12 @@ def test_the_table_of_attacks_comes_from_its_file():
     assert all(bound.removeprefix("broken: ") in quoted for bounds in every for bound in bounds)
 
 
+def test_the_figures_of_the_layers_page_come_from_files():
+    module = generator("layer_results")
+    assert module.renew() == module.PAGE.read_text(encoding="utf-8")
+    assert (module.short(0.86242), module.short(1.0148, 3)) == (".8624", "1.015")
+
+
 def test_the_tables_of_the_graph_page_come_from_files():
     module = generator("graph_results")
     assert module.renew() == module.PAGE.read_text(encoding="utf-8")
