@@ -15,7 +15,7 @@ import gingham as gg
 from gingham.data import Sample
 from gingham.errors import InterruptedWarning
 from gingham.models.layers import baskets_fit
-from gingham.models.layers.baskets import LEVELS, Intervals, shortest
+from gingham.models.layers.baskets import HABIT, LEVELS, Intervals, shortest
 from gingham.models.layers.baskets_fit import window_widths
 from gingham.models.layers.side import SideCode, SideColumn
 
@@ -85,6 +85,34 @@ def test_intervals_of_strangers_hold_the_share_of_the_law_that_is_asked(fitted):
     assert (held[strange] >= 0.9).all()
     assert (held[~strange] >= model.intervals_.share(0.9)).all()
     assert (held[~strange] < 0.9).any()
+
+
+def test_labels_may_follow_a_basket(fitted):
+    """Somebody has a basket first and rates later: the ratings were passed over."""
+    films = np.arange(30)
+    met, liked = pd.DataFrame({"user": 100, "film": films}), np.array([1.0, 5.0, 3.0])[films % 3]
+    at_once, later = copy.deepcopy(fitted[0]), copy.deepcopy(fitted[0])
+    at_once.fold_in(met, liked)
+    later.fold_in(met[:5])
+    assert later.model_.without_labels(later._codes(met)).all()
+    later.fold_in(met, liked)
+    assert not later.model_.without_labels(later._codes(met)).any()
+    np.testing.assert_array_equal(later.predict(met), at_once.predict(met))
+    assert error(later, met, liked) < 0.5
+
+
+def test_labels_may_follow_a_table():
+    X, y = ratings()
+    people = pd.DataFrame({"user": [*range(50), 200], "kind": [f"k{user % 3}" for user in [*range(50), 200]]})
+    model = gg.LayeredCoClusteringRegressor(**SMALL, side={"user": people}).fit(X, y)
+    met = pd.DataFrame({"user": 200, "film": np.arange(30)})
+    before = model.predict(met)
+    model.fold_in(met, np.full(30, 5.0))
+    assert not model.model_.without_labels(model._codes(met)).any()
+    assert model.predict(met).mean() > before.mean() + 0.5
+    layer = next(layer for layer in model.model_.layers if layer.kind == HABIT and layer.source == 0)
+    at = int(model.modes_[0].encode([200])[0])
+    assert np.diff(model.model_.baskets[layer.basket].indptr)[at] == 30
 
 
 def test_items_of_a_table_alone_have_no_offset_and_the_spread_of_all():

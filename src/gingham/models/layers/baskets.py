@@ -550,11 +550,11 @@ class BasketDraws:
 
     def without_labels(self, codes: Sequence[Ints]) -> Bools:
         """The rows with an item that is unknown or was added without labels, (N,): its offset is not known."""
-        found = np.zeros(len(codes[0]), dtype=bool)
-        for mode, code in enumerate(codes):
-            if self.variances[0, mode] > 0:
-                found |= np.append(self.offsets_of(0, mode), np.float32(0))[code] == 0
-        return found
+        return np.any([self.items_without_labels(mode)[code] for mode, code in enumerate(codes)], axis=0)
+
+    def items_without_labels(self, mode: int, s: int = 0) -> Bools:
+        """The items of a mode whose offset in a draw is not known, (n + 1,); the last stands for unknown ones."""
+        return np.append(self.offsets_of(s, mode) == 0, True) & (self.variances[s, mode] > 0)
 
     def quantiles(self, codes: Sequence[Ints], times: Floats | None, levels: Floats) -> Floats:
         """Where the law of z reaches each level, (N, levels): the mixture over draws, by bisection; for real labels."""
@@ -645,8 +645,7 @@ class Question:
         """The variance of the offsets of unknown items, (N,), and of those added without labels: theirs is 0."""
         total = np.zeros(self.n_rows)
         for mode, code in enumerate(self.codes):
-            unknown = np.append(draws.offsets_of(s, mode), np.float32(0))[code] == 0
-            total += np.where(unknown, draws.variances[s, mode], 0.0)
+            total += draws.variances[s, mode] * draws.items_without_labels(mode, s)[code]
         return total
 
 

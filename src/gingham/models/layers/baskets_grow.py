@@ -42,6 +42,10 @@ def extended_baskets(
     place = [mode.encode(old.items) for old, mode in zip(before, after)]
     n_items = tuple(mode.n_items for mode in after)
     is_new = [np.isin(np.arange(n), at, invert=True) for n, at in zip(n_items, place)]
+    # Whom an item meets is added as long as nothing was learned from it: people have a basket first, and rate later.
+    is_open = [new.copy() for new in is_new]
+    for mode, at in enumerate(place):
+        is_open[mode][at] = draws.items_without_labels(mode)[:-1]
     baskets: dict[int, Basket] = {}
     for layer in draws.layers:
         if layer.basket in baskets:
@@ -53,7 +57,7 @@ def extended_baskets(
         sources, tokens = [place[p][old.sources]], [old.tokens]
         if layer.kind == HABIT:
             tokens = [place[q][old.tokens]]
-            fresh = is_new[p][codes[p]] if len(codes) else np.zeros(0, dtype=bool)
+            fresh = is_open[p][codes[p]] if len(codes) else np.zeros(0, dtype=bool)
             if fresh.any():
                 sources.append(codes[p][fresh])
                 tokens.append(codes[q][fresh])

@@ -549,8 +549,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
 
         For every kept draw, the new items' offsets and clusters are drawn given everything else, from labelled tuples
         with them. With baskets, tuples without labels (``y=None``) say whom new items have met, and ``side`` tells
-        their properties: enough for a prediction. Without baskets labels are needed, and draws that suit the new
-        item's tuples better count more for it. Afterwards new items are predicted like all others.
+        their properties: enough for a prediction, and labels may follow in a later call. Without baskets labels are
+        needed, and draws that suit the new item's tuples better count more for it. Afterwards new items are predicted
+        like all others.
         """
         check_is_fitted(self)
         if isinstance(self.model_, BasketDraws):
@@ -611,8 +612,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         draws = extended_baskets(draws, before, after, codes, self._held(tables, after))
         if labels is not None:
             new = [old.encode(mode.items) < 0 for old, mode in zip(before, after)]
+            fresh = [some | draws.items_without_labels(at)[:-1] for at, some in enumerate(new)]
             sample = Sample.of(columns.columns, labels, weights, modes=after, alphabet=self.alphabet_)
-            draws = fold_in_baskets(draws, new, sample, self._rng())
+            draws = fold_in_baskets(draws, fresh, sample, self._rng())
             self.learned_from(sample)
         self.model_, self.modes_ = draws, after
         return self
