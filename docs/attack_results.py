@@ -6,12 +6,12 @@ out, and the mutants that the tests must kill; in command_line.md the damaged an
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+from measured import ROOT, renewed, results
+
 GUARANTEES, FILES = ROOT / "docs" / "guide" / "guarantees.md", ROOT / "docs" / "command_line.md"
 
 
@@ -180,10 +180,6 @@ def mutants() -> Iterator[str]:
         yield f"| {row['file']}: {before} | {after} | {row['reason'] or 'no test yet'} |"
 
 
-def results(name: str) -> Any:
-    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))["results"]
-
-
 TABLES = {
     "attacks": (GUARANTEES, attacks),
     "coverage": (GUARANTEES, coverage),
@@ -197,13 +193,8 @@ def renew(page: Path) -> str:
     """A page with fresh tables."""
     text = page.read_text(encoding="utf-8")
     for name, (place, table) in TABLES.items():
-        if place != page:
-            continue
-        begin, end = f"<!-- {name}: python docs/attack_results.py -->", f"<!-- end of {name} -->"
-        if begin not in text:
-            continue
-        before, rest = text.split(begin)
-        text = before + begin + "\n\n" + "\n".join(table()) + "\n\n" + end + rest.split(end)[1]
+        if place == page:
+            text = renewed(text, name, "attack_results", table())
     return text
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+from measured import ROOT, renewed, results
+
 PAGE = ROOT / "docs" / "guide" / "graphs.md"
-BEGIN, END = "<!-- measured: {} -->", "<!-- end of measured -->"
 PLANTED = {
     "assortative 5000": "5,000 nodes, 10 communities",
     "ring 5000": "5,000 nodes, ring of 10",
@@ -26,10 +24,6 @@ LARGE = {
     "planted .5M edges": "planted, heavy tails",
     "planted 1.3M edges": "planted, heavy tails",
 }
-
-
-def results(name: str) -> Any:
-    return json.loads((ROOT / "benchmarks" / "results" / f"{name}.json").read_text(encoding="utf-8"))["results"]
 
 
 def two_digits(value: float) -> str:
@@ -75,11 +69,7 @@ def renew() -> str:
     }
     page = PAGE.read_text(encoding="utf-8")
     for name, lines in tables.items():
-        begin = BEGIN.format(f"{name}, python docs/graph_results.py")
-        if page.count(begin) != 1:
-            raise ValueError(f"{PAGE.name} needs one place for the table {name!r}: {begin}")
-        before, rest = page.split(begin)
-        page = before + "\n\n".join((begin, "\n".join(lines), END)) + rest.split(END, 1)[1]
+        page = renewed(page, name, "graph_results", lines)
     return page
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+from measured import ROOT, renewed, results
+
 PAGE = ROOT / "docs" / "guide" / "layers.md"
-END = "<!-- end of measured -->"
 OURS, DATED = "ours + side", "ours + side + time"
 MYFM, MYFM_DATED = "myFM ordinal, ids + implicit + side", "myFM ordinal, ids + implicit + side + time"
 LENSKIT, SVD = "LensKit item-kNN (20 neighbours)", "Surprise SVD (100 factors, 60 epochs, reg .1)"
@@ -26,11 +24,6 @@ NAMES = {
     "Surprise SVD++ (defaults)": "Surprise SVD++",
 }
 ERRORS = ("rmse", "mae", "label")
-
-
-def results() -> Any:
-    path = ROOT / "benchmarks" / "results" / "peers_baskets.json"
-    return json.loads(path.read_text(encoding="utf-8"))["results"]
 
 
 def short(value: float, digits: int = 4) -> str:
@@ -116,13 +109,9 @@ TABLES = {"errors": table, "other data": others, "strangers": strangers}
 
 def renew() -> str:
     """The page with fresh figures."""
-    found, page = results(), PAGE.read_text(encoding="utf-8")
+    found, page = results("peers_baskets"), PAGE.read_text(encoding="utf-8")
     for name, lines in TABLES.items():
-        begin = f"<!-- measured: {name}, python docs/layer_results.py -->"
-        if page.count(begin) != 1:
-            raise ValueError(f"{PAGE.name} needs one place for {name!r}: {begin}")
-        before, rest = page.split(begin)
-        page = before + "\n\n".join((begin, "\n".join(lines(found)), END)) + rest.split(END, 1)[1]
+        page = renewed(page, name, "layer_results", lines(found))
     return page
 
 

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).parent.parent
-BEGIN, END = "<!-- results: python docs/readme_results.py -->", "<!-- end of results -->"
-
-
-def results(name: str) -> Any:
-    path = ROOT / "benchmarks" / "results" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else None
-
+from measured import ROOT, renewed, results
 
 GROUPS = {
     "u1-u5": "MovieLens-100K, official splits u1–u5",
@@ -158,11 +148,8 @@ def speed() -> Iterator[str]:
 
 def renew() -> str:
     """README.md with fresh results."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    after = rest.split(END)[1]
     lines = [*ratings(), *certified(), *ranking(), *graphs(), *speed()]
-    return before + BEGIN + "\n\n" + "\n".join(lines).rstrip() + "\n\n" + END + after
+    return renewed((ROOT / "README.md").read_text(encoding="utf-8"), "results", "readme_results", lines)
 
 
 if __name__ == "__main__":

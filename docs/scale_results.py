@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+from measured import ROOT, renewed, results
+
 PAGE = ROOT / "docs" / "guide" / "scale.md"
-BEGIN, END = "<!-- measured: python docs/scale_results.py -->", "<!-- end of measured -->"
-
-
-def results(name: str) -> Any:
-    path = ROOT / "benchmarks" / "results" / f"{name}.json"
-    return json.loads(path.read_text(encoding="utf-8"))["results"] if path.exists() else {}
 
 
 def duration(seconds: float) -> str:
@@ -140,12 +133,10 @@ def baskets(found: dict[str, Any]) -> Iterator[str]:
 
 def renew() -> str:
     """The page with fresh tables."""
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
     found = results("speed_growth")
     lines = [*growth(found), *phases(found), *cluster(results("speed_dask")), *predicted(found)]
     lines += baskets(results("speed_gpu_baskets"))
-    return before + BEGIN + "\n\n" + "\n".join(lines).rstrip() + "\n\n" + END + after
+    return renewed(PAGE.read_text(encoding="utf-8"), "measured", "scale_results", lines)
 
 
 if __name__ == "__main__":
