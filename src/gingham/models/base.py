@@ -384,14 +384,18 @@ class GridModel(TupleModel):
 
     def observed(self, *data: Any) -> Observed:
         sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
-        structure, labels = self.posterior_.structure, self.posterior_.labels
-        clusters = [None if mode in structure.frozen else labels[mode] for mode in structure.factors[0]]
+        posterior = self.posterior_
+        structure = posterior.structure
+        learned = [mode not in structure.frozen for mode in structure.factors[0]]
         return observed_of(
             sample,
-            clusters,
+            [posterior.labels[mode] if own else None for mode, own in zip(structure.factors[0], learned)],
+            memberships=[posterior.assign[mode] if own else None for mode, own in zip(structure.factors[0], learned)],
             given=not named_auto(getattr(self, "n_clusters", "auto")),
             refit=lambda kept: self._refit(sample, kept),
             prediction=str(getattr(self, "selection_", "")),
+            expected=expected_by(posterior, sample),
+            loss=posterior.cells[0].name,
         )
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
@@ -490,34 +494,36 @@ def observed_of(
     sample: Sample,
     clusters: Sequence[Ints | None],
     *,
+    memberships: Sequence[Floats | None] = (),
     given: bool = False,
     refit: Callable[[Bools], Refit] | None = None,
     prediction: str = "",
-    error: float | None = None,
+    expected: Floats | None = None,
+    loss: str = "",
 ) -> Observed:
-    """A sample to be read, with the clusters of each of its positions.
+    """A sample and the clusters of each of its positions, as a summary needs them.
 
-    Numbers are read by what averages leave over, whose clusters the reading finds itself.
+    ``expected`` is what the model expects of every row without its clusters, the mean of the numbers by default.
     """
     modes, codes, values = sample.modes, sample.codes, sample.labels
-    letters = sample.alphabet
-    named = letters is not None and not letters.numeric
+    alphabet = sample.alphabet
+    named = alphabet is not None and not alphabet.numeric
+    memberships = list(memberships) or [None] * len(modes)
     if len(modes) == 1:  # the items have no partners: beside them stands everything as one
         modes, codes = (*modes, Mode("all", np.array(["all"]))), (*codes, np.zeros(sample.n_rows, dtype=np.int32))
-        clusters = [*clusters, np.zeros(1, dtype=np.int64)]
-        values = None if values is None else values - float(np.average(values, weights=sample.weights))
-    elif values is not None and not named:
-        clusters = [None] * len(modes)
+        clusters, memberships = [*clusters, np.zeros(1, dtype=np.int64)], [*memberships, None]
     sides = {id(mode): at for at, mode in reversed(list(enumerate(modes)))}  # tied positions are one side
     places = sorted(set(sides.values()))
     at = tuple(places.index(sides[id(mode)]) for mode in modes)
     if values is None:
         relation = Relation(at, codes, "lift", weights=sample.weights, label="count")
-    elif letters is not None and named:
-        names = tuple(str(value) for value in letters.values.tolist())
+    elif alphabet is not None and named:
+        names = tuple(str(value) for value in alphabet.values.tolist())
         relation = Relation(at, codes, "labels", sample.label_codes, sample.weights, labels=names)
     else:
-        relation = Relation(at, codes, "difference", values, sample.weights, centred=len(sample.modes) == 1)
+        if expected is None:
+            expected = np.full(sample.n_rows, float(np.average(values, weights=sample.weights)))
+        relation = Relation(at, codes, "difference", values, sample.weights, expected=expected)
     return Observed(
         tuple(modes[place] for place in places),
         (relation,),
@@ -525,8 +531,15 @@ def observed_of(
         given=(given,) * len(places),
         refit=refit,
         prediction=prediction,
-        error=error,
+        memberships=tuple(memberships[place] for place in places),
+        loss=loss,
     )
+
+
+def expected_by(posterior: Posterior, sample: Sample) -> Floats | None:
+    """What a checkerboard expects of the rows of a sample without its clusters: its offsets; None where it has none."""
+    offsets = getattr(posterior, "offsets", None)
+    return None if offsets is None else offsets.at(sample.codes)
 
 
 def moments_of(posterior: Posterior, sample: Sample, relation: int = 0) -> Floats | None:
@@ -586,12 +599,17 @@ def renumbered(mode: Mode, own: Mode, labels: Ints) -> Ints:
 
 
 def predictions_of(model: Any, X: AnyArray, sample: Sample) -> AnyArray:
-    """What a model predicts of rows: numbers, or codes of labels on the alphabet of a sample."""
+    """What a model predicts of rows: numbers; of names their probabilities on the alphabet of a sample, or codes."""
+    alphabet = sample.alphabet
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenItemsWarning)
-        said = np.asarray(model.predict(X))
-    named = sample.alphabet is not None and not sample.alphabet.numeric
-    return sample.alphabet.encode(said) if sample.alphabet is not None and named else said
+        if alphabet is None or alphabet.numeric:
+            return np.asarray(model.predict(X))
+        if not hasattr(model, "predict_proba"):
+            return alphabet.encode(np.asarray(model.predict(X)))
+        chances: Floats = np.zeros((len(X), alphabet.size))
+        chances[:, alphabet.encode(np.asarray(model.classes_))] = model.predict_proba(X)
+        return chances
 
 
 def refit_on(model: Any, sample: Sample, kept: Bools) -> Refit:
@@ -600,7 +618,7 @@ def refit_on(model: Any, sample: Sample, kept: Bools) -> Refit:
     at = model.posterior_.structure.factors[0]
     labels = zip(sample.modes, model.item_modes(), (model.posterior_.labels[mode] for mode in at))
     clusters = tuple(renumbered(mode, own, mine) for mode, own, mine in labels)
-    return Refit(clusters, predictions_of(model, rows_of(sample, ~kept)[0], sample))
+    return Refit(clusters, predictions_of(model, rows_of(sample, ~kept)[0], sample), _mean_of(sample, kept))
 
 
 def refit_of(model: GridModel, sample: Sample, kept: Bools) -> Refit:
@@ -608,8 +626,17 @@ def refit_of(model: GridModel, sample: Sample, kept: Bools) -> Refit:
     codes = [code[~kept] for code in sample.codes]
     posterior = model.posterior_
     numeric = sample.alphabet is None or sample.alphabet.numeric
-    predictions = posterior.predict(codes) if numeric else posterior.predict_distribution(codes).argmax(axis=1)
-    return Refit(posterior.labels, predictions)
+    predictions = posterior.predict(codes) if numeric else posterior.predict_distribution(codes)
+    expected = expected_by(posterior, sample)
+    return Refit(posterior.labels, predictions, _mean_of(sample, kept) if expected is None else expected)
+
+
+def _mean_of(sample: Sample, kept: Bools) -> Floats | None:
+    """The mean of the numbers of some rows, for every row; None where labels are no numbers."""
+    if sample.labels is None or (sample.alphabet is not None and not sample.alphabet.numeric):
+        return None
+    weights = None if sample.weights is None else sample.weights[kept]
+    return np.full(sample.n_rows, float(np.average(sample.labels[kept], weights=weights)))
 
 
 def stderr_progress(progress: Progress) -> None:

@@ -16,13 +16,9 @@ from scipy import sparse
 from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
-from gingham.cells import Quadratic
-from gingham.core.problem import Problem
-from gingham.data import Mode, Sample
+from gingham.data import Mode
 from gingham.errors import AdviceWarning, GinghamError
-from gingham.fitting.loop import Constant
-from gingham.fitting.projection import Projection
-from gingham.fitting.starts import make_start
+from gingham.reading.measure import baselines, errors_of, folds_of, how_measured
 from gingham.reading.values import (
     MODEL,
     BlockTable,
@@ -52,38 +48,34 @@ ItemInfo = Mapping[str, IntoDataFrame]  # a table with a row an item, by the nam
 
 
 def read_observed(observed: Observed, item_info: ItemInfo | None = None, seed: int = 0) -> Reading:
-    """The reading of a model from what it hands over."""
+    """The reading of a model from what it hands over: its own clusters, merged along their trees."""
     about = _properties(observed.modes, item_info or {})
     titles = {at: own.titles for at, own in about.items() if own.titles is not None}
     observed = replace(observed, titles={**observed.titles, **titles})
     trial = held_out(observed, seed)
-    if trial is not None and not trial.curve.found and _can_be_finer(observed):
-        finer = replace(observed, finer=True)
-        again = held_out(finer, seed)
-        if again is not None and again.curve.found:
-            observed, trial = finer, again
-    observed = beyond_averages(observed)
-    fine = fine_clusters(observed, observed.clusters, seed)
-    tables = tables_of(observed, fine)
-    trees = trees_of(tables, observed.n_sides)
-    # Finer leaves than people can use are left out. The trees above stay as they are: grown anew, with the other side
-    # already merged, they follow the known classes less well.
-    fine = [tree.groups(min(LEAVES, tree.n_leaves))[labels] for tree, labels in zip(trees, fine)]
-    trees = [tree.top(LEAVES) for tree in trees]
-    tables = tables_of(observed, fine)
+    numbers = own_clusters(observed, observed.clusters)
+    tables = tables_of(observed, numbers, observed.blocks)
+    whole = trees_of(tables, observed.n_sides)
+    # More leaves than people can use are merged beforehand. The trees above stay as they are: grown anew, with the
+    # other side already merged, they follow the known classes less well.
+    into = [tree.groups(min(LEAVES, tree.n_leaves)) for tree in whole]
+    leaves = [groups[labels] for groups, labels in zip(into, numbers)]
+    trees = [tree.top(LEAVES) for tree in whole]
+    tables = [Met(met.sides, met.measure, summed(met.sums, *(into[side] for side in met.sides))) for met in tables]
     by_rule, size = _sizes(observed, trees, trial)
     places = orders(trees, tables)
-    sides = tuple(
-        _side(observed, at, trees[at], places[at], fine, trees, size, tables, about.get(at), seed)
-        for at in range(observed.n_sides)
-    )
+    sides = []
+    for at in range(observed.n_sides):
+        side = _side(observed, at, trees[at], places[at], leaves, trees, size, tables, about.get(at), seed)
+        shares = _shares(observed, at, numbers[at], into[at])
+        sides.append(replace(side, fine=into[at], fine_merges=whole[at].merges, shares=shares))
     found = trial is None or trial.curve.found
     shares = () if trial is None else tuple(
         (share, tuple(min(k, tree.n_leaves) for k, tree in zip(trial.curve.keeping(share), trees))) for share in SHARES
     )  # fmt: skip
     relation = observed.relations[0]
     return Reading(
-        sides=sides,
+        sides=tuple(sides),
         tables=tuple(
             BlockTable(table.sides, table.measure.name, table.sums, *_words(observed, table)) for table in tables
         ),
@@ -98,18 +90,34 @@ def read_observed(observed: Observed, item_info: ItemInfo | None = None, seed: i
         why=_why(observed, trees, size, by_rule, trial),
         prediction=observed.prediction,
         errors=None if trial is None else trial.errors,
+        fidelity=None if trial is None or not observed.distilled else _fidelity(trial, size),
         n_observed=float(relation.weight.sum()),
         notes=observed.notes,
     )  # fmt: skip
 
 
-def beyond_averages(observed: Observed, seen: Bools | None = None) -> Observed:
-    """The same with what averages leave over in the place of numbers; averages of the entries that were seen."""
-    relations = [
-        residuals(relation, observed.shape, seen if number == 0 else None)
-        for number, relation in enumerate(observed.relations)
-    ]
-    return replace(observed, relations=tuple(relations))
+def _shares(observed: Observed, at: int, numbers: Ints, into: Ints) -> Floats | None:
+    """Soft memberships of a side in its leaves, from those in the model's clusters; None where each item has one."""
+    soft = observed.memberships[at] if observed.memberships else None
+    own = observed.clusters[at]
+    if soft is None or own is None:
+        return None
+    # Clusters without an item of their own hold small shares of others, which stay where they are not shown.
+    leaf_of = np.full(soft.shape[1], -1, dtype=np.int64)
+    leaf_of[own] = into[numbers]
+    shares = np.zeros((len(own), int(into.max()) + 1), dtype=np.float32)
+    for cluster in np.flatnonzero(leaf_of >= 0).tolist():
+        shares[:, leaf_of[cluster]] += soft[:, cluster]
+    return shares
+
+
+def _fidelity(trial: Trial, size: Sequence[int]) -> float | None:
+    """Share of the model's gain over its expectations that a distilled checkerboard of this size reproduces."""
+    curve = trial.curve
+    if trial.model_gain is None or trial.model_gain <= 0:
+        return None
+    at = curve.sizes.index(tuple(size)) if tuple(size) in curve.sizes else curve.best
+    return float(curve.gains[at] / trial.model_gain)
 
 
 def _properties(modes: Sequence[Mode], item_info: ItemInfo) -> dict[int, Properties]:
@@ -120,16 +128,11 @@ def _properties(modes: Sequence[Mode], item_info: ItemInfo) -> dict[int, Propert
     return {at: properties_of(item_info[name], modes[at]) for at, name in enumerate(names) if name in item_info}
 
 
-def fine_clusters(observed: Observed, known: Sequence[Ints | None], seed: int) -> list[Ints]:
-    """Clusters of every side, without empty ones: the model's, or by taste, or by what an item goes with."""
+def own_clusters(observed: Observed, known: Sequence[Ints | None]) -> list[Ints]:
+    """The clusters of every side, numbered without gaps; items of a side without clusters go by what they go with."""
     found: list[Ints | None] = [
         None if labels is None else np.unique(labels, return_inverse=True)[1].astype(np.int64) for labels in known
     ]
-    for relation in observed.relations:
-        alone = len(set(relation.sides)) == len(relation.sides) and all(found[side] is None for side in relation.sides)
-        if relation.measure == "difference" and alone:
-            for side, labels in zip(relation.sides, taste_clusters(relation, observed.modes, seed, observed.finer)):
-                found[side] = labels
     for side, n in enumerate(observed.shape):
         if found[side] is None and n <= LEAVES:
             found[side] = np.arange(n)
@@ -150,14 +153,20 @@ def _associated(observed: Observed, side: int, clusters: Sequence[Ints | None]) 
     return np.zeros(observed.shape[side], dtype=np.int64)
 
 
-def tables_of(observed: Observed, clusters: Sequence[Ints]) -> list[Met]:
-    """How every two sides of every relation meet, in sums over blocks."""
+def tables_of(observed: Observed, clusters: Sequence[Ints], blocks: Floats | None = None) -> list[Met]:
+    """How every two sides of every relation meet, in sums over blocks.
+
+    ``blocks`` are the values of the first table's blocks where a model says them, by its own clusters.
+    """
     m = [int(labels.max()) + 1 for labels in clusters]
     found = []
     for relation in observed.relations:
         for i, j in relation.pairs():
             a, b = relation.sides[i], relation.sides[j]
-            found.append(Met((a, b), relation.rule, relation.pair(i, j).sums(clusters[a], clusters[b], (m[a], m[b]))))
+            sums = relation.pair(i, j).sums(clusters[a], clusters[b], (m[a], m[b]))
+            if blocks is not None and not found:
+                sums[..., 1] = sums[..., 0] * blocks
+            found.append(Met((a, b), relation.rule, sums))
     return found
 
 
@@ -169,111 +178,109 @@ class Trial:
     """What held-out entries say."""
 
     curve: Curve
-    errors: Errors
+    errors: Errors | None
+    model_gain: float | None = None  # of the model over what it expects without clusters, in the unit of the curve
 
 
 def held_out(observed: Observed, seed: int) -> Trial | None:
-    """Hold entries out, learn clusters from the others, and see what each size gains; None where that is impossible."""
+    """What the same model, fitted without some entries, knows of them at each size; None where that is impossible."""
     relation = observed.relations[0]
-    if relation.n_entries < FEWEST_HELD:
+    if relation.n_entries < FEWEST_HELD or observed.refit is None:
         return None
-    if observed.refit is None and any(observed.clusters[side] is not None for side in relation.sides):
-        return None
-    trials = [_held_out(observed, held, seed) for held in held_parts(relation.n_entries, seed)]
-    return Trial(pooled([trial.curve for trial in trials]), _pooled_errors([trial.errors for trial in trials]))
+    trials = [_held_out(observed, held) for held in folds_of(relation.n_entries, seed)]
+    gains = [trial.model_gain for trial in trials]
+    weights = [0.0 if trial.errors is None else trial.errors.n_held for trial in trials]
+    known = [gain for gain in gains if gain is not None]
+    return Trial(
+        pooled([trial.curve for trial in trials]),
+        _pooled_errors([trial.errors for trial in trials if trial.errors is not None]),
+        float(np.average(known, weights=weights)) if len(known) == len(gains) else None,
+    )
 
 
-def _held_out(observed: Observed, held: Bools, seed: int) -> Trial:
+def _held_out(observed: Observed, held: Bools) -> Trial:
     """The same for one part of the entries."""
     relation = observed.relations[0]
-    refit = Refit(observed.clusters) if observed.refit is None else observed.refit(~held)
-    errors = _errors(observed, held, refit)
-    learned = beyond_averages(observed, ~held)
-    part = learned.with_first(learned.relations[0].take(~held))
-    known = [None if own is None else new for own, new in zip(observed.clusters, refit.clusters)]
-    clusters = fine_clusters(part, known, seed)
-    curve = curve_of(learned, clusters, held)
-    if relation.measure == "lift":
-        scores = (Score(MODEL, errors.scores[0].value - float(curve.gains[0])), *errors.scores)
-        errors = replace(errors, scores=scores)
-    return Trial(curve, errors)
+    refit = observed.refit(~held)  # type: ignore[misc]  # asked for before
+    learned = observed.with_first(relation if refit.expected is None else replace(relation, expected=refit.expected))
+    clusters = own_clusters(learned.with_first(learned.relations[0].take(~held)), refit.clusters)
+    curve = curve_of(learned, clusters, held, refit.blocks)
+    errors = _errors(learned, held, refit, curve)
+    return Trial(curve, errors, None if refit.predictions is None else _model_gain(learned.relations[0], held, refit))
 
 
-def _pooled_errors(parts: Sequence[Errors]) -> Errors:
-    """Errors over all parts: means, of squares where they are roots of mean squares."""
-    power = 2 if parts[0].unit.startswith("root") else 1
-    weights = [part.n_held for part in parts]
-    scores = [
-        Score(
-            score.name,
-            float(np.average([part.scores[i].value ** power for part in parts], weights=weights) ** (1 / power)),
-        )
-        for i, score in enumerate(parts[0].scores)
-    ]
-    return Errors(parts[0].unit, tuple(scores), float(sum(weights)))
-
-
-def _errors(observed: Observed, held: Bools, refit: Refit) -> Errors:
-    """Baselines on the held-out entries, and the model where it predicted them."""
-    relation = observed.relations[0]
-    weight = relation.weight[held]
+def _model_gain(relation: Relation, held: Bools, refit: Refit) -> float | None:
+    """What the model's own predictions gain on held-out entries over what it expects without clusters."""
+    values, said, weight = np.asarray(relation.values)[held], np.asarray(refit.predictions), relation.weight
     if relation.measure == "difference":
-        y = np.asarray(relation.values, dtype=np.float64)
-        names = [observed.modes[side].name for side in relation.sides]
-        which: dict[str, list[int] | None] = {"one constant": None}
-        if len(set(names)) == len(names):
-            which |= {f"{name} averages": [p] for p, name in enumerate(names)}
-        which |= {"both averages" if len(names) == 2 else "all averages": list(range(len(names)))}
-        scores = []
-        for name, positions in which.items():
-            if positions is None:
-                miss = y[held] - float(np.average(y[~held], weights=relation.weight[~held]))
-            else:
-                miss = y[held] - averages(relation, observed.shape, ~held, positions)[held]
-            scores.append(Score(name, float(np.sqrt(np.average(miss**2, weights=weight)))))
-        model = observed.error
-        if refit.predictions is not None:
-            model = float(np.sqrt(np.average((y[held] - refit.predictions) ** 2, weights=weight)))
-        first = () if model is None else (Score(MODEL, model),)
-        return Errors("root mean square error", (*first, *scores), float(weight.sum()))
-    if relation.measure == "labels":
-        codes = np.asarray(relation.values)
-        k = len(relation.labels)
-        shares = np.bincount(codes[~held], relation.weight[~held], k)
-        scores = [Score("the commonest label", float(np.average(codes[held] != shares.argmax(), weights=weight)))]
-        for p, side in enumerate(relation.sides):
-            n = observed.shape[side]
-            own = np.bincount(
-                relation.codes[p][~held].astype(np.int64) * k + codes[~held], relation.weight[~held], n * k
-            )
-            best = (own.reshape(n, k) + shares / max(shares.sum(), 1e-300)).argmax(axis=1)[relation.codes[p][held]]
-            name = f"the commonest label of each {observed.modes[side].name}"
-            scores.append(Score(name, float(np.average(codes[held] != best, weights=weight))))
-        if refit.predictions is not None:
-            scores.insert(0, Score(MODEL, float(np.average(codes[held] != refit.predictions, weights=weight))))
-        return Errors("share of wrong labels", tuple(scores), float(weight.sum()))
-    nats = 0.0
-    for code, side in zip(relation.codes, relation.sides):
-        mass = np.bincount(code[~held], relation.weight[~held], observed.shape[side])
-        nats -= float(np.average(np.log((mass + 1 / len(mass)) / (mass.sum() + 1))[code[held]], weights=weight))
-    return Errors("nats a count", (Score("independence", nats),), float(weight.sum()))
+        better = np.asarray(relation.residuals)[held] ** 2 - (values - said) ** 2
+    elif said.ndim == 2:
+        overall = np.bincount(np.asarray(relation.values)[~held], weight[~held], said.shape[1])
+        overall = overall / max(float(overall.sum()), 1e-300)
+        chance = said[np.arange(len(values)), values]
+        better = np.log(np.maximum(chance, 1e-12) / np.maximum(overall[values], 1e-12))
+    else:
+        return None
+    return float(np.average(better, weights=weight[held]))
+
+
+def _pooled_errors(parts: Sequence[Errors]) -> Errors | None:
+    """Errors over all parts: means, of squares where they are roots of mean squares."""
+    if not parts:
+        return None
+    weights = [part.n_held for part in parts]
+    first = parts[0]
+    others = tuple(
+        (unit, _mean_scores(unit, [part.others[i][1] for part in parts], weights))
+        for i, (unit, _) in enumerate(first.others)
+    )
+    scores = _mean_scores(first.unit, [part.scores for part in parts], weights)
+    return replace(first, scores=scores, n_held=float(sum(weights)), how=how_measured(len(parts)), others=others)
+
+
+def _mean_scores(unit: str, parts: Sequence[Sequence[Score]], weights: Sequence[float]) -> tuple[Score, ...]:
+    power = 2 if unit.startswith("root") else 1
+    return tuple(
+        Score(score.name, float(np.average([part[i].value ** power for part in parts], weights=weights) ** (1 / power)))
+        for i, score in enumerate(parts[0])
+    )
+
+
+def _errors(observed: Observed, held: Bools, refit: Refit, curve: Curve) -> Errors:
+    """The model and baselines on the held-out entries."""
+    relation = observed.relations[0]
+    if relation.measure == "lift":
+        nats, weight = 0.0, relation.weight
+        for code, side in zip(relation.codes, relation.sides):
+            mass = np.bincount(code[~held], weight[~held], observed.shape[side])
+            shares = np.log((mass + 1 / len(mass)) / (mass.sum() + 1))
+            nats -= float(np.average(shares[code[held]], weights=weight[held]))
+        scores = (Score(MODEL, nats - float(curve.gains[0])), Score("independence", nats))
+        return Errors("mass", "nats per count", scores, float(weight[held].sum()), how_measured(1))
+    names = [observed.modes[side].name for side in relation.sides]
+    shape = [observed.shape[side] for side in relation.sides]
+    said = baselines(relation, shape, names, ~held)
+    if refit.predictions is not None:
+        said = {MODEL: refit.predictions, **said}
+    return errors_of(relation, held, said, observed.loss)
 
 
 def _sizes(observed: Observed, trees: Sequence[Tree], trial: Trial | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """(the size by the rule, the size to read at)."""
+    """(the size by the rule, the size to read at): sizes that the user gave are shown as they are."""
     leaves = tuple(tree.n_leaves for tree in trees)
-    if trial is None:
-        size = tuple(min(k, CAP) for k in leaves)
-        return size, size
-    share = READABLE.get(observed.relations[0].measure, 0.5)
-    judged = observed.relations[0].sides  # of others, held-out entries say nothing
-    wanted = trial.curve.keeping(share, CAP)
-    by_rule = tuple(min(k if at in judged else CAP, m) for at, (k, m) in enumerate(zip(wanted, leaves)))
-    if not trial.curve.found:
-        return by_rule, by_rule
     given = observed.given or (False,) * len(leaves)
-    size = tuple(m if own and m <= CAP else k for own, m, k in zip(given, leaves, by_rule))
-    return by_rule, size
+    if trial is None:
+        by_rule = tuple(min(k, CAP) for k in leaves)
+    else:
+        judged = observed.relations[0].sides  # of others, held-out entries say nothing
+        wanted = trial.curve.keeping(_readable_share(observed), CAP)
+        by_rule = tuple(min(k if at in judged else CAP, m) for at, (k, m) in enumerate(zip(wanted, leaves)))
+    return by_rule, tuple(m if own else k for own, m, k in zip(given, leaves, by_rule))
+
+
+def _readable_share(observed: Observed) -> float:
+    """Share of what the best size knows that the readable size keeps."""
+    return DISTILLED if observed.distilled else READABLE[observed.relations[0].measure]
 
 
 # one side
@@ -412,7 +419,7 @@ def _name(measure: Measure, words: Sequence[str], by_own: bool, shared: bool, ev
         return f"all {plural(side)}"
     listed = ", ".join(words)
     if not words:
-        return "nothing in particular"
+        return "no distinctive items"
     if measure.name == "difference" and not by_own:
         return "close to the averages" if shared else f"+ {listed}"
     return f"shared: {listed}" if shared else listed
@@ -427,14 +434,14 @@ def _words(observed: Observed, table: Met) -> tuple[str, tuple[str, ...], float]
         if relation.rule is table.measure and set(table.sides) <= set(relation.sides):
             noise = 1.0
             if relation.measure == "difference":
-                noise = float(np.average(np.asarray(relation.values) ** 2, weights=relation.weight))
+                noise = float(np.average(np.asarray(relation.residuals) ** 2, weights=relation.weight))
             return relation.label, relation.labels, noise
     return "label", (), 1.0
 
 
 NOTHING = {
     "lift": "how often each of them occurs",
-    "difference": "their averages",
+    "difference": "averages",
     "labels": "how common each label is",
 }
 
@@ -446,14 +453,14 @@ def _verdict(observed: Observed, size: Sequence[int], found: bool) -> str:
     size = [size[side] for side in judged]
     if not found:
         return (
-            f"No structure: on entries that were held out, no groups of {listed([plural(n) for n in names])} tell more "
-            f"than {NOTHING[relation.measure]}."
+            f"No structure was found: on held-out observations, groups of {listed([plural(n) for n in names])} predict "
+            f"no better than {NOTHING[relation.measure]}."
         )
     alike = [name for name, k in zip(names, size) if k == 1]
     if alike and len(alike) < len(names):
-        return f"All {listed([plural(name) for name in alike])} are alike: nothing here tells them apart."
+        return f"All {listed([plural(name) for name in alike])} are alike: nothing in the data tells them apart."
     shown = listed([f"{counted(k, 'group')} of {plural(name)}" for name, k in zip(names, size)])
-    return f"Read as {shown}."
+    return f"{shown[0].upper()}{shown[1:]}."
 
 
 def _why(
@@ -461,22 +468,23 @@ def _why(
 ) -> str:
     shown = " × ".join(str(k) for k in size)
     if trial is None:
-        return f"{shown} as the model has them: nothing could be held out to choose by."
+        return f"{shown} clusters are those of the model; no observations could be held out to compare sizes."
     curve = trial.curve
     if not curve.found:
-        return "The best grouping gained no more on held-out entries than chance would."
+        asked = f" The {shown} groups are those that were asked for." if any(observed.given) and max(size) > 1 else ""
+        return f"The best grouping gains too little on held-out observations to matter, or no more than chance.{asked}"
     most = curve.sizes[curve.best]
     best = " × ".join(str(k) for k in most)
     rule = " × ".join(str(k) for k in by_rule)
-    least = READABLE.get(observed.relations[0].measure, 0.5)
+    least = _readable_share(observed)
     at = curve.sizes.index(tuple(by_rule)) if tuple(by_rule) in curve.sizes else None
     kept = least if at is None else float(curve.gains[at] / curve.gains[curve.best])
     if tuple(by_rule) == most:
-        said = f"{rule} is the size that knows most about entries it has not seen"
+        said = f"{rule} groups predict held-out observations best"
     else:
-        said = f"{rule} keep {kept:.0%} of what the best size ({best}) knows about entries it has not seen"
+        said = f"{rule} groups keep {kept:.0%} of what the best size, {best}, gains on held-out observations"
     if tuple(size) != tuple(by_rule):
-        return f"{shown}, as given; {said}."
+        return f"{shown} groups were asked for; {said}."
     return f"{said}; fewer would keep less than {least:.0%}."
 
 
@@ -526,121 +534,14 @@ def read(model: Readable, *data: Any, item_info: ItemInfo | None = None, random_
     return reading
 
 
-# Taste: what is left of ratings when everybody's and everything's own average is taken out, and clusters of that. Raw
-# co-clusters of ratings mean "kind raters × good films"; what people want to read is who likes what more than the
-# averages say.
-
-SHRINK = 5.0  # numbers with nothing to say that every average starts from
-ROUNDS = 10  # of averages in turn
-FEWEST, FINEST = 3, 20  # clusters a side to begin with
-SMALLEST = 0.02  # of the numbers and of the items that a cluster must hold
-ENTRIES_A_BLOCK = 1200  # about so many: with larger ones all groups lie along one taste, smaller ones find noise
-FINER_BLOCK = 500  # where such blocks tell nothing: the strokes of digits are smaller than a quarter of the pixels
-STARTS, TOL, MOST_SWEEPS = 4, 1e-4, 60
-
-
-def averages(relation: Relation, shape: Sequence[int], seen: Bools | None = None, which: Sequence[int] = ()) -> Floats:
-    """What the overall mean and the shrunken averages of some positions (all, where none is named) say of every entry.
-
-    Learned from the entries under the mask ``seen``; averages of several positions are fitted together, in turn.
-    """
-    if relation.both_ways:  # a node has one average, whichever end it stands at
-        twice = replace(
-            relation,
-            codes=tuple(np.concatenate([code, other]) for code, other in zip(relation.codes, relation.codes[::-1])),
-            values=np.concatenate([np.asarray(relation.values)] * 2),
-            weights=None if relation.weights is None else np.concatenate([relation.weights] * 2),
-            both_ways=False,
-        )
-        said = averages(twice, shape, None if seen is None else np.concatenate([seen, seen]), which)
-        return said[: relation.n_entries]
-    y, weight = np.asarray(relation.values, dtype=np.float64), relation.weight
-    seen = np.ones(len(y), dtype=bool) if seen is None else seen
-    positions = list(which) or list(range(len(relation.codes)))
-    learn, counts = y[seen], weight[seen]
-    base = float(np.average(learn, weights=counts))
-    effects = [np.zeros(shape[relation.sides[p]]) for p in positions]
-    codes = [relation.codes[p][seen] for p in positions]
-    rest = learn - base
-    masses = [np.bincount(code, counts, len(effect)) + SHRINK for code, effect in zip(codes, effects)]
-    for _ in range(ROUNDS if len(positions) > 1 else 1):
-        for effect, code, mass in zip(effects, codes, masses):
-            step = np.bincount(code, counts * rest, len(effect)) / mass - effect * (SHRINK / mass)
-            effect += step
-            rest = rest - step[code]
-    said = np.full(len(y), base)
-    for effect, p in zip(effects, positions):
-        said += effect[relation.codes[p]]
-    return said
-
-
-def residuals(relation: Relation, shape: Sequence[int], seen: Bools | None = None) -> Relation:
-    """The entries with what averages leave over in the place of their numbers; numbers are left where they are not."""
-    if relation.measure != "difference" or relation.centred:
-        return relation
-    y = np.asarray(relation.values, dtype=np.float64)
-    return replace(relation, values=y - averages(relation, shape, seen))
-
-
-def taste_clusters(relation: Relation, modes: Sequence[Mode], seed: int, finer: bool = False) -> list[Ints]:
-    """Fine clusters of each position by what the averages leave over: memberships that pay for their information.
-
-    Minimises N L̂/(2σ²) + Σ n_i Ī_i, squares against nats, so that items of which little is known go where most are, and
-    puts every item where its membership is largest. On held-out ratings of MovieLens such clusters gain half as much
-    again as those of hard moves, whose groups follow the noise of people with few ratings.
-    """
-    places = [modes[side] for side in relation.sides]
-    sample = Sample(
-        tuple(places), relation.codes, np.asarray(relation.values, dtype=np.float64), weights=relation.weights
-    )
-    noise = float(np.average(np.asarray(relation.values) ** 2, weights=relation.weight))
-    if noise <= 1e-12 * max(1.0, float(np.abs(np.asarray(relation.values)).max(initial=0.0)) ** 2):
-        return [np.zeros(mode.n_items, dtype=np.int64) for mode in places]
-    even = _taste_size(sample.n_tuples, len(places), finer)
-    sizes = [min(even, mode.n_items) for mode in places]
-    problem = Problem.grid(sample, Quadratic(), 1.0 / (2.0 * noise))
-    fits = [
-        Projection(Constant(), TOL, MOST_SWEEPS).solve(problem, make_start("spectral", problem, sizes, rng))
-        for rng in np.random.default_rng(seed).spawn(STARTS)
-    ]
-    best = min(fits, key=lambda fit: fit.objective.total)
-    return [_without_small(assign, sample.counts(at)) for at, assign in enumerate(best.posterior.assign)]
-
-
-def _taste_size(n: float, d: int, finer: bool) -> int:
-    """How many clusters a side has to begin with, so that the blocks of n numbers hold enough of them."""
-    return max(FEWEST, min(FINEST, round((n / (FINER_BLOCK if finer else ENTRIES_A_BLOCK)) ** (1 / d))))
-
-
-def _can_be_finer(observed: Observed) -> bool:
-    """Whether there are numbers enough for finer blocks: of few the same clusters would be tried again."""
-    relation = observed.relations[0]
-    n, d = float(relation.weight.sum()), len(relation.sides)
-    return relation.measure == "difference" and _taste_size(n, d, True) > _taste_size(n, d, False)
-
-
-def _without_small(assign: Floats, mass: Floats) -> Ints:
-    """The cluster of every item, among those with enough of the data and of the items, numbered anew.
-
-    A handful of odd people is no group: they go where their membership is largest among the groups that are left.
-    """
-    labels = assign.argmax(axis=1)
-    share = np.bincount(labels, mass, assign.shape[1]) / max(float(mass.sum()), 1e-300)
-    items = np.bincount(labels, minlength=assign.shape[1]) / len(labels)
-    large = (share >= SMALLEST) & (items >= SMALLEST)
-    large[share.argmax()] = True
-    return np.unique(assign[:, large].argmax(axis=1), return_inverse=True)[1].astype(np.int64)
-
-
 # How many clusters to read: the coarsest cut that keeps half of what held-out entries gain.
 
-HELD = 0.1  # share of the entries that are held out
-FOLDS = 5  # small data are held out a fifth at a time, all of them once
-SMALL = 200_000  # entries
 CAP = 12  # clusters a side that people can read
 SURE = 3.0  # standard errors by which the best rung must gain
 SHARES = (0.5, 0.8, 0.9)
-READABLE = {"difference": 0.9}  # share to keep; half by default. Tastes are weak: with half of them nothing is left
+READABLE = {"lift": 0.5, "difference": 0.9, "labels": 0.85}  # share of the best size's gain that is kept
+DISTILLED = 0.7  # of a distilled checkerboard: finer ones change with the seed of the model
+MATTERS = 0.01  # share of the squares beyond the expected numbers that groups must explain
 
 
 @dataclass(frozen=True, eq=False)
@@ -652,11 +553,14 @@ class Curve:
     sizes : list of sizes, all leaves first
     gains : array (rungs,), per observation
     errors : array (rungs,), their standard errors
+    least : float
+        The gain from which on it matters.
     """
 
     sizes: list[tuple[int, ...]]
     gains: Floats
     errors: Floats
+    least: float = 0.0
 
     @property
     def best(self) -> int:
@@ -665,9 +569,10 @@ class Curve:
 
     @property
     def found(self) -> bool:
-        """Whether the best rung gains more than chance would make it."""
+        """Whether the best rung gains more than chance would make it, and enough to matter."""
         best = self.best
-        return bool(self.gains[best] > SURE * self.errors[best] and max(self.sizes[best]) > 1)
+        sure = self.gains[best] > max(SURE * self.errors[best], self.least)
+        return bool(sure and max(self.sizes[best]) > 1)
 
     def keeping(self, share: float, cap: int | None = None) -> tuple[int, ...]:
         """The coarsest rung that keeps a share of the best gain; all ones where there is none."""
@@ -675,22 +580,6 @@ class Curve:
             return tuple(1 for _ in self.sizes[0])
         at = int(np.flatnonzero(self.gains >= share * self.gains[self.best])[-1])
         return tuple(k if cap is None else min(k, cap) for k in self.sizes[at])
-
-
-def held_parts(n: int, seed: int) -> list[Bools]:
-    """Which entries are held out: whole ones, never single counts of one; several parts in turn where data are small.
-
-    Repeats of a word in a document would give the pair away: on independent counts with bursts, thinning tokens
-    reports a gain where there is none.
-    """
-    order = np.random.default_rng([seed, n]).permutation(n)
-    parts = np.array_split(order, FOLDS) if n <= SMALL else [order[: round(HELD * n)]]
-    found = []
-    for part in parts:
-        held = np.zeros(n, dtype=bool)
-        held[part] = True
-        found.append(held)
-    return found
 
 
 def pooled(curves: Sequence[Curve]) -> Curve:
@@ -705,23 +594,29 @@ def pooled(curves: Sequence[Curve]) -> Curve:
         sizes.append(tuple(int(k) for k in np.floor(middle + 0.5)))
         gains[left] = np.mean([curve.gains[i] for curve, i in zip(curves, at)])
         errors[left] = np.sqrt(np.sum([curve.errors[i] ** 2 for curve, i in zip(curves, at)])) / len(curves)
-    return Curve(sizes[::-1], gains[::-1], errors[::-1])
+    least = float(np.mean([curve.least for curve in curves]))
+    return Curve(sizes[::-1], gains[::-1], errors[::-1], least)
 
 
-def curve_of(observed: Observed, clusters: Sequence[Ints], held: Bools) -> Curve:
-    """The held-out gain along the joint path of the trees that the other entries make."""
+def curve_of(observed: Observed, clusters: Sequence[Ints], held: Bools, blocks: Floats | None = None) -> Curve:
+    """The held-out gain along the joint path of the trees that the other entries make.
+
+    Entries with an item that the others do not know count as no gain: nothing is said of them.
+    """
     sizes = [int(labels.max()) + 1 for labels in clusters]
-    seen, tests = [], []
-    for number, relation in enumerate(observed.relations):
-        kept = relation if number else relation.take(~held)
-        for i, j in relation.pairs():
-            a, b = relation.sides[i], relation.sides[j]
-            pair = kept.pair(i, j)
-            sums = pair.sums(clusters[a], clusters[b], (sizes[a], sizes[b]))
-            seen.append(Met((a, b), relation.rule, sums))
-            if number == 0:
-                tests.append(_Held.of(known_entries(relation.take(held).pair(i, j), pair, observed, (a, b)),
-                                      clusters[a], clusters[b], (sizes[a], sizes[b])))  # fmt: skip
+    first = observed.relations[0]
+    seen = tables_of(observed.with_first(first.take(~held)), clusters, blocks)
+    tests, known = [], first.take(~held)
+    for i, j in first.pairs():
+        a, b = first.sides[i], first.sides[j]
+        whole = first.take(held).pair(i, j)
+        asked = known_entries(whole, known.pair(i, j), observed, (a, b))
+        test = _Held.of(asked, clusters[a], clusters[b], (sizes[a], sizes[b]))
+        tests.append(replace(test, weight=float(whole.weight.sum()), squares=float((whole.weight**2).sum())))
+    least = 0.0
+    if first.measure == "difference":
+        squares = np.asarray(first.residuals, dtype=np.float64)[held] ** 2
+        least = MATTERS * float(np.average(squares, weights=first.weight[held]))
     trees = trees_of(seen, observed.n_sides)
     path = joint_path(trees, seen)
     ladder = rungs(trees, path)
@@ -736,7 +631,7 @@ def curve_of(observed: Observed, clusters: Sequence[Ints], held: Bools) -> Curve
         mean = total / max(weight, 1e-300)
         gains.append(mean)
         errors.append(float(np.sqrt(max(square - mean * mean * squares_of(tests), 0.0))) / max(weight, 1e-300))
-    return Curve(ladder, np.array(gains), np.array(errors))
+    return Curve(ladder, np.array(gains), np.array(errors), least)
 
 
 def known_entries(held: Pair, seen: Pair, observed: Observed, sides: tuple[int, int]) -> Pair:

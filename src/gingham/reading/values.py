@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
-from scipy.special import softmax, xlogy
+from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data import Mode
@@ -63,10 +63,6 @@ class Measure(ABC):
     @abstractmethod
     def deviations(self, profiles: Floats) -> Floats:
         """How items (n, columns, K) differ from all of them together, shrunken: a vector each, (n, …)."""
-
-    def nats(self, noise: float) -> float:
-        """Nats that one unit of a gain is worth, where entries scatter with this variance around their blocks."""
-        return 1.0
 
     def observed(self, sums: Floats) -> Floats:
         """How many observations lie behind sums (…, K), shape (…)."""
@@ -163,9 +159,6 @@ class Difference(Measure):
         weight = profiles[..., 0].sum(axis=0) / max(float(profiles[..., 0].sum()), 1e-300)
         return self.mean(profiles.astype(np.float64)) * np.sqrt(weight)
 
-    def nats(self, noise: float) -> float:
-        return 0.5 / max(noise, 1e-12)  # squares against the variance of a Gaussian
-
     def constants(self) -> dict[str, float]:
         return {"shrink": SHRINK}
 
@@ -237,8 +230,9 @@ class Relation:
         Names of the labels.
     both_ways : bool
         Whether an entry (a, b) stands for (b, a) too: an undirected graph.
-    centred : bool
-        Whether numbers are deviations already, so that no averages are taken out of them.
+    expected : array of shape (N,) or None
+        Of numbers: what the model expects of each entry without its clusters (the overall mean, or additive effects),
+        so that a block shows how much higher or lower its entries are. None: zero.
     """
 
     sides: tuple[int, ...]
@@ -249,7 +243,7 @@ class Relation:
     label: str = "label"
     labels: tuple[str, ...] = ()
     both_ways: bool = False
-    centred: bool = False
+    expected: Floats | None = None
 
     @property
     def n_entries(self) -> int:
@@ -275,11 +269,19 @@ class Relation:
             codes=tuple(code[rows] for code in self.codes),
             values=None if self.values is None else self.values[rows],
             weights=None if self.weights is None else self.weights[rows],
+            expected=None if self.expected is None else self.expected[rows],
         )
+
+    @property
+    def residuals(self) -> AnyArray | None:
+        """What is clustered: numbers beyond what the model expects without its clusters; codes of labels as they are."""
+        if self.measure != "difference" or self.expected is None:
+            return self.values
+        return np.asarray(self.values, dtype=np.float64) - self.expected
 
     def pair(self, first: int, second: int) -> Pair:
         """The entries as those of two of its positions."""
-        rows, columns, weight, values = self.codes[first], self.codes[second], self.weight, self.values
+        rows, columns, weight, values = self.codes[first], self.codes[second], self.weight, self.residuals
         if self.both_ways:
             rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
             weight = np.concatenate([weight, weight])
@@ -334,10 +336,20 @@ class Pair(NamedTuple):
 
 
 class Refit(NamedTuple):
-    """What a model learns from some of the entries: clusters of every side, and what it predicts of the others."""
+    """What the same model learns from some of the entries.
+
+    Attributes
+    ----------
+    clusters : the cluster of every item, one array per side
+    predictions : what it predicts of the entries that it has not seen; codes of labels where labels are names
+    expected : of numbers, what it expects of every entry without its clusters
+    blocks : the values of its blocks, where they are not those of the entries (see `Observed`)
+    """
 
     clusters: tuple[Ints | None, ...]
     predictions: Floats | None = None
+    expected: Floats | None = None
+    blocks: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -351,20 +363,24 @@ class Observed:
     relations : tuple of Relation
         The first is the one to show first, and the one whose entries are held out.
     clusters : tuple of int arrays or None
-        The fine clusters of every side; None where the model has none, or none to read: numbers are read by what their
-        averages leave over, and the reading finds clusters of that.
+        The model's own cluster of every item; None of a side that it does not cluster.
     given : tuple of bool
         Whether the number of clusters of each side was given by the user.
     refit : callable, optional
         (mask of the entries to learn from) → Refit: the same model on a part of the first relation.
     prediction : str
         Why the model has the size that it has.
-    error : float or None
-        The model's error on data it has not seen, where that is known without fitting it again.
+    memberships : tuple of arrays of shape (n_items, n_clusters) or None, optional
+        Soft memberships in these clusters; None where every item belongs to one cluster.
+    blocks : array of shape (m_1, m_2) or None
+        Of a checkerboard that was distilled from the predictions of a model: what each block adds to the expected
+        number. None where blocks are the means of their entries.
+    distilled : bool
+        Whether the clusters are those of a checkerboard that was distilled from the predictions of the model.
+    loss : str
+        The loss in which errors are measured; by default that of the kind of data.
     titles : mapping from the position of a side to names of its items
     notes : tuple of str
-    finer : bool
-        Whether clusters of what averages leave over begin with smaller blocks.
     """
 
     modes: tuple[Mode, ...]
@@ -373,10 +389,12 @@ class Observed:
     given: tuple[bool, ...] = ()
     refit: Callable[[Bools], Refit] | None = None
     prediction: str = ""
-    error: float | None = None
+    memberships: tuple[Floats | None, ...] = ()
+    blocks: Floats | None = None
+    distilled: bool = False
+    loss: str = ""
     titles: Mapping[int, AnyArray] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    finer: bool = False
 
     @property
     def n_sides(self) -> int:
@@ -516,7 +534,13 @@ class Side:
         Share of the structure that the leaves explain which is lost by each merge, never falling.
     order : int array of shape (m,)
         Leaves from first to last, neighbours alike; every node is a run of it, so it orders every cut.
-    clusters : tuple of 2m − 1 Cluster, one a node
+    clusters : tuple of 2m − 1 Cluster, one per node
+    fine : int array of shape (f,)
+        The leaf of each of the model's own clusters that hold an item.
+    fine_merges : int array of shape (f − 1, 2)
+        The merge tree of those clusters; its last m − 1 merges are ``merges``.
+    shares : array of shape (n, m) or None
+        Soft memberships in the leaves; None where every item belongs to one.
     """
 
     name: str
@@ -530,6 +554,23 @@ class Side:
     heights: Floats
     order: Ints
     clusters: tuple[Cluster, ...]
+    fine: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    fine_merges: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
+    shares: Floats | None = None
+
+    def n_fine(self, k: int) -> Ints:
+        """How many of the model's own clusters each cluster of a cut holds, shape (k,)."""
+        return np.bincount(self.groups(k)[self.fine], minlength=k)
+
+    def memberships(self, k: int) -> Floats:
+        """Share of each item in each cluster of a cut, shape (n, k): the sum of its memberships in their parts."""
+        into = self.groups(k)
+        if self.shares is None:
+            return np.asarray(into[self.leaf][:, None] == np.arange(k), dtype=np.float64)
+        found: Floats = np.zeros((self.n_items, k))
+        for leaf, group in enumerate(into.tolist()):
+            found[:, group] += self.shares[:, leaf]
+        return found
 
     @property
     def n_leaves(self) -> int:
@@ -706,21 +747,30 @@ class Score:
 @savable
 @dataclass(frozen=True)
 class Errors:
-    """The model's error beside baselines, on the same held-out entries.
+    """Losses on observations that the predictions had not seen; smaller is better.
 
     Attributes
     ----------
+    loss : str
+        "absolute", "quadratic", "zero-one", "log" or "mass".
     unit : str
-        "root mean square error", "share of wrong labels", "nats a count".
+        For people: "mean absolute error", "root mean square error", "share of wrong labels", "nats per label".
     scores : tuple of Score
-        The model first, where it was measured.
+        The model first, then baselines.
     n_held : float
-        Entries they were measured on.
+        Observations they were measured on.
+    how : str
+        On which observations, and what the model was fitted on, in a sentence.
+    others : tuple of (unit, scores)
+        The same in further measures.
     """
 
+    loss: str
     unit: str
     scores: tuple[Score, ...]
     n_held: float
+    how: str
+    others: tuple[tuple[str, tuple[Score, ...]], ...] = ()
 
     @property
     def model(self) -> float | None:
@@ -740,9 +790,13 @@ class Errors:
 
     def to_dict(self) -> dict[str, object]:
         return {
-            "unit": self.unit, "n_held": self.n_held, "useful": self.useful,
-            "scores": [[score.name, _short(score.value)] for score in self.scores],
+            "loss": self.loss, "unit": self.unit, "n_held": self.n_held, "useful": self.useful, "how": self.how,
+            "scores": _plain(self.scores), "others": [[unit, _plain(scores)] for unit, scores in self.others],
         }  # fmt: skip
+
+
+def _plain(scores: Sequence[Score]) -> list[list[object]]:
+    return [[score.name, _short(score.value)] for score in scores]
 
 
 MODEL = "this model"
@@ -779,6 +833,9 @@ class Reading:
     prediction : str
         Why the model predicts with its own, finer size, in a sentence; empty where nothing was chosen.
     errors : Errors or None
+    fidelity : float or None
+        Of a checkerboard that was distilled from a model with many clusterings: the share of the model's improvement
+        over additive effects, on held-out observations, that it reproduces at this size.
     n_observed : float
     notes : tuple of str
         Further sentences.
@@ -806,6 +863,7 @@ class Reading:
     why: str
     prediction: str = ""
     errors: Errors | None = None
+    fidelity: float | None = None
     n_observed: float = 0.0
     notes: tuple[str, ...] = field(default=())
 
@@ -853,18 +911,8 @@ class Reading:
         return next(table for table in self.tables if side in table.sides)
 
     def memberships(self, side: int, size: Sequence[int] | None = None) -> Floats:
-        """How surely each item belongs to each cluster of a cut, shape (n, k); rows sum to one.
-
-        q(c|x) ∝ share of c · exp(what the item's entries gain in c), over the item's profile.
-        """
-        own, table = self.sides[side], self.meeting(side)
-        measure, k = measure_named(table.measure), self.sized(size)[side]
-        labels, profile = own.labels(k), own.profile.astype(np.float64)
-        sums = np.zeros((k, *profile.shape[1:]))
-        np.add.at(sums, labels, profile)
-        coefficients = measure.coefficients(sums) * measure.nats(table.noise)
-        prior = np.log(np.maximum(np.bincount(labels, minlength=k), 0.5) / len(labels))
-        return np.asarray(softmax(np.einsum("ndk,cdk->nc", profile, coefficients) + prior, axis=1))
+        """Share of each item in each cluster of a cut, shape (n, k)."""
+        return self.sides[side].memberships(self.sized(size)[side])
 
     def likeness(self, side: int, item: int) -> Floats:
         """How alike every item of a side is to one of them, from −1 to 1: cosines of how they differ from all."""
@@ -903,7 +951,7 @@ class Reading:
             "shares": [[share, list(size)] for share, size in self.shares],
             "path": self.path.tolist(), "rungs": self.rungs.tolist(), "curve": [_short(v) for v in self.curve.tolist()],
             "found": self.found, "verdict": self.verdict, "why": self.why, "prediction": self.prediction,
-            "errors": None if self.errors is None else self.errors.to_dict(),
+            "errors": None if self.errors is None else self.errors.to_dict(), "fidelity": self.fidelity,
             "n_observed": self.n_observed, "notes": list(self.notes),
         }  # fmt: skip
 

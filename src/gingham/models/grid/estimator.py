@@ -148,7 +148,7 @@ class GridFit(GridPredictor):
         return self
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
-        own = {"n_clusters": self.n_clusters_, "beta": self.beta_, "n_init": 1, "objective": "tradeoff", "verbose": 0}
+        own = {"n_clusters": self.n_clusters_, "beta": self.beta_, "verbose": 0}
         start = self.start if isinstance(self.start, str) else "spectral"
         model = clone(self).set_params(**own, start=start)
         return refit_of(model._fit(sample.take(kept), self.posterior_.cells[0], None), sample, kept)

@@ -122,7 +122,7 @@ class ViewsModel(Persistent):
         spread = np.where(mean.std(axis=0) > 0, mean.std(axis=0), 1.0)
         goes_with = np.abs(values.T @ (mean / spread)).argmax(axis=1)
         rows, columns = np.indices(values.shape, dtype=np.int32).reshape(2, -1)
-        relation = Relation((0, 1), (rows, columns), "difference", values.ravel(), label="value", centred=True)
+        relation = Relation((0, 1), (rows, columns), "difference", values.ravel(), label="value")
         modes = (
             Mode("object", np.arange(n) if names is None else np.asarray(names)),
             Mode("feature", np.array(titles)),
