@@ -45,6 +45,7 @@ from gingham.models.layers.baskets_fit import (
 )
 from gingham.models.layers.baskets_grow import extended_baskets, fold_in_baskets, last_states
 from gingham.models.layers.data import LayerData
+from gingham.models.layers.factors import InteractionFactors, interaction_factors
 from gingham.models.layers.fold_in import extended, fold_in
 from gingham.models.layers.model import Draws, Prediction, SoftLayers
 from gingham.models.layers.pilot import (
@@ -819,6 +820,26 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         if not isinstance(self.model_, BasketDraws):
             raise GinghamError("contributions are told of layers with baskets; this model has none.")
         return parts_of(self.model_, self.modes_, *self._asked(X, time))
+
+    def interaction_factors(self, rank: int = 64, *, joins: bool = False) -> InteractionFactors:
+        """The mean latent answer over the draws as ``base + users[u] + items[i] + left[u] @ right[i]``.
+
+        Two modes only. As many factors are kept as 99.9 % of the squared interaction needs, at most ``rank``; a
+        warning tells when these are too few. No users × items matrix is formed. The latent answer is in the unit of
+        the labels; where the likelihood is ordinal, `predict` returns the mean label instead, which the outer labels
+        bound.
+
+        Parameters
+        ----------
+        joins : bool
+            In `predict`, an item joins the basket of a user who has not rated it. By default the factors ignore this,
+            which is exact for the pairs that were fitted; with ``joins=True`` every item joins, which is exact for
+            all other pairs.
+        """
+        check_is_fitted(self)
+        if not isinstance(self.model_, BasketDraws):
+            raise GinghamError("interaction_factors are those of layers with baskets; this model has none.")
+        return interaction_factors(self.model_, rank, joins)
 
     def explain(self, row: object, *, label: object = None) -> Explanation:
         """As every model explains, with an account where there are baskets: what adds how much to the latent answer.

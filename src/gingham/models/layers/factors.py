@@ -1,0 +1,189 @@
+"""The mean latent answer of two-mode draws as an additive part and a product of two thin matrices.
+
+A layer of a draw is B · onehot(d) · G · onehot(c)ᵀ: baskets, clusters of tokens, cells, clusters of targets. The sum of
+these products over all draws and layers is never formed. It is only multiplied with thin blocks, a few draws at a time,
+so memory grows with (users + items) · rank, and a truncated singular value decomposition follows by subspace iteration.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg, sparse
+
+from gingham.arrays import Floats, Ints
+from gingham.errors import GinghamError, GinghamWarning
+from gingham.models.layers.baskets import BasketDraws, with_unknown
+
+SHARE = 0.999  # of the squared interaction that the factors must keep
+SPARE, ROUNDS, PROBES = 10, 3, 16  # columns beyond the rank, subspace iterations, columns that measure the rest
+ONE_HOT_ENTRIES = 2**22  # of one-hot matrices at a time
+
+
+class InteractionFactors(NamedTuple):
+    """P[u, i] = base + users[u] + items[i] + Σ_r left[u, r] · right[i, r], the mean latent answer over the draws.
+
+    Rows and columns of the product have mean zero, so the additive part holds all main effects.
+    """
+
+    base: float
+    users: Floats  # (n_users,), mean zero
+    items: Floats  # (n_items,), mean zero
+    left: Floats  # (n_users, r)
+    right: Floats  # (n_items, r)
+
+
+def interaction_factors(draws: BasketDraws, rank: int = 64, joins: bool = False) -> InteractionFactors:
+    """Factors of the draws' mean; see `LayeredCoClusteringRegressor.interaction_factors`."""
+    if len(draws.n_items) != 2:
+        raise GinghamError(
+            f"interaction_factors needs a model of two modes; this one has {len(draws.n_items)}. Use predict instead."
+        )
+    n, m = draws.n_items
+    pulls = Pulls(draws, joins)
+    by_user, by_item = (pulls.times(np.full((k, 1), 1.0 / k), mode)[:, 0] for k, mode in ((m, 0), (n, 1)))
+    grand = float(by_user.mean())
+
+    def interaction(block: Floats, rows: int) -> Floats:
+        """The pulls without their main effects, times a block; rows are users (0) or items (1)."""
+        mine, others = (by_user, by_item - grand) if rows == 0 else (by_item, by_user - grand)
+        return pulls.times(block, rows) - np.outer(mine, block.sum(axis=0)) - others @ block
+
+    left, right, kept = _truncated(interaction, (n, m), rank)
+    if kept < SHARE:
+        warnings.warn(
+            f"{rank} factors keep {kept:.1%} of the squared interaction; raise rank= to keep more.",
+            GinghamWarning,
+            stacklevel=3,
+        )
+    users, items = draws.mean_offsets()
+    users = users + by_user - grand + _usual_windows(draws)
+    items = items + by_item - grand
+    base = float(draws.means.mean()) + grand + float(users.mean()) + float(items.mean())
+    return InteractionFactors(base, users - users.mean(), items - items.mean(), left, right)
+
+
+def _usual_windows(draws: BasketDraws) -> Floats:
+    """What windows of time add to each user without a time, (n_users,)."""
+    users = np.arange(draws.n_items[0])
+    if draws.windows is None:
+        return np.zeros(len(users))
+    counts = np.bincount(draws.chains)
+    asked = [draws.windows.ask(chain, users, None)[0] for chain in range(len(counts))]
+    return np.average(asked, axis=0, weights=counts)
+
+
+class Pulls:
+    """What all layers add to each user and item, averaged over the draws, as something to multiply with."""
+
+    def __init__(self, draws: BasketDraws, joins: bool) -> None:
+        self.draws = draws
+        layers = [(layer.source, layer.basket, joins and layer.joins) for layer in draws.layers]
+        self.groups = [
+            Group(
+                source,
+                _scaled_basket(draws, basket, joined),
+                plans := [t for t, one in enumerate(layers) if one == (source, basket, joined)],
+                _own_pulls(draws, plans) if joined else None,
+            )
+            for source, basket, joined in dict.fromkeys(layers)
+        ]
+
+    def times(self, block: Floats, rows: int) -> Floats:
+        """The product with a block, (n, q); rows are users (0) or items (1)."""
+        total = np.zeros((self.draws.n_items[rows], block.shape[1]))
+        for group in self.groups:
+            forward = group.source == rows
+            if forward:
+                total += group.basket @ _tokens_by_targets(self.draws, group.plans, block, False)
+            else:
+                total += _tokens_by_targets(self.draws, group.plans, group.basket.T @ block, True)
+            if group.own is not None:
+                scale = group.basket.max(axis=1).toarray().ravel()  # (|N| + 1)^(−½); 0 for an empty basket
+                first, second = (scale, group.own) if forward else (group.own, scale)
+                total += np.outer(first, second @ block)
+        return total
+
+
+class Group(NamedTuple):
+    """The layers that look from the same baskets."""
+
+    source: int  # mode
+    basket: sparse.csr_array  # (n_sources, n_tokens), already divided by the root of a basket's size
+    plans: list[int]  # which layers
+    own: Floats | None  # what a target adds to itself when it joins a basket, (n_targets,)
+
+
+def _scaled_basket(draws: BasketDraws, basket: int, one_more: bool) -> sparse.csr_array:
+    """|N(x)|^(−½), or with one more token (|N(x)| + 1)^(−½), where source x holds a token: (n_sources, n_tokens)."""
+    held = draws.baskets[basket]
+    sizes = np.diff(held.indptr)
+    values = np.repeat((np.maximum(sizes, 1) + one_more) ** -0.5, sizes)
+    return sparse.csr_array((values, held.tokens, held.indptr), shape=(held.n_sources, held.n_tokens))
+
+
+def _tokens_by_targets(draws: BasketDraws, plans: list[int], block: Floats, back: bool) -> Floats:
+    """Σ onehot(d) G onehot(c)ᵀ block over draws and layers, divided by the draws; ``back`` multiplies the transpose."""
+    layer = draws.layers[plans[0]]
+    sizes = (draws.baskets[layer.basket].n_tokens, draws.n_items[layer.target])
+    total = np.zeros((sizes[1 if back else 0], block.shape[1]))
+    every = [(s, t) for s in range(draws.n_draws) for t in plans]
+    step = max(1, ONE_HOT_ENTRIES // max(*sizes, 1))
+    for start in range(0, len(every), step):
+        some = every[start : start + step]
+        tables = [with_unknown(draws.cells_of(s, t), draws.targets(s, t), draws.tokens(s, t))[0] for s, t in some]
+        tokens = _one_hot([draws.tokens(s, t) for s, t in some], [len(g) for g in tables])
+        targets = _one_hot([draws.targets(s, t) for s, t in some], [g.shape[1] for g in tables])
+        cells = sparse.block_diag(tables, format="csr")
+        total += targets @ (cells.T @ (tokens.T @ block)) if back else tokens @ (cells @ (targets.T @ block))
+    return total / draws.n_draws
+
+
+def _one_hot(labels: list[Ints], sizes: list[int]) -> sparse.csr_array:
+    """Several clusterings of the same items side by side, (n_items, Σ sizes)."""
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    columns = np.stack([own + start for own, start in zip(labels, starts)], axis=1)
+    n, k = columns.shape
+    ends = np.arange(0, n * k + 1, k)
+    return sparse.csr_array((np.ones(n * k), columns.ravel(), ends), shape=(n, int(starts[-1])))
+
+
+def _own_pulls(draws: BasketDraws, plans: list[int]) -> Floats:
+    """What a target adds to itself when it joins a basket, summed over the layers and averaged over the draws."""
+    total: Floats = np.zeros(draws.n_items[draws.layers[plans[0]].target])
+    for s in range(draws.n_draws):
+        for t in plans:
+            tokens, targets = draws.tokens(s, t), draws.targets(s, t)
+            total += with_unknown(draws.cells_of(s, t), targets, tokens)[0][tokens, targets]
+    return total / draws.n_draws
+
+
+def _truncated(
+    multiply: Callable[[Floats, int], Floats], shape: tuple[int, ...], rank: int
+) -> tuple[Floats, Floats, float]:
+    """The fewest factors, at most ``rank``, that keep the share of the squares; with the share they keep.
+
+    The squares that the subspace misses are estimated from fresh random columns, E‖(M − QQᵀM)ω‖² = ‖M − QQᵀM‖².
+    """
+    n, m = shape
+    rng = np.random.default_rng(0)
+    width = min(rank + SPARE, n, m)
+    base = linalg.qr(multiply(rng.standard_normal((m, width)), 0), mode="economic")[0]
+    for _ in range(ROUNDS):
+        base = linalg.qr(multiply(base, 1), mode="economic")[0]
+        base = linalg.qr(multiply(base, 0), mode="economic")[0]
+    across = multiply(base, 1)  # M ≈ base acrossᵀ
+    right, values, turn = linalg.svd(across, full_matrices=False)
+    probes = rng.standard_normal((m, PROBES))
+    missed = float(np.square(multiply(probes, 0) - base @ (across.T @ probes)).sum()) / PROBES
+    squares = values**2
+    total = float(squares.sum()) + missed
+    if total == 0:
+        return np.zeros((n, 0)), np.zeros((m, 0)), 1.0
+    kept = np.cumsum(squares) / total
+    r = min(int(np.searchsorted(kept, SHARE)) + 1, rank, len(values))
+    root = np.sqrt(values[:r])
+    return (base @ turn[:r].T) * root, right[:, :r] * root, float(kept[r - 1])
