@@ -1,9 +1,12 @@
 """Distillation: one checkerboard from the predictions of a model that adds up or averages many of them.
 
-The predictions of such a model are additive effects plus a product of low rank, P[u, i] = base + a_u + b_i + ⟨L_u, R_i⟩.
-Double centring takes all additive effects out of the product; what is left, the interaction, is co-clustered by weighted
-least squares. Rows see the interaction through weighted means over the clusters of columns, which are products with the
-factors: no table of rows × columns is ever made.
+The predictions of such a model are additive effects plus a product of low rank,
+
+    P[u, i] = base + a_u + b_i + ⟨L_u, R_i⟩.
+
+Double centring takes all additive effects out of the product; what is left, the interaction, is co-clustered by
+weighted least squares. Rows see the interaction through weighted means over the clusters of columns, which are products
+with the factors: no table of rows × columns is ever made.
 """
 
 from __future__ import annotations
@@ -14,8 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gingham.arrays import Floats, Ints
+from gingham.storage import savable
 
-STARTS = 8  # of k-means, each followed by exchanges until no item moves
+STARTS, FEW_STARTS = 8, 2  # of k-means, each followed by exchanges until no item moves; few of many items
+MANY = 10_000
 MOST_SWEEPS = 60
 DIRECTIONS = 6  # singular vectors that the starts are made of
 RANK = 64  # of compressed factors
@@ -66,6 +71,7 @@ def product_svd(left: Floats, right: Floats) -> tuple[Floats, Floats, Floats]:
     return q @ u[:, : len(s)], s, p @ v.T[:, : len(s)]
 
 
+@savable
 @dataclass(frozen=True, eq=False)
 class Distilled:
     """Additive effects and one checkerboard of the rest.
@@ -90,12 +96,11 @@ class Distilled:
 
     def expected(self, codes: Sequence[Ints]) -> Floats:
         """What the additive effects say of rows of codes; −1 stands for an item that was not seen."""
-        return self.base + sum(np.append(own, 0.0)[code] for own, code in zip(self.effects, codes))  # type: ignore[no-any-return]
+        first, second = (np.append(own, 0.0)[code] for own, code in zip(self.effects, codes))
+        return np.asarray(self.base + first + second)
 
 
-def distill(
-    factors: Factors, weights: tuple[Floats, Floats], n_clusters: tuple[int, int], seed: int = 0
-) -> Distilled:
+def distill(factors: Factors, weights: tuple[Floats, Floats], n_clusters: tuple[int, int], seed: int = 0) -> Distilled:
     """The checkerboard that reproduces the interaction best, by weighted least squares from several starts.
 
     ``weights`` say how often each row and each column was observed: pairs count by the product.
@@ -103,13 +108,13 @@ def distill(
     factors = factors.centred(*weights)
     w, v = (np.maximum(own, 1e-3) / max(float(own.mean()), 1e-12) for own in weights)
     u, s, z = product_svd(np.sqrt(w)[:, None] * factors.left, np.sqrt(v)[:, None] * factors.right)
-    points = (u[:, :DIRECTIONS] * s[:DIRECTIONS] / np.sqrt(w)[:, None], z[:, :DIRECTIONS] * s[:DIRECTIONS] / np.sqrt(v)[:, None])  # fmt: skip
+    points = [side[:, :DIRECTIONS] * s[:DIRECTIONS] / np.sqrt(own)[:, None] for side, own in ((u, w), (z, v))]
     sizes = [min(k, len(p)) for k, p in zip(n_clusters, points)]
     best: tuple[float, Ints, Ints] | None = None
     if s[0] > 1e-9:
         from sklearn.cluster import KMeans  # loaded where something is distilled
 
-        for start in range(STARTS):
+        for start in range(STARTS if max(len(w), len(v)) <= MANY else FEW_STARTS):
             a, b = (
                 KMeans(k, n_init=1, random_state=(seed + 1000 * start) % 2**32).fit(p, sample_weight=own).labels_
                 for k, p, own in zip(sizes, points, (w, v))
@@ -127,8 +132,8 @@ def _exchange(left: Floats, right: Floats, w: Floats, v: Floats, a: Ints, b: Int
     """Rows to the nearest cluster given the columns' clusters, columns likewise, until nothing moves."""
     for _ in range(MOST_SWEEPS):
         before = a, b
-        a = _nearest(left, w, a, _means(right, v, b), np.bincount(b, v))
-        b = _nearest(right, v, b, _means(left, w, a), np.bincount(a, w))
+        a = _nearest(left, w, a, _means(right, v, b), np.bincount(b, v).astype(float))
+        b = _nearest(right, v, b, _means(left, w, a), np.bincount(a, w).astype(float))
         if (a == before[0]).all() and (b == before[1]).all():
             break
     blocks = _means(left, w, a) @ _means(right, v, b).T
@@ -143,7 +148,7 @@ def _nearest(own: Floats, weights: Floats, labels: Ints, others: Floats, masses:
 
 
 def _means(points: Floats, weights: Floats, labels: Ints) -> Floats:
-    """Weighted means of points by cluster, (m, r); an empty cluster is far from everything of any size it could take."""
+    """Weighted means of points by cluster, (m, r)."""
     mass = np.bincount(labels, weights)
     sums = np.stack([np.bincount(labels, weights * column, len(mass)) for column in points.T], axis=1)
     return np.asarray(sums / np.maximum(mass, 1e-300)[:, None])

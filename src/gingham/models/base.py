@@ -25,10 +25,12 @@ from gingham.data.adapt import Columns, id_columns, tuples_of
 from gingham.data.fit_rows import FitRows
 from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate, need_unmasked
 from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
+from gingham.fitting.distill import Distilled, Factors, distill
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.old_files import model_of_version_1
 from gingham.models.questions import Predicted, Questions
 from gingham.reading.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
+from gingham.reading.measure import additive_effects
 from gingham.reading.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ KEPT_WHERE_KNOWN = (
     "fit_rows_",
 )
 MOST_REMEMBERED = 20_000_000  # rows of the data that a fitted model remembers, to be read without handing them over
+FINEST_BOARD = 12  # clusters per side of a distilled checkerboard
 FEW = 64  # so many different numbers are taken for a scale (stars, grey levels), more for a measurement
 
 
@@ -522,7 +525,7 @@ def observed_of(
         relation = Relation(at, codes, "labels", sample.label_codes, sample.weights, labels=names)
     else:
         if expected is None:
-            expected = np.full(sample.n_rows, float(np.average(values, weights=sample.weights)))
+            expected = mean_label(sample)
         relation = Relation(at, codes, "difference", values, sample.weights, expected=expected)
     return Observed(
         tuple(modes[place] for place in places),
@@ -533,6 +536,61 @@ def observed_of(
         prediction=prediction,
         memberships=tuple(memberships[place] for place in places),
         loss=loss,
+    )
+
+
+def distilled_observed(
+    sample: Sample, board: Distilled, refit: Callable[[Bools], Refit], prediction: str, loss: str
+) -> Observed:
+    """A sample and the checkerboard that was distilled from a model's predictions, as a summary needs them."""
+    found = observed_of(
+        sample, board.labels, refit=refit, prediction=prediction, expected=board.expected(sample.codes), loss=loss
+    )
+    named = sample.alphabet is not None and not sample.alphabet.numeric
+    return replace(found, blocks=None if named else board.blocks, distilled=True)
+
+
+def distilled_from(factors: Factors, sample: Sample) -> Distilled:
+    """The checkerboard that stands for a model's predictions, beside additive effects fitted to the rows.
+
+    Pairs count as often as their items were observed. Effects of the rows, given the blocks, take the place of the
+    predictions' own: what people choose to rate lies above these, and held-out rows are predicted better.
+    """
+    board = distill(factors, (sample.counts(0), sample.counts(1)), (FINEST_BOARD, FINEST_BOARD))
+    if sample.labels is None or (sample.alphabet is not None and not sample.alphabet.numeric):
+        return board
+    met = board.blocks[tuple(labels[code] for labels, code in zip(board.labels, sample.codes))]
+    shift = float(np.average(met, weights=sample.weights))
+    rest = np.asarray(sample.labels, dtype=np.float64) - (met - shift)
+    base, (rows, columns), _ = additive_effects(sample.codes, sample.shape, rest, sample.weights)
+    return replace(board, base=base, effects=(rows, columns), blocks=board.blocks - shift)
+
+
+def distilled_refit(model: Any, sample: Sample, kept: Bools) -> Refit:
+    """An unfitted model with many clusterings, fitted on some rows: its distilled checkerboard and its predictions."""
+    X, y, weight = rows_of(sample, kept)
+    model.fit(X, y, weight)
+    part = sample.take(kept)
+    own = model.item_modes()
+    codes = tuple(mode.encode(items) for mode, items in zip(own, X.T))
+    board = distilled_from(model.prediction_factors(), replace(part, modes=own, codes=codes))
+    effects, labels = [], []
+    for mode, mine, effect, label in zip(sample.modes, own, board.effects, board.labels):
+        at = mode.encode(mine.items)
+        known = at >= 0  # a side table may name items that the rows do not
+        wide: Floats = np.zeros(mode.n_items)
+        wide[at[known]] = effect[known]
+        effects.append(wide)
+        found = np.zeros(mode.n_items, dtype=np.int64)
+        found[at[known]] = label[known]
+        labels.append(found)
+    wide_board = replace(board, effects=(effects[0], effects[1]), labels=(labels[0], labels[1]))
+    named = sample.alphabet is not None and not sample.alphabet.numeric
+    return Refit(
+        wide_board.labels,
+        predictions_of(model, rows_of(sample, ~kept)[0], sample),
+        None if named else wide_board.expected(sample.codes),
+        None if named else wide_board.blocks,
     )
 
 
@@ -618,7 +676,7 @@ def refit_on(model: Any, sample: Sample, kept: Bools) -> Refit:
     at = model.posterior_.structure.factors[0]
     labels = zip(sample.modes, model.item_modes(), (model.posterior_.labels[mode] for mode in at))
     clusters = tuple(renumbered(mode, own, mine) for mode, own, mine in labels)
-    return Refit(clusters, predictions_of(model, rows_of(sample, ~kept)[0], sample), _mean_of(sample, kept))
+    return Refit(clusters, predictions_of(model, rows_of(sample, ~kept)[0], sample), mean_label(sample, kept))
 
 
 def refit_of(model: GridModel, sample: Sample, kept: Bools) -> Refit:
@@ -628,15 +686,16 @@ def refit_of(model: GridModel, sample: Sample, kept: Bools) -> Refit:
     numeric = sample.alphabet is None or sample.alphabet.numeric
     predictions = posterior.predict(codes) if numeric else posterior.predict_distribution(codes)
     expected = expected_by(posterior, sample)
-    return Refit(posterior.labels, predictions, _mean_of(sample, kept) if expected is None else expected)
+    return Refit(posterior.labels, predictions, mean_label(sample, kept) if expected is None else expected)
 
 
-def _mean_of(sample: Sample, kept: Bools) -> Floats | None:
-    """The mean of the numbers of some rows, for every row; None where labels are no numbers."""
+def mean_label(sample: Sample, kept: Bools | None = None) -> Floats | None:
+    """The mean of the numbers of the rows, or of some, for every row; None where labels are no numbers."""
     if sample.labels is None or (sample.alphabet is not None and not sample.alphabet.numeric):
         return None
-    weights = None if sample.weights is None else sample.weights[kept]
-    return np.full(sample.n_rows, float(np.average(sample.labels[kept], weights=weights)))
+    rows = slice(None) if kept is None else kept
+    weights = None if sample.weights is None else sample.weights[rows]
+    return np.full(sample.n_rows, float(np.average(sample.labels[rows], weights=weights)))
 
 
 def stderr_progress(progress: Progress) -> None:

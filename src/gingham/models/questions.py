@@ -51,7 +51,9 @@ class Questions:
     # tables
 
     def describe(self, size: Sequence[int] | int | None = None, backend: str | None = None) -> Any:
-        """The clusters as a frame: side, cluster (from 1), name, items, share, distinctive, typical, facts.
+        """The clusters as a frame: side, cluster (from 1), name, items, parts, share, distinctive, typical, facts.
+
+        ``parts`` says how many of the model's own clusters, those of ``labels_``, were merged into the group.
 
         Parameters
         ----------
@@ -62,12 +64,14 @@ class Questions:
         """
         reading = self.reading_
         rows = list(reading.clusters(_several(size)))
+        parts = [side.n_fine(k) for side, k in zip(reading.sides, reading.sized(_several(size)))]
         return frame_of(
             {
                 "side": [side.name for side, _, _ in rows],
                 "cluster": [number for _, number, _ in rows],
                 "name": [cluster.name for _, _, cluster in rows],
                 "items": [cluster.size for _, _, cluster in rows],
+                "parts": [int(n) for side in parts for n in side],
                 "share": [cluster.mass / max(float(side.mass.sum()), 1e-300) for side, _, cluster in rows],
                 "distinctive": [", ".join(map(_signed, cluster.distinctive)) for _, _, cluster in rows],
                 "typical": [", ".join(mark.item for mark in cluster.typical) for _, _, cluster in rows],
@@ -79,8 +83,9 @@ class Questions:
     def to_frame(self, size: Sequence[int] | int | None = None, backend: str | None = None) -> Any:
         """Every item with its cluster: side, item, title, cluster (from 1), name, membership, strength.
 
-        ``membership`` says how surely the item belongs to the cluster, ``strength`` how much the item's data speak for
-        it (nats, or squares of numbers). ``size`` and ``backend`` as in `describe`.
+        ``membership`` is the item's share in the cluster, the sum of its memberships in ``assign_`` over the parts of
+        the cluster; ``strength`` says how much the item's data speak for it (nats, or squares of numbers). ``size`` and
+        ``backend`` as in `describe`.
         """
         reading = self.reading_
         wanted = reading.sized(_several(size))
@@ -99,6 +104,17 @@ class Questions:
             columns["membership"] += belongs.tolist()
             columns["strength"] += side.strength.tolist()
         return frame_of(columns, backend)
+
+    def labels_at(self, size: Sequence[int] | int | None = None) -> tuple[Ints, ...]:
+        """The cluster (from 0) of every item of each side, merged along the trees of the model's own clusters.
+
+        The readable number of clusters by default, as in `describe` and `to_frame`, whose numbers count from 1; with as
+        many clusters as the model has, the partition is that of ``labels_``.
+        """
+        reading = self.reading_
+        wanted = _several(size)
+        sizes = reading.size if wanted is None else np.broadcast_to(wanted, (len(reading.sides),)).tolist()
+        return tuple(side.labels_at(int(k)) for side, k in zip(reading.sides, sizes))
 
     # one item
 
@@ -282,6 +298,7 @@ class Questions:
         found = self.predict_codes(0, [np.array([code], dtype=np.int32) for code in codes], label)
         said: float | str = self._said(0, codes, label) if reading.tables[0].labels else float(found.score[0])
         unsure = float(found.uncertainty[0])
+        explained = label if label is not None or isinstance(said, float) else said
         return Explanation(
             tuple(reading.sides[side].names[code] for side, code in zip(sides, codes)),
             places,
@@ -289,7 +306,27 @@ class Questions:
             unsure if np.isfinite(unsure) else None,
             self._block(sides, codes),
             self._comparable(sides, codes),
+            account=self._account(places, codes, float(found.score[0]), explained),
+            total=float(found.score[0]),
         )
+
+    def _account(
+        self, places: Sequence[Place], codes: Sequence[int], said: float, label: object
+    ) -> tuple[tuple[str, float], ...]:
+        """Parts that add up to the prediction: that of average items, what each item changes, and what is left."""
+
+        def predicted(known: Sequence[int]) -> float:
+            rows = [np.array([code if at in known else -1], dtype=np.int32) for at, code in enumerate(codes)]
+            return float(self.predict_codes(0, rows, label).score[0])
+
+        try:
+            base = predicted([])
+            alone = [predicted([at]) - base for at in range(len(codes))]
+        except (GinghamError, IndexError):  # a model that says nothing of average items
+            return (("prediction", said),)
+        own = [(f"{place.side} {place.item}, of “{place.name}”", value) for place, value in zip(places, alone)]
+        rest = said - base - sum(alone)
+        return (("average of all", base), *own, ("the items of this row together", rest))
 
     def _said(self, relation: int, codes: Sequence[int], label: object) -> str:
         """The label that is explained, where labels are names."""

@@ -948,17 +948,15 @@ def errors_of_averages(training: Rows, held: Rows) -> dict[str, float]:
     """What the averages of all sides together, of the rows learned from, cost on rows set aside; for numbers only."""
     if training.named:
         return {}
-    from gingham.reading.make_reading import averages  # loaded where something was set aside
-    from gingham.reading.values import Relation as Entries
+    from gingham.reading.measure import baselines  # loaded where something was set aside
 
     names = training.X.columns
-    both = pl.concat([training.X, held.X])
-    modes, codes = numbered(both, names)
+    modes, codes = numbered(pl.concat([training.X, held.X]), names)
     weights = None if training.weight is None else np.concatenate([training.weight, np.asarray(held.weight)])
     values = np.concatenate([training.y, held.y]).astype(np.float64)
-    relation = Entries(tuple(range(len(names))), tuple(codes), "difference", values, weights)
     seen = np.arange(len(values)) < len(training)
-    miss = averages(relation, [mode.n_items for mode in modes], seen)[~seen] - values[~seen]
+    said = baselines(codes, [mode.n_items for mode in modes], values, weights, seen, names)
+    miss = list(said.values())[-1] - values[~seen]
     return {"rmse_of_averages": float(np.sqrt(np.average(miss**2, weights=held.weight)))}
 
 

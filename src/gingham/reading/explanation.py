@@ -51,7 +51,9 @@ class Explanation:
     telling : tuple of (str, float)
         Of a single item: what was observed with it that says most about where it belongs.
     account : tuple of (str, float)
-        Of models that add things up: what each part adds to the prediction, the largest first.
+        What each part adds: the parts sum to ``total``. Of a single item, what moves its predictions most.
+    total : float or None
+        The prediction as a number: of labels that are names, the probability of the label that is explained.
     """
 
     row: tuple[str, ...]
@@ -62,6 +64,7 @@ class Explanation:
     comparable: tuple[tuple[tuple[str, ...], float | str], ...] = ()
     telling: tuple[tuple[str, float], ...] = ()
     account: tuple[tuple[str, float], ...] = ()
+    total: float | None = None
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

@@ -18,7 +18,7 @@ from scipy.special import xlogy
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data import Mode
 from gingham.errors import AdviceWarning, GinghamError
-from gingham.reading.measure import baselines, errors_of, folds_of, how_measured
+from gingham.reading.measure import additive_effects, baselines, errors_of, folds_of
 from gingham.reading.values import (
     MODEL,
     BlockTable,
@@ -31,10 +31,10 @@ from gingham.reading.values import (
     Pair,
     Reading,
     Refit,
-    Relation,
     Score,
     Side,
     counted,
+    cut,
     listed,
     plural,
 )
@@ -67,8 +67,8 @@ def read_observed(observed: Observed, item_info: ItemInfo | None = None, seed: i
     sides = []
     for at in range(observed.n_sides):
         side = _side(observed, at, trees[at], places[at], leaves, trees, size, tables, about.get(at), seed)
-        shares = _shares(observed, at, numbers[at], into[at])
-        sides.append(replace(side, fine=into[at], fine_merges=whole[at].merges, shares=shares))
+        soft = _shares(observed, at, numbers[at], into[at])
+        sides.append(replace(side, own=numbers[at], fine=into[at], fine_merges=whole[at].merges, shares=soft))
     found = trial is None or trial.curve.found
     shares = () if trial is None else tuple(
         (share, tuple(min(k, tree.n_leaves) for k, tree in zip(trial.curve.keeping(share), trees))) for share in SHARES
@@ -159,7 +159,7 @@ def tables_of(observed: Observed, clusters: Sequence[Ints], blocks: Floats | Non
     ``blocks`` are the values of the first table's blocks where a model says them, by its own clusters.
     """
     m = [int(labels.max()) + 1 for labels in clusters]
-    found = []
+    found: list[Met] = []
     for relation in observed.relations:
         for i, j in relation.pairs():
             a, b = relation.sides[i], relation.sides[j]
@@ -191,11 +191,12 @@ def held_out(observed: Observed, seed: int) -> Trial | None:
     gains = [trial.model_gain for trial in trials]
     weights = [0.0 if trial.errors is None else trial.errors.n_held for trial in trials]
     known = [gain for gain in gains if gain is not None]
-    return Trial(
-        pooled([trial.curve for trial in trials]),
-        _pooled_errors([trial.errors for trial in trials if trial.errors is not None]),
-        float(np.average(known, weights=weights)) if len(known) == len(gains) else None,
-    )
+    curve = pooled([trial.curve for trial in trials])
+    gain = float(np.average(known, weights=weights)) if len(known) == len(gains) else None
+    if observed.distilled and gain is not None and gain > curve.least:
+        # Groups matter, too, that reproduce a part of what a model gains which matters.
+        curve = replace(curve, least=min(curve.least, PART * gain))
+    return Trial(curve, _pooled_errors([trial.errors for trial in trials if trial.errors is not None]), gain)
 
 
 def _held_out(observed: Observed, held: Bools) -> Trial:
@@ -204,24 +205,16 @@ def _held_out(observed: Observed, held: Bools) -> Trial:
     refit = observed.refit(~held)  # type: ignore[misc]  # asked for before
     learned = observed.with_first(relation if refit.expected is None else replace(relation, expected=refit.expected))
     clusters = own_clusters(learned.with_first(learned.relations[0].take(~held)), refit.clusters)
-    curve = curve_of(learned, clusters, held, refit.blocks)
-    errors = _errors(learned, held, refit, curve)
-    return Trial(curve, errors, None if refit.predictions is None else _model_gain(learned.relations[0], held, refit))
-
-
-def _model_gain(relation: Relation, held: Bools, refit: Refit) -> float | None:
-    """What the model's own predictions gain on held-out entries over what it expects without clusters."""
-    values, said, weight = np.asarray(relation.values)[held], np.asarray(refit.predictions), relation.weight
-    if relation.measure == "difference":
-        better = np.asarray(relation.residuals)[held] ** 2 - (values - said) ** 2
-    elif said.ndim == 2:
-        overall = np.bincount(np.asarray(relation.values)[~held], weight[~held], said.shape[1])
-        overall = overall / max(float(overall.sum()), 1e-300)
-        chance = said[np.arange(len(values)), values]
-        better = np.log(np.maximum(chance, 1e-12) / np.maximum(overall[values], 1e-12))
+    if refit.blocks is None:
+        curve = curve_of(learned, clusters, held)
     else:
-        return None
-    return float(np.average(better, weights=weight[held]))
+        curve = distilled_curve(learned, clusters, held, refit.blocks)
+    errors = _errors(learned, held, refit, curve)
+    if not observed.distilled or errors.model is None:
+        return Trial(curve, errors)
+    if relation.measure == "difference":  # over the averages
+        return Trial(curve, errors, errors.scores[-1].value ** 2 - errors.model**2)
+    return Trial(curve, errors, errors.scores[1].value - errors.model)  # over the shares of labels, in nats
 
 
 def _pooled_errors(parts: Sequence[Errors]) -> Errors | None:
@@ -257,12 +250,31 @@ def _errors(observed: Observed, held: Bools, refit: Refit, curve: Curve) -> Erro
             nats -= float(np.average(shares[code[held]], weights=weight[held]))
         scores = (Score(MODEL, nats - float(curve.gains[0])), Score("independence", nats))
         return Errors("mass", "nats per count", scores, float(weight[held].sum()), how_measured(1))
-    names = [observed.modes[side].name for side in relation.sides]
-    shape = [observed.shape[side] for side in relation.sides]
-    said = baselines(relation, shape, names, ~held)
-    if refit.predictions is not None:
-        said = {MODEL: refit.predictions, **said}
-    return errors_of(relation, held, said, observed.loss)
+    said = None if refit.predictions is None else np.asarray(refit.predictions)
+    named = relation.measure == "labels"
+    loss = observed.loss or ("log" if named else "quadratic")
+    if named and loss == "log" and (said is None or said.ndim == 1):  # a model that names labels and no probabilities
+        loss = "zero-one"
+    simple = baselines(
+        relation.codes,
+        [observed.shape[side] for side in relation.sides],
+        np.asarray(relation.values),
+        relation.weights,
+        ~held,
+        [observed.modes[side].name for side in relation.sides],
+        loss,
+        len(relation.labels) if named else None,
+        tied=relation.both_ways,
+    )
+    every = simple if said is None else {MODEL: said, **simple}
+    return errors_of(np.asarray(relation.values)[held], relation.weight[held], every, loss, how_measured(1))
+
+
+def how_measured(n_parts: int) -> str:
+    """Which observations errors were measured on, and what predicted them."""
+    if n_parts > 1:
+        return f"{n_parts}-fold cross-fitting: the same model with the same settings, fitted without each fold in turn"
+    return "a tenth of the observations, held out from a fit of the same model with the same settings"
 
 
 def _sizes(observed: Observed, trees: Sequence[Tree], trial: Trial | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -310,10 +322,10 @@ def _side(
     other_names = _texts(observed.modes[other], other_titles)
     shape = (mode.n_items, observed.shape[other])
     every = np.arange(mode.n_items)
-    cut = trees[other].groups(size[other])[clusters[other]]
-    coarse = pair.sums(every, cut, (mode.n_items, int(cut.max()) + 1))
-    cut = trees[other].groups(min(PROFILE, trees[other].n_leaves))[clusters[other]]
-    profile = pair.sums(every, cut, (mode.n_items, int(cut.max()) + 1))
+    shown = trees[other].groups(size[other])[clusters[other]]
+    coarse = pair.sums(every, shown, (mode.n_items, int(shown.max()) + 1))
+    shown = trees[other].groups(min(PROFILE, trees[other].n_leaves))[clusters[other]]
+    profile = pair.sums(every, shown, (mode.n_items, int(shown.max()) + 1))
     m = trees[other].n_leaves
     wide = profile
     if mode.n_items * m * profile.shape[2] <= WIDE:
@@ -540,7 +552,8 @@ CAP = 12  # clusters a side that people can read
 SURE = 3.0  # standard errors by which the best rung must gain
 SHARES = (0.5, 0.8, 0.9)
 READABLE = {"lift": 0.5, "difference": 0.9, "labels": 0.85}  # share of the best size's gain that is kept
-DISTILLED = 0.7  # of a distilled checkerboard: finer ones change with the seed of the model
+DISTILLED = 0.6  # of a distilled checkerboard: finer ones change with the seed of the model
+PART = 0.1  # of the gain of the model that a distilled checkerboard must reproduce
 MATTERS = 0.01  # share of the squares beyond the expected numbers that groups must explain
 
 
@@ -555,12 +568,15 @@ class Curve:
     errors : array (rungs,), their standard errors
     least : float
         The gain from which on it matters.
+    sure : float
+        Standard errors by which the best rung must gain.
     """
 
     sizes: list[tuple[int, ...]]
     gains: Floats
     errors: Floats
     least: float = 0.0
+    sure: float = SURE
 
     @property
     def best(self) -> int:
@@ -571,7 +587,7 @@ class Curve:
     def found(self) -> bool:
         """Whether the best rung gains more than chance would make it, and enough to matter."""
         best = self.best
-        sure = self.gains[best] > max(SURE * self.errors[best], self.least)
+        sure = self.gains[best] > max(self.sure * self.errors[best], self.least)
         return bool(sure and max(self.sizes[best]) > 1)
 
     def keeping(self, share: float, cap: int | None = None) -> tuple[int, ...]:
@@ -595,17 +611,45 @@ def pooled(curves: Sequence[Curve]) -> Curve:
         gains[left] = np.mean([curve.gains[i] for curve, i in zip(curves, at)])
         errors[left] = np.sqrt(np.sum([curve.errors[i] ** 2 for curve, i in zip(curves, at)])) / len(curves)
     least = float(np.mean([curve.least for curve in curves]))
-    return Curve(sizes[::-1], gains[::-1], errors[::-1], least)
+    return Curve(sizes[::-1], gains[::-1], errors[::-1], least, curves[0].sure)
 
 
-def curve_of(observed: Observed, clusters: Sequence[Ints], held: Bools, blocks: Floats | None = None) -> Curve:
+def distilled_curve(observed: Observed, clusters: Sequence[Ints], held: Bools, blocks: Floats) -> Curve:
+    """What cuts of a distilled checkerboard gain on held-out entries over averages.
+
+    The additive effects are those of the seen entries given the blocks of each cut; with one block they are averages.
+    """
+    first = observed.relations[0]
+    known = first.take(~held)
+    seen = tables_of(observed.with_first(known), clusters, blocks)
+    trees = trees_of(seen, observed.n_sides)
+    ladder = rungs(trees, joint_path(trees, seen))
+    y, asked, weight = np.asarray(known.values, dtype=np.float64), first.take(held), first.weight[held]
+    averages = additive_effects(known.codes, observed.shape, y, known.weights)
+    squares = (np.asarray(asked.values) - averages.at(asked.codes)) ** 2
+    gains, errors = [], []
+    for size in ladder:
+        groups = [tree.groups(k)[labels] for tree, k, labels in zip(trees, size, clusters)]
+        sums = summed(seen[0].sums, *(tree.groups(k) for tree, k in zip(trees, size)))
+        means = sums[..., 1] / np.maximum(sums[..., 0], 1e-12)
+        block, test = (means[tuple(g[c] for g, c in zip(groups, part.codes))] for part in (known, asked))
+        effects = additive_effects(known.codes, observed.shape, y - block, known.weights, averages.shrinkage)
+        gain = squares - (np.asarray(asked.values) - effects.at(asked.codes) - test) ** 2
+        mean = float(np.average(gain, weights=weight))
+        gains.append(mean)
+        errors.append(float(np.sqrt(((weight * (gain - mean)) ** 2).sum()) / weight.sum()))
+    gains[-1] = 0.0  # one block is no group
+    return Curve(ladder, np.array(gains), np.array(errors), MATTERS * float(np.average(squares, weights=weight)), 2.0)
+
+
+def curve_of(observed: Observed, clusters: Sequence[Ints], held: Bools) -> Curve:
     """The held-out gain along the joint path of the trees that the other entries make.
 
     Entries with an item that the others do not know count as no gain: nothing is said of them.
     """
     sizes = [int(labels.max()) + 1 for labels in clusters]
     first = observed.relations[0]
-    seen = tables_of(observed.with_first(first.take(~held)), clusters, blocks)
+    seen = tables_of(observed.with_first(first.take(~held)), clusters)
     tests, known = [], first.take(~held)
     for i, j in first.pairs():
         a, b = first.sides[i], first.sides[j]
@@ -698,11 +742,7 @@ class Tree:
 
     def groups(self, k: int) -> Ints:
         """The cluster (0 … k − 1, by their first leaf) of each leaf after all merges but the last k − 1."""
-        into = list(range(self.n_leaves))
-        for t, (a, b) in enumerate(self.merges[: self.n_leaves - k].tolist()):
-            into = [self.n_leaves + t if node in (a, b) else node for node in into]
-        first = {node: at for at, node in reversed(list(enumerate(into)))}
-        return np.unique([first[node] for node in into], return_inverse=True)[1].astype(np.int64)
+        return cut(self.merges, k)
 
     def top(self, k: int) -> Tree:
         """The last k − 1 merges, with the clusters of `groups` (k) as leaves."""

@@ -1,34 +1,48 @@
-"""Errors on observations that a model has not seen, beside baselines as strong as they can simply be."""
+"""How large errors are: which rows are held out, what simple rules predict there, and losses side by side.
+
+Plain functions on arrays. The command line and the summary of a model call the same ones, so that one measure, one
+division of the rows and the same baselines stand behind every number that a person sees.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
-from gingham.reading.values import MODEL, Errors, Relation, Score
+from gingham.reading.values import Errors, Score
 
-SMALL = 20_000  # rows up to which all of them are held out once, a fifth at a time: a tenth of few rows is noise
+FEW_ROWS = 20_000  # of so many or fewer, one tenth would say little: all rows are held out, in turn
 FOLDS = 5
-HELD = 0.1
-SHRINKAGES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # observations of the overall mean that every average starts from
-ROUNDS = 10  # in which the averages of several sides are fitted in turn
+SHARE = 0.1
+SHRINKAGES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # observations with nothing to say that an average starts from
+ROUNDS, QUICK_ROUNDS = 10, 3  # of averages in turn: to predict with, to choose a shrinkage with
+INNER = 0.2  # of the rows learned from: they choose the shrinkage
+LEAST = 1e-300  # probability that is taken for what a distribution excludes
 UNITS = {
     "absolute": "mean absolute error",
     "quadratic": "root mean square error",
     "zero-one": "share of wrong labels",
     "log": "nats per label",
+    "mass": "nats per count",
 }
+COMMONEST = "the commonest label"
 
 
-def folds_of(n_rows: int, seed: int) -> list[Bools]:
-    """Masks of rows to hold out: five folds of few rows, a tenth of many.
+def folds_of(n_rows: int, seed: int, share: float | None = None) -> list[Bools]:
+    """Masks of the rows to hold out: five folds of up to 20,000 rows, one tenth of more; one ``share`` if it is given.
 
-    Whole rows are held out, never single counts of one: repeats of a word in a document would give the pair away.
+    Folds are disjoint and cover all rows; a fold is never empty and never everything.
     """
     order = np.random.default_rng([seed, n_rows]).permutation(n_rows)
-    parts = np.array_split(order, FOLDS) if n_rows <= SMALL else [order[: round(HELD * n_rows)]]
+    if share is None and n_rows <= FEW_ROWS:
+        parts = np.array_split(order, min(FOLDS, n_rows)) if n_rows > 1 else []
+    else:
+        n_held = round((SHARE if share is None else share) * n_rows)
+        parts = [order[:n_held]] if 0 < n_held < n_rows else []
     found = []
     for part in parts:
         held = np.zeros(n_rows, dtype=bool)
@@ -37,116 +51,219 @@ def folds_of(n_rows: int, seed: int) -> list[Bools]:
     return found
 
 
-def how_measured(n_parts: int) -> str:
-    """Which observations errors were measured on, and by what."""
-    if n_parts > 1:
-        return f"{n_parts}-fold cross-fitting: the same model with the same settings, fitted without each fold in turn"
-    return "a tenth of the observations, held out from the same model with the same settings"
+# simple rules
 
 
-def averages(
-    codes: Sequence[Ints], shape: Sequence[int], labels: Floats, weights: Floats, seen: Bools, shrinkage: float
-) -> Floats:
-    """The overall mean of the rows under ``seen`` plus shrunken effects of every side, for all rows, clipped.
-
-    The effects of several sides are fitted together, in turn.
-    """
-    known = [code[seen] for code in codes]
-    counts = weights[seen]
-    base = float(np.average(labels[seen], weights=counts))
-    rest = labels[seen] - base
-    effects = [np.zeros(n) for n in shape]
-    masses = [np.bincount(code, counts, n) + shrinkage for code, n in zip(known, shape)]
-    for _ in range(ROUNDS if len(codes) > 1 else 1):
-        for effect, code, mass in zip(effects, known, masses):
-            step = np.bincount(code, counts * rest, len(effect)) / mass - effect * (shrinkage / mass)
-            effect += step
-            rest = rest - step[code]
-    said = base + sum(effect[code] for effect, code in zip(effects, codes))
-    return np.clip(said, labels[seen].min(), labels[seen].max())
-
-
-def chosen_averages(
-    codes: Sequence[Ints], shape: Sequence[int], labels: Floats, weights: Floats, seen: Bools, seed: int = 0
-) -> Floats:
-    """`averages` with the shrinkage that predicts a tenth of the seen rows best from the others."""
-    trial = seen & (np.random.default_rng([seed, len(labels)]).random(len(labels)) >= HELD)
-    asked = seen & ~trial
-    if not asked.any() or not trial.any():
-        return averages(codes, shape, labels, weights, seen, 5.0)
-
-    def error(shrinkage: float) -> float:
-        said = averages(codes, shape, labels, weights, trial, shrinkage)
-        return float(np.average((labels - said)[asked] ** 2, weights=weights[asked]))
-
-    return averages(codes, shape, labels, weights, seen, min(SHRINKAGES, key=error))
-
-
-def baselines(relation: Relation, shape: Sequence[int], names: Sequence[str], seen: Bools) -> dict[str, AnyArray]:
-    """Predictions of every row by a constant and by averages: numbers, or probabilities of labels (N, |Y|)."""
-    n, weight = relation.n_entries, relation.weight
-    codes = list(relation.codes)
-    if relation.both_ways:  # a node has one average, whichever end it stands at
-        codes = [np.concatenate([codes[0], codes[1]])]
-    sides = dict(zip(names, range(len(names)))) if len(set(names)) == len(names) and not relation.both_ways else {}
-    if relation.measure == "labels":
-        return _label_shares(relation, shape, sides, seen)
-    y = np.asarray(relation.values, dtype=np.float64)
-    found: dict[str, AnyArray] = {"constant": np.full(n, float(np.average(y[seen], weights=weight[seen])))}
-    if relation.both_ways:
-        twice = np.concatenate([y, y]), np.concatenate([weight, weight]), np.concatenate([seen, seen])
-        ends = chosen_averages(codes, shape[:1], *twice)
-        found["averages"] = (ends[:n] + ends[n:]) - found["constant"]
-        return found
-    for name, at in sides.items():
-        found[f"{name} averages"] = chosen_averages([codes[at]], [shape[at]], y, weight, seen)
-    if len(codes) > 1:
-        both = "both averages" if len(codes) == 2 else "all averages"
-        found[both] = chosen_averages(codes, shape, y, weight, seen)
-    return found
-
-
-def _label_shares(
-    relation: Relation, shape: Sequence[int], sides: Mapping[str, int], seen: Bools
+def baselines(
+    codes: Sequence[Ints],
+    shape: Sequence[int],
+    labels: AnyArray,
+    weights: Floats | None,
+    seen: Bools,
+    names: Sequence[str],
+    loss: str = "quadratic",
+    n_labels: int | None = None,
+    seed: int = 0,
+    tied: bool = False,
 ) -> dict[str, AnyArray]:
-    """Smoothed shares of the labels, overall and of each item of each side."""
-    labels, k = np.asarray(relation.values), len(relation.labels)
-    overall = np.bincount(labels[seen], relation.weight[seen], k) + 1.0
-    overall = overall / overall.sum()
-    found: dict[str, AnyArray] = {"constant": np.tile(overall, (relation.n_entries, 1))}
-    for name, at in sides.items():
-        code = relation.codes[at]
-        own = np.bincount(code[seen].astype(np.int64) * k + labels[seen], relation.weight[seen], shape[at] * k)
-        own = own.reshape(shape[at], k) + 2.0 * overall
-        found[f"{name} averages"] = (own / own.sum(axis=1, keepdims=True))[code]
+    """What simple rules, learned from the rows under ``seen``, predict of the others.
+
+    Of numbers: one constant, the shrunken averages of each side, and those of all sides fitted together; the shrinkage
+    is the one of `SHRINKAGES` that predicts a fifth of the seen rows best, and predictions stay within the range of the
+    labels seen. Of names (``n_labels``): the shares of labels, of each side, and of all sides together as if
+    they were independent; distributions for the logarithmic loss, the likeliest label otherwise.
+
+    Parameters
+    ----------
+    codes : arrays of shape (N,), one per position
+    shape : number of items of each position
+    labels : array of shape (N,), numbers, or codes of labels from 0 to ``n_labels`` − 1
+    names : what an item of each position is called
+    tied : whether both positions have the same items, each with one average, as the ends of an edge
+    """
+    counts = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    train = _Rows(tuple(np.asarray(code[seen]) for code in codes), labels[seen], counts[seen], tuple(shape), n_labels)
+    if tied:
+        train = train.both_ways()
+    asked = tuple(np.asarray(code[~seen]) for code in codes)
+    every = list(range(len(codes)))
+    which: dict[str, list[int]] = {}
+    if n_labels is None:
+        which |= {} if tied else {f"{name} averages": [p] for p, name in enumerate(names)}
+        which |= {} if len(codes) < 2 else {"both averages" if len(codes) == 2 else "all averages": every}
+    else:
+        rule = COMMONEST if loss != "log" else "label shares"
+        which |= {f"{rule} of each {names[p]}": [p] for p in (every[:1] if tied else every)}
+        which |= {} if len(codes) < 2 else {f"{rule} by {' and '.join(dict.fromkeys(names))}": every}
+    rng = np.random.default_rng([seed, len(train.labels)])
+    found = {"one constant" if n_labels is None else rule: train.said(asked, [], 1.0, loss)}
+    for name, positions in which.items():
+        found[name] = train.said(asked, positions, train.best_shrinkage(positions, loss, rng), loss)
     return found
 
 
-def errors_of(relation: Relation, held: Bools, said: Mapping[str, AnyArray], loss: str = "") -> Errors:
-    """Predictions on the held-out rows, in the loss first; the model's are of these rows only, others of all rows."""
-    weight = relation.weight[held]
-    values = np.asarray(relation.values)[held]
-    names = relation.measure == "labels"
-    of_model = {name: own if name == MODEL else own[held] for name, own in said.items()}
-    measures = ("log", "zero-one") if names else ("quadratic", "absolute")
-    first = loss if loss in measures else measures[0]
-    if names and any(own.ndim == 1 for own in of_model.values()):  # a model that says labels and no probabilities
-        measures, first = ("zero-one",), "zero-one"
-    tables = {
-        one: tuple(Score(name, _mean_loss(one, values, own, weight)) for name, own in of_model.items())
-        for one in measures
-    }
-    others = tuple((UNITS[one], scores) for one, scores in tables.items() if one != first)
-    return Errors(first, UNITS[first], tables[first], float(weight.sum()), how_measured(1), others)
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows to learn simple rules from."""
+
+    codes: tuple[Ints, ...]
+    labels: AnyArray
+    counts: Floats
+    shape: tuple[int, ...]
+    n_labels: int | None
+
+    def both_ways(self) -> _Rows:
+        codes = tuple(np.concatenate([code, other]) for code, other in zip(self.codes, self.codes[::-1]))
+        labels, counts = (np.concatenate([both] * 2) for both in (self.labels, self.counts))
+        return replace(self, codes=codes, labels=labels, counts=counts)
+
+    def take(self, mask: Bools) -> _Rows:
+        codes = tuple(code[mask] for code in self.codes)
+        return replace(self, codes=codes, labels=self.labels[mask], counts=self.counts[mask])
+
+    def best_shrinkage(self, positions: list[int], loss: str, rng: np.random.Generator) -> float:
+        """The shrinkage that predicts some of the rows best from the others; a middle one where there are few rows."""
+        held = rng.random(len(self.labels)) < INNER
+        if not held.any() or held.all():
+            return SHRINKAGES[2]
+        learn, test = self.take(~held), self.take(held)
+        costs = [
+            _mean(row_losses(test.labels, learn.said(test.codes, positions, by, loss, QUICK_ROUNDS), loss), test.counts)
+            for by in SHRINKAGES
+        ]
+        return SHRINKAGES[int(np.argmin(costs))]
+
+    def said(
+        self, asked: Sequence[Ints], positions: list[int], shrinkage: float, loss: str, rounds: int = ROUNDS
+    ) -> AnyArray:
+        """What the rule made of some positions predicts of rows of codes."""
+        if self.n_labels is not None:
+            law = np.exp(self._log_shares(asked, positions, shrinkage))
+            law /= law.sum(axis=1, keepdims=True)
+            return law if loss == "log" else law.argmax(axis=1)
+        y = np.asarray(self.labels, dtype=np.float64)
+        if not positions:
+            return np.full(len(asked[0]), _median(y, self.counts) if loss == "absolute" else _mean(y, self.counts))
+        base, effects = self._effects(y, positions, shrinkage, rounds)
+        said = base + sum(effect[asked[p]] for p, effect in zip(positions, effects))
+        return np.clip(said, y.min(), y.max())
+
+    def _effects(self, y: Floats, positions: list[int], shrinkage: float, rounds: int) -> tuple[float, list[Floats]]:
+        """The overall mean, and what each item adds to it: of several positions fitted together, in turn."""
+        base = _mean(y, self.counts)
+        rest, codes = y - base, [self.codes[p] for p in positions]
+        effects: list[Floats] = [np.zeros(self.shape[p]) for p in positions]
+        masses = [np.bincount(code, self.counts, len(effect)) + shrinkage for code, effect in zip(codes, effects)]
+        for _ in range(rounds if len(positions) > 1 else 1):
+            for effect, code, mass in zip(effects, codes, masses):
+                step = (np.bincount(code, self.counts * rest, len(effect)) - shrinkage * effect) / mass
+                effect += step
+                rest -= step[code]
+        return base, effects
+
+    def _log_shares(self, asked: Sequence[Ints], positions: list[int], shrinkage: float) -> Floats:
+        """ln p(label) + Σ ln p(label|item)/p(label), up to a constant for each row."""
+        k = int(self.n_labels or 0)
+        whole = np.bincount(self.labels, self.counts, k) + 1.0 / k  # a label that was not seen is not impossible
+        whole /= whole.sum()
+        law = np.tile(np.log(whole), (len(asked[0]), 1))
+        for p in positions:
+            own = np.bincount(self.codes[p].astype(np.int64) * k + self.labels, self.counts, self.shape[p] * k)
+            own = own.reshape(-1, k) + shrinkage * whole
+            law += (np.log(own / own.sum(axis=1, keepdims=True)) - np.log(whole))[asked[p]]
+        return law
 
 
-def _mean_loss(loss: str, values: AnyArray, said: AnyArray, weight: Floats) -> float:
-    if loss == "quadratic":
-        return float(np.sqrt(np.average((values - said) ** 2, weights=weight)))
-    if loss == "absolute":
-        return float(np.average(np.abs(values - said), weights=weight))
+class Additive(NamedTuple):
+    """The overall mean and the shrunken effect of every item of every side."""
+
+    base: float
+    effects: list[Floats]
+    shrinkage: float
+
+    def at(self, codes: Sequence[Ints]) -> Floats:
+        """What they say of rows of codes."""
+        return np.asarray(self.base + sum(effect[code] for effect, code in zip(self.effects, codes)))
+
+
+def additive_effects(
+    codes: Sequence[Ints], shape: Sequence[int], labels: Floats, weights: Floats | None, shrinkage: float | None = None
+) -> Additive:
+    """Effects of all sides fitted together; the shrinkage is chosen on held-out rows where none is given."""
+    counts = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    rows, every = _Rows(tuple(codes), labels, counts, tuple(shape), None), list(range(len(codes)))
+    by = rows.best_shrinkage(every, "quadratic", np.random.default_rng(len(labels))) if shrinkage is None else shrinkage
+    return Additive(*rows._effects(np.asarray(labels, dtype=np.float64), every, by, ROUNDS), by)
+
+
+# losses
+
+
+def row_losses(labels: AnyArray, predictions: AnyArray, loss: str) -> Floats:
+    """What each prediction costs: numbers, codes of labels, distributions (N, |Y|), or log probabilities of counts."""
+    if loss == "mass":
+        return -np.asarray(predictions, dtype=np.float64)
+    if loss == "log":
+        chance = np.take_along_axis(predictions, np.asarray(labels)[:, None], axis=1)[:, 0]
+        return -np.log(np.maximum(chance, LEAST))
     if loss == "zero-one":
-        best = said.argmax(axis=1) if said.ndim == 2 else said
-        return float(np.average(values != best, weights=weight))
-    chance = said[np.arange(len(values)), values]
-    return float(np.average(-np.log(np.maximum(chance, 1e-12)), weights=weight))
+        said = predictions.argmax(axis=1) if predictions.ndim == 2 else predictions
+        return np.asarray(said != labels, dtype=np.float64)
+    miss = np.asarray(labels, dtype=np.float64) - predictions
+    return miss**2 if loss == "quadratic" else np.abs(miss)
+
+
+def errors_of(
+    labels: AnyArray,
+    weights: Floats | None,
+    predictions: Mapping[str, AnyArray],
+    loss: str,
+    how: str,
+    losses: Callable[[AnyArray, AnyArray], Floats] | None = None,
+) -> Errors:
+    """The loss of predictions of held-out rows in one measure, and in the others that suit them.
+
+    Parameters
+    ----------
+    labels : array of shape (N,), numbers or codes of labels
+    predictions : by name, MODEL first where it was measured, see `row_losses`
+    how : what was held out, in a sentence
+    losses : callable, optional
+        (labels, predictions) → losses of the rows, where ``loss`` is none of `UNITS`.
+    """
+    counts = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+
+    def scores(measure: str) -> tuple[Score, ...]:
+        of_rows = (
+            losses if losses is not None and measure not in UNITS else lambda y, said: row_losses(y, said, measure)
+        )
+        means = {name: _mean(of_rows(labels, said), counts) for name, said in predictions.items()}
+        return tuple(Score(name, float(np.sqrt(v)) if measure == "quadratic" else v) for name, v in means.items())
+
+    numbers = loss not in ("zero-one", "log", "mass")
+    further = [name for name in ("absolute", "quadratic") if name != loss] if numbers else []
+    further += ["zero-one"] if loss == "log" else []
+    return Errors(
+        loss=loss,
+        unit=UNITS.get(loss, f"{loss} loss"),
+        scores=scores(loss),
+        n_held=float(counts.sum()),
+        how=how,
+        others=tuple((UNITS[name], scores(name)) for name in further),
+    )
+
+
+def in_unit(value: float, loss: str) -> float:
+    """A mean loss in the unit in which errors are shown: the root of a mean square."""
+    return float(np.sqrt(max(value, 0.0))) if loss == "quadratic" else value
+
+
+def _mean(values: Floats, counts: Floats) -> float:
+    return float(np.average(values, weights=counts))
+
+
+def _median(values: Floats, counts: Floats) -> float:
+    """A smallest value that at least half of the weight does not exceed."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(counts[order])
+    return float(values[order[np.searchsorted(reached, reached[-1] / 2)]])

@@ -274,7 +274,7 @@ class Relation:
 
     @property
     def residuals(self) -> AnyArray | None:
-        """What is clustered: numbers beyond what the model expects without its clusters; codes of labels as they are."""
+        """What is clustered: numbers beyond those expected without clusters; codes of labels as they are."""
         if self.measure != "difference" or self.expected is None:
             return self.values
         return np.asarray(self.values, dtype=np.float64) - self.expected
@@ -508,6 +508,16 @@ class Cluster:
         }  # fmt: skip
 
 
+def cut(merges: Ints, k: int) -> Ints:
+    """The cluster (0 … k − 1, by their first leaf) of each leaf of a tree after all merges but the last k − 1."""
+    m = len(merges) + 1
+    into = np.arange(m)
+    for t, (a, b) in enumerate(merges[: m - k].tolist()):
+        into[(into == a) | (into == b)] = m + t
+    _, first, inverse = np.unique(into, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.int64)
+
+
 @savable
 @dataclass(frozen=True, eq=False)
 class Side:
@@ -535,6 +545,8 @@ class Side:
     order : int array of shape (m,)
         Leaves from first to last, neighbours alike; every node is a run of it, so it orders every cut.
     clusters : tuple of 2m − 1 Cluster, one per node
+    own : int array of shape (n,)
+        The model's own cluster of each item, without gaps in the numbers.
     fine : int array of shape (f,)
         The leaf of each of the model's own clusters that hold an item.
     fine_merges : int array of shape (f − 1, 2)
@@ -554,6 +566,7 @@ class Side:
     heights: Floats
     order: Ints
     clusters: tuple[Cluster, ...]
+    own: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     fine: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     fine_merges: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int64))
     shares: Floats | None = None
@@ -561,6 +574,14 @@ class Side:
     def n_fine(self, k: int) -> Ints:
         """How many of the model's own clusters each cluster of a cut holds, shape (k,)."""
         return np.bincount(self.groups(k)[self.fine], minlength=k)
+
+    def labels_at(self, k: int) -> Ints:
+        """The number (from 0) of each item's cluster with k clusters, up to as many as the model has; shape (n,)."""
+        if k <= self.n_leaves:
+            return self.labels(k)
+        if k > len(self.fine):
+            raise GinghamError(f"{self.name!r} has {len(self.fine)} clusters; {k} were asked for.")
+        return cut(self.fine_merges, k)[self.own]
 
     def memberships(self, k: int) -> Floats:
         """Share of each item in each cluster of a cut, shape (n, k): the sum of its memberships in their parts."""

@@ -67,7 +67,7 @@ def data_words(reading: Reading, observed: Observed | None, label: str) -> str:
         more = ", …" if len(codes) > FEW_LABELS else ""
         return f"{items}; {counted(n, noun)}, for {full} of all pairs: {', '.join(shares)}{more}."
     y = np.asarray(relation.values, dtype=np.float64)
-    if relation.centred:
+    if relation.expected is None:
         return f"{items}; {counted(n, noun)}, in standard deviations."
     mean = float(np.average(y, weights=relation.weight))
     return (

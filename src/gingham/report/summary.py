@@ -141,7 +141,7 @@ def plain_means(reading: Reading, observed: Observed) -> list[list[list[float]] 
         relation = next(
             (r for r in observed.relations if r.measure == table.measure and set(table.sides) <= set(r.sides)), None
         )
-        if relation is None or relation.measure != "difference" or relation.centred:
+        if relation is None or relation.measure != "difference" or relation.expected is None:
             found.append(None)
             continue
         left, right = (reading.sides[side] for side in table.sides)

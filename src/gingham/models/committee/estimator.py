@@ -16,16 +16,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from gingham import models
-from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, Seed, TableLike
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import tuples_of
 from gingham.data.sample import Part, checked_weights, rows_of_draws, tuples, whole_counts
 from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.fitting.distill import Factors
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.projection import Projection, use_torch_batch
-from gingham.models.base import Persistent, TupleModel, observed_of, refit_on
+from gingham.models.base import Persistent, TupleModel, distilled_from, distilled_observed, distilled_refit
 from gingham.models.questions import Predicted
-from gingham.reading.values import Observed, Refit
+from gingham.reading.values import Observed
 from gingham.storage import State
 
 if TYPE_CHECKING:
@@ -173,23 +174,58 @@ class Committee(TupleModel):
             setattr(self, name, value)
 
     def observed(self, *data: Any) -> Observed:
-        """Every member has clusters of its own: names are read by those of the first, numbers by tastes."""
+        """One checkerboard, distilled from the mean of the members' predictions: each has clusters of its own."""
         check_is_fitted(self)
         X, y, *weight = data or self._remembered("gg.read(model, X, y)")
-        modes = self.item_modes()
         labels = np.asarray(y)
-        letters = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
+        alphabet = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
         columns = self._columns(X, reset=False).columns
-        sample = Sample.of(columns, labels, *weight, modes=modes, alphabet=letters)
-        first = getattr(self.members_[0], "posterior_", None)
-        error = None
-        if self.fold_predictions_ is not None and self.fold_rows_ is not None and not data and letters is None:
-            miss = labels[self.fold_rows_] - self.fold_predictions_
-            error = float(np.sqrt(np.average(miss**2, weights=self.fold_counts_)))
-        clusters = [None] * len(modes) if first is None else [first.labels[at] for at in first.structure.factors[0]]
-        return observed_of(
-            sample, clusters, error=error, refit=None if letters is None else lambda kept: self._refit(sample, kept)
+        sample = Sample.of(columns, labels, *weight, modes=self.item_modes(), alphabet=alphabet)
+        inner = clone(self)
+        return distilled_observed(
+            sample,
+            distilled_from(self.prediction_factors(), sample),
+            lambda kept: distilled_refit(clone(inner), sample, kept),
+            "",
+            "" if alphabet is not None else "quadratic",
         )
+
+    def prediction_factors(self) -> Factors:
+        """The mean of the members' predictions as additive effects and thin factors, for distillation.
+
+        Where labels are names, of their probabilities along the direction in which cells differ most: with two labels
+        that is the probability of one of them.
+        """
+        modes = self.item_modes()
+        parts = []
+        for member in self.members_:
+            posterior = getattr(member, "posterior_", None)
+            if posterior is None or len(modes) != 2 or posterior.structure.factors != ((0, 1),):
+                raise GinghamError(
+                    f"A committee of {type(member).__name__} has no summary: its members are not checkerboards of two "
+                    "sides."
+                )
+            cell, answers = posterior.cells[0], posterior.answers[0]
+            named = cell.alphabet is not None and not cell.alphabet.numeric
+            blocks = cell.distribution(answers) if named else np.asarray(cell.values(answers))[..., None]
+            rows, columns = (
+                posterior.with_unseen(at)[own.encode(mode.items)]
+                for at, (mode, own) in enumerate(zip(modes, member.item_modes()))
+            )
+            offsets = getattr(posterior, "offsets", None)
+            parts.append((rows, columns, np.asarray(blocks), offsets, member.item_modes()))
+        k = len(parts)
+        flat = np.concatenate([blocks.reshape(-1, blocks.shape[2]) for _, _, blocks, _, _ in parts])
+        main = np.linalg.svd(flat - flat.mean(axis=0), full_matrices=False)[2][0] if flat.shape[1] > 1 else np.ones(1)
+        left = np.hstack([rows @ (blocks @ main) for rows, _, blocks, _, _ in parts]) / k
+        right = np.hstack([columns for _, columns, _, _, _ in parts])
+        base, effects = 0.0, [np.zeros(mode.n_items) for mode in modes]
+        for _, _, _, offsets, own in parts:
+            if offsets is not None:
+                base += offsets.base / k
+                for at, mode in enumerate(modes):
+                    effects[at] += np.append(offsets.effects[at], 0.0)[own[at].encode(mode.items)] / k
+        return Factors(base, effects[0], effects[1], left, right).compressed()
 
     def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """The members' mean; its spread is that between members and that within each of them."""
@@ -208,10 +244,6 @@ class Committee(TupleModel):
         scores = np.array([one.score for one in said])
         within = np.mean([one.uncertainty**2 for one in said], axis=0)
         return Predicted(scores.mean(axis=0), np.sqrt(within + scores.var(axis=0)))
-
-    def _refit(self, sample: Sample, kept: Bools) -> Refit:
-        """The first member from some of the rows."""
-        return refit_on(clone(self.members_[0]), sample, kept)
 
     def _stages(self, checkpoint: Checkpoint) -> Iterator[dict[str, Checkpoint]]:
         """What the fit of each member is told of checkpoints; nothing in other processes and in other libraries."""

@@ -21,7 +21,7 @@ from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, make_schedule
-from gingham.models.base import Persistent, check_within, moments_of, predicted_by, stderr_progress
+from gingham.models.base import Persistent, check_within, mean_label, moments_of, predicted_by, stderr_progress
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
@@ -212,6 +212,7 @@ class GraphClustering(ClusterMixin, Persistent):
             sample.labels if counted else sample.weights,
             "edge" if counted else "weight",
             both_ways=not sample.directed and sample.n_modes == 2,
+            expected=None if counted else mean_label(sample),
         )
         return Observed(
             (self.posterior_.structure.modes[0],),

@@ -169,16 +169,12 @@ class JointCoClustering(Persistent):
         relations = data[0] if data else self._remembered("gg.read(model, relations)")
         structure, labels = self.posterior_.structure, self.posterior_.labels
         parts = {r: observed_of(self.sample(r, *relations[r]), [None] * len(r)) for r in relations}
-        numbers = {at for r, part in parts.items() if part.relations[0].measure == "difference"
-                   for at in structure.factors[self.position_of(r)]}  # fmt: skip
         found = tuple(
             replace(part.relations[0], sides=structure.factors[self.position_of(r)], label=" × ".join(r))
             for r, part in parts.items()
         )
         own = self.n_clusters if isinstance(self.n_clusters, Mapping) else {}
-        clusters = tuple(
-            None if at in structure.frozen or at in numbers else labels[at] for at in range(len(structure.modes))
-        )
+        clusters = tuple(None if at in structure.frozen else labels[at] for at in range(len(structure.modes)))
         given = tuple(isinstance(own.get(mode.name), int) for mode in structure.modes)
         return Observed(structure.modes, found, clusters, given, lambda kept: self._refit(relations, kept))
 
@@ -203,7 +199,7 @@ class JointCoClustering(Persistent):
             mode.name: None if at in frozen else size
             for at, (mode, size) in enumerate(zip(self.posterior_.structure.modes, self.posterior_.n_clusters))
         }
-        model = clone(self).set_params(n_clusters=sizes, n_init=1, verbose=0)
+        model = clone(self).set_params(n_clusters=sizes, verbose=0)
         model.fit({**relations, first: tuple(rows)})
         labels = []
         for mode, own, mine in zip(
@@ -216,7 +212,7 @@ class JointCoClustering(Persistent):
             warnings.simplefilter("ignore", UnseenItemsWarning)
             if self.posterior_.cells[0].ordered:
                 return Refit(tuple(labels), model.predict(first, held))
-            return Refit(tuple(labels), model.predict_distribution(first, held).argmax(axis=1))
+            return Refit(tuple(labels), model.predict_distribution(first, held))
 
     def _problem(self, relations: Mapping[Relation, Any]) -> tuple[Problem, tuple[int, ...]]:
         """What is minimised, and the number of clusters of every mode."""

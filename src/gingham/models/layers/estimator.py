@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import ndtr, ndtri
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -22,9 +22,18 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, seconds, without_column
 from gingham.data.sample import joined_ids
 from gingham.errors import GinghamError
+from gingham.fitting.distill import Factors
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
 from gingham.fitting.starts import Sizes, expand_clusters
-from gingham.models.base import TupleModel, advise, named_auto, numeric_labels, observed_of
+from gingham.models.base import (
+    TupleModel,
+    advise,
+    distilled_from,
+    distilled_observed,
+    distilled_refit,
+    named_auto,
+    numeric_labels,
+)
 from gingham.models.layers.baskets import BasketDraws, Intervals, Law, as_they_are, shortest
 from gingham.models.layers.baskets_fit import (
     CLUSTERS,
@@ -440,18 +449,21 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         self.noise_, self.scatter_, self.cuts_ = pilot.error, pilot.scatter, pilot.cuts
 
     def observed(self, *data: Any) -> Observed:
-        """Its layers have clusters of their own, which add up: the reading finds clusters of what averages leave."""
+        """One checkerboard, distilled from the predictions: the layers have many clusterings, which add up."""
         check_is_fitted(self)
         sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
         chosen = getattr(self, "selection_", None)
-        square = self.scatter_ if isinstance(self.model_, BasketDraws) else self.noise_
-        error = float(np.sqrt(square)) if self.noise is None and self.n_pilots > 0 else None
-        return observed_of(
+        return distilled_observed(
             sample,
-            [None] * len(self.modes_),
-            prediction="" if chosen is None else chosen.reason,
-            error=error,
+            distilled_from(self.prediction_factors(), sample),
+            lambda kept: distilled_refit(clone(self), sample, kept),
+            "" if chosen is None else chosen.reason,
+            "quadratic",
         )
+
+    def prediction_factors(self) -> Factors:
+        """The mean latent answer as additive effects and thin factors, for distillation."""
+        return Factors(*self.interaction_factors())
 
     def sample(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Sample:
         """Labelled tuples in the model's own numbering."""
