@@ -200,7 +200,7 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     def _loss_state(self) -> Any:
         """What a file keeps of a ``loss`` that is a callable: what the cells are that it made."""
-        return cell_state(self.posterior_.cells[0])
+        return cell_state(self.posterior_.label_cell())
 
     def _loss_from_state(self, state: Any) -> Any:
         """A ``loss`` that makes the cells which `_loss_state` described."""
@@ -365,7 +365,7 @@ class GridModel(TupleModel):
         """Labelled tuples in the model's own numbering, as certificates and tests need them."""
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
-        cell = self.posterior_.cells[0]
+        cell = self.posterior_.label_cell()
         return Sample.of(
             columns.columns,
             y,
@@ -433,7 +433,10 @@ class GridModel(TupleModel):
 
     @property
     def answers_(self) -> AnyArray:
-        """The answer of each cell as a label or a number (distributions for the log loss)."""
+        """The answer of each cell as a label or a number (distributions for the log loss); with offsets, what it adds.
+
+        Offsets are in ``posterior_.offsets``.
+        """
         cell = self.posterior_.cells[0]
         answers = self.posterior_.answers[0]
         return answers if cell.distribution(answers) is answers else cell.values(answers)
@@ -480,7 +483,7 @@ class GridPredictor(TransformerMixin, GridModel):
     @property
     def alphabet_(self) -> AnyArray:
         """The label values, in the order of the columns of ``predict_distribution``."""
-        alphabet = getattr(self.posterior_.cells[0], "alphabet", None)
+        alphabet = getattr(self.posterior_.label_cell(), "alphabet", None)
         if alphabet is None:
             raise AttributeError("labels are numbers without an alphabet")
         return alphabet.values
@@ -547,7 +550,7 @@ def predicted_by(
     Of labels that are names, the probability of one of them, and the chance that it is another.
     """
     cell = posterior.cells[relation]
-    letters = getattr(cell, "alphabet", None)
+    letters = getattr(posterior.label_cell(relation), "alphabet", None)
     if letters is not None and not letters.numeric:
         names = [str(value) for value in letters.values.tolist()]
         if label is None and len(codes[0]) > 1:
