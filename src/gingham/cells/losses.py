@@ -138,6 +138,13 @@ class CellModel(ABC):
         """
         return None
 
+    def of_rest(self, values: Floats) -> CellModel | None:
+        """The same loss for what effects of items leave over of numbers; None where that has no meaning.
+
+        ``values`` stand for what is left over, for losses that need a finite set.
+        """
+        return None
+
     def miss(self, labels: Floats, answers: Floats) -> Floats:
         """A number between 0 and 1 that grows with the loss of answers on numeric labels; see `loss_of_miss`.
 
@@ -326,6 +333,9 @@ class Absolute(TableLoss):
     def of_gap(self, gap: Floats) -> Floats:
         return abs(gap)
 
+    def of_rest(self, values: Floats) -> Absolute:
+        return Absolute(Alphabet.of(values, given=False))
+
 
 class Pinball(TableLoss):
     """ℓ(y, y') = max(τ(y − y'), (τ − 1)(y − y')): the answer is the τ-quantile label.
@@ -350,6 +360,9 @@ class Pinball(TableLoss):
 
     def of_gap(self, gap: Floats) -> Floats:
         return namespace(gap).maximum(self.quantile * gap, (self.quantile - 1) * gap)
+
+    def of_rest(self, values: Floats) -> Pinball:
+        return Pinball(Alphabet.of(values, given=False), self.quantile)
 
 
 class Quadratic(CellModel):
@@ -407,6 +420,9 @@ class Quadratic(CellModel):
 
     def of_gap(self, gap: Floats) -> Floats:
         return gap**2
+
+    def of_rest(self, values: Floats) -> Quadratic:
+        return Quadratic()
 
     def miss(self, labels: Floats, answers: Floats) -> Floats:
         """|y − answer| as a share of the range of the labels."""

@@ -17,7 +17,7 @@ from scipy.special import xlogy
 from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host
 from gingham.cells import CellModel
 from gingham.cells.losses import cell_from_state, cell_state
-from gingham.data import Features, Mode, OneHot, Sample
+from gingham.data import Bounds, Features, Mode, OneHot, Sample
 from gingham.data.sample import Sums
 from gingham.errors import GinghamError
 from gingham.kernels.project import BLOCK_BYTES, row_blocks
@@ -249,6 +249,87 @@ class LossLaw(NamedTuple):
 
 @savable
 @dataclass(frozen=True, eq=False)
+class Offsets:
+    """Additive effects beside the checkerboard: base + Σ_i effects_i[x_i].
+
+    Attributes
+    ----------
+    base : float
+    effects : tuple of arrays of shape (n_items,), one per position of the relation
+        An unseen item (code −1) adds 0.
+    shrink : float
+        Observations with effect 0 that the mean of every item starts from.
+    cell : CellModel, optional
+        The loss on the labels themselves, with their alphabet and bounds; the posterior's own cells answer with what
+        the offsets leave over.
+    bounds : Bounds, optional
+        Smallest and largest label, to which predictions are clipped.
+    """
+
+    base: float
+    effects: tuple[Floats, ...]
+    shrink: float = 5.0
+    cell: CellModel | None = None
+    bounds: Bounds | None = None
+
+    def to_file(self) -> State:
+        """What a model file keeps: all fields, the cell as its registered name and parameters."""
+        cell = None if self.cell is None else (cell_state(self.cell), self.cell.alphabet)
+        return {**fields_of(self), "cell": cell}
+
+    @classmethod
+    def from_file(cls, state: State) -> Self:
+        return cls(**{**state, "cell": None if state["cell"] is None else cell_from_state(*state["cell"])})
+
+    def at(self, codes: Sequence[Ints]) -> Floats:
+        """The sum of the effects for each row, (N,), where the codes lie."""
+        first = codes[0]
+        total = beside(np.full(len(first), self.base), first)
+        for effect, code in zip(self.effects, codes):
+            total = total + beside(np.append(effect, 0.0), first)[code]
+        return total  # type: ignore[no-any-return]
+
+    def clipped(self, values: Floats) -> Floats:
+        """Predictions within the range of the labels."""
+        if self.bounds is None:
+            return values
+        return namespace(values).clip(values, self.bounds.low, self.bounds.high)  # type: ignore[no-any-return]
+
+    def rest(self, sample: Sample, cell: CellModel) -> Sample:
+        """The observations with what the offsets leave over for labels, on the values that a cell answers with."""
+        left = sample.numbers() - self.at(sample.codes)
+        if cell.alphabet is None:
+            return replace(sample, labels=left, label_codes=None, alphabet=None)
+        codes = nearest(left, cell.alphabet.numbers)
+        return replace(sample, labels=left, label_codes=codes, alphabet=cell.alphabet)
+
+    def law_of_labels(self, law: Floats, values: Floats, codes: Sequence[Ints]) -> Floats:
+        """The law of the label, (N, |Y|), from that of what is left over, whose numbers are ``values``.
+
+        A number between two labels becomes one of them at random, so that its mean stays.
+        """
+        numbers = self.cell.alphabet.numbers  # type: ignore[union-attr]
+        base, rows = on_host(self.at(codes)), np.arange(len(law))
+        result = np.zeros((len(law), len(numbers)))
+        widths = np.append(np.diff(numbers), 1.0)
+        for value, share in zip(values, on_host(law).T):
+            reached = np.clip(base + value, numbers[0], numbers[-1])
+            below = np.clip(np.searchsorted(numbers, reached, side="right") - 1, 0, len(numbers) - 1)
+            above = (reached - numbers[below]) / widths[below]
+            result[rows, below] += share * (1.0 - above)
+            result[rows, np.minimum(below + 1, len(numbers) - 1)] += share * above
+        return beside(result, law)  # type: ignore[no-any-return]
+
+
+def nearest(values: Floats, numbers: Floats) -> Ints:
+    """The position of the nearest of increasing numbers, for each value, where the values lie."""
+    middles = beside((numbers[1:] + numbers[:-1]) / 2, values)
+    xp = namespace(values)
+    return xp.searchsorted(middles, values).astype(np.int32) if xp is np else xp.searchsorted(middles, values).int()
+
+
+@savable
+@dataclass(frozen=True, eq=False)
 class Posterior:
     """A distribution over checkerboards.
 
@@ -262,6 +343,9 @@ class Posterior:
     unseen : {"urn", "mass"}
         How an item that nobody has seen belongs to the clusters, see `unseen_rows`. Certificates cover "urn"; "mass"
         is what model files of earlier versions predict by.
+    offsets : Offsets, optional
+        Effects of single items that the first relation adds to its checkerboard; its cells and answers are then those
+        of what the offsets leave over, and samples still hold labels.
 
     Examples
     --------
@@ -279,6 +363,7 @@ class Posterior:
     assign: tuple[Floats, ...]
     answers: tuple[AnyArray, ...]
     unseen: str = field(default="urn", kw_only=True)
+    offsets: Offsets | None = field(default=None, kw_only=True)
     # Sums over the assignments, once known. Not an argument: `replace` begins with none, for others have other sums.
     _sums: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False)
 
@@ -304,6 +389,19 @@ class Posterior:
     def has_known_price(self) -> bool:
         """Whether KL(Q‖P) is that of its tables and answers; classes that add something to it say so themselves."""
         return type(self) is Posterior
+
+    def label_cell(self, relation: int = 0) -> CellModel:
+        """The loss on the labels of a relation: that of its cells, unless these answer with what offsets leave over."""
+        offsets = self._offsets(relation)
+        return self.cells[relation] if offsets is None or offsets.cell is None else offsets.cell
+
+    def _offsets(self, relation: int) -> Offsets | None:
+        return self.offsets if relation == 0 else None
+
+    def rest(self, sample: Sample, relation: int = 0) -> Sample:
+        """The observations as the cells see them: without the offsets."""
+        offsets = self._offsets(relation)
+        return sample if offsets is None else offsets.rest(sample, self.cells[relation])
 
     def at_root(self, sample: Sample, named: bool = False) -> tuple[Posterior, Sample]:
         """The same predictor as a grid, and the sample in its terms; ``named`` gives readable names, for pictures."""
@@ -402,6 +500,7 @@ class Posterior:
     ) -> Floats:
         """S[c_1, …, c_d, k] = Σ_e w_e t_k(y_e) Π_j q_j(c_j|x_j): what each cell sees of a sample."""
         features = self.cells[relation].features if features is None else features
+        sample = self.rest(sample, relation)
         assigns = self.factor(relation)
         check_table(tuple(q.shape[1] for q in assigns), features.size)
         backend = "compiled" if backend == "auto" else backend
@@ -449,7 +548,11 @@ class Posterior:
                 f"{type(self.cells[relation]).__name__} cells answer with a number, not with a distribution "
                 "over labels: use predict, or a loss on an alphabet (absolute, zero-one, log)."
             )
-        return self.expectation(codes, table, relation)
+        law = self.expectation(codes, table, relation)
+        offsets = self._offsets(relation)
+        if offsets is None:
+            return law
+        return offsets.law_of_labels(law, self.cells[relation].values(np.arange(law.shape[1])), codes)
 
     def predict(self, codes: Sequence[Ints], rule: str = "mean", relation: int = 0) -> Floats:
         """One number per tuple: mean of the answers, or the median or commonest label."""
@@ -457,7 +560,10 @@ class Posterior:
             raise GinghamError(f"rule={rule!r} is unknown; choose one of {', '.join(RULES)}.")
         cell = self.cells[relation]
         if rule == "mean":
-            return self.expectation(codes, cell.values(self.answers[relation])[..., None], relation)[:, 0]
+            mean = self.expectation(codes, cell.values(self.answers[relation])[..., None], relation)[:, 0]
+            offsets = self._offsets(relation)
+            return mean if offsets is None else offsets.clipped(offsets.at(codes) + mean)
+        cell = self.label_cell(relation)
         distribution = self.predict_distribution(codes, relation)
         labels = cell.values(np.arange(distribution.shape[1])) if cell.n_answers else None
         numbers = getattr(cell, "alphabet").numbers if labels is None else labels  # noqa: B009

@@ -114,6 +114,7 @@ def distill(factors: Factors, weights: tuple[Floats, Floats], n_clusters: tuple[
     if s[0] > 1e-9:
         from sklearn.cluster import KMeans  # loaded where something is distilled
 
+        sizes = [min(k, len(np.unique(p.round(9), axis=0))) for k, p in zip(sizes, points)]
         for start in range(STARTS if max(len(w), len(v)) <= MANY else FEW_STARTS):
             a, b = (
                 KMeans(k, n_init=1, random_state=(seed + 1000 * start) % 2**32).fit(p, sample_weight=own).labels_

@@ -203,7 +203,7 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     def _loss_state(self) -> Any:
         """What a file keeps of a ``loss`` that is a callable: what the cells are that it made."""
-        return cell_state(self.posterior_.cells[0])
+        return cell_state(self.posterior_.label_cell())
 
     def _loss_from_state(self, state: Any) -> Any:
         """A ``loss`` that makes the cells which `_loss_state` described."""
@@ -368,7 +368,7 @@ class GridModel(TupleModel):
         """Labelled tuples in the model's own numbering, as certificates and tests need them."""
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
-        cell = self.posterior_.cells[0]
+        cell = self.posterior_.label_cell()
         return Sample.of(
             columns.columns,
             y,
@@ -398,7 +398,7 @@ class GridModel(TupleModel):
             refit=lambda kept: self._refit(sample, kept),
             prediction=str(getattr(self, "selection_", "")),
             expected=expected_by(posterior, sample),
-            loss=posterior.cells[0].name,
+            loss=posterior.label_cell().name,
         )
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
@@ -440,7 +440,10 @@ class GridModel(TupleModel):
 
     @property
     def answers_(self) -> AnyArray:
-        """The answer of each cell as a label or a number (distributions for the log loss)."""
+        """The answer of each cell as a label or a number (distributions for the log loss); with offsets, what it adds.
+
+        Offsets are in ``posterior_.offsets``.
+        """
         cell = self.posterior_.cells[0]
         answers = self.posterior_.answers[0]
         return answers if cell.distribution(answers) is answers else cell.values(answers)
@@ -487,7 +490,7 @@ class GridPredictor(TransformerMixin, GridModel):
     @property
     def alphabet_(self) -> AnyArray:
         """The label values, in the order of the columns of ``predict_distribution``."""
-        alphabet = getattr(self.posterior_.cells[0], "alphabet", None)
+        alphabet = getattr(self.posterior_.label_cell(), "alphabet", None)
         if alphabet is None:
             raise AttributeError("labels are numbers without an alphabet")
         return alphabet.values
@@ -596,8 +599,7 @@ def distilled_refit(model: Any, sample: Sample, kept: Bools) -> Refit:
 
 def expected_by(posterior: Posterior, sample: Sample) -> Floats | None:
     """What a checkerboard expects of the rows of a sample without its clusters: its offsets; None where it has none."""
-    offsets = getattr(posterior, "offsets", None)
-    return None if offsets is None else offsets.at(sample.codes)
+    return None if posterior.offsets is None else posterior.offsets.at(sample.codes)
 
 
 def moments_of(posterior: Posterior, sample: Sample, relation: int = 0) -> Floats | None:
@@ -618,7 +620,7 @@ def predicted_by(
     Of labels that are names, the probability of one of them, and the chance that it is another.
     """
     cell = posterior.cells[relation]
-    letters = getattr(cell, "alphabet", None)
+    letters = getattr(posterior.label_cell(relation), "alphabet", None)
     if letters is not None and not letters.numeric:
         names = [str(value) for value in letters.values.tolist()]
         if label is None and len(codes[0]) > 1:

@@ -1048,11 +1048,12 @@ class TuplesWithModel(ModelWithData[Any]):
         makers: dict[str, Callable[[float], Certificate]] = {}
         judged, bounded = model, known is not None
         posterior = vars(model).get("posterior_")
-        if not bounded and posterior is not None and posterior.cells[0].answers == "number":
+        plain = getattr(posterior, "offsets", None) is None  # offsets have no certificate on the rows of the fit
+        if not bounded and plain and posterior is not None and posterior.cells[0].answers == "number":
             # Stated after the fit, which did not need them: the answers are the same with bounds.
             cell = make_cell(posterior.cells[0].name, None, space.bounds)
             judged, bounded = replace(posterior, cells=(cell,)), True
-        if self.tables.has_posterior(model) and bounded:
+        if self.tables.has_posterior(model) and bounded and plain:
             makers["training rows"] = lambda share: certify(
                 judged, seen.X, seen.y, bound=request.bound, delta=share, predictor=request.predictor,
                 sample_weight=seen.weight, alphabet=space.alphabet, population=request.population,
@@ -1076,7 +1077,7 @@ class TuplesWithModel(ModelWithData[Any]):
                 found = made(n - 1)
         if not found:
             raise GinghamError(
-                "No theorem here covers a sum of layers on the rows it was fitted to: it has certificates from "
+                "No theorem here covers offsets or a sum of layers on the rows they were fitted to: the model has certificates from "
                 "progressive tests (--progressive) and from rows set aside. Fit with --holdout .1 (the default), and "
                 "give the file of the fit."
             )
@@ -1192,7 +1193,7 @@ class TupleTables(FamilyTables[Any]):
 
     def labels(self, model: Any) -> Alphabet | Interval | None:
         """The possible labels as the model knows them: all, or the smallest and largest."""
-        return labels_of_cell(model.posterior_.cells[0])
+        return labels_of_cell(model.posterior_.label_cell())
 
     def label_values(self, model: Any) -> AnyArray | None:
         """The label values, in the order of the columns of ``predict_distribution``."""
@@ -1209,7 +1210,7 @@ class TupleTables(FamilyTables[Any]):
 
     def loss_name(self, model: Any) -> str:
         """The loss that a checkerboard or a tree was fitted with, by its name where it has one."""
-        return str(cell_state(model.posterior_.cells[0])["loss"] if model.loss == "auto" else model.loss)
+        return str(cell_state(model.posterior_.label_cell())["loss"] if model.loss == "auto" else model.loss)
 
     def path(self, task: FitTask, path: PathOptions, progress: PathCallback) -> BetaPath:
         """The path of the model that ``gingham fit`` would fit; certificates where the labels were stated."""

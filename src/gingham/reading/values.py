@@ -279,6 +279,10 @@ class Relation:
             return self.values
         return np.asarray(self.values, dtype=np.float64) - self.expected
 
+    def plain(self) -> Relation:
+        """The same entries with the numbers as they were observed."""
+        return replace(self, expected=None)
+
     def pair(self, first: int, second: int) -> Pair:
         """The entries as those of two of its positions."""
         rows, columns, weight, values = self.codes[first], self.codes[second], self.weight, self.residuals

@@ -147,7 +147,7 @@ def plain_means(reading: Reading, observed: Observed) -> list[list[list[float]] 
         left, right = (reading.sides[side] for side in table.sides)
         first = relation.sides.index(table.sides[0])
         second = next(p for p, side in enumerate(relation.sides) if side == table.sides[1] and p != first)
-        sums = relation.pair(first, second).sums(left.leaf, right.leaf, (left.n_leaves, right.n_leaves))
+        sums = relation.plain().pair(first, second).sums(left.leaf, right.leaf, (left.n_leaves, right.n_leaves))
         found.append(np.round(sums[..., 1], 2).tolist())
     return found
 
@@ -182,7 +182,7 @@ def first_meeting(observed: Observed, side: int) -> tuple[Pair, int, Relation] |
         for i, j in relation.pairs():
             for own, other in ((i, j), (j, i)):
                 if relation.sides[own] == side:
-                    return relation.pair(own, other), relation.sides[other], relation
+                    return relation.plain().pair(own, other), relation.sides[other], relation
     return None
 
 

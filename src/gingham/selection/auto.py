@@ -112,7 +112,7 @@ def compare_betas(sample: Sample, cell: CellModel, pilot: Pilot) -> Beta:
     beta, loss = next(
         pair
         for pair, found in zip(reversed(tried), reversed(losses))
-        if not _clearly(found - losses[lowest], rest.weights)
+        if not clearly_worse(found - losses[lowest], rest.weights)
     )
     why = (
         f"β = {beta:.3g} is the smallest of {len(tried)} values that is not clearly worse than the best on "
@@ -131,7 +131,7 @@ def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
     """
     if cell.code_length:
         return 1.0, "β = 1: the loss is a likelihood already"
-    held = _tenth(sample)
+    held = tenth(sample)
     if held.any() and not held.all():
         error = _error_of_item_means(cell, sample.take(~held), sample.take(held))
     else:
@@ -144,7 +144,7 @@ def beta_of_item_means(sample: Sample, cell: CellModel) -> tuple[float, str]:
     return beta, f"β = {beta:.3g} from the held-out loss of item means ({error:.3g})"
 
 
-def _tenth(sample: Sample) -> AnyArray:
+def tenth(sample: Sample) -> AnyArray:
     """About a tenth of the tuples, scattered by a hash of their items; repetitions of a tuple stay together."""
     low = 0xFFFFFFFF  # products wrap around; shifted numbers keep their sign, of which these bits are free
     key: AnyArray = 0 * sample.codes[0] + _whole(0, sample)
@@ -198,7 +198,7 @@ def average(values: Floats, weights: Floats | None) -> float:
     return float(values.mean() if weights is None else (values * weights).sum() / weights.sum())
 
 
-def _clearly(excess: Floats, weights: Floats | None) -> bool:
+def clearly_worse(excess: Floats, weights: Floats | None) -> bool:
     """Whether an excess loss, tuple by tuple, is on average more than one standard error above zero."""
     mean = average(excess, weights)
     n = len(excess) if weights is None else float(weights.sum())
@@ -242,16 +242,16 @@ def held_out_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample)
     ``codes`` number the items as the posterior does, −1 where it has not seen them; ``sample`` has the labels
     and weights of the same rows.
     """
-    cell = posterior.cells[0]
+    cell, rest = posterior.cells[0], posterior.rest(replace(sample, codes=tuple(codes)))
     coef = posterior.expectation(codes, cell.coef(posterior.answers[0]), 0)  # E_Q of ⟨coef, t(y)⟩ is linear in coef
-    gibbs = (coef * sample.features_of(cell.features)).sum(axis=1)
+    gibbs = (coef * rest.features_of(cell.features)).sum(axis=1)
     predicted = prediction_losses(posterior, codes, sample)
     return average(gibbs, sample.weights), average(predicted, sample.weights)
 
 
 def prediction_losses(posterior: Posterior, codes: Sequence[Ints], sample: Sample) -> Floats:
     """Loss of the deterministic prediction on each tuple, (N,): median, mean or commonest label as the loss asks."""
-    cell = posterior.cells[0]
+    cell = posterior.label_cell()
     if cell.table is not None:
         # The answer that would lose least if labels followed the predicted distribution.
         expected = posterior.predict_distribution(codes)

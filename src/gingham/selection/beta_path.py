@@ -287,7 +287,7 @@ def _held_out(fitted: Any, X: Any, y: Any) -> tuple[float, float]:
     posterior: Posterior = fitted.posterior_
     columns = fitted._columns(X, reset=False).columns
     codes = [mode.encode(column) for mode, column in zip(fitted.item_modes(), columns)]
-    alphabet = getattr(posterior.cells[0], "alphabet", None)
+    alphabet = getattr(posterior.label_cell(), "alphabet", None)
     if alphabet is not None:
         known = np.isin(y, alphabet.values)  # a label that never occurred in training cannot be scored
         codes, y = [code[known] for code in codes], y[known]
@@ -300,7 +300,7 @@ def _held_out(fitted: Any, X: Any, y: Any) -> tuple[float, float]:
 
 
 def _certificate(fitted: Any, sample: Sample, X: Any, y: Any, delta: float) -> Certificate | None:
-    cell = fitted.posterior_.cells[0]
+    cell = fitted.posterior_.label_cell()
     alphabet = getattr(cell, "alphabet", None)
     if not np.isfinite(cell.range) or (alphabet is not None and not alphabet.given):
         return None

@@ -212,8 +212,7 @@ class Committee(TupleModel):
                 posterior.with_unseen(at)[own.encode(mode.items)]
                 for at, (mode, own) in enumerate(zip(modes, member.item_modes()))
             )
-            offsets = getattr(posterior, "offsets", None)
-            parts.append((rows, columns, np.asarray(blocks), offsets, member.item_modes()))
+            parts.append((rows, columns, np.asarray(blocks), posterior.offsets, member.item_modes()))
         k = len(parts)
         flat = np.concatenate([blocks.reshape(-1, blocks.shape[2]) for _, _, blocks, _, _ in parts])
         main = np.linalg.svd(flat - flat.mean(axis=0), full_matrices=False)[2][0] if flat.shape[1] > 1 else np.ones(1)

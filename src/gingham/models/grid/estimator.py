@@ -50,6 +50,20 @@ from gingham.models.base import (
     refit_of,
     stderr_progress,
 )
+from gingham.models.grid.offsets import (
+    FIRST_SWEEPS,
+    NEXT_SWEEPS,
+    ROUNDS,
+    Plan,
+    averages,
+    board_sizes,
+    fold_in_effects,
+    next_round,
+    plan_offsets,
+    range_of,
+    rest_cell,
+    rest_problem,
+)
 from gingham.reading.values import Refit
 from gingham.selection.auto import FACTORS, Beta, Pilot, choose_beta, explained, merge_and_settle
 
@@ -105,6 +119,7 @@ class GridFit(GridPredictor):
     random_state: Seed
     verbose: int
     solver: str = "projection"
+    offsets: bool | str = False
 
     def _alphabet(self, y: AnyArray) -> Alphabet | None:
         raise NotImplementedError  # pragma: no cover
@@ -148,10 +163,12 @@ class GridFit(GridPredictor):
         return self
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
-        own = {"n_clusters": self.n_clusters_, "beta": self.beta_, "verbose": 0}
+        own: dict[str, Any] = {"n_clusters": self.n_clusters_, "beta": self.beta_, "verbose": 0}
+        if self.offsets is not False:
+            own["offsets"] = self.posterior_.offsets is not None
         start = self.start if isinstance(self.start, str) else "spectral"
         model = clone(self).set_params(**own, start=start)
-        return refit_of(model._fit(sample.take(kept), self.posterior_.cells[0], None), sample, kept)
+        return refit_of(model._fit(sample.take(kept), self.posterior_.label_cell(), None), sample, kept)
 
     def _tuples(self, X: TableLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> tuple[Sample, CellModel]:
         """The tuples to learn from, and the cells that predict their labels."""
@@ -187,15 +204,62 @@ class GridFit(GridPredictor):
     ) -> Self:
         if callback is None and self.verbose:
             callback = stderr_progress
-        task = self._task(sample, cell, checkpoint)
-        solution = best_of(
+        plan, why = self._plan_offsets(sample, cell)
+        if plan is None:
+            task = self._task(sample, cell, checkpoint)
+            self._end(task, self._best_of(task, callback, checkpoint), callback, checkpoint)
+        else:
+            self._fit_with_offsets(plan, sample, cell, callback, checkpoint)
+        if why:
+            self.selection_ = replace(self.selection_, reason=f"{self.selection_.reason[:-1]}; {why}.")
+        return self
+
+    def _best_of(self, task: Task, callback: Callback | None, checkpoint: Checkpoint) -> Solution:
+        return best_of(
             task.solve, self.n_init, task.rng, max_iter=self.max_iter, callback=callback, checkpoint=checkpoint,
             one_core=task.finder.one_core,
         )  # fmt: skip
-        return self._end(task, solution, callback, checkpoint)
 
-    def _task(self, sample: Sample, cell: CellModel, checkpoint: Checkpoint = NO_CHECKPOINT) -> Task:
-        """All that is decided before the first sweep."""
+    def _plan_offsets(self, sample: Sample, cell: CellModel) -> tuple[Plan | None, str]:
+        """Whether the fit adds effects of items to its board, and why; nothing is said where nothing was compared."""
+        if not (isinstance(self.offsets, bool) or named_auto(self.offsets)):
+            raise GinghamError(f"offsets={self.offsets!r} is unknown; choose True, False or 'auto'.")
+        wanted = self.offsets is True
+        if wanted and self.objective != "tradeoff":
+            raise GinghamError(
+                f"objective={self.objective!r} minimises a certificate on the rows of the fit, and offsets have none: "
+                "use offsets=False, or objective='tradeoff' and a certificate by holdout."
+            )
+        possible = self.objective == "tradeoff" and cell.of_rest(np.zeros(1)) is not None and sample.n_modes > 1
+        if not wanted and (not possible or self.offsets is False):
+            return None, ""
+        rest_cell(cell, np.zeros(1))  # refuses losses that offsets do not go with
+        sizes = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
+        return plan_offsets(sample, cell, sizes, named_auto(self.n_clusters), self._projection(), wanted)
+
+    def _fit_with_offsets(
+        self, plan: Plan, sample: Sample, cell: CellModel, callback: Callback | None, checkpoint: Checkpoint
+    ) -> None:
+        """Alternate: the board of what offsets leave over, offsets given the board."""
+        offsets = averages(sample, cell, plan.shrink, range_of(sample, cell))
+        problem, first = rest_problem(sample, offsets, 1.0), checkpoint.stage("first board")
+        task = self._task(problem.samples[0], problem.cells[0], first, board=plan)
+        begun = task._replace(finder=replace(task.finder, max_iter=min(self.max_iter, FIRST_SWEEPS + SETTLE)))
+        solution = self._best_of(begun, callback, first)
+        for number in range(0 if plan.alone else ROUNDS):
+            if solution.interrupted:
+                break
+            offsets, problem, start = next_round(sample, solution.posterior, offsets, task.beta)
+            task = task._replace(problem=problem)
+            settling = self._settling(self.max_iter if number == ROUNDS - 1 else NEXT_SWEEPS)
+            solution = best_from(settling, problem, start, callback, checkpoint.stage(f"board {number + 2}"))
+        self._end(task, solution, callback, checkpoint)
+        self.posterior_ = replace(self.posterior_, offsets=offsets)
+
+    def _task(
+        self, sample: Sample, cell: CellModel, checkpoint: Checkpoint = NO_CHECKPOINT, board: Plan | None = None
+    ) -> Task:
+        """All that is decided before the first sweep; ``board`` is the plan where the sample is what offsets leave."""
         if self.objective not in OBJECTIVES:
             raise GinghamError(f"objective={self.objective!r} is unknown; choose one of {', '.join(OBJECTIVES)}.")
         if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
@@ -204,6 +268,8 @@ class GridFit(GridPredictor):
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
         solver = self._projection()
         n_clusters = expand_clusters(self.n_clusters, sample.shape, sample.n_tuples)
+        if board is not None and named_auto(self.n_clusters):
+            n_clusters = (1,) * len(n_clusters) if board.alone else board_sizes(n_clusters)
         rng = self._generator()
         beta, tried, reason = self._beta(sample, cell, n_clusters, solver, rng, checkpoint)
         problem = Problem.grid(sample, cell, beta)
@@ -275,13 +341,15 @@ class GridFit(GridPredictor):
 
     def fitted_along(self, X: TableLike, y: ArrayLike, betas: Sequence[float]) -> Iterator[tuple[Self, Sample]]:
         """Models fitted at falling β, each started where the one before ended, and the tuples, which are read once."""
-        model = clone(self).set_params(beta=betas[0])
+        # Along a path certificates are compared, which offsets do not have on the rows of the fit.
+        alike = {"offsets": False} if named_auto(self.offsets) else {}
+        model = clone(self).set_params(beta=betas[0], **alike)
         sample, cell = model._tuples(X, y, None)
         yield model._fit(sample, cell, None), sample
         for beta in betas[1:]:
             start = model.posterior_
             model = clone(self).set_params(
-                beta=beta, start=start, schedule="constant", n_init=1, n_clusters=start.n_clusters
+                beta=beta, start=start, schedule="constant", n_init=1, n_clusters=start.n_clusters, **alike
             )
             model._columns(X, reset=True)
             yield model._fit(sample, cell, None), sample
@@ -298,9 +366,11 @@ class GridFit(GridPredictor):
         columns, labels, weights = self._observed(X, y, sample_weight, reset=False)
         before = self.posterior_
         wide = extended(before, columns.columns)
-        alphabet = getattr(before.cells[0], "alphabet", None)
+        alphabet = getattr(before.label_cell(), "alphabet", None)
         sample = Sample.of(columns.columns, labels, weights, modes=wide.structure.columns(), alphabet=alphabet)
-        self.posterior_ = fold_in(before, wide, sample, self.beta_, self.backend)
+        wide = fold_in_effects(before, wide, sample)
+        folded = fold_in(before, replace(wide, offsets=None), wide.rest(sample), self.beta_, self.backend)
+        self.posterior_ = fold_in_effects(before, folded, sample)
         self.learned_from(sample)
         return self
 
@@ -340,10 +410,15 @@ class GridFit(GridPredictor):
             np.concatenate([part[1] for part in self._seen]),
             None if all(part[2] is None for part in self._seen) else np.concatenate(counts),
             modes=posterior.structure.columns(),
-            alphabet=getattr(posterior.cells[0], "alphabet", None),
+            alphabet=getattr(posterior.label_cell(), "alphabet", None),
         )
-        problem = Problem.grid(sample, posterior.cells[0], self.beta_)
-        self._set_solution(best_from(self._settling(min(self.max_iter, SETTLE)), problem, posterior))
+        board, offsets = replace(posterior, offsets=None), posterior.offsets
+        if offsets is not None:
+            offsets = next_round(sample, board, offsets, self.beta_)[0]
+            sample = offsets.rest(sample, board.cells[0])
+        problem = Problem.grid(sample, board.cells[0], self.beta_)
+        self._set_solution(best_from(self._settling(min(self.max_iter, SETTLE)), problem, board))
+        self.posterior_ = replace(self.posterior_, offsets=offsets)
         return self
 
 
@@ -395,12 +470,20 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     dtype : {"float64", "float32"}, optional
         Numbers of soft memberships and sums during the fit; float64 by default, float32 on a GPU. float32 needs
         half the memory and, on large data, about half the time; the objective agrees to about 1e-6.
+    offsets : {"auto", True, False}
+        Whether effects of single items are added to the board, y ≈ base + Σ_i effect_i[x_i] + block: the board then
+        says what the averages of both sides do not. "auto" holds out a tenth of the observations and adds them where
+        they predict clearly better; with ``n_clusters="auto"`` the board may fall to one cell. False is P0's model,
+        whose rows of the fit can be certified; with offsets, certify by holdout or ``certify_progressive``. Losses
+        that are no function of y − prediction (zero-one, log, tables) go without.
 
     Attributes
     ----------
     posterior_ : Posterior
+        ``posterior_.offsets`` has the effects of the items, None without.
     assign_, labels_, items_ : tuples with one array per mode; labels count from 0
     answers_ : array of shape (m_1, …, m_d)
+        With offsets, what each cell adds to them.
     trace_, n_iter_, converged_, objective_ : how the fit went
     beta_ : float
     selection_ : Selection
@@ -431,6 +514,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     verbose: int = 0
     solver: str = "projection"
     dtype: str | None = None
+    offsets: bool | str = "auto"
 
     def _labels(self, y: ArrayLike) -> AnyArray:
         return numeric_labels(y, type(self).__name__)

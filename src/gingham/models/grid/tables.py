@@ -48,7 +48,7 @@ class GridTables(common.TupleTables):
 
     def errors(self, model: Any, data: common.Rows) -> dict[str, float]:
         found = super().errors(model, data)
-        if "mae" in found and model.posterior_.cells[0].n_answers:
+        if "mae" in found and model.posterior_.label_cell().n_answers:
             median = model.predict(data.X, rule="median")
             found["mae_of_median"] = float(np.average(np.abs(median - data.y), weights=data.weight))
         return found
