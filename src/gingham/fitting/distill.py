@@ -11,6 +11,7 @@ with the factors: no table of rows × columns is ever made.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -113,13 +114,15 @@ def distill(factors: Factors, weights: tuple[Floats, Floats], n_clusters: tuple[
     best: tuple[float, Ints, Ints] | None = None
     if s[0] > 1e-9:
         from sklearn.cluster import KMeans  # loaded where something is distilled
+        from sklearn.exceptions import ConvergenceWarning
 
-        sizes = [min(k, len(np.unique(p.round(9), axis=0))) for k, p in zip(sizes, points)]
         for start in range(STARTS if max(len(w), len(v)) <= MANY else FEW_STARTS):
-            a, b = (
-                KMeans(k, n_init=1, random_state=(seed + 1000 * start) % 2**32).fit(p, sample_weight=own).labels_
-                for k, p, own in zip(sizes, points, (w, v))
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # fewer different points than clusters
+                a, b = (
+                    KMeans(k, n_init=1, random_state=(seed + 1000 * start) % 2**32).fit(p, sample_weight=own).labels_
+                    for k, p, own in zip(sizes, points, (w, v))
+                )
             found = _exchange(factors.left, factors.right, w, v, a.astype(np.int64), b.astype(np.int64))
             best = found if best is None or found[0] > best[0] else best
     explained, a, b = best or (0.0, np.zeros(len(w), dtype=np.int64), np.zeros(len(v), dtype=np.int64))
