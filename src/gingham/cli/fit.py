@@ -181,6 +181,8 @@ def fit(
         further: dict[Relation, LabelledTable] = {
             ids: (other, with_ids(read_table(name, is_id=ids.__contains__), ids)) for ids, other, name in relations
         }
+        sides = tables.sides(FitTask(table, wanted, further=further)) if about and reading else {}
+        facts_of = {side: facts_about(side, name, sides) for side, name in about.items() if reading}
         if resume and not kept.exists():
             console.say_note("There is no checkpoint; the fit starts from the beginning.")
         phase.begin("starting")
@@ -201,12 +203,9 @@ def fit(
             if "scipy.cluster.hierarchy" not in sys.modules:
                 light_imports.import_trees()
             try:
-                facts_of = {axis: read_table(name) for axis, name in about.items()}
                 with small_products(table.height):
                     fitted.model.made_readable(facts_of or None)
             except GinghamError as refusal:
-                if about:
-                    raise
                 console.say_note(f"The file has no named groups. {refusal}")
         phase.begin("saving")
         shape = {} if folded is None else {"wide": {**asdict(folded)}}
@@ -278,6 +277,32 @@ def settled(
     if found.to_state and said.alphabet is None and said.bounds is None:
         console.say_note(found.to_state)
     return replace(settled, model=kind), found
+
+
+def facts_about(side: str, file: str, sides: dict[str, list[object]]) -> pl.DataFrame:
+    """A table about the items of a side, ids as they are written; how many of them it knows is said."""
+    import numpy as np
+
+    from gingham.data import Mode
+    from gingham.data.table_files import content_of, read_table
+    from gingham.models.tables import with_ids
+    from gingham.reading.make_reading import id_column_of, matched
+    from gingham.reading.values import plural
+
+    if side not in sides:
+        raise GinghamError(f"--info names a side {side!r}; there are {', '.join(map(repr, sides))}.")
+    content = content_of(file)
+    columns = read_table(file, data=content).columns
+    ids = columns[id_column_of(columns, side)]
+    table = with_ids(read_table(file, is_id=ids.__eq__, data=content), [ids])
+    items = np.empty(len(sides[side]), dtype=object)
+    items[:] = sides[side]
+    codes = matched(table, Mode.of(items, side))
+    known, many = len(np.unique(codes[codes >= 0])), f"{len(items):,} {plural(side)}"
+    found = f"All {many} have" if known == len(items) else f"{known:,} of {many} have"
+    rest = "." if known == len(items) else "; the others are shown by their ids."
+    console.say_note(f"{found} a row in {file!r}{rest}")
+    return table
 
 
 def columns_said(said: FitOptions) -> str:

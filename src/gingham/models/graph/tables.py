@@ -12,7 +12,7 @@ import polars as pl
 
 from gingham import models
 from gingham.cells import Quadratic
-from gingham.data.graphs import PairSample
+from gingham.data.graphs import NODE, PairSample
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.models import tables as common
 from gingham.models.base import Persistent
@@ -52,6 +52,9 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
         )
         notes = self.notes(options, label=options.label, weight=options.weight)
         return common.FittedModel(model, notes, {"rows": table.height, **self.facts(model)})
+
+    def sides(self, task: common.FitTask) -> dict[str, list[object]]:
+        return {NODE: list(dict.fromkeys(item for items in super().sides(task).values() for item in items))}
 
     def predict(self, model: GraphClustering, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
         """The table with the expected weight of each pair."""
