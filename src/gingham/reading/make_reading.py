@@ -1331,7 +1331,8 @@ def matched(frame: IntoDataFrame, mode: Mode) -> Ints:
         name = "" if columns[at] == mode.name else f", or name the column of ids {mode.name!r}"
         raise GinghamError(
             f"The table about {plural(mode.name)} knows none of them: the data have ids such as "
-            f"{mode.items.tolist()[0]!r}, and its column {columns[at]!r} such as {ids.tolist()[0]!r}. Write them alike{name}."
+            f"{mode.items.tolist()[0]!r}, and its column {columns[at]!r} such as {ids.tolist()[0]!r}. Write them "
+            f"alike{name}."
         )
     return codes
 
