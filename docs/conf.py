@@ -15,7 +15,7 @@ sys.path.insert(0, str(HERE))
 from api_groups import lines as api_lines  # noqa: E402
 
 import gingham  # noqa: E402
-from papers import filled, write_verdicts  # noqa: E402
+from papers import write_verdicts  # noqa: E402
 from results import write_results  # noqa: E402
 
 project = "gingham"
@@ -89,12 +89,6 @@ write_results(HERE.parent / "benchmarks" / "results", HERE / "results_tables")
 write_verdicts(HERE / "papers")
 
 
-def fill_numbers(app, name, source):
-    """Numbers of these pages come from the benchmarks' results."""
-    if name.startswith(("papers/", "guide/")):
-        source[0] = filled(source[0], HERE.parent / "benchmarks" / "results")
-
-
 def skip_foreign(app, what, name, value, skip, options):
     """Leave out what scikit-learn documents itself."""
     module = getattr(inspect.unwrap(value), "__module__", None) if callable(value) else None
@@ -125,5 +119,4 @@ def keep_old_addresses(app, error):
 def setup(app):
     app.connect("build-finished", keep_old_addresses)
     app.connect("autodoc-skip-member", skip_foreign)
-    app.connect("source-read", fill_numbers)
     app.connect("autodoc-process-docstring", plain_symbols, priority=900)

@@ -1,13 +1,10 @@
-"""The pages of the papers: numbers come from benchmarks/results, and the table of verdicts from the pages themselves.
+"""The pages of the papers: the table of verdicts comes from the pages themselves.
 
-A page names a number as ``{{file:key/key:format}}``; it is filled in from ``benchmarks/results/file.json`` when the
-pages are built, so none can be out of date. Every section of a page is a numbered item of its paper, and begins with
-its verdict.
+Every section of a page is a numbered item of its paper, and begins with its verdict.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from pathlib import Path
@@ -15,7 +12,6 @@ from typing import NamedTuple
 
 VERDICTS = ("reproduced", "repaired", "refuted", "not reproducible here")
 PAGES = ("p0", "p1", "p2", "p3", "p4")
-NUMBER = re.compile(r"\{\{(\w+):([^{}]+):([^{}:]*)\}\}")
 SECTION = re.compile(r"^### (.+)\n\n\*\*(\w[\w ]*)\.\*\*", re.MULTILINE)
 
 
@@ -25,20 +21,6 @@ class Item(NamedTuple):
     page: str
     title: str
     verdict: str
-
-
-def number(results: Path, file: str, path: str, form: str) -> str:
-    """One number of a result file, as a page shows it."""
-    value = json.loads((results / f"{file}.json").read_text(encoding="utf-8"))["results"]
-    for key in path.split("/"):
-        value = value[int(key)] if isinstance(value, list) else value[key]
-    shown = format(value, form)
-    return shown.replace("0.", ".", 1) if re.match(r"-?0\.\d", shown) else shown
-
-
-def filled(text: str, results: Path) -> str:
-    """A page with its numbers."""
-    return NUMBER.sub(lambda found: number(results, *found.groups()), text)
 
 
 def items(folder: Path) -> list[Item]:

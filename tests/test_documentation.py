@@ -122,6 +122,24 @@ def generator(name, monkeypatch):
     return module
 
 
+def test_figures_in_the_text_of_pages_come_from_files(monkeypatch):
+    """``python docs/measured.py`` renews them."""
+    module = generator("measured", monkeypatch)
+    names = {page.relative_to(DOCS).as_posix() for page in module.FIGURES}
+    assert {"guide/reading.md", "guide/look.md", "report.md", "papers/p0.md"} <= names
+    for page in module.FIGURES:
+        text = page.read_text(encoding="utf-8")
+        assert text.count("data-from=") == len(module.FIGURE.findall(text)), page
+        assert module.with_figures(text) == text, page
+    stale = '<span data-from="pairwise_synthetic:paper/KPCA/0:.2f">.17</span> nats'
+    assert module.with_figures(stale) == stale.replace(".17", ".91")
+
+
+def test_no_page_shows_a_placeholder():
+    for page in PAGES:
+        assert "{{" not in page.read_text(encoding="utf-8"), page
+
+
 def test_results_in_the_readme_come_from_files(monkeypatch):
     module = generator("readme_results", monkeypatch)
     text = module.renew()

@@ -29,7 +29,7 @@ import gingham as gg  # noqa: E402
 from common import arguments, write  # noqa: E402
 from gingham import storage  # noqa: E402
 from gingham.cli.app import run  # noqa: E402
-from gingham.cli.fit import checkpoint_of  # noqa: E402
+from gingham.files import checkpoint_of  # noqa: E402
 from model_kinds import write_tables  # noqa: E402
 
 FIGURES = {

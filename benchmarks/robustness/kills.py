@@ -25,7 +25,7 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / 
 import gingham as gg  # noqa: E402
 from common import arguments, write  # noqa: E402
 from gingham import storage  # noqa: E402
-from gingham.cli.fit import checkpoint_of  # noqa: E402
+from gingham.files import checkpoint_of  # noqa: E402
 from gingham.models.tables import families  # noqa: E402
 from killing import killed, seconds_of  # noqa: E402
 from model_kinds import write_tables  # noqa: E402

@@ -6,15 +6,20 @@ import atexit
 import contextlib
 import io
 import os
+import re
 import secrets
 import stat
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from gingham.errors import GinghamError
 
 Name = str | os.PathLike[str]
+FORMAT = "gingham-model"  # how the manifest of every file begins that gingham.storage writes
+MANIFEST = "manifest.json"
+CHECKPOINT = "Checkpoint"  # the kind of file that a fit keeps
 
 
 def need_target(path: Name, *inputs: Name) -> None:
@@ -139,11 +144,83 @@ class atomic:
 atexit.register(atomic.forget_unfinished)
 
 
-def need_files(out: str | Path | None = None, models: Sequence[str] = (), tables: Sequence[str] = ()) -> None:
-    """Refuse what cannot be read or written: at once, before anything heavy is imported or computed."""
-    for name in models:
-        need_model(name)
-    for name in tables:
-        need_table(name)
-    if out is not None and out != "-":
-        need_target(out, *models, *tables)
+class Reads:
+    """Marks a parameter of a command that names files to read.
+
+    Parameters
+    ----------
+    need : function of a name
+        Refuses a name that cannot be read.
+    names : function of the value, optional
+        The names of the files in what was given; by default it is one name.
+    """
+
+    def __init__(
+        self, need: Callable[[str], None] = need_table, names: Callable[[Any], Iterable[str]] = lambda given: [given]
+    ) -> None:
+        self.need, self.names = need, names
+
+
+class Writes:
+    """Marks a parameter of a command that names a file to write, beside which a fit may keep a checkpoint."""
+
+    def __init__(self, keeps_checkpoint: bool = False) -> None:
+        self.keeps_checkpoint = keeps_checkpoint
+
+
+def need_files(marked: Iterable[tuple[str, Any, Reads | Writes]]) -> None:
+    """Refuse what cannot be read, and what must not be written: at once, before anything heavy is imported or computed.
+
+    No output may be an input or another output, under whatever name. A checkpoint, which nobody names, takes only the
+    place of another one that gingham wrote.
+
+    Parameters
+    ----------
+    marked : iterable of (option, value, Reads or Writes)
+        The files of a command; where the value is None, nothing was given.
+    """
+    given = [(option, value, role) for option, value, role in marked if value is not None]
+    inputs: list[Name] = []
+    for _, value, role in given:
+        if isinstance(role, Reads):
+            for name in role.names(value):
+                role.need(name)
+                inputs.append(name)
+    outputs: dict[str, Name] = {}
+    for option, value, role in given:
+        if isinstance(role, Reads) or value == "-":
+            continue
+        for other, known in outputs.items():
+            if os.path.realpath(known) == os.path.realpath(value) or _same(Path(known), value):
+                raise GinghamError(f"{other} and {option} both name {str(value)!r}; give each a file of its own.")
+        outputs[option] = value
+        need_target(value, *inputs)
+        if role.keeps_checkpoint:
+            checkpoint = checkpoint_of(value)
+            need_target(checkpoint, *inputs)
+            if checkpoint.exists() and not is_checkpoint(checkpoint):
+                raise GinghamError(
+                    f"{str(checkpoint)!r} is where the fit keeps what it has so far, and that file is not a checkpoint "
+                    "that gingham wrote, or it is damaged. Move it, or give the model another name with --out."
+                )
+
+
+def checkpoint_of(model: Name) -> Path:
+    """The checkpoint file of a model file."""
+    return Path(f"{os.fspath(model)}.checkpoint")
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether a file is a checkpoint that gingham wrote, by its content, whatever its name."""
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(MANIFEST) as stream:
+            begins = stream.read(200).decode("utf-8", "replace")  # the manifest names the format and the kind first
+    except Exception:  # whatever a file that is no zip, or a damaged one, makes zipfile and zlib say
+        return False
+    return re.match(rf'{{"format": "{FORMAT}", "version": \d+, "kind": "{CHECKPOINT}"', begins) is not None
+
+
+def forget_checkpoint(path: Path) -> None:
+    """Remove a checkpoint that is no longer needed."""
+    if is_checkpoint(path):
+        path.unlink()

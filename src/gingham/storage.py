@@ -22,11 +22,9 @@ import numpy as np
 
 from gingham.arrays import AnyArray
 from gingham.errors import GinghamError
-from gingham.files import atomic, need_model
+from gingham.files import FORMAT, MANIFEST, atomic, need_model
 
-FORMAT = "gingham-model"
 VERSION = 3  # 1: without values of registered classes; 2: posteriors do not say how unseen items are placed
-MANIFEST = "manifest.json"
 LEVEL = 3  # of compression: the usual 6 takes four times as long and saves a fiftieth of a model
 ENCRYPTED = 1  # a flag of a part of a zip file
 SMALL = 2**24  # bytes: parts up to this size are read whatever they are

@@ -303,7 +303,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     ),
     "path without labels": (["path", "good.csv", "--axes", "user,movie"], "name it with --label"),
     "path of a graph at zero": (
-        ["path", "good.csv", "--model", "graph", "--axes", "user,movie", "--betas", "0,1"],
+        ["path", "good.csv", "--model", "graph", "--axes", "user,rating", "--betas", "0,1"],
         "above 0",
     ),
     "report with bad bounds": (["report", "good.gingham", "good.csv", "--bounds", "x"], "must be two numbers"),

@@ -212,7 +212,7 @@ def test_what_certify_saves_never_takes_the_place_of_what_it_reads(gingham, mode
         assert gingham("certify", model, ratings, option, target).code == 2
     assert (model.read_bytes(), ratings.read_bytes()) == before
     both = ("--save", tmp_path / "same", "--save-predictor", tmp_path / "same")
-    assert "same file" in gingham("certify", model, ratings, *both).err
+    assert "give each a file of its own" in gingham("certify", model, ratings, *both).err
 
 
 def test_what_cannot_be_tested_row_by_row_says_so(gingham, tmp_path):
@@ -274,6 +274,33 @@ def test_other_models_of_tuples(gingham, ratings, tmp_path, kind):
     ran = gingham("predict", out, ratings)
     assert ran.code == 0
     assert pl.read_csv(io.StringIO(ran.out)).height == 600
+
+
+@pytest.mark.parametrize("options", [(), ("--model", "graph", "--axes", "from,to")])
+def test_the_third_column_of_a_graph_holds_weights(gingham, tmp_path, options):
+    rng = np.random.default_rng(0)
+    side = np.arange(30) % 2
+    first, second = np.triu_indices(30, 1)
+    times = np.where(side[first] == side[second], 20, 3) + rng.integers(0, 3, len(first))
+    names = np.array([f"n{i:02}" for i in range(30)])
+    table, out = tmp_path / "edges.csv", tmp_path / "m.gingham"
+    pl.DataFrame({"from": names[first], "to": names[second], "times": times}).write_csv(table)
+    ran = gingham("fit", table, *options, "--clusters", 2, "--out", out)
+    assert ran.code == 0
+    assert "times" in ran.err
+    model = gg.load(out)
+    assert model.notes_["weight"] == "times"
+    assert model.n_features_in_ == 30
+    assert model.predict([("n00", "n02"), ("n00", "n01")]) == pytest.approx([21, 4], abs=0.5)
+
+
+def test_times_of_a_graph_are_no_weights(gingham, tmp_path):
+    table, out = tmp_path / "edges.csv", tmp_path / "m.gingham"
+    pairs = [(i, j) for i in range(12) for j in range(i) if (i - j) % 2 == 0]
+    frame = pl.DataFrame(pairs, schema=["from", "to"], orient="row")
+    frame.with_columns(timestamp=1_500_000_000 + 86_400 * pl.int_range(pl.len())).write_csv(table)
+    assert gingham("fit", table, "--model", "graph", "--axes", "from,to", "--clusters", 2, "--out", out).code == 0
+    assert gg.load(out).notes_["weight"] is None
 
 
 def test_a_graph_and_its_clusters(gingham, tmp_path):

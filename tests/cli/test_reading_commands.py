@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ import pytest
 import gingham as gg
 from gingham.cli.app import run
 from gingham.models.tables import families
+from gingham.reading.values import plural
 from model_kinds import write_tables
 
 KINDS = tuple(families())
@@ -79,6 +81,61 @@ def test_side_tables_become_names_and_facts(gingham, models, tmp_path):
     ran = gingham("fit", file, *options, "--info", f"film={info}")
     assert ran.code == 2
     assert "'film'" in ran.err
+
+
+def films(folder, ids):
+    """Ratings of films with ids of seven figures, a table about some of them, and how the first is fitted."""
+    rng, table, info = np.random.default_rng(0), folder / "ratings.csv", folder / "films.csv"
+    user, film = rng.integers(0, 20, 400), rng.integers(0, 12, 400)
+    texts = np.array([f"{10 ** (i % 7) + i:07}" for i in range(12)])
+    pl.DataFrame({"user": user, "film": texts[film], "rating": 1 + (user + film) % 5}).write_csv(table)
+    pl.DataFrame({"imdb": ids(texts), "title": [f"{chr(97 + i) * 4} tale" for i in range(len(ids(texts)))]}).write_csv(
+        info
+    )
+    options = ["--axes", "user,film", "--label", "rating", "--clusters", "2", "--beta", "1", "--starts", "1", "-q"]
+    return ["fit", table, *options, "--out", folder / "m.gingham", "--info", f"film={info}"]
+
+
+def test_ids_of_side_tables_keep_their_text(gingham, tmp_path):
+    ran = gingham(*films(tmp_path, lambda texts: texts))
+    assert ran.code == 0, ran.err
+    assert "All 12 films have a row in" in ran.err
+    ran = gingham("describe", tmp_path / "m.gingham", "--items")
+    shown = pl.read_csv(io.StringIO(ran.out)).filter(pl.col("side") == "film")
+    assert shown["title"].str.ends_with("tale").all()
+    ran = gingham(*films(tmp_path, lambda texts: texts[:5]))
+    assert "5 of 12 films have a row in" in ran.err
+
+
+def test_a_side_table_that_knows_nobody_is_refused_before_the_fit(gingham, tmp_path, monkeypatch):
+    monkeypatch.setattr(gg.CoClusteringRegressor, "fit", lambda *_, **__: pytest.fail("the fit began"))
+    ran = gingham(*films(tmp_path, lambda texts: [f"tt{text}" for text in texts]))
+    assert ran.code == 2
+    said = ran.err.replace("\n", " ")
+    assert "The table about films knows none of them" in said
+    assert "'0000001'" in said
+    assert "'tt0000001'" in said
+    ran = gingham(*films(tmp_path, lambda texts: texts)[:-1], f"movie={tmp_path / 'films.csv'}")
+    assert "--info names a side 'movie'; there are 'user', 'film'" in ran.err
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_side_tables_are_matched_before_the_fit_of_every_kind(gingham, models, tmp_path, kind):
+    """With the very items that the fitted model has."""
+    case = write_tables(tmp_path)[kind]
+    more, sides = [], gg.load(models[kind][0]).reading_.sides
+    for side in sides:
+        info = tmp_path / f"about {side.name}.csv"
+        pl.DataFrame({"id": [str(item) for item in side.items.tolist()], "size": range(len(side.items))}).write_csv(
+            info
+        )
+        more += ["--info", f"{side.name}={info}"]
+    ran = gingham(*case.fit(tmp_path / "m.gingham", *more))
+    assert ran.code == 0, ran.err
+    for side in sides:
+        said = re.search(rf"(\d+) {plural(side.name)} have a row in", ran.err)
+        assert said, ran.err
+        assert int(said[1]) >= len(side.items)
 
 
 def test_a_file_without_a_reading_says_so(gingham, models, tmp_path):

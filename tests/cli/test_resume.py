@@ -8,7 +8,7 @@ import pytest
 
 import gingham as gg
 from gingham.cli.app import run
-from gingham.cli.fit import checkpoint_of
+from gingham.files import checkpoint_of
 from gingham.fitting.loop import CheckpointFile
 from killing import killed, seconds_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gingham import storage
-from gingham.cli.fit import checkpoint_of
+from gingham.files import checkpoint_of
 from gingham.fitting.loop import CheckpointFile
 from gingham.models.tables import families
 from model_kinds import write_tables

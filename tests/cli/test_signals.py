@@ -15,7 +15,7 @@ import pytest
 
 import gingham as gg
 from gingham.cli import app
-from gingham.cli.fit import checkpoint_of
+from gingham.files import checkpoint_of
 
 COMMAND = [sys.executable, "-m", "gingham"]
 

@@ -68,9 +68,56 @@ def test_strings_hyperedges_and_lonely_nodes():
     sample = from_graph([("b", "a"), ("c", "a")], nodes=["a", "b", "c", "d"])
     assert sample.n_nodes == 4
     assert as_set(sample) == {("a", "b", 1.0), ("a", "c", 1.0)}
-    triples = from_graph([("a", "b", "c"), ("c", "b", "d")])
+    triples = from_graph([("a", "b", "c"), ("c", "b", "d")], hyperedges=True)
     assert triples.n_modes == 3
     assert triples.n_tuples == 4  # sets of three among four nodes
+
+
+WHOLE = [("a", "b", 9), ("b", "c", 2)]
+WHOLE_FORMS = {
+    "list": WHOLE,
+    "list of numpy numbers": [(a, b, np.int64(w)) for a, b, w in WHOLE],
+    "array of objects": np.array(WHOLE, dtype=object),
+    "pandas": pd.DataFrame(WHOLE, columns=["from", "to", "times"]),
+    "polars": pl.DataFrame(WHOLE, schema=["from", "to", "times"], orient="row"),
+}
+
+
+@pytest.mark.parametrize("form", WHOLE_FORMS)
+def test_whole_numbers_in_the_third_column_are_weights(form):
+    sample = from_graph(WHOLE_FORMS[form])
+    assert as_set(sample) == {("a", "b", 9.0), ("b", "c", 2.0)}
+    assert sample.weighted
+    assert as_set(from_graph(WHOLE_FORMS[form], weight=None)) == {("a", "b", 1.0), ("b", "c", 1.0)}
+
+
+@pytest.mark.parametrize(
+    "triples",
+    [
+        [("a", "b", "c"), ("c", "b", "d")],
+        [("a", "b", 1), ("c", "b", "d")],
+        [("a", "b", "c", "d"), ("c", "b", "d", "e")],
+        [(0, 1, 2, 3), (1, 2, 3, 4)],
+        np.array([[0, 1, 2, 3], [1, 2, 3, 4], [0, 2, 3, 4]]),
+        np.array([["a", "b", "c"], ["a", "b", "d"]]),
+        pd.DataFrame({"a": ["a", "c"], "b": ["b", "b"], "c": ["c", "d"]}),
+        pd.DataFrame({"a": [0, 1], "b": [1, 2], "c": [2, 3], "weight": [1.0, 2.0]}),
+    ],
+)
+def test_hyperedges_must_be_asked_for(triples):
+    with pytest.raises(GinghamError, match="say hyperedges=True if each row is a set of nodes"):
+        from_graph(triples)
+    assert from_graph(triples, hyperedges=True).n_modes > 2
+
+
+def test_hyperedges_of_numbers():
+    triples = [(0, 1, 2), (1, 2, 3), (0, 2, 3)]
+    for form in (triples, np.array(triples), np.array(triples, dtype=float), pl.DataFrame(triples, orient="row")):
+        sample = from_graph(form, hyperedges=True)
+        assert (sample.n_modes, sample.n_nodes, sample.n_rows) == (3, 4, 3)
+    for pairs in (sparse.csr_array(dense()), nx.Graph([(0, 1)])):
+        with pytest.raises(GinghamError, match="hyperedges=True is for lists and frames"):
+            from_graph(pairs, hyperedges=True)
 
 
 def test_masks_and_missing_entries():
@@ -163,7 +210,7 @@ def test_labels_of_absent_pairs_count():
 def test_statistics_of_labels_are_those_of_their_memberships(d, directed, pairs):
     rng = np.random.default_rng(d)
     tuples = np.unique([rng.choice(9, d, replace=False) for _ in range(25)], axis=0).tolist()
-    sample = from_graph([tuple(row) for row in tuples], nodes=range(9), directed=directed, pairs=pairs)
+    sample = from_graph(tuples, nodes=range(9), directed=directed, pairs=pairs, hyperedges=True)
     sample = with_alphabet(sample, Alphabet.of([0.0, 1.0], given=True))
     labels = rng.integers(0, 3, 9)
     hard = np.eye(3)[labels]

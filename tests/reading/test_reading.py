@@ -206,7 +206,7 @@ def test_columns_become_properties():
     found = properties_of(frame, Mode("film", np.array(films)))
     assert {"War", "Drama", "Comedy", "1950s", "sex M"} <= set(found.texts)
     assert found.flags[:, found.texts.index("War")].tolist() == [True, False, True, False] * 2
-    with pytest.raises(gg.GinghamError, match="none of the ids"):
+    with pytest.raises(gg.GinghamError, match="knows none of them"):
         properties_of(frame, Mode("film", np.array(["x"])))
 
 

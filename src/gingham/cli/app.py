@@ -6,8 +6,9 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -29,6 +30,7 @@ from gingham.cli.similar import similar
 from gingham.cli.simplify import simplify
 from gingham.cli.verify import verify
 from gingham.errors import GinghamError
+from gingham.files import Reads, Writes, need_files
 
 app = typer.Typer(
     name="gingham",
@@ -70,9 +72,29 @@ EXAMPLES: dict[Callable[..., None], str] = {
     "gingham recommend model.gingham Fargo --data ratings.csv",
     datasets: "gingham datasets\n\ngingham datasets movielens-100k --out ratings.csv",
 }
+
+
+def roles_of(command: Callable[..., None]) -> dict[str, Reads | Writes]:
+    """The parameters of a command that name files, and what it does with them."""
+    hints = get_type_hints(command, include_extras=True)
+    marks = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return {name: one for name, found in marks.items() for one in found if isinstance(one, Reads | Writes)}
+
+
+def with_files_checked(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, which begins once all its files may be read and written."""
+
+    @wraps(command)
+    def checked(**given: Any) -> None:
+        need_files((f"--{name.replace('_', '-')}", given[name], role) for name, role in roles_of(command).items())
+        command(**given)
+
+    return checked
+
+
 for _command, _examples in EXAMPLES.items():
     _kind = FitCommand if _command is fit else None
-    app.command(cls=_kind, epilog=f"[bold]Examples[/]\n\n{_examples}")(_command)
+    app.command(cls=_kind, epilog=f"[bold]Examples[/]\n\n{_examples}")(with_files_checked(_command))
 
 # Some versions of typer bring their own click; this is the base of usage errors in all of them.
 WrongUsage: type[typer.BadParameter] = typer.BadParameter.__mro__[2]

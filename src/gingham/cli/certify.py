@@ -9,7 +9,7 @@ import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
-from gingham.files import need_files
+from gingham.files import Reads, Writes
 
 if TYPE_CHECKING:
     from gingham.certificates import Certificate
@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 
 def certify(
-    model: Annotated[str, typer.Argument(help="Model file; with --labels, the table itself.")],
-    file: Annotated[str | None, typer.Argument(help="Table: CSV, TSV, Parquet, NDJSON; - is standard input.")] = None,
+    model: Annotated[str, typer.Argument(help="Model file; with --labels, the table itself."), Reads()],
+    file: Annotated[
+        str | None, typer.Argument(help="Table: CSV, TSV, Parquet, NDJSON; - is standard input."), Reads()
+    ] = None,
     labels: Annotated[
         str | None,
         typer.Option(help="Clusters from another program: one file (item, cluster) per axis, separated by commas."),
+        Reads(names=lambda given: listed(given)),
     ] = None,
     axes: Annotated[
         str | None, typer.Option(help="With --labels: the columns with ids. For a joint model: the relation.")
@@ -46,10 +49,10 @@ def certify(
         int | None, typer.Option(help="Seed of the order of progressive tests; by default a new one is drawn.", min=0)
     ] = None,
     save: Annotated[
-        Path | None, typer.Option(help="File to write the first certificate to, for gingham verify.")
+        Path | None, typer.Option(help="File to write the first certificate to, for gingham verify."), Writes()
     ] = None,
     save_predictor: Annotated[
-        Path | None, typer.Option(help="File to write the predictor to that the progressive tests certify.")
+        Path | None, typer.Option(help="File to write the predictor to that the progressive tests certify."), Writes()
     ] = None,
     label: options.OtherLabel = None,
     drop_missing: options.DropMissing = False,
@@ -63,18 +66,8 @@ def certify(
     training rows, and on rows that the fit set aside, which are recognised. All certificates that are shown hold
     together. Views and features are certified on objects and features that the fit has not seen.
     """
-    if labels is not None:
-        cluster_files = [name for name in labels.split(",") if name]
-        need_files(tables=[file or model, *cluster_files])
-    elif file is None:
+    if labels is None and file is None:
         raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
-    else:
-        need_files(models=[model], tables=[file])
-        for path in (save, save_predictor):
-            if path is not None:
-                need_files(path, [model], [file])
-        if save is not None and save == save_predictor:
-            raise GinghamError("--save and --save-predictor name the same file; they are two.")
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
     from gingham.models.base import Saved
@@ -87,7 +80,7 @@ def certify(
             raise GinghamError(
                 "Clusters from elsewhere are not fitted anew: leave --progressive, --references and --save out."
             )
-        found = certificate_of_labels(file or model, cluster_files, label, axes, loss, format, request)
+        found = certificate_of_labels(file or model, listed(labels or ""), label, axes, loss, format, request)
         if json:
             console.print_json(found.to_dict())
         else:
@@ -120,6 +113,11 @@ def certify(
     for name, one in certificates.items():
         console.heading(f"From the {name}")
         console.paragraphs(one.explain())
+
+
+def listed(names: str) -> list[str]:
+    """Names of files from "users.csv,movies.csv"."""
+    return [name for name in names.split(",") if name]
 
 
 def certificate_of_labels(

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gingham.cli.options import Format, ModelFile, OutTable, SpreadsheetSafe
-from gingham.files import need_files
 
 if TYPE_CHECKING:
     import polars as pl
@@ -29,7 +28,6 @@ def clusters(
     Numbers begin at 1. Without a reading in the file, and with --own, they are those of the model's own clusters, which
     arrays in Python count from 0.
     """
-    need_files(out, [model])
     from gingham.cli.table_files import write_table
     from gingham.models.base import load
     from gingham.models.tables import tables_of

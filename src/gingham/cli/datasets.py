@@ -9,7 +9,7 @@ import typer
 from gingham.cli import console
 from gingham.cli.options import Json, OutTable, SpreadsheetSafe
 from gingham.errors import GinghamError
-from gingham.files import need_files
+from gingham.files import Reads, Writes, need_files
 
 if TYPE_CHECKING:
     from gingham.datasets.public import Loaded
@@ -37,7 +37,9 @@ def datasets(
     loaders |= {"jester": load_jester, "biogrid-yeast": load_biogrid}
     if name not in loaders:
         raise GinghamError(f"There is no data set {name!r}; choose one of {', '.join(loaders)}.")
-    need_files(out, tables=[str(data_folder() / f.name) for f in FILES[name] if (data_folder() / f.name).is_file()])
+    sources = [data_folder() / f.name for f in FILES[name]]
+    read = [str(source) for source in sources if source.is_file()]
+    need_files([("name", read, Reads(names=list)), ("--out", out, Writes())])
     export(loaders[name](), out, spreadsheet_safe)
 
 

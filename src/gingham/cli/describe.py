@@ -8,7 +8,6 @@ import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
-from gingham.files import need_files
 
 if TYPE_CHECKING:
     from gingham.models.base import Persistent
@@ -25,7 +24,6 @@ def describe(
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
     """List the groups of a model: names, sizes, distinctive and typical items, facts."""
-    need_files(out, [model])
     from gingham.cli.table_files import write_table
 
     fitted = read_model(model)

@@ -20,7 +20,7 @@ import gingham
 from gingham.cli import console, options
 from gingham.cli.signals import SIGNALS
 from gingham.errors import GinghamError
-from gingham.files import need_files
+from gingham.files import Reads, Writes, checkpoint_of, forget_checkpoint
 
 if TYPE_CHECKING:
     import polars as pl
@@ -65,10 +65,14 @@ def fit(
     alphabet: Annotated[str | None, of_data(help="All possible labels, 1..5 or a,b,c. Certificates need it.")] = None,
     bounds: Annotated[str | None, of_data(help="Smallest and largest possible value of measured labels: 0,1.")] = None,
     relation: Annotated[
-        list[str] | None, of_data("--relation", "-r", help="For a joint model: another table, AXES=LABEL:FILE.")
+        list[str] | None,
+        of_data("--relation", "-r", help="For a joint model: another table, AXES=LABEL:FILE."),
+        Reads(names=lambda given: [parse_relation(one)[2] for one in given]),
     ] = None,
     info: Annotated[
-        list[str] | None, of_data(help="Table with names and facts about the items of an axis: movie=movies.csv.")
+        list[str] | None,
+        of_data(help="Table with names and facts about the items of an axis: movie=movies.csv."),
+        Reads(names=lambda given: [parse_info(one)[1] for one in given]),
     ] = None,
     drop_missing: Annotated[bool, of_data("--drop-missing", help="Leave out rows with a missing value.")] = False,
     format: Annotated[
@@ -88,7 +92,9 @@ def fit(
     seed: Annotated[
         int, of_model(help="Seed of random numbers; the same seed gives the same result.", min=0, max=2**32 - 1)
     ] = 0,
-    out: Annotated[Path, of_output("--out", "-o", help="Model file to write.")] = Path("model.gingham"),
+    out: Annotated[Path, of_output("--out", "-o", help="Model file to write."), Writes(keeps_checkpoint=True)] = Path(
+        "model.gingham"
+    ),
     reading: Annotated[bool, of_output(help="Find readable groups and their names, and keep them in the file.")] = True,
     json: Annotated[bool, of_output("--json", help="Print one JSON object, for scripts.")] = False,
     quiet: Annotated[bool, of_output("--quiet", "-q", help="Show no progress bar.")] = False,
@@ -132,12 +138,7 @@ def fit(
     """
     relations = [parse_relation(one) for one in relation or []]
     about = dict(parse_info(one) for one in info or [])
-    inputs = [file, *(source for _, _, source in relations), *about.values()]
-    need_files(out, tables=inputs)
     kept = checkpoint_of(out)
-    need_files(kept, tables=inputs)
-    if not resume:
-        need_own(kept)
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
         from gingham.cli import light_imports  # before scikit-learn is imported
@@ -180,6 +181,8 @@ def fit(
         further: dict[Relation, LabelledTable] = {
             ids: (other, with_ids(read_table(name, is_id=ids.__contains__), ids)) for ids, other, name in relations
         }
+        sides = tables.sides(FitTask(table, wanted, further=further)) if about and reading else {}
+        facts_of = {side: facts_about(side, name, sides) for side, name in about.items() if reading}
         if resume and not kept.exists():
             console.say_note("There is no checkpoint; the fit starts from the beginning.")
         phase.begin("starting")
@@ -200,12 +203,9 @@ def fit(
             if "scipy.cluster.hierarchy" not in sys.modules:
                 light_imports.import_trees()
             try:
-                facts_of = {axis: read_table(name) for axis, name in about.items()}
                 with small_products(table.height):
                     fitted.model.made_readable(facts_of or None)
             except GinghamError as refusal:
-                if about:
-                    raise
                 console.say_note(f"The file has no named groups. {refusal}")
         phase.begin("saving")
         shape = {} if folded is None else {"wide": {**asdict(folded)}}
@@ -213,7 +213,7 @@ def fit(
     if fitted.model.interrupted_:  # what there is was saved, and the checkpoint stays
         console.say_note("The model so far was saved; the same command with --resume goes on.")
     else:
-        forget(kept)
+        forget_checkpoint(kept)
     facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
     console.show(facts, json, f"Co-clustering of {file}")
     if reading and not json and file != "-" and not fitted.model.interrupted_:
@@ -279,6 +279,32 @@ def settled(
     return replace(settled, model=kind), found
 
 
+def facts_about(side: str, file: str, sides: dict[str, list[object]]) -> pl.DataFrame:
+    """A table about the items of a side, ids as they are written; how many of them it knows is said."""
+    import numpy as np
+
+    from gingham.data import Mode
+    from gingham.data.table_files import content_of, read_table
+    from gingham.models.tables import with_ids
+    from gingham.reading.make_reading import id_column_of, matched
+    from gingham.reading.values import plural
+
+    if side not in sides:
+        raise GinghamError(f"--info names a side {side!r}; there are {', '.join(map(repr, sides))}.")
+    content = content_of(file)
+    columns = read_table(file, data=content).columns
+    ids = columns[id_column_of(columns, side)]
+    table = with_ids(read_table(file, is_id=ids.__eq__, data=content), [ids])
+    items = np.empty(len(sides[side]), dtype=object)
+    items[:] = sides[side]
+    codes = matched(table, Mode.of(items, side))
+    known, many = len(np.unique(codes[codes >= 0])), f"{len(items):,} {plural(side)}"
+    found = f"All {many} have" if known == len(items) else f"{known:,} of {many} have"
+    rest = "." if known == len(items) else "; the others are shown by their ids."
+    console.say_note(f"{found} a row in {file!r}{rest}")
+    return table
+
+
 def columns_said(said: FitOptions) -> str:
     """The columns of a fit as options."""
     parts = [f"--axes {','.join(said.axes)}", said.label and f"--label {said.label}"]
@@ -310,27 +336,6 @@ def parse_relation(listed: str) -> tuple[Relation, str, str]:
     return tuple(name.strip() for name in axes.split(",")), label, file
 
 
-def checkpoint_of(model: Path) -> Path:
-    """The checkpoint file of a model file."""
-    return model.with_name(model.name + ".checkpoint")
-
-
-def need_own(checkpoint: Path) -> None:
-    """Refuse to write a checkpoint in the place of a file that is none: nobody has named it as output."""
-    if checkpoint.exists() and checkpoint.stat().st_size:
-        with checkpoint.open("rb") as stream:
-            if stream.read(2) != b"PK":  # every file that gingham writes is a zip
-                raise GinghamError(
-                    f"{str(checkpoint)!r} is where the fit keeps what it has so far, and that file is something else. "
-                    "Move it, or give the model another name with --out."
-                )
-
-
 def identity(facts: dict[str, Any]) -> str:
     """Equal for equal facts of a fit: its data, with types and weights, and its options."""
     return hashlib.sha256(json.dumps([gingham.__version__, facts], sort_keys=True, default=str).encode()).hexdigest()
-
-
-def forget(path: Path) -> None:
-    """Remove a checkpoint that is no longer needed."""
-    path.unlink(missing_ok=True)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from gingham.cli import console, options
-from gingham.files import need_files
 
 
 def look(file: options.File, format: options.Format = None, json: options.Json = False) -> None:
     """Describe the columns of a table, what is missing, and which model fits it, with the command to run."""
-    need_files(tables=[file])
     from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
     from gingham.reading.look import look as look_at
 

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or NDJSON file (.gz too); - is standard input.")]
-ModelFile = Annotated[str, typer.Argument(help="Model file written by gingham fit.")]
+from gingham.files import Reads, Writes, need_model
+
+File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or NDJSON file (.gz too); - is standard input."), Reads()]
+ModelFile = Annotated[str, typer.Argument(help="Model file written by gingham fit."), Reads(need_model)]
 Format = Annotated[
     str | None, typer.Option("--format", help="csv, tsv, parquet or ndjson; by default from the name of the file.")
 ]
@@ -39,8 +41,10 @@ Progressive = Annotated[
         help="Fit again, testing on each block of rows before learning from it; by default where possible.",
     ),
 ]
-OutModel = Annotated[Path, typer.Option("--out", "-o", help="Model file to write.")]
-OutTable = Annotated[str | None, typer.Option("--out", "-o", help="Table to write; by default standard output.")]
+OutModel = Annotated[Path, typer.Option("--out", "-o", help="Model file to write."), Writes()]
+OutTable = Annotated[
+    str | None, typer.Option("--out", "-o", help="Table to write; by default standard output."), Writes()
+]
 SpreadsheetSafe = Annotated[
     bool, typer.Option("--spreadsheet-safe", help="Mark text that begins with = + - @ so that no spreadsheet runs it.")
 ]

@@ -9,7 +9,7 @@ import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
-from gingham.files import atomic, need_files
+from gingham.files import Writes, atomic
 
 
 def path(
@@ -33,7 +33,7 @@ def path(
     jobs: Annotated[
         int | None, typer.Option(help="Number of folds to fit at the same time; by default all cores.", min=1)
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Picture to write, .png or .pdf.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Picture to write, .png or .pdf."), Writes()] = None,
     seed: options.Seed = 0,
     drop_missing: options.DropMissing = False,
     format: options.Format = None,
@@ -41,7 +41,6 @@ def path(
     quiet: options.Quiet = False,
 ) -> None:
     """Fit a range of β, each started from the previous one, with cross-validated loss and certificate."""
-    need_files(plot, tables=[file])
     import numpy as np
 
     from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported

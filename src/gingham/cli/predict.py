@@ -8,7 +8,6 @@ import typer
 
 from gingham.cli import options
 from gingham.errors import GinghamError
-from gingham.files import need_files
 
 
 def predict(
@@ -22,7 +21,6 @@ def predict(
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
     """Predict the label of every row of a table (or, for other kinds of models, weights, densities or clusters)."""
-    need_files(out, [model], [file])
     from gingham.cli.table_files import write_table
     from gingham.data.table_files import read_table
     from gingham.models.base import load

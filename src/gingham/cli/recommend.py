@@ -9,7 +9,7 @@ import typer
 
 from gingham.cli import options
 from gingham.errors import GinghamError
-from gingham.files import need_files
+from gingham.files import Reads, Writes
 
 if TYPE_CHECKING:
     from gingham.arrays import AnyArray
@@ -27,13 +27,15 @@ def recommend(
     basket: Annotated[str | None, typer.Option(help="Items in the basket of a new user: beer,nuts.")] = None,
     n: Annotated[int, typer.Option("-n", help="Length of each list.", min=1)] = 20,
     seen: Annotated[bool, typer.Option("--seen", help="Also list what the user has already.")] = False,
-    page: Annotated[Path | None, typer.Option(help="HTML page to write, with the board and the reasons.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="HTML page to write, with the board and the reasons."), Writes()
+    ] = None,
     items: Annotated[str | None, typer.Option(help="Items to explain on the page: beer,nuts.")] = None,
     item: Annotated[str | None, typer.Option(help="The same as naming the item after the model.")] = None,
     side: Annotated[str | None, typer.Option(help="The axis of the item, if the id occurs on several.")] = None,
     label: Annotated[str | None, typer.Option(help="For labels that are names: the label that is wanted.")] = None,
     data: Annotated[
-        str | None, typer.Option(help="Table with what was observed already, which is then left out.")
+        str | None, typer.Option(help="Table with what was observed already, which is then left out."), Reads()
     ] = None,
     out: options.OutTable = None,
     format: options.Format = None,
@@ -44,13 +46,10 @@ def recommend(
         raise GinghamError(f"Two items are named, {of!r} and {item!r}: one a command.")
     item = of if item is None else item
     if item is not None:
-        need_files(out, [model])
         best_partners(model, item, n, side, label, data, not seen, (out, format, spreadsheet_safe))
         return
     if sum((users is not None, everybody, basket is not None)) != 1 and page is None:
         raise GinghamError("Say for whom: --users 17,23, --all, or --basket beer,nuts for somebody new.")
-    need_files(out, [model])
-    need_files(page, [model])
     from gingham.cli.table_files import write_table
     from gingham.models.base import load
 

@@ -9,7 +9,7 @@ import typer
 
 from gingham.cli import console, options
 from gingham.errors import GinghamError
-from gingham.files import need_files
+from gingham.files import Reads, Writes
 
 ERRORS = {
     "mae": "mean absolute error of the mean prediction",
@@ -29,9 +29,11 @@ ERRORS = {
 def report(
     model: options.ModelFile,
     file: options.File,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Page to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="Page to write."), Writes()] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    path: Annotated[str | None, typer.Option(help="Output of gingham path --json, to show the path of β.")] = None,
+    path: Annotated[
+        str | None, typer.Option(help="Output of gingham path --json, to show the path of β."), Reads()
+    ] = None,
     delta: options.Delta = 0.05,
     progressive: options.Progressive = None,
     alphabet: options.OtherAlphabet = None,
@@ -44,7 +46,6 @@ def report(
     json: options.Json = False,
 ) -> None:
     """Write one self-contained page: what was found, how well it predicts, what is guaranteed, what to do next."""
-    need_files(out, [model], [file, *([] if path is None else [path])])
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
     from gingham.models.tables import CertificateRequest, column_names, parse_bounds, parse_population

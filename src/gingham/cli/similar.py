@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from gingham.cli import options
-from gingham.files import need_files
 
 Item = Annotated[str, typer.Argument(help="An id, or a title, of any side.")]
 Side = Annotated[str | None, typer.Option(help="The axis of the item, if the id occurs on several.")]
@@ -23,7 +22,6 @@ def similar(
     spreadsheet_safe: options.SpreadsheetSafe = False,
 ) -> None:
     """List the items that are most like a given one."""
-    need_files(out, [model])
     from gingham.cli.describe import read_model
     from gingham.cli.table_files import write_table
     from gingham.models.questions import Questions

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from gingham.cli import console, options
-from gingham.files import need_files
 
 
 def simplify(
@@ -22,7 +21,6 @@ def simplify(
     json: options.Json = False,
 ) -> None:
     """Merge the clusters of a model: down to a size, up to a loss, or as long as merging improves the model."""
-    need_files(out, [model], [file])
     from gingham.cli.table_files import open_model
 
     session = open_model(model, file, format, drop_missing=drop_missing)

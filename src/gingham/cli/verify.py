@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gingham.files import need_files
+from gingham.files import Reads, need_model
 
 if TYPE_CHECKING:
     import polars as pl
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 def verify(
     certificate: Annotated[
-        str, typer.Argument(help="Certificate file, written by certificate.save or gingham certify --save.")
+        str, typer.Argument(help="Certificate file, written by certificate.save or gingham certify --save."), Reads()
     ],
-    model: Annotated[str, typer.Argument(help="Model file, or - for a certificate of finished predictions.")],
-    data: Annotated[str, typer.Argument(help="The rows that were certified, a CSV file.")],
+    model: Annotated[
+        str,
+        typer.Argument(help="Model file, or - for a certificate of finished predictions."),
+        Reads(need_model, lambda given: [] if given == "-" else [given]),
+    ],
+    data: Annotated[str, typer.Argument(help="The rows that were certified, a CSV file."), Reads()],
 ) -> None:
     """Recompute a certificate: print "verified" (exit code 0) or what differs (exit code 1)."""
-    need_files(models=[] if model == "-" else [model], tables=[certificate, data])
     from gingham import verify as checker
 
     with TemporaryDirectory() as folder:

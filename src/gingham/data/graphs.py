@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from math import comb, factorial
+from numbers import Real
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 LETTERS = ascii_lowercase  # names of positions in einsum
 PAIRS = ("all", "listed")
 NODE = "node"
+ASK = "say hyperedges=True if each row is a set of nodes"
 Ids = Sequence[object] | AnyArray
 
 
@@ -216,15 +218,15 @@ def from_graph(
     directed: bool | None = None,
     weight: str | None = "weight",
     nodes: Ids | None = None,
+    hyperedges: bool = False,
 ) -> PairSample:
     """The observed pairs of a graph.
 
     Parameters
     ----------
     graph : scipy sparse matrix or array, square ndarray, networkx graph, edge list, or frame
-        An edge list is a list of tuples or an (E, 2) or (E, 3) array (the third column is the weight);
-        a frame has two columns of node ids, and a weight column if there is one. Longer tuples of ids
-        (a list of d-tuples or sets, d > 2) are hyperedges. A PairSample is passed on.
+        An edge list is a list of tuples or an (E, 2) or (E, 3) array; a frame has two columns of node ids. A third
+        column holds the weights, numbers. A PairSample is passed on.
     pairs : {"all", "listed"} or mask
         Which pairs were observed. "all": every pair, and one that is not listed has weight 0. "listed":
         those in the list only (in a dense matrix, those that are not NaN; in a sparse one, those that
@@ -238,6 +240,9 @@ def from_graph(
         one of booleans has none.
     nodes : sequence, optional
         All node ids, for lists and frames in which some node has no edge.
+    hyperedges : bool
+        Whether each row of a list or frame is a set of nodes, two or more: then all columns are nodes, but for the
+        column of a frame that ``weight`` names.
 
     Examples
     --------
@@ -245,10 +250,12 @@ def from_graph(
     >>> pairs = gg.from_graph([(0, 1), (1, 2)])
     >>> pairs.n_nodes, pairs.n_tuples  # the pair (0, 2) was observed, too: it is not joined
     (3, 3.0)
+    >>> gg.from_graph([("a", "b", 9), ("b", "c", 2)]).labels  # the third column holds weights
+    array([9., 2.])
     """
     if isinstance(graph, PairSample):
         return graph
-    edges = _read(graph, weight, nodes, listed=isinstance(pairs, str) and pairs == "listed")
+    edges = _read(graph, weight, nodes, isinstance(pairs, str) and pairs == "listed", hyperedges)
     if directed is None:
         directed = bool(edges.directed)
     edges = _without_loops(edges)
@@ -293,16 +300,19 @@ def _sample(edges: Edges, directed: bool, complete: bool) -> PairSample:
     )
 
 
-def _read(graph: object, weight: str | None, nodes: Ids | None, listed: bool) -> Edges:
+def _read(graph: object, weight: str | None, nodes: Ids | None, listed: bool, hyperedges: bool) -> Edges:
+    if is_frame(graph):
+        return _from_frame(as_frame(graph), weight, nodes, hyperedges)
+    known = sparse.issparse(graph) or hasattr(graph, "is_directed")
+    if hyperedges and known:
+        raise GinghamError("A matrix or networkx graph has pairs; hyperedges=True is for lists and frames of sets.")
     if sparse.issparse(graph):
         return _from_sparse(graph, nodes, weight)
     if hasattr(graph, "adj") and hasattr(graph, "is_directed"):
         return _from_networkx(graph, weight)
-    if is_frame(graph):
-        return _from_frame(as_frame(graph), weight, nodes)
-    if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[0] == graph.shape[1]:
+    if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[0] == graph.shape[1] and not hyperedges:
         return _from_dense(graph, nodes, listed, weight)
-    return _from_list(graph, nodes)
+    return _from_list(graph, weight, nodes, hyperedges)
 
 
 def _from_sparse(matrix: sparse.sparray, nodes: Ids | None, weight: str | None) -> Edges:
@@ -347,15 +357,20 @@ def _from_networkx(graph: Any, weight: str | None) -> Edges:
     return Edges(ends, weights, mode, bool(graph.is_directed()), weighted)
 
 
-def _from_frame(frame: nw.DataFrame[Any], weight: str | None, nodes: Ids | None) -> Edges:
+def _from_frame(frame: nw.DataFrame[Any], weight: str | None, nodes: Ids | None, hyperedges: bool) -> Edges:
     names = list(frame.columns)
     values = None
     if weight is not None and weight in names:
         values = frame[weight].to_numpy().astype(np.float64)
         names.remove(weight)
-    elif weight is not None and len(names) == 3 and frame[names[2]].dtype.is_float():
-        values = frame[names[2]].to_numpy().astype(np.float64)
+    elif not hyperedges and len(names) == 3 and frame[names[2]].dtype.is_numeric():
+        values = None if weight is None else frame[names[2]].to_numpy().astype(np.float64)
         names = names[:2]
+    if len(names) > 2 and not hyperedges:
+        raise GinghamError(
+            f"Besides two columns of nodes the table has {', '.join(map(repr, names[2:]))}. Keep at most one of "
+            f"them, numbers that are weights, as the third column or named by weight=; or {ASK}."
+        )
     if len(names) < 2:
         raise GinghamError(
             f"A table of edges needs two columns of node ids; this one has {', '.join(map(repr, names))}."
@@ -363,13 +378,13 @@ def _from_frame(frame: nw.DataFrame[Any], weight: str | None, nodes: Ids | None)
     return _encoded(id_columns(frame.select(names).to_native()).columns, values, nodes)
 
 
-def _from_list(graph: object, nodes: Ids | None) -> Edges:
-    if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.shape[1] in (2, 3):
-        weights = graph[:, 2].astype(np.float64) if graph.shape[1] == 3 else None
-        ends = graph[:, :2]
+def _from_list(graph: object, weight: str | None, nodes: Ids | None, hyperedges: bool) -> Edges:
+    if isinstance(graph, np.ndarray) and graph.ndim == 2 and graph.dtype.kind in "iuf" and graph.shape[1] in (2, 3):
+        ends = graph if hyperedges else graph[:, :2]
         if ends.dtype.kind == "f" and np.array_equal(ends, np.floor(ends)):
             ends = ends.astype(np.int64)
-        return _encoded([ends[:, 0], ends[:, 1]], weights, nodes)
+        weighted = ends.shape[1] < graph.shape[1] and weight is not None
+        return _encoded(list(ends.T), graph[:, 2].astype(np.float64) if weighted else None, nodes)
     if isinstance(graph, np.ndarray) and graph.dtype.kind not in "iuOUS":
         raise GinghamError(
             f"An array of shape {graph.shape} is neither a square matrix nor a list of edges (two columns of ids, or "
@@ -389,8 +404,15 @@ def _from_list(graph: object, nodes: Ids | None) -> Edges:
         raise GinghamError(f"The edges have {sorted(widths)[:4]} entries; all need the same number, at least two.")
     width = widths.pop()
     weights = None
-    if width == 3 and all(isinstance(row[2], float | np.floating) for row in rows):
-        weights, width = np.array([row[2] for row in rows]), 2
+    if not hyperedges and width > 2:
+        wrong = next((at for at, row in enumerate(rows) if width > 3 or not isinstance(row[2], Real)), None)
+        if wrong is not None:
+            many = f"{width} entries" if width > 3 else "a third entry that is no number"
+            raise GinghamError(
+                f"Edge {wrong}, {rows[wrong]}, has {many}: an edge has two nodes and perhaps a weight. Leave out "
+                f"what is neither, or {ASK}."
+            )
+        weights, width = None if weight is None else np.array([row[2] for row in rows], dtype=np.float64), 2
     return _encoded([_objects([row[j] for row in rows]) for j in range(width)], weights, nodes)
 
 

@@ -23,6 +23,7 @@ from gingham import storage
 from gingham.arrays import Floats
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.errors import GinghamError, InterruptedWarning
+from gingham.files import CHECKPOINT
 from gingham.kernels.threads import ThreadBudget, available_threads, result_at_hand, stay_alone
 from gingham.storage import State
 
@@ -639,9 +640,6 @@ def _next(events: SimpleQueue[tuple[int, Reported | None]]) -> tuple[int, Report
             continue
 
 
-KIND = "Checkpoint"
-
-
 class CheckpointFile:
     """Keeps the stages of one fit in a file, written whole or not at all, at most every so many seconds.
 
@@ -669,7 +667,7 @@ class CheckpointFile:
     def read(self) -> int:
         """Take up the file of an earlier process; returns how many sweeps it knows."""
         kind, state = storage.read(self.path)
-        if kind != KIND or state.get("key") != self.key:
+        if kind != CHECKPOINT or state.get("key") != self.key:
             raise self.of_another_fit()
         try:
             stages = state["stages"].items()
@@ -721,7 +719,7 @@ class CheckpointFile:
 
     def write(self) -> None:
         began = time.monotonic()
-        storage.write(self.path, KIND, {"key": self.key, "data": self.data, "stages": self.stages})
+        storage.write(self.path, CHECKPOINT, {"key": self.key, "data": self.data, "stages": self.stages})
         self.written = time.monotonic()
         if self.every:  # large states are written less often, so that a fit is not slowed by more than a tenth
             self.pause = max(self.every, 10 * (self.written - began))

@@ -263,6 +263,16 @@ class FamilyTables(Generic[Model]):
         """The columns of a table to fit that hold ids."""
         return options.axes
 
+    def sides(self, task: FitTask) -> dict[str, list[object]]:
+        """The items of each side by its name, before the fit: tables about them are matched with these."""
+        tables = [(task.options.axes, task.table), *((ids, table) for ids, (_, table) in task.further.items())]
+        found: dict[str, dict[object, None]] = {}
+        for names, table in tables:
+            for name in names:
+                need_columns(table, [name], "--axes")
+                found.setdefault(name, {}).update(dict.fromkeys(table[name].drop_nulls().to_list()))
+        return {name: list(items) for name, items in found.items()}
+
     def id_names(self, model: Model) -> tuple[str, ...]:
         """The columns of a table beside a model that hold ids, and whose text is kept.
 

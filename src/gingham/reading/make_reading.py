@@ -1216,17 +1216,9 @@ class Properties:
 
 def properties_of(frame: IntoDataFrame, mode: Mode) -> Properties:
     """Properties from a table with a row an item; its first column, or the one named as the side, has the ids."""
-    table = nw.from_native(frame, eager_only=True)
-    if table.shape[1] < 1 or table.shape[0] == 0:
-        raise GinghamError(f"item_info for {mode.name!r} is empty: it needs ids and at least one column about them.")
-    columns = [str(name) for name in table.columns]
-    at = columns.index(mode.name) if mode.name in columns else 0
-    codes = _encoded(mode, table[:, at].to_numpy())
-    if (codes < 0).all():
-        raise GinghamError(
-            f"item_info for {mode.name!r}: none of the ids in column {columns[at]!r} is among the items, such as "
-            f"{mode.items[0]!r}. Name the column of ids {mode.name!r}."
-        )
+    table, columns = nw.from_native(frame, eager_only=True), info_columns(frame)
+    at = id_column_of(columns, mode.name)
+    codes = matched(frame, mode)
     rows = np.flatnonzero(codes >= 0)
     known = np.zeros(mode.n_items, dtype=bool)
     known[codes[rows]] = True
@@ -1250,6 +1242,34 @@ def properties_of(frame: IntoDataFrame, mode: Mode) -> Properties:
             flags.append(full)
     table_of_flags = np.stack(flags, axis=1) if flags else np.zeros((mode.n_items, 0), dtype=bool)
     return Properties(texts, table_of_flags, known, titles)
+
+
+def info_columns(frame: IntoDataFrame) -> list[str]:
+    """The columns of a table about items."""
+    return [str(name) for name in nw.from_native(frame, eager_only=True).columns]
+
+
+def id_column_of(columns: Sequence[str], side: str) -> int:
+    """Which column of a table about items has their ids: the one named as the side, else the first."""
+    return columns.index(side) if side in columns else 0
+
+
+def matched(frame: IntoDataFrame, mode: Mode) -> Ints:
+    """The item that each row of a table about items speaks of, −1 for none; a table about none of them is refused."""
+    table, columns = nw.from_native(frame, eager_only=True), info_columns(frame)
+    if table.shape[1] < 1 or table.shape[0] == 0:
+        raise GinghamError(f"item_info for {mode.name!r} is empty: it needs ids and at least one column about them.")
+    at = id_column_of(columns, mode.name)
+    ids = table[:, at].to_numpy()
+    codes = _encoded(mode, ids)
+    if (codes < 0).all():
+        name = "" if columns[at] == mode.name else f", or name the column of ids {mode.name!r}"
+        raise GinghamError(
+            f"The table about {plural(mode.name)} knows none of them: the data have ids such as "
+            f"{mode.items.tolist()[0]!r}, and its column {columns[at]!r} such as {ids.tolist()[0]!r}. Write them "
+            f"alike{name}."
+        )
+    return codes
 
 
 def _encoded(mode: Mode, ids: AnyArray) -> Ints:

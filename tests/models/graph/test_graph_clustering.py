@@ -83,7 +83,7 @@ def test_hyperedges():
     triples = {tuple(sorted(rng.choice(np.flatnonzero(z == c), 3, replace=False))) for c in (0, 1) for _ in range(150)}
     triples |= {tuple(sorted(rng.choice(40, 3, replace=False))) for _ in range(20)}
     triples = [tuple(int(i) for i in t) for t in sorted(triples)]
-    model = gg.GraphClustering(2, random_state=0).fit(triples)
+    model = gg.GraphClustering(2, random_state=0).fit(triples, hyperedges=True)
     assert adjusted_rand_score(z, model.labels_) == 1
     assert model.answers_.shape == (2, 2, 2)
     same, mixed = model.predict([(0, 2, 4), (0, 1, 2)])
@@ -97,7 +97,7 @@ def test_absent_sets_of_four_count():
     z = np.arange(30) % 2
     sets = {tuple(sorted(rng.choice(np.flatnonzero(z == c), 4, replace=False))) for c in (0, 1) for _ in range(150)}
     sets |= {tuple(sorted(rng.choice(30, 4, replace=False))) for _ in range(20)}
-    model = gg.GraphClustering(2, random_state=0).fit([tuple(int(i) for i in nodes) for nodes in sorted(sets)])
+    model = gg.GraphClustering(2, random_state=0).fit(sorted(sets), hyperedges=True)
     assert adjusted_rand_score(z, model.labels_) == 1
     same, mixed = model.predict([(0, 2, 4, 6), (0, 1, 2, 3)])
     assert same > 5 * mixed
@@ -111,8 +111,9 @@ def test_labelled_sets_of_four():
     sets = np.unique([np.sort(rng.choice(24, 4, replace=False)) for _ in range(400)], axis=0)
     frame = pd.DataFrame(sets, columns=list("abcd"))
     frame["weight"] = (z[sets].sum(axis=1) % 4 == 0).astype(float)  # all four on one side
-    model = gg.GraphClustering(2, loss="quadratic", random_state=0).fit(frame, pairs="listed")
+    model = gg.GraphClustering(2, loss="quadratic", random_state=0).fit(frame, pairs="listed", hyperedges=True)
     assert adjusted_rand_score(z, model.labels_) == 1
+    assert model.sample(frame, pairs="listed").n_modes == 4
     assert model.predict([(0, 2, 4, 6), (0, 1, 2, 3)]) == pytest.approx([1, 0], abs=1e-6)
 
 

@@ -362,7 +362,7 @@ def test_a_cap_that_binds_is_doubled():
 def test_the_gradient_of_hyperedges_counts_absent_sets(d, directed):
     rng = np.random.default_rng(d)
     sets = np.array(list(combinations(range(6), d)))
-    sample = from_graph(sets[:5].tolist(), nodes=range(6), directed=directed)
+    sample = from_graph(sets[:5].tolist(), nodes=range(6), directed=directed, hyperedges=True)
     task = graph_problem(sample, Quadratic(), 1.0)
     posterior = random(task, [2], rng).refit(sample)
     found, step = gradient(posterior, sample), 1e-6
@@ -381,7 +381,7 @@ def test_other_structures_are_refused():
     task = problem("quadratic")
     with pytest.raises(GinghamError, match="unknown; choose"):
         search(task, 2, start="elsewhere")
-    triples = from_graph([(0, 1, 2), (1, 2, 3)])
+    triples = from_graph([(0, 1, 2), (1, 2, 3)], hyperedges=True)
     three = graph_problem(triples, Quadratic(), 1.0)
     with pytest.raises(GinghamError, match="damped"):
         NodeWise().solve(three, random(three, [2], np.random.default_rng(0)))

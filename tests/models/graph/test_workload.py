@@ -54,7 +54,7 @@ def test_pairs_are_sampled_with_their_labels(directed):
     with pytest.raises(gg.GinghamError, match="strictly between"):
         workload_path(model, graph, [1.0])
     with pytest.raises(gg.GinghamError, match="draws pairs"):
-        workload_path(model, [(0, 1, 2), (1, 2, 3)], [0.5])
+        workload_path(model, gg.from_graph([(0, 1, 2), (1, 2, 3)], hyperedges=True), [0.5])
 
 
 def test_iclust_finds_similar_nodes_and_never_falls():

@@ -72,6 +72,12 @@ class FeatureTables(common.FamilyTables["InformationClustering"]):
             facts["held_out_information"] = model.unobserved_information(matrix[:, rest])
         return common.FittedModel(model, notes, facts)
 
+    def sides(self, task: common.FitTask) -> dict[str, list[object]]:
+        """Instances, and the values of features: "fever = yes"."""
+        feature = task.options.axes[-1]
+        values = task.table.select(pl.format("{} = {}", feature, str(task.options.label)).alias(feature))
+        return super().sides(task) | {feature: values[feature].drop_nulls().unique(maintain_order=True).to_list()}
+
     def predict(self, model: InformationClustering, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
         """The table with the commonest value of each feature in the instance's cluster."""
         notes = model.notes_

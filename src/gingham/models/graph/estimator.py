@@ -156,6 +156,7 @@ class GraphClustering(ClusterMixin, Persistent):
         directed: bool | None = None,
         weight: str | None = "weight",
         nodes: Sequence[object] | AnyArray | None = None,
+        hyperedges: bool = False,
         item_info: ItemInfo | None = None,
         callback: Callback | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
@@ -167,12 +168,12 @@ class GraphClustering(ClusterMixin, Persistent):
         X : scipy sparse matrix or array, square ndarray, networkx graph, edge list, frame or PairSample
         pairs : {"all", "listed"} or mask
             Which pairs were observed; by default all, absent ones with weight 0. See ``from_graph``.
-        directed, weight, nodes
+        directed, weight, nodes, hyperedges
             See ``from_graph``.
         item_info : mapping {"node": frame}, optional
             What is known of the nodes, a row each; for readings only, see :func:`gingham.read`.
         """
-        sample = from_graph(X, pairs=pairs, directed=directed, weight=weight, nodes=nodes)
+        sample = from_graph(X, pairs=pairs, directed=directed, weight=weight, nodes=nodes, hyperedges=hyperedges)
         checkpoint.bound_to(
             self, sample.codes, sample.labels, sample.weights, sample.modes, sample.directed, sample.complete
         )
@@ -323,7 +324,9 @@ class GraphClustering(ClusterMixin, Persistent):
     def sample(self, X: object, *, pairs: object = "all", weight: str | None = "weight") -> PairSample:
         """Another graph on the same nodes in the model's own numbering, as certificates and tests need it."""
         check_is_fitted(self)
-        return self.sample_like(from_graph(X, pairs=pairs, directed=self.directed_, weight=weight, nodes=self.items_))
+        sets = len(self.posterior_.structure.factors[0]) > 2
+        found = from_graph(X, pairs=pairs, directed=self.directed_, weight=weight, nodes=self.items_, hyperedges=sets)
+        return self.sample_like(found)
 
     def sample_like(self, found: PairSample) -> PairSample:
         """The same pairs with the model's numbering of nodes and labels."""

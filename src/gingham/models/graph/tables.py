@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -11,12 +12,12 @@ import polars as pl
 
 from gingham import models
 from gingham.cells import Quadratic
-from gingham.data.graphs import PairSample
-from gingham.errors import GinghamError
+from gingham.data.graphs import NODE, PairSample
+from gingham.errors import GinghamError, GinghamWarning
 from gingham.models import tables as common
 from gingham.models.base import Persistent
 from gingham.models.graph import KIND
-from gingham.reading.look import proposed_bounds
+from gingham.reading.look import look, proposed_bounds
 from gingham.selection import BetaPath, PathPoint
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
     unused = ("objective", "solver", "merges", "cold_start")
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
-        table, options = task.table, task.options
+        table, options = task.table, with_weights(task)
         if options.holdout:
             raise GinghamError(
                 "A graph is certified on all its pairs, so that nothing is set aside: leave --holdout out."
@@ -51,6 +52,9 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
         )
         notes = self.notes(options, label=options.label, weight=options.weight)
         return common.FittedModel(model, notes, {"rows": table.height, **self.facts(model)})
+
+    def sides(self, task: common.FitTask) -> dict[str, list[object]]:
+        return {NODE: list(dict.fromkeys(item for items in super().sides(task).values() for item in items))}
 
     def predict(self, model: GraphClustering, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
         """The table with the expected weight of each pair."""
@@ -77,7 +81,7 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
 
     def path(self, task: common.FitTask, path: common.PathOptions, progress: common.PathCallback) -> BetaPath:
         """Soft memberships, each fit from the one before; no cross-validation."""
-        table, options = task.table, task.options
+        table, options = task.table, with_weights(task)
         frame = edges(table, options.axes, options.weight or options.label, options.drop_missing)
         clusters = common.parse_clusters(options.clusters, len(options.axes))
         made = models.GraphClustering
@@ -101,6 +105,18 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
                 yield PathPoint(beta, previous, previous.gibbs_loss(sample), np.nan, np.nan, np.nan, certificate)
 
         return common.path_of(points(), len(values), progress)
+
+
+def with_weights(task: common.FitTask) -> common.FitOptions:
+    """The options; a third column holds the weights if it holds numbers that are not times."""
+    table, options = task.table, task.options
+    rest = [name for name in table.columns if name not in options.axes]
+    if options.weight or options.label or len(rest) != 1 or not table[rest[0]].dtype.is_numeric():
+        return options
+    if look(table, axes=options.axes).column(rest[0]).role == "time":
+        return options
+    warnings.warn(f"Column {rest[0]!r} is taken as the weight of each edge.", GinghamWarning, stacklevel=2)
+    return replace(options, weight=rest[0])
 
 
 def edges(table: pl.DataFrame, axes: Sequence[str], weight: str | None, drop_missing: bool = False) -> pl.DataFrame:

@@ -65,6 +65,10 @@ class ViewTables(common.FamilyTables["ViewsModel"]):
             facts["held_out_correlation"] = model.score([matrix[held] for matrix in matrices])
         return common.FittedModel(model, notes, facts)
 
+    def sides(self, task: common.FitTask) -> dict[str, list[object]]:
+        columns = [name for group in groups_of(task.options.axes) for name in group]
+        return {"object": list(range(task.table.height)), "feature": list(columns)}
+
     def predict(self, model: ViewsModel, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
         """The table with the cluster of each object (its strongest component, from 1) and its mean scores."""
         asked.need_defaults("Views predict a cluster and scores")
