@@ -323,9 +323,8 @@ class Offsets:
 
 def nearest(values: Floats, numbers: Floats) -> Ints:
     """The position of the nearest of increasing numbers, for each value, where the values lie."""
-    middles = beside((numbers[1:] + numbers[:-1]) / 2, values)
-    xp = namespace(values)
-    return xp.searchsorted(middles, values).astype(np.int32) if xp is np else xp.searchsorted(middles, values).int()
+    found: Any = namespace(values).searchsorted(beside((numbers[1:] + numbers[:-1]) / 2, values), values)
+    return found.astype(np.int32) if isinstance(found, np.ndarray) else found.int()  # type: ignore[no-any-return]
 
 
 @savable

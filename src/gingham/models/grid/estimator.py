@@ -65,7 +65,7 @@ from gingham.models.grid.offsets import (
     rest_problem,
 )
 from gingham.reading.values import Refit
-from gingham.selection.auto import FACTORS, Beta, Pilot, choose_beta, explained, merge_and_settle
+from gingham.selection.auto import FACTORS, Beta, Pilot, Selection, choose_beta, explained, merge_and_settle
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -104,6 +104,7 @@ class GridFit(GridPredictor):
     saved_attributes = (*GridPredictor.saved_attributes, "beta_")
     one_grid: ClassVar[bool] = True  # whether a `Task` says all of a fit, so that several may be solved side by side
     beta_: float
+    selection_: Selection
     n_clusters: Sizes
     loss: Loss
     beta: float | str | None
