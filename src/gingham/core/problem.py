@@ -318,13 +318,13 @@ class Offsets:
             above = (reached - numbers[below]) / widths[below]
             result[rows, below] += share * (1.0 - above)
             result[rows, np.minimum(below + 1, len(numbers) - 1)] += share * above
-        return beside(result, law)  # type: ignore[no-any-return]
+        return np.asarray(result) if isinstance(law, np.ndarray) else beside(result, law)
 
 
 def nearest(values: Floats, numbers: Floats) -> Ints:
     """The position of the nearest of increasing numbers, for each value, where the values lie."""
     found: Any = namespace(values).searchsorted(beside((numbers[1:] + numbers[:-1]) / 2, values), values)
-    return found.astype(np.int32) if isinstance(found, np.ndarray) else found.int()  # type: ignore[no-any-return]
+    return found.astype(np.int32) if isinstance(found, np.ndarray) else found.int()
 
 
 @savable

@@ -21,7 +21,7 @@ from gingham.cells import CellModel
 from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.problem import Posterior, Problem, find_posterior
 from gingham.data import Bounds, Mode, Sample
-from gingham.data.adapt import Columns, id_columns, tuples_of
+from gingham.data.adapt import Columns, frame_of, id_columns, tuples_of
 from gingham.data.fit_rows import FitRows
 from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate, need_unmasked
 from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
@@ -572,7 +572,7 @@ def distilled_from(factors: Factors, sample: Sample) -> Distilled:
 def distilled_refit(model: Any, sample: Sample, kept: Bools) -> Refit:
     """An unfitted model with many clusterings, fitted on some rows: its distilled checkerboard and its predictions."""
     X, y, weight = rows_of(sample, kept)
-    model.fit(X, y, weight)
+    model.fit(named_rows(sample, X), y, weight)
     part = sample.take(kept)
     own = model.item_modes()
     codes = tuple(mode.encode(items) for mode, items in zip(own, X.T))
@@ -591,7 +591,7 @@ def distilled_refit(model: Any, sample: Sample, kept: Bools) -> Refit:
     named = sample.alphabet is not None and not sample.alphabet.numeric
     return Refit(
         wide_board.labels,
-        predictions_of(model, rows_of(sample, ~kept)[0], sample),
+        predictions_of(model, named_rows(sample, rows_of(sample, ~kept)[0]), sample),
         None if named else wide_board.expected(sample.codes),
         None if named else wide_board.blocks,
     )
@@ -651,6 +651,14 @@ def rows_of(sample: Sample, kept: Bools) -> tuple[AnyArray, AnyArray | None, Flo
     return ids, labels, part.weights
 
 
+def named_rows(sample: Sample, ids: AnyArray) -> TableLike:
+    """Rows of ids as a frame with the names of the modes, by which side tables are given; an array without names."""
+    names = [mode.name for mode in sample.modes]
+    if names == [f"mode{at}" for at in range(len(names))]:
+        return ids
+    return frame_of({name: column.tolist() for name, column in zip(names, ids.T)})
+
+
 def renumbered(mode: Mode, own: Mode, labels: Ints) -> Ints:
     """Clusters of the items of a mode from those of some of them; an item that was not seen goes anywhere."""
     found = np.zeros(mode.n_items, dtype=np.int64)
@@ -658,7 +666,7 @@ def renumbered(mode: Mode, own: Mode, labels: Ints) -> Ints:
     return found
 
 
-def predictions_of(model: Any, X: AnyArray, sample: Sample) -> AnyArray:
+def predictions_of(model: Any, X: Any, sample: Sample) -> AnyArray:
     """What a model predicts of rows: numbers; of names their probabilities on the alphabet of a sample, or codes."""
     alphabet = sample.alphabet
     with warnings.catch_warnings():

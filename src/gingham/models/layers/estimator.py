@@ -854,10 +854,10 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         return interaction_factors(self.model_, rank, joins)
 
     def explain(self, row: object, *, label: object = None) -> Explanation:
-        """As every model explains, with an account where there are baskets: what adds how much to the latent answer.
+        """Why this prediction; with baskets, the account names what of them adds how much.
 
-        Of a row, all parts, which add up: "+0.40 because user 7 met Alien". Of a single item, its offset and those
-        tokens of its basket that move predictions most.
+        Of a row, all parts, which add up to the prediction: "+0.40 because user 7 met Alien". Of a single item, its
+        offset and those tokens of its basket that move predictions most.
         """
         found = super().explain(row, label=label)
         if not isinstance(self.model_, BasketDraws):
@@ -868,7 +868,11 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         if not isinstance(listed, (tuple, list)):
             return replace(found, account=reach_of(*told, *self._place(listed, None)))
         codes = [self._place(one, side)[1] for side, one in enumerate(listed)]
-        return replace(found, account=account_of(*told, codes))
+        account = account_of(*told, codes)
+        total = found.total or 0.0
+        # The parts are those of the latent answer; where labels are a scale, the mean label differs from it a little.
+        scaled = total - sum(value for _, value in account)
+        return replace(found, account=(*account, ("the scale of the labels", scaled)))
 
     @property
     def items_(self) -> tuple[AnyArray, ...]:

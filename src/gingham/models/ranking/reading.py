@@ -115,6 +115,19 @@ class Reasons:
     item_pulls: Floats
 
     @property
+    def account(self) -> tuple[tuple[str, float], ...]:
+        """Parts that add up to the score, as in the explanations of other models."""
+        return (("popularity", self.base), *zip(self.groups, self.pulls.tolist()))
+
+    @property
+    def total(self) -> float:
+        return self.score
+
+    @property
+    def prediction(self) -> float:
+        return self.score
+
+    @property
     def shares(self) -> Floats:
         """Each group's share of all that pulls, up or down; the absolute values sum to 1."""
         total = np.abs(self.pulls).sum()
