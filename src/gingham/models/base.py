@@ -92,6 +92,7 @@ class Persistent(Questions, Saved, BaseEstimator):
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
     added_attributes: ClassVar[tuple[str, ...]] = ()  # those of them that older files lack: None there
     _data: Any = None  # what the fit was given, for readings; neither saved nor copied to other processes
+    _times: Floats | None = None  # points in time of these rows, of a model that uses them
     _item_info: ItemInfo | None = None
     _reading: Reading | None = None
 
@@ -167,7 +168,7 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     def forget_data(self) -> Self:
         """Let go of the data of the fit; a reading that was made stays."""
-        self._data = self._item_info = None
+        self._data = self._times = self._item_info = None
         return self
 
     def _remembered(self, what: str) -> Any:
@@ -182,7 +183,7 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in ("_data", "_item_info")}
+        return {name: value for name, value in state.items() if name not in ("_data", "_times", "_item_info")}
 
     def to_file(self) -> storage.State:
         """Parameters and fitted attributes, as far as a file can hold them."""
@@ -569,10 +570,14 @@ def distilled_from(factors: Factors, sample: Sample) -> Distilled:
     return replace(board, base=base, effects=(rows, columns), blocks=board.blocks - shift)
 
 
-def distilled_refit(model: Any, sample: Sample, kept: Bools) -> Refit:
-    """An unfitted model with many clusterings, fitted on some rows: its distilled checkerboard and its predictions."""
+def distilled_refit(model: Any, sample: Sample, kept: Bools, time: Floats | None = None) -> Refit:
+    """An unfitted model with many clusterings, fitted on some rows: its distilled checkerboard and its predictions.
+
+    ``time`` has a point in time per row, for models that use it.
+    """
+    times = ({}, {}) if time is None else ({"time": time[kept]}, {"time": time[~kept]})
     X, y, weight = rows_of(sample, kept)
-    model.fit(named_rows(sample, X), y, weight)
+    model.fit(named_rows(sample, X), y, weight, **times[0])
     part = sample.take(kept)
     own = model.item_modes()
     codes = tuple(mode.encode(items) for mode, items in zip(own, X.T))
@@ -591,7 +596,7 @@ def distilled_refit(model: Any, sample: Sample, kept: Bools) -> Refit:
     named = sample.alphabet is not None and not sample.alphabet.numeric
     return Refit(
         wide_board.labels,
-        predictions_of(model, named_rows(sample, rows_of(sample, ~kept)[0]), sample),
+        predictions_of(model, named_rows(sample, rows_of(sample, ~kept)[0]), sample, **times[1]),
         None if named else wide_board.expected(sample.codes),
         None if named else wide_board.blocks,
     )
@@ -666,13 +671,13 @@ def renumbered(mode: Mode, own: Mode, labels: Ints) -> Ints:
     return found
 
 
-def predictions_of(model: Any, X: Any, sample: Sample) -> AnyArray:
+def predictions_of(model: Any, X: Any, sample: Sample, **more: Any) -> AnyArray:
     """What a model predicts of rows: numbers; of names their probabilities on the alphabet of a sample, or codes."""
     alphabet = sample.alphabet
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenItemsWarning)
         if alphabet is None or alphabet.numeric:
-            return np.asarray(model.predict(X))
+            return np.asarray(model.predict(X, **more))
         if not hasattr(model, "predict_proba"):
             return alphabet.encode(np.asarray(model.predict(X)))
         chances: Floats = np.zeros((len(X), alphabet.size))

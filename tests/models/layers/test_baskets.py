@@ -236,9 +236,11 @@ def test_parts_and_accounts_add_up_to_the_latent_answer():
     assert parts["offset, user"][2] == 0.0
 
     why = model.explain((3, 7))
+    *latent, (_, scaled) = why.account
     np.testing.assert_allclose(
-        sum(amount for _, amount in why.account), sum(p[0] for p in model.contributions(asked).values()), atol=1e-5
+        sum(amount for _, amount in latent), sum(p[0] for p in model.contributions(asked).values()), atol=1e-5
     )
+    assert sum(amount for _, amount in latent) + scaled == pytest.approx(model.predict(asked[:1])[0])
     assert any("because user 3 met" in reason for reason, _ in why.account)
     assert any(f"film 7: genre: g{7 % 3}" in reason for reason, _ in why.account)
     assert "because user 3 met" in str(why)

@@ -272,6 +272,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             self._fit_plain(columns, labels, weights, alphabet, seeds, checkpoint)
         sample = Sample.of(columns.columns, labels, weights, modes=self.modes_, alphabet=alphabet)
         self._remember(sample, sample.n_rows, item_info)
+        self._times = None if self._data is None else times
         advise(sample)
         return self
 
@@ -456,7 +457,9 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         return distilled_observed(
             sample,
             distilled_from(self.prediction_factors(), sample),
-            lambda kept: distilled_refit(clone(self), sample, kept),
+            lambda kept: distilled_refit(
+                clone(self).set_params(time=None), sample, kept, None if data else self._times
+            ),
             "" if chosen is None else chosen.reason,
             "quadratic",
         )
