@@ -87,7 +87,9 @@ def test_a_useless_model_is_named_beside_the_baseline():
     reading = regressor(alphabet=range(1, 6)).fit(X, rng.integers(1, 6, len(X))).reading_
     from dataclasses import replace
 
-    errors = Errors("root mean square error", (Score("this model", 816.0), Score("one constant", 679.0)), 60.0)
+    errors = Errors(
+        "quadratic", "root mean square error", (Score("this model", 816.0), Score("one constant", 679.0)), 60.0, ""
+    )
     assert "is not better than one constant: root mean square error 816" in replace(reading, errors=errors).advice[0]
     better = replace(errors, scores=(Score("this model", 600.0), Score("one constant", 679.0)))
     assert not any("not better" in sentence for sentence in replace(reading, errors=better).advice)

@@ -66,7 +66,9 @@ def test_edges_and_counts_in_a_sentence():
 def reading_with(model, *scores: tuple[str, float]):
     from dataclasses import replace
 
-    errors = Errors("root mean square error", tuple(Score(*score) for score in scores), 500.0)
+    errors = Errors(
+        "quadratic", "root mean square error", tuple(Score(*score) for score in scores), 500.0, "a tenth, held out"
+    )
     return replace(model.reading_, errors=errors)
 
 

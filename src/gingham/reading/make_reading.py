@@ -210,7 +210,7 @@ def _pooled_errors(parts: Sequence[Errors]) -> Errors:
         )
         for i, score in enumerate(parts[0].scores)
     ]
-    return Errors(parts[0].unit, tuple(scores), float(sum(weights)))
+    return replace(parts[0], scores=tuple(scores), n_held=float(sum(weights)))
 
 
 def _errors(observed: Observed, held: Bools, refit: Refit) -> Errors:
@@ -235,7 +235,7 @@ def _errors(observed: Observed, held: Bools, refit: Refit) -> Errors:
         if refit.predictions is not None:
             model = float(np.sqrt(np.average((y[held] - refit.predictions) ** 2, weights=weight)))
         first = () if model is None else (Score(MODEL, model),)
-        return Errors("root mean square error", (*first, *scores), float(weight.sum()))
+        return Errors("quadratic", "root mean square error", (*first, *scores), float(weight.sum()), "entries held out")
     if relation.measure == "labels":
         codes = np.asarray(relation.values)
         k = len(relation.labels)
@@ -251,12 +251,12 @@ def _errors(observed: Observed, held: Bools, refit: Refit) -> Errors:
             scores.append(Score(name, float(np.average(codes[held] != best, weights=weight))))
         if refit.predictions is not None:
             scores.insert(0, Score(MODEL, float(np.average(codes[held] != refit.predictions, weights=weight))))
-        return Errors("share of wrong labels", tuple(scores), float(weight.sum()))
+        return Errors("zero-one", "share of wrong labels", tuple(scores), float(weight.sum()), "entries held out")
     nats = 0.0
     for code, side in zip(relation.codes, relation.sides):
         mass = np.bincount(code[~held], relation.weight[~held], observed.shape[side])
         nats -= float(np.average(np.log((mass + 1 / len(mass)) / (mass.sum() + 1))[code[held]], weights=weight))
-    return Errors("nats a count", (Score("independence", nats),), float(weight.sum()))
+    return Errors("mass", "nats per count", (Score("independence", nats),), float(weight.sum()), "entries held out")
 
 
 def _sizes(observed: Observed, trees: Sequence[Tree], trial: Trial | None) -> tuple[tuple[int, ...], tuple[int, ...]]:

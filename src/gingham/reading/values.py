@@ -86,7 +86,7 @@ class Lift(Measure):
     """Counts: a block is there more or less often than its row and its column lead one to expect."""
 
     name = "lift"
-    unit = "nats a count"
+    unit = "nats per count"
 
     def explained(self, sums: Floats) -> Floats:
         n = sums[..., 0]
@@ -706,21 +706,31 @@ class Score:
 @savable
 @dataclass(frozen=True)
 class Errors:
-    """The model's error beside baselines, on the same held-out entries.
+    """Losses on rows that the predictions had not seen, smaller is better; the model first, baselines after it.
 
     Attributes
     ----------
+    loss : str
+        "absolute", "quadratic", "zero-one", "log", "mass".
     unit : str
-        "root mean square error", "share of wrong labels", "nats a count".
+        For people: "mean absolute error", "root mean square error", "share of wrong labels", "nats per label",
+        "nats per count".
     scores : tuple of Score
         The model first, where it was measured.
     n_held : float
-        Entries they were measured on.
+        Observations they were measured on.
+    how : str
+        What was held out, in a sentence.
+    others : tuple of (unit, scores)
+        The same predictions in other measures.
     """
 
+    loss: str
     unit: str
     scores: tuple[Score, ...]
     n_held: float
+    how: str
+    others: tuple[tuple[str, tuple[Score, ...]], ...] = ()
 
     @property
     def model(self) -> float | None:
@@ -740,8 +750,9 @@ class Errors:
 
     def to_dict(self) -> dict[str, object]:
         return {
-            "unit": self.unit, "n_held": self.n_held, "useful": self.useful,
+            "loss": self.loss, "unit": self.unit, "n_held": self.n_held, "how": self.how, "useful": self.useful,
             "scores": [[score.name, _short(score.value)] for score in self.scores],
+            "others": [[unit, [[score.name, _short(score.value)] for score in scores]] for unit, scores in self.others],
         }  # fmt: skip
 
 

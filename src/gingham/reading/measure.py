@@ -1,0 +1,246 @@
+"""How large errors are: which rows are held out, what simple rules predict there, and losses side by side.
+
+Plain functions on arrays. The command line and the summary of a model call the same ones, so that one measure, one
+division of the rows and the same baselines stand behind every number that a person sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gingham.arrays import AnyArray, Bools, Floats, Ints
+from gingham.reading.values import Errors, Score
+
+FEW_ROWS = 20_000  # of so many or fewer, one tenth would say little: all rows are held out, in turn
+FOLDS = 5
+SHARE = 0.1
+SHRINKAGES = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)  # observations with nothing to say that an average starts from
+ROUNDS, QUICK_ROUNDS = 10, 3  # of averages in turn: to predict with, to choose a shrinkage with
+INNER = 0.2  # of the rows learned from: they choose the shrinkage
+LEAST = 1e-300  # probability that is taken for what a distribution excludes
+UNITS = {
+    "absolute": "mean absolute error",
+    "quadratic": "root mean square error",
+    "zero-one": "share of wrong labels",
+    "log": "nats per label",
+    "mass": "nats per count",
+}
+COMMONEST = "the commonest label"
+
+
+def folds_of(n_rows: int, seed: int, share: float | None = None) -> list[Bools]:
+    """Masks of the rows to hold out: five folds of up to 20,000 rows, one tenth of more; one ``share`` if it is given.
+
+    Folds are disjoint and cover all rows; a fold is never empty and never everything.
+    """
+    order = np.random.default_rng([seed, n_rows]).permutation(n_rows)
+    if share is None and n_rows <= FEW_ROWS:
+        parts = np.array_split(order, min(FOLDS, n_rows)) if n_rows > 1 else []
+    else:
+        n_held = round((SHARE if share is None else share) * n_rows)
+        parts = [order[:n_held]] if 0 < n_held < n_rows else []
+    found = []
+    for part in parts:
+        held = np.zeros(n_rows, dtype=bool)
+        held[part] = True
+        found.append(held)
+    return found
+
+
+# simple rules
+
+
+def baselines(
+    codes: Sequence[Ints],
+    shape: Sequence[int],
+    labels: AnyArray,
+    weights: Floats | None,
+    seen: Bools,
+    names: Sequence[str],
+    loss: str = "quadratic",
+    n_labels: int | None = None,
+    seed: int = 0,
+    tied: bool = False,
+) -> dict[str, AnyArray]:
+    """What simple rules, learned from the rows under ``seen``, predict of the others.
+
+    Of numbers: one constant, the shrunken averages of each side, and those of all sides fitted together; the shrinkage
+    is the one of `SHRINKAGES` that predicts a fifth of the seen rows best, and predictions stay within the range of the
+    labels seen. Of names (``n_labels``): the shares of labels, of each side, and of all sides together as if
+    they were independent; distributions for the logarithmic loss, the likeliest label otherwise.
+
+    Parameters
+    ----------
+    codes : arrays of shape (N,), one per position
+    shape : number of items of each position
+    labels : array of shape (N,), numbers, or codes of labels from 0 to ``n_labels`` − 1
+    names : what an item of each position is called
+    tied : whether both positions have the same items, each with one average, as the ends of an edge
+    """
+    counts = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    train = _Rows(tuple(np.asarray(code[seen]) for code in codes), labels[seen], counts[seen], tuple(shape), n_labels)
+    if tied:
+        train = train.both_ways()
+    asked = tuple(np.asarray(code[~seen]) for code in codes)
+    every = list(range(len(codes)))
+    which: dict[str, list[int]] = {}
+    if n_labels is None:
+        which |= {} if tied else {f"{name} averages": [p] for p, name in enumerate(names)}
+        which |= {} if len(codes) < 2 else {"both averages" if len(codes) == 2 else "all averages": every}
+    else:
+        rule = COMMONEST if loss != "log" else "label shares"
+        which |= {f"{rule} of each {names[p]}": [p] for p in (every[:1] if tied else every)}
+        which |= {} if len(codes) < 2 else {f"{rule} by {' and '.join(dict.fromkeys(names))}": every}
+    rng = np.random.default_rng([seed, len(train.labels)])
+    found = {"one constant" if n_labels is None else rule: train.said(asked, [], 1.0, loss)}
+    for name, positions in which.items():
+        found[name] = train.said(asked, positions, train.best_shrinkage(positions, loss, rng), loss)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows to learn simple rules from."""
+
+    codes: tuple[Ints, ...]
+    labels: AnyArray
+    counts: Floats
+    shape: tuple[int, ...]
+    n_labels: int | None
+
+    def both_ways(self) -> _Rows:
+        codes = tuple(np.concatenate([code, other]) for code, other in zip(self.codes, self.codes[::-1]))
+        labels, counts = (np.concatenate([both] * 2) for both in (self.labels, self.counts))
+        return replace(self, codes=codes, labels=labels, counts=counts)
+
+    def take(self, mask: Bools) -> _Rows:
+        codes = tuple(code[mask] for code in self.codes)
+        return replace(self, codes=codes, labels=self.labels[mask], counts=self.counts[mask])
+
+    def best_shrinkage(self, positions: list[int], loss: str, rng: np.random.Generator) -> float:
+        """The shrinkage that predicts some of the rows best from the others; a middle one where there are few rows."""
+        held = rng.random(len(self.labels)) < INNER
+        if not held.any() or held.all():
+            return SHRINKAGES[2]
+        learn, test = self.take(~held), self.take(held)
+        costs = [
+            _mean(row_losses(test.labels, learn.said(test.codes, positions, by, loss, QUICK_ROUNDS), loss), test.counts)
+            for by in SHRINKAGES
+        ]
+        return SHRINKAGES[int(np.argmin(costs))]
+
+    def said(
+        self, asked: Sequence[Ints], positions: list[int], shrinkage: float, loss: str, rounds: int = ROUNDS
+    ) -> AnyArray:
+        """What the rule made of some positions predicts of rows of codes."""
+        if self.n_labels is not None:
+            law = np.exp(self._log_shares(asked, positions, shrinkage))
+            law /= law.sum(axis=1, keepdims=True)
+            return law if loss == "log" else law.argmax(axis=1)
+        y = np.asarray(self.labels, dtype=np.float64)
+        if not positions:
+            return np.full(len(asked[0]), _median(y, self.counts) if loss == "absolute" else _mean(y, self.counts))
+        base, effects = self._effects(y, positions, shrinkage, rounds)
+        said = base + sum(effect[asked[p]] for p, effect in zip(positions, effects))
+        return np.clip(said, y.min(), y.max())
+
+    def _effects(self, y: Floats, positions: list[int], shrinkage: float, rounds: int) -> tuple[float, list[Floats]]:
+        """The overall mean, and what each item adds to it: of several positions fitted together, in turn."""
+        base = _mean(y, self.counts)
+        rest, codes = y - base, [self.codes[p] for p in positions]
+        effects: list[Floats] = [np.zeros(self.shape[p]) for p in positions]
+        masses = [np.bincount(code, self.counts, len(effect)) + shrinkage for code, effect in zip(codes, effects)]
+        for _ in range(rounds if len(positions) > 1 else 1):
+            for effect, code, mass in zip(effects, codes, masses):
+                step = (np.bincount(code, self.counts * rest, len(effect)) - shrinkage * effect) / mass
+                effect += step
+                rest -= step[code]
+        return base, effects
+
+    def _log_shares(self, asked: Sequence[Ints], positions: list[int], shrinkage: float) -> Floats:
+        """ln p(label) + Σ ln p(label|item)/p(label), up to a constant for each row."""
+        k = int(self.n_labels or 0)
+        whole = np.bincount(self.labels, self.counts, k) + 1.0 / k  # a label that was not seen is not impossible
+        whole /= whole.sum()
+        law = np.tile(np.log(whole), (len(asked[0]), 1))
+        for p in positions:
+            own = np.bincount(self.codes[p].astype(np.int64) * k + self.labels, self.counts, self.shape[p] * k)
+            own = own.reshape(-1, k) + shrinkage * whole
+            law += (np.log(own / own.sum(axis=1, keepdims=True)) - np.log(whole))[asked[p]]
+        return law
+
+
+# losses
+
+
+def row_losses(labels: AnyArray, predictions: AnyArray, loss: str) -> Floats:
+    """What each prediction costs: numbers, codes of labels, distributions (N, |Y|), or log probabilities of counts."""
+    if loss == "mass":
+        return -np.asarray(predictions, dtype=np.float64)
+    if loss == "log":
+        chance = np.take_along_axis(predictions, np.asarray(labels)[:, None], axis=1)[:, 0]
+        return -np.log(np.maximum(chance, LEAST))
+    if loss == "zero-one":
+        said = predictions.argmax(axis=1) if predictions.ndim == 2 else predictions
+        return np.asarray(said != labels, dtype=np.float64)
+    miss = np.asarray(labels, dtype=np.float64) - predictions
+    return miss**2 if loss == "quadratic" else np.abs(miss)
+
+
+def errors_of(
+    labels: AnyArray,
+    weights: Floats | None,
+    predictions: Mapping[str, AnyArray],
+    loss: str,
+    how: str,
+    losses: Callable[[AnyArray, AnyArray], Floats] | None = None,
+) -> Errors:
+    """The loss of predictions of held-out rows in one measure, and in the others that suit them.
+
+    Parameters
+    ----------
+    labels : array of shape (N,), numbers or codes of labels
+    predictions : by name, MODEL first where it was measured, see `row_losses`
+    how : what was held out, in a sentence
+    losses : callable, optional
+        (labels, predictions) → losses of the rows, where ``loss`` is none of `UNITS`.
+    """
+    counts = np.ones(len(labels)) if weights is None else np.asarray(weights, dtype=np.float64)
+
+    def scores(measure: str) -> tuple[Score, ...]:
+        of_rows = (
+            losses if losses is not None and measure not in UNITS else lambda y, said: row_losses(y, said, measure)
+        )
+        means = {name: _mean(of_rows(labels, said), counts) for name, said in predictions.items()}
+        return tuple(Score(name, float(np.sqrt(v)) if measure == "quadratic" else v) for name, v in means.items())
+
+    numbers = loss not in ("zero-one", "log", "mass")
+    further = [name for name in ("absolute", "quadratic") if name != loss] if numbers else []
+    further += ["zero-one"] if loss == "log" else []
+    return Errors(
+        loss=loss,
+        unit=UNITS.get(loss, f"{loss} loss"),
+        scores=scores(loss),
+        n_held=float(counts.sum()),
+        how=how,
+        others=tuple((UNITS[name], scores(name)) for name in further),
+    )
+
+
+def in_unit(value: float, loss: str) -> float:
+    """A mean loss in the unit in which errors are shown: the root of a mean square."""
+    return float(np.sqrt(max(value, 0.0))) if loss == "quadratic" else value
+
+
+def _mean(values: Floats, counts: Floats) -> float:
+    return float(np.average(values, weights=counts))
+
+
+def _median(values: Floats, counts: Floats) -> float:
+    """A smallest value that at least half of the weight does not exceed."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(counts[order])
+    return float(values[order[np.searchsorted(reached, reached[-1] / 2)]])
