@@ -67,7 +67,7 @@ def reading_with(model, *scores: tuple[str, float]):
     from dataclasses import replace
 
     errors = Errors(
-        "quadratic", "root mean square error", tuple(Score(*score) for score in scores), 500.0, "five folds"
+        "quadratic", "root mean square error", tuple(Score(*score) for score in scores), 500.0, "a tenth, held out"
     )
     return replace(model.reading_, errors=errors)
 

@@ -574,35 +574,70 @@ def certify_folds(
             f"The {cell.name} loss is not known to be convex in the prediction, so that averaging members may hurt. "
             "State a convex one (loss='absolute', say), or certify predictions on other rows."
         )
-    numbers = np.unique(folds)
+    return certify_cross_fitted(
+        predictions, labels[rows], folds, delta=delta, sample_weight=counts, predictor="mean of the committee", **stated
+    )
+
+
+def certify_cross_fitted(
+    y_pred: npt.ArrayLike,
+    y: npt.ArrayLike,
+    folds: npt.ArrayLike,
+    *,
+    predictor: str,
+    delta: float = 0.05,
+    sample_weight: npt.ArrayLike | None = None,
+    **stated: Any,
+) -> Certificate:
+    """A guarantee for models of which each predicted the one fold that it has not seen: for their average loss.
+
+    Each is bounded on its own fold with δ/K (log-wealth, no complexity), so that all K bounds hold together, whatever
+    the models have in common.
+
+    Parameters
+    ----------
+    y_pred, y, folds : arrays of shape (N,)
+        What the model without fold ``folds[i]`` predicts of row i, its label, and its fold.
+    predictor : str
+        What is covered: one of the models, drawn at random, or for a convex loss their mean.
+    stated : loss, alphabet, label_bounds
+        See `certify_predictions`.
+    """
+    y_pred, y, folds = np.asarray(y_pred), np.asarray(y), np.asarray(folds)
+    counts = None if sample_weight is None else np.asarray(sample_weight)
     parts = []
+    numbers = np.unique(folds)
     for fold in numbers:
         mine = folds == fold
         part = certify_predictions(
-            predictions[mine], labels[rows[mine]], delta=delta / len(numbers), predictor="mean",
-            sample_weight=counts[mine], **stated,
+            y_pred[mine], y[mine], delta=checked_delta(delta) / len(numbers),
+            sample_weight=None if counts is None else counts[mine], **stated,
         )  # fmt: skip
         parts.append(part)
     prices = [sum(part.terms.values()) - log(len(numbers)) for part in parts]
+    convex = predictor.startswith("mean")
+    who = "the mean prediction of all members" if convex else "a member drawn at random"
     return Certificate(
         value=float(np.mean([part.value for part in parts])),
         empirical=float(np.mean([part.empirical for part in parts])),
         bound="folds",
-        predictor="mean of the committee",
+        predictor=predictor,
         delta=delta,
         n_tuples=sum(part.n_tuples for part in parts),
         terms={"union over folds": log(len(numbers)), "grid and confidence, mean of the folds": float(np.mean(prices))},
         assumptions=(
             _INDEPENDENT,
-            *drawn_rows(counts),
+            *drawn_rows(None if counts is None else counts.astype(np.float64)),
             Assumption("Member j, and every choice that led to it, was made without fold j.", "given"),
             parts[0].assumptions[-1],
         ),
         worst=parts[0].worst,
         evidence=None,
-        loss=cell.name,
+        loss=parts[0].loss,
         text="With probability at least 1 − δ every member's loss is below the log-wealth bound on its own fold, "
-        "with δ/K each; the committee's mean prediction loses at most the average (Jensen).",
-        latex=r"L(\bar f) \le \frac1K\sum_j L(f_j) \le \frac1K\sum_j \mathrm{LW}_{\delta/K}[\ell_{f_j}\mid S_j]",
+        f"with δ/K each; {who} loses at most the average{' (Jensen)' if convex else ''}.",
+        latex=r"L(\bar f) \le \frac1K\sum_j L(f_j) \le \frac1K\sum_j \mathrm{LW}_{\delta/K}[\ell_{f_j}\mid S_j]"
+        if convex
+        else r"\frac1K\sum_j L(f_j) \le \frac1K\sum_j \mathrm{LW}_{\delta/K}[\ell_{f_j}\mid S_j]",
         reference="gingham, docs/theory/split",
     )

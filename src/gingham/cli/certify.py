@@ -46,7 +46,12 @@ def certify(
         ),
     ] = 0,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the order of progressive tests; by default a new one is drawn.", min=0)
+        int | None,
+        typer.Option(
+            help="Seed of the order of progressive tests; by default the one that the fit has drawn. Another one is "
+            "another candidate, which costs a share of δ.",
+            min=0,
+        ),
     ] = None,
     save: Annotated[
         Path | None, typer.Option(help="File to write the first certificate to, for gingham verify."), Writes()
@@ -63,8 +68,8 @@ def certify(
 
     First by progressive tests: the model is fitted anew on a growing part of the rows and tested on those that come
     next, which certifies the predictor made of these fits (--save-predictor keeps it). Then the model itself: on its
-    training rows, and on rows that the fit set aside, which are recognised. All certificates that are shown hold
-    together. Views and features are certified on objects and features that the fit has not seen.
+    training rows; and the same model fitted without some rows, on those, which are recognised. All certificates that
+    are shown hold together. Views and features are certified on objects and features that the fit has not seen.
     """
     if labels is None and file is None:
         raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
@@ -72,6 +77,7 @@ def certify(
     from gingham.cli.table_files import open_model
     from gingham.models.base import Saved
     from gingham.models.tables import CertificateRequest, column_names, parse_bounds, parse_population
+    from gingham.reading.measure import side_by_side
 
     items, ends = parse_population(population), parse_bounds(bounds)
     request = CertificateRequest(delta, bound, predictor, alphabet, ends, progressive, seed, items, references)
@@ -107,6 +113,16 @@ def certify(
     if json:
         console.print_json({name.replace(" ", "_"): one.to_dict() for name, one in certificates.items()})
         return
+    if seed is not None:
+        console.say_note(f"The seed {seed} of the order of the tests was chosen by you, and not drawn by the fit.")
+    try:
+        constants = opened.without_groups(certificates, request)
+    except GinghamError:  # a constant has no certificate then, and the others stand alone
+        constants = {}
+    losses = {name: one for name, one in certificates.items() if isinstance(one, Certificate)}
+    for unit, lines in side_by_side(opened.model.errors_, losses, constants).items():
+        rows = [[line.name, *(shown(v) for v in (line.measured, line.n_rows, line.guaranteed))] for line in lines]
+        console.grid(unit, ["", "measured", "on rows", "guaranteed at most"], rows)
     if len(certificates) > 1:
         together = f"{len(certificates)} certificates, which hold together with confidence {100 * (1 - delta):g} %: "
         console.paragraphs(together + "each has its share of δ.")
@@ -118,6 +134,11 @@ def certify(
 def listed(names: str) -> list[str]:
     """Names of files from "users.csv,movies.csv"."""
     return [name for name in names.split(",") if name]
+
+
+def shown(value: float | None) -> str:
+    """A number of a table, or a dash."""
+    return "–" if value is None else console.text(value)
 
 
 def certificate_of_labels(

@@ -27,12 +27,12 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from gingham.fitting.loop import Progress as Sweep
+    from gingham.reading.values import Errors
 
 
 # What could steer a terminal, or turn the direction of writing: column names, ids and file names come from anywhere.
 STEERING = (*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 SHOWN = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in STEERING}
-ERRORS = {"mae": "mean absolute error", "rmse": "root mean square error"}
 SHOWN_IN_TEXT = {code: shown for code, shown in SHOWN.items() if code not in (9, 10)}
 SHOWN_IN_JSON = {code: f"\\u{code:04x}" for code in SHOWN_IN_TEXT}
 
@@ -152,7 +152,7 @@ def show(facts: Mapping[str, object], as_json: bool, title: str) -> None:
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
-        table.add_row(cell(" ".join(ERRORS.get(word, word) for word in name.split("_"))), cell(value))
+        table.add_row(cell(name.replace("_", " ")), cell(value))
     output().print(table)
 
 
@@ -176,6 +176,16 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) ->
     for row in rows:
         table.add_row(*map(cell, row))
     output().print(table)
+
+
+def errors(found: Errors) -> None:
+    """What was measured, in the measure of the loss, and the other measures in a table of their own."""
+    grid(found.unit, ["", found.unit], [[score.name, score.value] for score in found.scores])
+    paragraphs(f"{found.how[:1].upper()}{found.how[1:]}.")
+    if found.others:
+        names = [score.name for score in found.scores]
+        columns = [[score.value for score in scores] for _, scores in found.others]
+        grid("Other measures", ["", *(unit for unit, _ in found.others)], list(zip(names, *columns)))
 
 
 def print_json(facts: Mapping[str, object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,12 +13,6 @@ from gingham.errors import GinghamError
 from gingham.files import Reads, Writes
 
 ERRORS = {
-    "mae": "mean absolute error of the mean prediction",
-    "rmse": "root mean square error of the mean prediction",
-    "mae_of_median": "mean absolute error of the median prediction",
-    "mae_of_a_constant": "mean absolute error of the best constant",
-    "error_rate": "error rate",
-    "error_rate_of_commonest_label": "error rate of the commonest label",
     "nats_a_token": "code length of a count, nats",
     "nats_a_token_if_independent": "code length if rows and columns were independent",
     "information_on_new_features": "information about features set aside, nats",
@@ -50,6 +45,7 @@ def report(
     from gingham.cli.table_files import open_model
     from gingham.models.tables import CertificateRequest, column_names, parse_bounds, parse_population
     from gingham.reading import read_observed
+    from gingham.reading.measure import in_unit
     from gingham.report import predictor, summarize, write
 
     relation = None if axes is None else column_names(axes, "--axes")
@@ -70,8 +66,9 @@ def report(
         console.say_note(f"{missing} {refusal}")
     errors, observed = session.errors(), session.observed()
     fitted = session.model
+    reading = fitted.reading_ if fitted.is_read else read_observed(observed)
     summary = summarize(
-        fitted.reading_ if fitted.is_read else read_observed(observed),
+        reading if fitted.errors_ is None else replace(reading, errors=fitted.errors_),
         observed,
         predictor(session),
         title=title or f"What was found in {Path(file).name}",
@@ -89,9 +86,21 @@ def report(
         "page": str(out),
         "size": f"{out.stat().st_size / 1e6:.1f} MB",
         **{f"held_out_{name}": value for name, value in errors.items()},
-        **{f"guarantee from the {name}": float(one.value) for name, one in found.items()},
+        **({} if fitted.errors_ is None else {f"measured {fitted.errors_.unit}": fitted.errors_.model}),
+        **{
+            f"guaranteed {guaranteed(one)} from the {name}": in_unit(float(one.value), str(getattr(one, "loss", "")))
+            for name, one in found.items()
+        },
     }
     console.show(facts, json, "Report")
+
+
+def guaranteed(certificate: object) -> str:
+    """What a certificate bounds, in words."""
+    from gingham.reading.measure import UNITS
+
+    loss = str(getattr(certificate, "loss", "value"))
+    return UNITS.get(loss, loss)
 
 
 SHOWN = {"beta": "β", "loss": "loss", "cv_loss": "loss, cross-validated", "certificate": "certificate"}

@@ -38,8 +38,8 @@ def certified_rows(certificate: str, model: str, data: str, folder: str) -> str:
     """The table as the checker reads it: a row an observation, and those alone that the certificate speaks of.
 
     A side that lies in the columns is unfolded. Of a table from which ``gingham fit`` set rows aside the others are
-    kept, where as many were certified; a certificate of the rows set aside has what the model predicts of them in the
-    place of their ids. Should these be other rows, the checker says so.
+    kept, where as many were certified; a certificate of the rows set aside has what was predicted of them, which the
+    model file keeps, in the place of their ids. Should these be other rows, the checker says so.
     """
     from gingham.cli.table_files import table_for
     from gingham.errors import GinghamError
@@ -61,7 +61,6 @@ def certified_rows(certificate: str, model: str, data: str, folder: str) -> str:
 
 def certified_table(certificate: str, model: str, data: str) -> pl.DataFrame | None:
     """The rows of the table that were certified, by their number; None where that does not tell them."""
-    import numpy as np
     import polars as pl
 
     from gingham.cli.table_files import open_model
@@ -70,14 +69,17 @@ def certified_table(certificate: str, model: str, data: str) -> pl.DataFrame | N
     document = json.loads(Path(certificate).read_text("utf-8"))
     of_predictions = document["kind"] == "predictions"
     try:
-        opened: Any = open_model(model, data)  # of tuples, it has rows, seen and unseen
+        opened: Any = open_model(model, data)  # of tuples, it has rows, and those that tested it
     except GinghamError:  # a predictor of progressive tests, which is certified on all rows
         return None
-    parts = [getattr(opened, name, None) for name in (("unseen",) if of_predictions else ("rows", "seen"))]
-    rows = next((part for part in parts if part is not None and len(part) == document["data"]["n_rows"]), None)
-    if rows is None:
+    tested: Any = getattr(opened, "tested", None)
+    rows: Any = getattr(tested if of_predictions else opened, "rows", None)
+    if rows is None or len(rows) != document["data"]["n_rows"]:
         return None
-    known = pl.DataFrame({"prediction": np.asarray(opened.model.predict(rows.X))}) if of_predictions else rows.X
+    known: pl.DataFrame = rows.X
+    if of_predictions:
+        columns = tested.predictions.reshape(len(rows), -1).T
+        known = pl.DataFrame({f"prediction{at or ''}": column for at, column in enumerate(columns)})
     columns = [pl.Series(opened.label_name, rows.y)]
     if rows.weight is not None:
         columns.append(pl.Series(opened.notes.get("weight") or "weight", rows.weight))

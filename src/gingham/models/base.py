@@ -31,7 +31,7 @@ from gingham.models.old_files import model_of_version_1
 from gingham.models.questions import Predicted, Questions
 from gingham.reading.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
 from gingham.reading.measure import additive_effects
-from gingham.reading.values import Observed, Refit, Relation
+from gingham.reading.values import Errors, Observed, Refit, Relation
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -47,6 +47,7 @@ KEPT_WHERE_KNOWN = (
     "cell_moments_",
     "value_shares_",
     "fit_rows_",
+    "errors_",
 )
 MOST_REMEMBERED = 20_000_000  # rows of the data that a fitted model remembers, to be read without handing them over
 FINEST_BOARD = 12  # clusters per side of a distilled checkerboard
@@ -87,6 +88,7 @@ class Persistent(Questions, Saved, BaseEstimator):
     """
 
     interrupted_: bool = False
+    errors_: Errors | None = None  # measured by the command line on rows that were held out
     fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one a relation; older files have none
     _unsaved: tuple[str, ...] = ()  # parameters that the file of a loaded model could not hold
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
@@ -124,7 +126,9 @@ class Persistent(Questions, Saved, BaseEstimator):
         if self._reading is None:
             from gingham.reading.make_reading import read  # what it needs is loaded when somebody reads
 
-            self._reading = read(self, item_info=self._item_info)
+            found = read(self, item_info=self._item_info)
+            measured = getattr(self, "errors_", None)  # by whoever fitted the model, of the same model
+            self._reading = found if measured is None else replace(found, errors=measured)
             self._keep_for_questions()
         return self._reading
 
@@ -151,7 +155,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         those of ``samples``, one a relation, or of the data where they are a sample.
         """
         self._reading, self._item_info = None, item_info
-        self._data = None
+        self._data = self.errors_ = None
         if n_rows <= MOST_REMEMBERED:  # a reading is made of arrays, wherever the fit was
             self._data = data.on_host() if getattr(data, "on_device", False) else data
         if isinstance(data, Sample):
@@ -161,6 +165,7 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     def learned_from(self, sample: Sample) -> None:
         """Note that the model has learned from these rows, too; those of the fit are not counted twice."""
+        self.errors_ = None  # of another model
         if self.fit_rows_:
             met = self.fit_rows_[0].met(sample)
             new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
@@ -381,7 +386,7 @@ class GridModel(TupleModel):
     def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
         """The same model with other memberships and answers; ``problem`` has the tuples that decided them."""
         new = copy(self)
-        new.posterior_, new._reading = posterior, None
+        new.posterior_, new._reading, new.errors_ = posterior, None, None
         if problem is not None:
             new.learned_from(problem.samples[0])
         return new

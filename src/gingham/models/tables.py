@@ -30,13 +30,15 @@ from gingham.cells.losses import cell_state
 from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Bounds, Mode, Sample
 from gingham.data.fit_rows import need_rows_once
-from gingham.data.sample import MAX_LABELS, checked_weights, taken, tuples, whole_counts
+from gingham.data.sample import MAX_LABELS, checked_weights, fresh_seed, taken, tuples, whole_counts
 from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
-from gingham.models.base import Persistent, TupleModel, default_loss
+from gingham.models.base import Persistent, TupleModel
 from gingham.models.kinds import kinds
 from gingham.models.questions import Predicted
 from gingham.reading.look import proposed_alphabet, proposed_bounds
+from gingham.reading.measure import FEW_ROWS, FOLDS, SHARE, UNITS, baselines, errors_of, folds_of
+from gingham.reading.values import MODEL, Errors
 
 if TYPE_CHECKING:  # a fit asks for none of them
     from gingham.certificates import Certificate
@@ -51,7 +53,6 @@ Interval = tuple[float, float]
 Relation = tuple[str, ...]  # names of the id columns of one table
 LabelledTable = tuple[str, pl.DataFrame]  # the column of labels, and the table
 KEPT_TEXT = {"ids": "text"}  # a note in model files: 017 and 17 in a text file were two ids
-HOLDOUT = 0.1  # of labelled rows, where nothing is said
 NUMBERS = (
     pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64,
 )  # types of columns that numpy has as well  # fmt: skip
@@ -153,7 +154,7 @@ class CertificateRequest:
     alphabet: str | None = None
     bounds: Interval | None = None
     progressive: bool | None = None  # None: where it is possible
-    seed: int | None = None  # of the order of progressive tests; None: drawn afresh
+    seed: int | None = None  # of the order of progressive tests; None: the one that the fit has drawn
     population: Population | None = None
     references: int = 0  # of progressive tests
 
@@ -671,28 +672,43 @@ class Rows:
         """The rows under a mask."""
         return Rows(self.X.filter(mask), self.y[mask], None if self.weight is None else self.weight[mask])
 
-    def divided(self, share: float, seed: int) -> tuple[Rows, Rows | None]:
-        """Rows to learn from and rows set aside, drawn at random from the seed: a row of weight w is w draws.
+    def folds(self, share: float | None, seed: int) -> list[tuple[Rows, Rows]]:
+        """Rows to learn from and rows held out, several times of few rows, drawn at random from the seed.
 
-        The draws of one row may be on both sides.
+        A row of weight w is w draws, which may be on both sides; see `folds_of` for how many there are.
         """
-        check_holdout(share)
-        if not share:
-            return self, None
+        check_holdout(share or 0.0)
+        if share == 0:
+            return []
         try:
             counts = whole_counts(checked_weights(self.weight, len(self)))
         except RefusedCertificate as error:
             raise GinghamError(f"--holdout sets draws aside. {error} With --holdout 0 none are set aside.") from None
-        draws = np.ones(len(self), dtype=np.int64) if counts is None else counts
-        held = taken(draws, round(share * int(draws.sum())), np.random.default_rng([seed, len(self)]))
-        if (held == draws).all():
+        if counts is None:
+            parts = [(self.take(~held), self.take(held)) for held in folds_of(len(self), seed, share)]
+        else:
+            n, left, rng, parts = int(counts.sum()), counts.copy(), np.random.default_rng([seed, len(self)]), []
+            several = share is None and n <= FEW_ROWS
+            sizes = [round((SHARE if share is None else share) * n)]
+            for size in [len(part) for part in np.array_split(np.arange(n), FOLDS)] if several else sizes:
+                held = taken(left, size, rng)
+                left = left - held
+                parts.append((self._draws(counts - held), self._draws(held)))
+        if any(not len(training) for training, _ in parts):
             raise GinghamError("--holdout leaves no row to learn from.")
-        return self._draws(draws - held), self._draws(held) if held.any() else None
+        return [part for part in parts if len(part[1])]
 
     def _draws(self, counts: Ints) -> Rows:
         """So many draws of each row."""
         kept = self.take(counts > 0)
         return kept if self.weight is None else replace(kept, weight=counts[counts > 0].astype(np.float64))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Several tables as one."""
+        weights = [np.asarray(part.weight) for part in parts if part.weight is not None]
+        labels = np.concatenate([part.y for part in parts])
+        return cls(pl.concat([part.X for part in parts]), labels, np.concatenate(weights) if weights else None)
 
     @property
     def n_draws(self) -> float:
@@ -723,25 +739,25 @@ class Rows:
             digest.update(b"\x1e" + np.ascontiguousarray(self.weight, "<f8").tobytes())
         return digest.hexdigest()[:32]
 
-    def parts(self, model: Persistent, modes: Sequence[Mode], relation: int = 0) -> tuple[Rows, Rows | None]:
-        """(training rows, rows the model has not seen), as far as the model and its notes tell.
+    def tested(self, model: Persistent, modes: Sequence[Mode], relation: int = 0) -> Tested | None:
+        """The rows that measured the model's error, where these are the rows of its fit.
 
-        The table the model was fitted on is recognised by its fingerprint and split as it was then. A model that has
-        learned from other rows since may have seen those that were set aside.
+        They are recognised by their fingerprint and divided as they were then. Of a model that has learned from other
+        rows since, the measurement says nothing.
         """
         notes = model.notes_
-        if notes.get("fingerprint") != self.fingerprint:
-            return self, None
-        training, held = self.divided(float(notes["holdout"]), int(notes["seed"]))
-        if held is None or not model.fit_rows_ or model.fit_rows_[relation].equals(training.sample(modes).fit_rows()):
-            return training, held
-        warnings.warn(
-            "The model has learned from other rows than those of its first fit, so that nothing is known to be set "
-            "aside for it: all rows are taken for rows of the fit.",
-            GinghamWarning,
-            stacklevel=2,
-        )
-        return self, None
+        if notes.get("fingerprint") != self.fingerprint or not notes.get("measured"):
+            return None
+        if model.fit_rows_ and not model.fit_rows_[relation].equals(self.sample(modes).fit_rows()):
+            warnings.warn(
+                "The model has learned from other rows than those of its first fit, so that what was measured then "
+                "says nothing about it.",
+                GinghamWarning,
+                stacklevel=2,
+            )
+            return None
+        kept = notes["measured"]
+        return Tested.of(self.folds(kept["share"], int(kept["seed"])), np.asarray(kept["predictions"]))
 
     def sample(self, modes: Sequence[Mode]) -> Sample:
         """The rows as tuples of the items of modes."""
@@ -870,27 +886,6 @@ class LabelSpace:
             )
         return cls(known.values, None)
 
-    def loss_of_predictions(self, model: Persistent) -> object:
-        """The loss by which finished predictions are judged: the model's own, where predicted numbers may be.
-
-        That is where it is convex in them; others are judged by their absolute error, as the certificate then says.
-        """
-        named = self.values is not None and self.values.dtype.kind not in "biuf"
-        if named or is_classifier(model):
-            return "zero-one"
-        loss = getattr(model, "loss", "absolute")
-        if isinstance(loss, str) and loss == "auto":
-            return default_loss(self.values if self.values is not None else np.zeros(0), True, self.bounds)
-        loss = "absolute" if isinstance(loss, str) and loss not in LOSSES else loss  # another library's
-        kind = loss_kind(loss)
-        if not getattr(kind, "needs_alphabet", True):
-            return str(kind.name)
-        if self.values is not None:
-            cell = make_cell(loss, Alphabet.of(self.values, given=True))
-            if cell.convex and cell.answers == "label":
-                return loss
-        return "absolute" if getattr(kind, "ordered", True) else "zero-one"
-
 
 def _proposal(known: Alphabet) -> str:
     """What to say of the possible labels, as it is then taken."""
@@ -937,56 +932,113 @@ def labels_of_cell(cell: CellModel) -> Alphabet | Interval | None:
     return letters if letters is not None or bounds is None or not bounds.given else (bounds.low, bounds.high)
 
 
-def prediction_errors(predicted: AnyArray, data: Rows, classify: bool = False) -> dict[str, float]:
-    """What predictions cost on rows, beside the best constant."""
-    weight = data.weight
-    if predicted.dtype.kind not in "biuf" or classify:
-        values, counts = np.unique(data.y, return_counts=True)
-        return {
-            "error_rate": float(np.average(predicted != data.y, weights=weight)),
-            "error_rate_of_commonest_label": float(np.average(data.y != values[counts.argmax()], weights=weight)),
-        }
-    miss = predicted - data.y
-    return {
-        "mae": float(np.average(np.abs(miss), weights=weight)),
-        "rmse": float(np.sqrt(np.average(miss**2, weights=weight))),
-        "mae_of_a_constant": float(np.average(np.abs(np.median(data.y) - data.y), weights=weight)),
-    }
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """Held-out rows, and what the same model, fitted without them, predicts of them.
+
+    The saved model was fitted on all rows, so that none of them can test it. Those who were tested are others with the
+    same settings: one model for each fold.
+    """
+
+    rows: Rows
+    predictions: AnyArray
+    folds: Ints  # number of the fold of each row
+    n_learned: float  # draws that each of the models learned from
+
+    @classmethod
+    def of(cls, parts: Sequence[tuple[Rows, Rows]], predictions: AnyArray) -> Tested:
+        folds = np.repeat(np.arange(len(parts)), [len(held) for _, held in parts])
+        return cls(Rows.joined([held for _, held in parts]), predictions, folds, parts[0][0].n_draws)
+
+    @property
+    def name(self) -> str:
+        """What a certificate of theirs comes from."""
+        return "rows set aside" if self.folds[-1] == 0 else "rows set aside in turn"
+
+    @property
+    def covers(self) -> str:
+        if self.folds[-1] == 0:
+            return f"the same model with the same settings, fitted on the other {self.n_learned:,.0f} rows"
+        n = int(self.folds[-1]) + 1
+        return f"one of {n} fits of the same model with the same settings, each without 1/{n} of the rows"
+
+    @property
+    def how(self) -> str:
+        """What was measured, in a sentence."""
+        if self.folds[-1] == 0:
+            return (
+                f"measured on {self.rows.n_draws:,.0f} rows that were held out, by the same model fitted on the other "
+                f"{self.n_learned:,.0f}; the saved model was then fitted on all rows with the same settings"
+            )
+        n = int(self.folds[-1]) + 1
+        return (
+            f"{n}-fold cross-fitting: measured on all {self.rows.n_draws:,.0f} rows in turn, each part by the same "
+            "model fitted on the others; the saved model was fitted on all rows with the same settings"
+        )
+
+    def certificate(self, space: LabelSpace, loss: object, delta: float) -> Certificate:
+        """The guarantee for the models that were tested, from the rows that each has not seen."""
+        from gingham.certificates.holdout import certify_cross_fitted, certify_predictions
+
+        stated: Facts = {"loss": loss, "alphabet": space.values, "label_bounds": space.bounds, "delta": delta}
+        y, weight = self.rows.y, self.rows.weight
+        if self.folds[-1] == 0:
+            return certify_predictions(self.predictions, y, sample_weight=weight, predictor=self.covers, **stated)
+        return certify_cross_fitted(
+            self.predictions, y, self.folds, sample_weight=weight, predictor=self.covers, **stated
+        )
 
 
-def errors_of_averages(training: Rows, held: Rows) -> dict[str, float]:
-    """What the averages of all sides together, of the rows learned from, cost on rows set aside; for numbers only."""
-    if training.named:
-        return {}
-    from gingham.reading.measure import baselines  # loaded where something was set aside
+def measured(
+    data: Rows,
+    share: float | None,
+    fit: Callable[[Rows], Any],
+    say: Callable[[Any, pl.DataFrame], AnyArray],
+    loss: str,
+    losses: Callable[[AnyArray, AnyArray], Floats] | None = None,
+    letters: AnyArray | None = None,
+) -> tuple[Errors, Facts] | None:
+    """The error of a model that is fitted anew without some of the rows, beside simple rules; and what a file keeps.
 
-    names = training.X.columns
-    modes, codes = numbered(pl.concat([training.X, held.X]), names)
-    weights = None if training.weight is None else np.concatenate([training.weight, np.asarray(held.weight)])
-    values = np.concatenate([training.y, held.y]).astype(np.float64)
-    seen = np.arange(len(values)) < len(training)
-    said = baselines(codes, [mode.n_items for mode in modes], values, weights, seen, names)
-    miss = list(said.values())[-1] - values[~seen]
-    return {"rmse_of_averages": float(np.sqrt(np.average(miss**2, weights=held.weight)))}
+    The seed is drawn here, so that nobody can have chosen a lucky one, and kept. ``letters`` are the labels where
+    they are names or classes, in the order of the columns of distributions. None where a fit was interrupted.
+    """
+    seed = fresh_seed()
+    parts = data.folds(share, seed)
+    if not parts:
+        return None
+    modes, _ = numbered(data.X, data.X.columns)
+    found: dict[str, list[AnyArray]] = {}
+    kept = []
+    for training, held in parts:
+        with warnings.catch_warnings():  # the fit on all rows has said what there is to say
+            warnings.simplefilter("ignore")
+            model = fit(training)
+            if model.interrupted_:
+                return None
+            said = say(model, held.X)
+        kept.append(said)
+        both = Rows.joined([training, held])
+        codes = [mode.encode(both.X[mode.name].to_numpy()) for mode in modes]
+        labels = both.y if letters is None else codes_among(letters, both.y)
+        simple = baselines(
+            codes, [mode.n_items for mode in modes], labels, both.weight, np.arange(len(both)) < len(training),
+            data.X.columns, loss, None if letters is None else len(letters),
+        )  # fmt: skip
+        own = said if letters is None or said.ndim == 2 else codes_among(letters, said)
+        for name, guess in {MODEL: own, **simple}.items():
+            found.setdefault(name, []).append(guess)
+    tested = Tested.of(parts, np.concatenate(kept))
+    labels = tested.rows.y if letters is None else codes_among(letters, tested.rows.y)
+    joined_up = {name: np.concatenate(guesses) for name, guesses in found.items()}
+    errors = errors_of(labels, tested.rows.weight, joined_up, loss, tested.how, losses)
+    return errors, {"seed": seed, "share": share, "predictions": tested.predictions}
 
 
-def held_out_facts(held: Rows | None) -> Facts:
-    """How much was set aside."""
-    if held is None:
-        return {}
-    return {"held_out_rows": len(held), **({} if held.weight is None else {"held_out_draws": held.n_draws})}
-
-
-def holdout_certificate(
-    predicted: AnyArray, unseen: Rows, space: LabelSpace, loss: object, delta: float
-) -> Certificate:
-    """A certificate of finished predictions from rows set aside."""
-    from gingham.certificates.holdout import certify_predictions
-
-    return certify_predictions(
-        predicted, unseen.y, loss=loss, alphabet=space.values, label_bounds=space.bounds, delta=delta,
-        sample_weight=unseen.weight, predictor="mode" if isinstance(loss, str) and loss == "zero-one" else "mean",
-    )  # fmt: skip
+def codes_among(letters: AnyArray, labels: AnyArray) -> Ints:
+    """Positions of labels among sorted ones; those that are not there have none of the positions."""
+    at = np.minimum(np.searchsorted(letters, labels), len(letters) - 1)
+    return np.where(letters[at] == labels, at, len(letters))
 
 
 def constant_guarantees(certificates: Facts, rows: Rows, space: LabelSpace, loss: object) -> dict[str, float]:
@@ -1007,41 +1059,33 @@ def constant_guarantees(certificates: Facts, rows: Rows, space: LabelSpace, loss
 
 @dataclass(eq=False)
 class TuplesWithModel(ModelWithData[Any]):
-    """A model of labelled tuples beside its training rows and rows set aside."""
+    """A model of labelled tuples beside the rows of a table, and those that tested it if it was fitted on them."""
 
     tables: TupleTables
     label: str
-    seen: Rows
-    unseen: Rows | None
-    table: Rows | None = None  # all rows as they stand in the table, where they are not those of the fit
-
-    @property
-    def rows(self) -> Rows:
-        """The whole table."""
-        return self.seen if self.table is None else self.table
+    rows: Rows
+    tested: Tested | None
 
     def facts(self) -> Facts:
         model = self.model
         beta = round(float(getattr(model, "beta_", model.beta)), 4)
-        return {"tuples": len(self.seen), "loss": self.tables.loss_name(model), "β": beta, "sweeps": model.n_iter_}
-
-    def errors(self) -> dict[str, float]:
-        return {} if self.unseen is None else self.tables.errors(self.model, self.unseen)
+        return {"tuples": len(self.rows), "loss": self.tables.loss_name(model), "β": beta, "sweeps": model.n_iter_}
 
     @property
     def label_name(self) -> str:
         return self.label
 
     def observed(self) -> Observed:
-        observed: Observed = self.model.observed(self.seen.X, self.seen.y, self.seen.weight)
+        observed: Observed = self.model.observed(self.rows.X, self.rows.y, self.rows.weight)
         return observed
 
     def without_groups(self, certificates: Facts, request: CertificateRequest) -> dict[str, float]:
-        space = LabelSpace.stated(self.tables.labels(self.model), self.seen.y, self.notes, request)
-        return constant_guarantees(certificates, self.rows, space, space.loss_of_predictions(self.model))
+        space = LabelSpace.stated(self.tables.labels(self.model), self.rows.y, self.notes, request)
+        return constant_guarantees(certificates, self.rows, space, self.tables.judged_by(self.model))
 
     def certificates(self, request: CertificateRequest) -> Facts:
-        """Progressive tests of the model fitted anew, then the model itself on its training rows and on rows set aside.
+        """Progressive tests of the model fitted anew, then the model itself on the rows of its fit, then the models
+        without the rows that were set aside, on those.
 
         They share δ, so that all that is shown holds together.
         """
@@ -1049,7 +1093,7 @@ class TuplesWithModel(ModelWithData[Any]):
         from gingham.certificates.confidence import checked_delta
 
         delta = checked_delta(request.delta)
-        model, seen = self.model, self.seen
+        model, seen = self.model, self.rows
         need_rows_once(
             self.rows.sample(self.tables.columns(model)[1])
         )  # copies may be on both sides of what is set aside
@@ -1068,9 +1112,9 @@ class TuplesWithModel(ModelWithData[Any]):
                 judged, seen.X, seen.y, bound=request.bound, delta=share, predictor=request.predictor,
                 sample_weight=seen.weight, alphabet=space.alphabet, population=request.population,
             )  # fmt: skip
-        loss = space.loss_of_predictions(model)
-        if self.unseen is not None:
-            makers["rows set aside"] = partial(self._set_aside, self.unseen, space, loss)
+        loss = self.tables.judged_by(model)
+        if self.tested is not None:
+            makers[self.tested.name] = partial(self.tested.certificate, space, loss)
 
         def made(n: int) -> Facts:
             return {name: make(delta / n) for name, make in makers.items()}
@@ -1093,9 +1137,6 @@ class TuplesWithModel(ModelWithData[Any]):
             )
         return found
 
-    def _set_aside(self, unseen: Rows, space: LabelSpace, loss: object, delta: float) -> Certificate:
-        return holdout_certificate(np.asarray(self.model.predict(unseen.X)), unseen, space, loss, delta)
-
     def _tested(self, space: LabelSpace, loss: Any, request: CertificateRequest, delta: float) -> Certificate:
         """Progressive validation of the model, fitted anew with its settings, on the whole table."""
         from gingham.models.progressive import certify_progressive
@@ -1106,10 +1147,13 @@ class TuplesWithModel(ModelWithData[Any]):
             if name in params and space.values is not None:
                 model.set_params(**{name: space.values})
         weights = None if rows.weight is None else pl.Series(str(self.notes.get("weight")), rows.weight)
+        # An order that somebody has chosen may be the best of several; the one that the fit has drawn is the other.
+        drawn = self.notes.get("order")
+        another = request.seed is not None and request.seed != drawn
         return certify_progressive(
             model, rows.X, pl.Series(self.label, rows.y), delta=delta, sample_weight=weights, loss=loss,
-            alphabet=space.values, label_bounds=space.bounds, random_state=request.seed,
-            clip=not self.tables.has_posterior(self.model), references=request.references,
+            alphabet=space.values, label_bounds=space.bounds, random_state=request.seed if another else drawn,
+            candidates=1 + another, clip=not self.tables.has_posterior(self.model), references=request.references,
         )  # fmt: skip
 
 
@@ -1136,25 +1180,56 @@ class TupleTables(FamilyTables[Any]):
         }
 
     def fit(self, task: FitTask) -> FittedModel:
+        """The model of all rows, and the error of the same model on rows that it is fitted without."""
         options, data = task.options, task.rows()
-        share = HOLDOUT if options.holdout is None else options.holdout
-        training, held = data.divided(share, options.seed)
-        model = self.estimator(options, LabelOptions.of(options, training.y))
-        model.fit(training.X, training.y, training.weight, **accepted(model.fit, task.arguments))
-        notes = {
+        data.folds(options.holdout, 0)  # what is wrong with it shows before the fit
+        model = self.estimator(options, LabelOptions.of(options, data.y))
+        unfitted = clone(model)
+        model.fit(data.X, data.y, data.weight, **accepted(model.fit, task.arguments))
+        notes: Facts = {
             "axes": list(options.axes),
             "label": options.label,
             "weight": options.weight,
-            "holdout": share,
             "seed": options.seed,
             "fingerprint": data.fingerprint,
             "bounds": None if options.bounds is None else list(options.bounds),
+            "order": fresh_seed(),  # of progressive tests: drawn once, so that the same question has the same answer
         }
-        facts = {"rows": len(training), **self.facts(model), **held_out_facts(held)}
-        if held is not None:
-            errors = {**self.errors(model, held), **errors_of_averages(training, held)}
-            facts.update({f"held_out_{name}": value for name, value in errors.items()})
+        facts = {"rows": len(data), **self.facts(model)}
+        without_file = {name: value for name, value in task.arguments.items() if name != "checkpoint"}
+
+        def fitted(rows: Rows) -> Any:
+            again = clone(unfitted)
+            return again.fit(rows.X, rows.y, rows.weight, **accepted(again.fit, without_file))
+
+        found = None if model.interrupted_ else self.measured(model, data, options.holdout, fitted)
+        if found is not None:
+            model.errors_, notes["measured"] = found
         return FittedModel(model, notes, facts)
+
+    def measured(
+        self, model: Any, data: Rows, share: float | None, fitted: Callable[[Rows], Any]
+    ) -> tuple[Errors, Facts] | None:
+        """The error of the model by the loss that its predictions are judged by."""
+        loss = self.judged_by(model)
+        if loss == "log":
+            values = np.asarray(self.label_values(model))
+            return measured(data, share, fitted, lambda one, X: self.laws(one, X, values), "log", letters=values)
+        name = loss if isinstance(loss, str) else "own"
+        losses = None
+        if name not in UNITS:
+            from gingham.certificates.holdout import losses_of
+
+            losses = partial(losses_of, model.posterior_.cells[0])
+        letters = np.unique(data.y) if name == "zero-one" else None
+        return measured(data, share, fitted, lambda one, X: np.asarray(one.predict(X)), name, losses, letters)
+
+    def laws(self, model: Any, X: pl.DataFrame, values: AnyArray) -> Floats:
+        """Distributions over the labels of the model of all rows, of a model that may not have seen all of them."""
+        law, own = model.predict_distribution(X), np.asarray(self.label_values(model))
+        found = np.zeros((len(law), len(values)))
+        found[:, np.searchsorted(values, own)] = law
+        return found
 
     def columns(self, model: Any) -> tuple[list[str], list[Mode]]:
         """Names of the id columns and the modes whose items they hold."""
@@ -1184,20 +1259,14 @@ class TupleTables(FamilyTables[Any]):
         return with_probabilities(result, values, model.predict_distribution(X))
 
     def open(self, model: Any, source: TableSource) -> TuplesWithModel:
-        """A model, the rows of a file it was fitted on, and those it has not seen."""
+        """A model beside the rows of a file, and those that tested it if it was fitted on them."""
         notes = model.notes_
         label = source.label or notes.get("label")
         if label is None:
             raise GinghamError("The model does not say which column holds the labels; add --label.")
         axes, modes = self.columns(model)
         data = labelled_rows(source.table, axes, label, notes.get("weight"), modes, source.drop_missing)
-        return self.beside(model, notes, label, *data.parts(model, modes), data)
-
-    def beside(
-        self, model: Any, notes: Facts, label: str, seen: Rows, unseen: Rows | None, rows: Rows | None = None
-    ) -> TuplesWithModel:
-        """The model beside rows it was fitted on, rows it was not, and all of them as they stand in the table."""
-        return self.with_data(model, notes, self, label, seen, unseen, rows)
+        return self.with_data(model, notes, self, label, data, data.tested(model, modes))
 
     # what a fitted model knows
 
@@ -1214,9 +1283,22 @@ class TupleTables(FamilyTables[Any]):
         """Whether a theorem for all posteriors covers the model on the rows it was fitted to."""
         return True
 
-    def errors(self, model: Any, data: Rows) -> dict[str, float]:
-        """What the model's predictions cost on rows, beside the best constant."""
-        return prediction_errors(np.asarray(model.predict(data.X)), data, is_classifier(model))
+    def judged_by(self, model: Any) -> Any:
+        """The loss by which predictions are measured and certified: the model's own, where predictions may be.
+
+        Of names that is whether they are right, or the surprise where the model predicts distributions; numbers may
+        be judged by losses that are convex in them, and by their absolute error otherwise.
+        """
+        cell = model.posterior_.cells[0]
+        letters = cell.alphabet
+        if is_classifier(model) or (letters is not None and not letters.numeric):
+            return "log" if cell.answers == "distribution" and is_classifier(model) else "zero-one"
+        if cell.answers == "number":
+            return str(cell.name)
+        if cell.convex and cell.answers == "label":
+            loss = getattr(model, "loss", cell.name)
+            return cell.name if isinstance(loss, str) else loss
+        return "absolute"
 
     def loss_name(self, model: Any) -> str:
         """The loss that a checkerboard or a tree was fitted with, by its name where it has one."""

@@ -57,7 +57,11 @@ def errors_table(errors: Errors) -> str:
         note = paragraph(
             f"It predicts no better than {errors.best_baseline.name} do: read its numbers with that in mind."
         )
-    return table([f"{errors.unit} on entries that were held out", ""], rows) + note
+    how = paragraph(f"{errors.how[:1].upper()}{errors.how[1:]}.", quiet=True) if errors.how else ""
+    others = [
+        table([unit, ""], [[score.name, f"{score.value:.4g}"] for score in scores]) for unit, scores in errors.others
+    ]
+    return table([f"{errors.unit} on entries that were held out", ""], rows) + note + how + "".join(others)
 
 
 def reading_body(reading: Reading) -> str:

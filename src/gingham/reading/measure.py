@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -267,3 +267,37 @@ def _median(values: Floats, counts: Floats) -> float:
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(counts[order])
     return float(values[order[np.searchsorted(reached, reached[-1] / 2)]])
+
+
+# what was measured beside what is guaranteed
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A line of a comparison in one measure; None where nothing is known."""
+
+    name: str
+    measured: float | None
+    n_rows: float | None  # that it was measured on
+    guaranteed: float | None
+
+
+def side_by_side(
+    errors: Errors | None, certificates: Mapping[str, Any], constants: Mapping[str, float]
+) -> dict[str, list[Compared]]:
+    """By measure: what was measured and what is guaranteed, of the model and of simple rules.
+
+    ``certificates`` have loss, value, empirical and n_tuples; ``constants`` are what the same theorems guarantee
+    for one constant answer, by the same names. Each certificate stands beside the loss on its own rows.
+    """
+    found: dict[str, list[Compared]] = {}
+    if errors is not None:
+        found[errors.unit] = [Compared(score.name, score.value, errors.n_held, None) for score in errors.scores]
+    for name, one in certificates.items():
+        lines = found.setdefault(UNITS.get(one.loss, f"{one.loss} loss"), [])
+        measured, value = in_unit(one.empirical, one.loss), in_unit(one.value, one.loss)
+        lines.append(Compared(f"certified from the {name}", measured, one.n_tuples, value))
+        if name in constants:
+            value = in_unit(constants[name], one.loss)
+            lines.append(Compared(f"one constant, certified like the {name}", None, None, value))
+    return found

@@ -82,7 +82,7 @@ class Lift(Measure):
     """Counts: a block is there more or less often than its row and its column lead one to expect."""
 
     name = "lift"
-    unit = "nats a count"
+    unit = "nats per count"
 
     def explained(self, sums: Floats) -> Floats:
         n = sums[..., 0]

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from gingham.reading.measure import UNITS, in_unit
 from gingham.reading.values import MODEL, Errors, Observed, Reading, counted, listed, plural
 
 FEW_LABELS = 4  # that are listed with their shares
@@ -89,7 +90,7 @@ def prediction_words(reading: Reading, label: str) -> dict[str, object] | None:
     noun = noun_of(label, measure)
     if measure == "lift":
         return _likelihoods(reading, errors, noun)
-    named = measure == "labels"
+    named = errors.loss == "zero-one"
     top = max(score.value for score in errors.scores)
     bars = [
         {
@@ -101,7 +102,7 @@ def prediction_words(reading: Reading, label: str) -> dict[str, object] | None:
         for score in errors.scores
     ]
     return {
-        "unit": "wrong labels; shorter is better" if named else "typical error (root mean square); shorter is better",
+        "unit": f"{errors.unit}; shorter is better",
         "bars": bars,
         "useful": errors.useful,
         "sentence": _error_sentence(reading, errors, noun, named),
@@ -123,7 +124,7 @@ def _error_sentence(reading: Reading, errors: Errors, noun: str, named: bool) ->
     missed = (
         f"it gets {percent(model)} wrong, and “{name}” {percent(best.value)}"
         if named
-        else f"it is off by {short(model)}, and the best simple rule, {name}, by {short(best.value)}"
+        else f"its {errors.unit} is {short(model)}, and that of the best simple rule, {name}, {short(best.value)}"
     )
     gain = 1 - model / best.value if best.value > 0 else 0.0
     if errors.useful:
@@ -198,7 +199,27 @@ def guarantee_words(certificates: Sequence[Mapping[str, object]], refusal: str, 
     value, loss = float(str(best["value"])), str(best["loss"])
     trivial = best.get("trivial")
     found = None if trivial is None else float(str(trivial))
-    return {"sentence": f"{sure}, {_promise(best, value, loss, noun)}.", **_verdict(best, value, found, loss)}
+    value, found = in_unit(value, loss), None if found is None else in_unit(found, loss)
+    said = f"{sure}, {_promise(best, value, loss, noun)}.{_on_own_rows(best, loss)}"
+    return {"sentence": said, **_verdict(best, value, found, loss)}
+
+
+COVERED = {
+    "progressive tests": "It speaks of the models that were fitted one after the other to test each on new rows",
+    "training rows": "It speaks of the model itself",
+    "rows set aside": "It speaks of the same model, fitted without the rows that were set aside",
+    "rows set aside in turn": "It speaks of the same model, fitted without the part of the rows that tested it",
+}
+
+
+def _on_own_rows(certificate: Mapping[str, object], loss: str) -> str:
+    """Whom the guarantee is about, and what was measured on the very rows that it comes from."""
+    who, empirical = COVERED.get(str(certificate.get("name"))), certificate.get("empirical")
+    if who is None or empirical is None:
+        return ""
+    measured = in_unit(float(str(empirical)), loss)
+    shown = f"{percent(measured)} were wrong" if loss.startswith("zero-one") else f"it was {short(measured)}"
+    return f" {who}; on the {float(str(certificate['n_tuples'])):,.0f} rows that it comes from, {shown}."
 
 
 def _promise(certificate: Mapping[str, object], value: float, loss: str, noun: str) -> str:
@@ -215,12 +236,8 @@ def _promise(certificate: Mapping[str, object], value: float, loss: str, noun: s
     if loss.startswith("absolute"):
         return f"predictions of new {many} like these are off by at most {short(value)} on average"
     worst = certificate.get("worst")
-    most = "" if worst is None else f" (the worst possible is {short(float(str(worst)))})"
-    return f"the average {_named(loss)} on new {many} like these is at most {short(value)}{most}"
-
-
-def _named(loss: str) -> str:
-    return {"quadratic": "squared error", "log": "surprise"}.get(loss, loss)
+    most = "" if worst is None else f" (the worst possible is {short(in_unit(float(str(worst)), loss))})"
+    return f"the {UNITS.get(loss, f'average {loss}')} on new {many} like these is at most {short(value)}{most}"
 
 
 def _verdict(certificate: Mapping[str, object], value: float, trivial: float | None, loss: str) -> dict[str, object]:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -99,6 +100,8 @@ def write_model(
         observed = model.observed()
     except GinghamError:  # a model from a file: the page then shows what its reading holds
         observed = None
+    if model.errors_ is not None:
+        reading = replace(reading, errors=model.errors_)
     summary = summarize(
         reading, observed, predictor(model), title=title or f"What {type(model).__name__} found", label=label,
         certificates=certificates, trivial=trivial,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from gingham.certificates import Certificate
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.plots.board import picture
+from gingham.reading.measure import UNITS, in_unit
 from gingham.reading.values import Observed, Pair, Reading, Relation, Side, measure_named, plural
 from gingham.report.first_screen import data_words, guarantee_words, next_steps, noun_of, prediction_words
 
@@ -85,7 +87,7 @@ def summarize(
     shown = [side.listed(max_items) for side in reading.sides]
     page = reading.to_dict(max_items)
     guarantees = [
-        {**certificate_facts(name, one), "trivial": (trivial or {}).get(name)}
+        in_units({**certificate_facts(name, one), "trivial": (trivial or {}).get(name)})
         for name, one in (certificates or {}).items()
     ]
     for at, side in enumerate(page["sides"]):
@@ -132,6 +134,19 @@ def certificate_facts(name: str, certificate: Certificate | Mapping[str, object]
     facts: dict[str, object] = {"name": name, **certificate.to_dict(), "explanation": certificate.explain()}
     facts["others"] = [{"bound": row.bound, "value": float(row.value)} for row in certificate.compare()]
     return facts
+
+
+def in_units(facts: dict[str, object]) -> dict[str, object]:
+    """The facts of a certificate with its numbers in the measure in which errors are shown."""
+    loss = str(facts.get("loss"))
+    if re.search("loss|nats|rate", loss):
+        measure = loss
+    else:
+        measure = UNITS.get(loss, f"{loss} loss")
+    shown = {"shown": "value", "observed": "empirical", "most": "worst", "without": "trivial"}
+    found = {name: facts.get(own) for name, own in shown.items()}
+    numbers = {name: None if v is None else in_unit(float(str(v)), loss) for name, v in found.items()}
+    return {**facts, "measure": measure, **numbers}
 
 
 def plain_means(reading: Reading, observed: Observed) -> list[list[list[float]] | None]:

@@ -18,7 +18,7 @@ class BayesianWithData(common.TuplesWithModel):
     def facts(self) -> common.Facts:
         model = self.model
         return {
-            "tuples": len(self.seen),
+            "tuples": len(self.rows),
             "family": model.family_,
             "evidence bound": round(model.elbo_, 1),
             "sweeps": model.n_iter_,

@@ -21,7 +21,7 @@ class CommitteeWithData(common.TuplesWithModel):
     instead = "Every member has clusters of its own: simplify one checkerboard (--model coclustering)."
 
     def facts(self) -> common.Facts:
-        return {"tuples": len(self.seen), "members": len(self.model.members_)}
+        return {"tuples": len(self.rows), "members": len(self.model.members_)}
 
 
 class CommitteeTables(common.TupleTables):
@@ -44,6 +44,9 @@ class CommitteeTables(common.TupleTables):
 
     def labels(self, model: Any) -> Alphabet | common.Interval | None:
         return self.member_tables(model).labels(model.members_[0])
+
+    def judged_by(self, model: Any) -> Any:
+        return self.member_tables(model).judged_by(model.members_[0])
 
     def label_values(self, model: Any) -> AnyArray | None:
         values: AnyArray = model.alphabet_

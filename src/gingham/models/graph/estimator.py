@@ -428,7 +428,7 @@ class GraphClustering(ClusterMixin, Persistent):
     def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
         """The same model with other memberships and answers; ``problem`` has the pairs that decided them."""
         new = copy(self)
-        new.posterior_, new._reading = posterior, None
+        new.posterior_, new._reading, new.errors_ = posterior, None, None
         if problem is not None:
             new.learned_from(problem.samples[0])
         return new

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gingham.models import tables as common
 from gingham.models.base import Persistent
 from gingham.models.grid import KIND
@@ -20,14 +18,12 @@ class GridWithData(common.TuplesWithModel):
     def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, common.Facts]:
         from gingham.selection import simplify
 
-        model, seen = self.model, self.seen
+        model, seen = self.model, self.rows
         wanted = common.parse_clusters(clusters, len(model.n_clusters_))
         small = simplify(model, seen.X, seen.y, wanted, max_loss, seen.weight)
         facts: common.Facts = {"clusters_before": model.n_clusters_, "clusters": small.n_clusters_}
         for name, one in (("loss_before", model), ("loss", small)):
             facts[name] = one.posterior_.gibbs_loss(one.sample(seen.X, seen.y, seen.weight))
-        if self.unseen is not None:
-            facts.update({f"held_out_{name}": value for name, value in self.tables.errors(small, self.unseen).items()})
         return small, facts
 
 
@@ -45,13 +41,6 @@ class GridTables(common.TupleTables):
 
     def facts(self, model: Any) -> common.Facts:
         return {**super().facts(model), "loss": self.loss_name(model), "beta": model.beta_}
-
-    def errors(self, model: Any, data: common.Rows) -> dict[str, float]:
-        found = super().errors(model, data)
-        if "mae" in found and model.posterior_.label_cell().n_answers:
-            median = model.predict(data.X, rule="median")
-            found["mae_of_median"] = float(np.average(np.abs(median - data.y), weights=data.weight))
-        return found
 
 
 TABLES = GridTables()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from gingham.arrays import AnyArray, Ints
@@ -15,8 +17,10 @@ from gingham.errors import GinghamError
 from gingham.models import tables as common
 from gingham.models.joint import KIND
 from gingham.models.questions import Predicted
+from gingham.reading.measure import UNITS
 
 if TYPE_CHECKING:
+    from gingham.certificates import Certificate
     from gingham.models.joint.estimator import JointCoClustering
     from gingham.reading.values import Observed
 
@@ -41,9 +45,8 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
         if axes in task.further:
             raise GinghamError(f"--relation names {','.join(axes)}, which is the table itself.")
         first = task.rows()
-        share = common.HOLDOUT if options.holdout is None else options.holdout
-        training, held = first.divided(share, options.seed)
-        relations = {axes: training}
+        first.folds(options.holdout, 0)  # what is wrong with it shows before the fit
+        relations = {axes: first}
         relations.update(
             {names: common.labelled_rows(table, names, label) for names, (label, table) in task.further.items()}
         )
@@ -56,16 +59,18 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
             "loss": None if options.loss is None else {axes: options.loss},
             "beta": None if options.beta is None else {axes: options.beta},
         }
-        model = self.made(options, said)
-        model.fit(
-            {names: data.weighted for names, data in relations.items()}, **common.accepted(model.fit, task.arguments)
-        )
+
+        def fitted(rows: common.Rows, arguments: Mapping[str, Any]) -> JointCoClustering:
+            model = self.made(options, said)
+            tables = {names: data.weighted for names, data in {**relations, axes: rows}.items()}
+            return model.fit(tables, **common.accepted(model.fit, arguments))
+
+        model = fitted(first, task.arguments)
         notes = {
             "relations": [
                 {"axes": list(axes), "label": options.label, "weight": options.weight},
                 *({"axes": list(names), "label": label, "weight": None} for names, (label, _) in task.further.items()),
             ],
-            "holdout": share,
             "seed": options.seed,
             "fingerprint": first.fingerprint,
         }
@@ -76,9 +81,14 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
             "sweeps": model.n_iter_,
             "converged": model.converged_,
         }
-        facts.update(common.held_out_facts(held))
-        if held is not None:
-            facts.update({f"held_out_{k}": v for k, v in errors(model, axes, held).items()})
+        if not model.interrupted_:
+            quietly = {name: value for name, value in task.arguments.items() if name != "checkpoint"}
+            found = common.measured(
+                first, options.holdout, lambda rows: fitted(rows, quietly), partial(predictions, axes, first.named),
+                judged_by(model, axes), letters=np.unique(first.y) if first.named else None,
+            )  # fmt: skip
+            if found is not None:
+                model.errors_, notes["measured"] = found
         return common.FittedModel(model, notes, facts)
 
     def predict(self, model: JointCoClustering, table: pl.DataFrame, asked: common.PredictOptions) -> pl.DataFrame:
@@ -103,9 +113,9 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
         modes = modes_of(model, relation)
         data = common.labelled_rows(source.table, relation, label, note.get("weight"), modes, source.drop_missing)
         notes: common.Facts = model.notes_
-        first = notes.get("relations", [{}])[0].get("axes") == list(relation)  # of which rows were set aside
-        parts = data.parts(model, modes, model.position_of(relation)) if first else (data, None)
-        return RelationWithModel(model, notes, relation, label, *parts)
+        first = notes.get("relations", [{}])[0].get("axes") == list(relation)  # whose rows tested the model
+        tested = data.tested(model, modes, model.position_of(relation)) if first else None
+        return RelationWithModel(model, notes, relation, label, data, tested)
 
 
 def sizes_of(options: common.FitOptions, relations: Sequence[common.Relation]) -> dict[str, object] | None:
@@ -160,15 +170,21 @@ def modes_of(model: JointCoClustering, relation: common.Relation) -> list[Mode]:
     return list(model.posterior_.structure.columns(model.position_of(relation)))
 
 
-def errors(model: JointCoClustering, relation: common.Relation, data: common.Rows) -> dict[str, float]:
-    """What the mean prediction costs on rows, beside the best constant; the error rate where labels are names."""
+def judged_by(model: JointCoClustering, relation: common.Relation) -> str:
+    """The loss by which predictions of a relation are measured and certified: its own, where it has a name for them."""
+    cell = model.posterior_.cells[model.position_of(relation)]
+    known = common.labels_of_cell(cell)
+    if isinstance(known, Alphabet) and not known.numeric:
+        return "zero-one"
+    return str(cell.name) if cell.convex and cell.answers != "distribution" and cell.name in UNITS else "absolute"
+
+
+def predictions(relation: common.Relation, named: bool, model: JointCoClustering, X: pl.DataFrame) -> AnyArray:
+    """What is predicted of rows of a relation: the mean, or the most probable name."""
     known = common.labels_of_cell(model.posterior_.cells[model.position_of(relation)])
-    guess: AnyArray
-    if data.named and isinstance(known, Alphabet):
-        guess = known.values[model.predict_distribution(relation, data.X).argmax(axis=1)]
-    else:
-        guess = model.predict(relation, data.X)
-    return common.prediction_errors(guess, data)
+    if named and isinstance(known, Alphabet):
+        return known.values[model.predict_distribution(relation, X).argmax(axis=1)]
+    return np.asarray(model.predict(relation, X))
 
 
 @dataclass(eq=False)
@@ -179,51 +195,44 @@ class RelationWithModel(common.ModelWithData["JointCoClustering"]):
 
     relation: common.Relation
     label: str
-    seen: common.Rows
-    unseen: common.Rows | None
+    rows: common.Rows
+    tested: common.Tested | None
 
     def facts(self) -> common.Facts:
         shared = "; ".join(" × ".join(relation) for relation in self.model.relations_)
-        return {"tuples": len(self.seen), "tables": shared, "sweeps": self.model.n_iter_}
-
-    def errors(self) -> dict[str, float]:
-        return {} if self.unseen is None else errors(self.model, self.relation, self.unseen)
+        return {"tuples": len(self.rows), "tables": shared, "sweeps": self.model.n_iter_}
 
     @property
     def label_name(self) -> str:
         return self.label
 
     def observed(self) -> Observed:
-        return self.model.observed({self.relation: self.seen.weighted})
+        return self.model.observed({self.relation: self.rows.weighted})
 
     def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         return self.model.predict_codes(self.model.position_of(self.relation), codes, label)
 
     def without_groups(self, certificates: common.Facts, request: common.CertificateRequest) -> dict[str, float]:
         known = common.labels_of_cell(self.model.posterior_.cells[self.model.position_of(self.relation)])
-        space = common.LabelSpace.stated(known, self.seen.y, self.notes, request)
-        named = space.values is not None and space.values.dtype.kind not in "biuf"
-        return common.constant_guarantees(certificates, self.seen, space, "zero-one" if named else "absolute")
+        space = common.LabelSpace.stated(known, self.rows.y, self.notes, request)
+        return common.constant_guarantees(certificates, self.rows, space, judged_by(self.model, self.relation))
 
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
         request.need_no_tests("One table of a joint model")
-        seen, model = self.seen, self.model
+        seen, model = self.rows, self.model
         at = model.position_of(self.relation)
         known = common.labels_of_cell(model.posterior_.cells[at])
         space = common.LabelSpace.stated(known, seen.y, self.notes, request)
-        tested = self.unseen is not None and space.values is not None and space.values.dtype.kind in "biuf"
-        share = checked_delta(request.delta) / (2 if tested else 1)  # both hold together
-        found = model.certify(
-            {self.relation: seen.weighted}, share, bound=request.bound, predictor=request.predictor,
-            alphabet=space.alphabet, population=request.population,
-        )  # fmt: skip
-        result: common.Facts = {"training rows": found[self.relation]}
-        if self.unseen is not None and tested:
-            predicted, cell = model.predict(self.relation, self.unseen.X), model.posterior_.cells[at]
-            own = cell.convex and cell.answers != "distribution"
-            loss: object = (lambda _: cell) if own else "absolute"
-            result["rows set aside"] = common.holdout_certificate(predicted, self.unseen, space, loss, share)
-        return result
+        makers: dict[str, Callable[[float], Certificate]] = {
+            "training rows": lambda share: model.certify(
+                {self.relation: seen.weighted}, share, bound=request.bound, predictor=request.predictor,
+                alphabet=space.alphabet, population=request.population,
+            )[self.relation]
+        }  # fmt: skip
+        if self.tested is not None:
+            makers[self.tested.name] = partial(self.tested.certificate, space, judged_by(model, self.relation))
+        share = checked_delta(request.delta) / len(makers)  # they hold together
+        return {name: make(share) for name, make in makers.items()}
 
 
 TABLES = JointTables()

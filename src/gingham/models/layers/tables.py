@@ -21,7 +21,7 @@ class LayersWithData(common.TuplesWithModel):
 
     def facts(self) -> common.Facts:
         noise = round(float(np.sqrt(self.model.noise_)), 4)
-        return {"tuples": len(self.seen), "layers": len(self.model.layers_), "noise σ": noise}
+        return {"tuples": len(self.rows), "layers": len(self.model.layers_), "noise σ": noise}
 
 
 class LayersTables(common.TupleTables):
@@ -40,6 +40,9 @@ class LayersTables(common.TupleTables):
     def labels(self, model: Any) -> Alphabet | None:
         letters: Alphabet | None = model.alphabet_
         return letters
+
+    def judged_by(self, model: Any) -> str:
+        return "quadratic"  # what layers make small
 
     def has_posterior(self, model: Any) -> bool:
         return False

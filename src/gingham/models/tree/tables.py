@@ -21,7 +21,7 @@ class TreeWithData(common.TuplesWithModel):
 
     def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """Of combinations at the roots, which a model file does not list: these rows do."""
-        sample = self.model.sample(self.seen.X, self.seen.y, self.seen.weight)
+        sample = self.model.sample(self.rows.X, self.rows.y, self.rows.weight)
         grid = self.model.posterior_.at_root(sample, named=True)[0]
         return predicted_by(grid, codes, label, getattr(self.model, "cell_moments_", None))
 

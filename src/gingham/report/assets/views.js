@@ -160,7 +160,7 @@ function howView(panel) {
   const fitted = Object.entries(data.facts), held = Object.entries(data.held_out);
   panel.append(el("p", {}, data.why), data.prediction ? el("p", {}, data.prediction) : "", ...data.notes.map((note) => el("p", {}, note)));
   if (data.curve.length > 1) panel.append(el("h2", {}, "What each size knows about entries it has not seen"), lines(data.curve.map((v) => ({ gain: v })).reverse(), data.rungs.map((size) => size.join(" × ")).reverse()));
-  if (data.errors) panel.append(el("h2", {}, capital(data.errors.unit)), facts(data.errors.scores.map(([name, v]) => [name, v])));
+  if (data.errors) panel.append(el("h2", {}, capital(data.errors.unit)), facts(data.errors.scores), el("p", {}, capital(data.errors.how) + "."), ...data.errors.others.flatMap(([unit, scores]) => [el("h3", {}, `Another measure: ${unit}`), facts(scores)]));
   if (held.length) panel.append(el("h2", {}, "On rows that were set aside"), facts(held));
   if (fitted.length) panel.append(el("h2", {}, "The fit"), facts(fitted));
   if (data.beta_path.length) { const [x, ...series] = Object.keys(data.beta_path[0]); panel.append(el("h2", {}, `Along ${x}`), lines(data.beta_path.map((row) => Object.fromEntries(series.map((name) => [name, row[name]]))), data.beta_path.map((row) => number(row[x])))); }
@@ -169,8 +169,8 @@ function howView(panel) {
   if (data.refusal) panel.append(el("p", {}, data.refusal));
   const failing = data.certificates.reduce((sum, c) => sum + c.delta, 0);
   if (data.certificates.length > 1) panel.append(el("p", {}, `All ${data.certificates.length} hold together with ${number(100 * (1 - failing))} % confidence: each has its share of what may fail.`));
-  for (const c of data.certificates) panel.append(el("h3", {}, `From the ${c.name}: ${/loss|nats|rate/.test(c.loss) ? c.loss : c.loss + " loss"} ${c.at_least ? "≥" : "≤"} ${number(c.value, 4)}`),
-    el("p", {}, `On the ${whole(c.n_tuples)} observed ${c.unit || "tuples"} it is ${number(c.empirical, 4)}${c.worst === null || c.worst === undefined ? "" : `; the worst possible is ${number(c.worst, 4)}`}${c.trivial === null || c.trivial === undefined ? "" : `; without groups ${number(c.trivial, 4)} is guaranteed`}.`),
+  for (const c of data.certificates) panel.append(el("h3", {}, `From the ${c.name}: ${c.measure} ${c.at_least ? "≥" : "≤"} ${number(c.shown, 4)}`),
+    el("p", {}, `On the ${whole(c.n_tuples)} observed ${c.unit || "tuples"} it is ${number(c.observed, 4)}${c.most === null || c.most === undefined ? "" : `; the worst possible is ${number(c.most, 4)}`}${c.without === null || c.without === undefined ? "" : `; without groups ${number(c.without, 4)} is guaranteed`}.`),
     Object.keys(c.terms).length ? bars(Object.entries(c.terms).filter(([, nats]) => nats > 0).map(([name, nats], _, all) => [name, nats / Math.max(...all.map((t) => t[1])), `${number(nats)} nats`])) : "",
     el("ul", {}, c.assumptions.map((one) => el("li", {}, el("b", {}, `${one.status}: `), bdi(one.text)))),
     c.others && c.others.length > 1 ? facts(c.others.map((o) => [o.bound, o.value])) : "", el("details", {}, el("summary", {}, "In full"), el("pre", {}, c.explanation)));
