@@ -1079,9 +1079,9 @@ class TuplesWithModel(ModelWithData[Any]):
                 found = made(n - 1)
         if not found:
             raise GinghamError(
-                "No theorem here covers offsets or a sum of layers on the rows they were fitted to: the model has certificates from "
-                "progressive tests (--progressive) and from rows set aside. Fit with --holdout .1 (the default), and "
-                "give the file of the fit."
+                "No theorem here covers offsets or a sum of layers on the rows they were fitted to: the model has "
+                "certificates from progressive tests (--progressive) and from rows set aside. Fit with --holdout .1 "
+                "(the default), and give the file of the fit."
             )
         return found
 
