@@ -132,7 +132,7 @@ def certify(
         )
     members = committee_members(model) if hasattr(model, "members_") else []
     posterior = posterior_of(members[0] if members else model)
-    cell, statement = stated_cell(posterior.cells[relation], alphabet)
+    cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
     if bound == "holdout" and members:
         rows = _rows_and_labels(X, y)
         options.update(delta=delta, sample_weight=sample_weight)
@@ -141,7 +141,8 @@ def certify(
         need_rows_once(sample)
         known = without_rows_of_the_fit(model, sample)
         return replace(certificate, assumptions=(*certificate.assumptions, *known))
-    posterior = with_cell(posterior, cell, relation)
+    if posterior.offsets is None:
+        posterior = with_cell(posterior, cell, relation)
     backend = "compiled" if bound == "holdout" else getattr(model, "backend", "auto")
     sample = sample_of(posterior, X, y, sample_weight, relation, backend)
     if population is not None and sample.has_unseen and not isinstance(X, Sample):
@@ -153,8 +154,10 @@ def certify(
             posterior, sample, statement, delta, predictor, relation=relation, **options
         )
         known = without_rows_of_the_fit(model, sample, relation)
-        record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **test))
-        return replace(certificate, record=record, assumptions=(*certificate.assumptions, *known))
+        if posterior.offsets is None:
+            record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **test))
+            certificate = replace(certificate, record=record)
+        return replace(certificate, assumptions=(*certificate.assumptions, *known))
     if options:
         raise GinghamError(f"certify() got unknown options {', '.join(options)} for bound={bound!r}.")
     theorem = find(bound)
@@ -294,7 +297,7 @@ def sample_of(
     if y is None:
         raise GinghamError("A certificate needs the labels y of the tuples.")
     y = checked_labels(y)
-    alphabet, kind = posterior.cells[relation].alphabet, Sample
+    alphabet, kind = posterior.label_cell(relation).alphabet, Sample
     if alphabet is not None and type(posterior) is Posterior and not posterior.structure.repeats:
         sizes = tuple(q.shape[1] for q in posterior.factor(relation))
         items = tuple(mode.n_items for mode in positions)

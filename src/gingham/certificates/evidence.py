@@ -837,7 +837,13 @@ def check_pairs_once(ends: Sequence[AnyArray], labels: AnyArray | None, weights:
 
 
 def check_sample(posterior: Posterior, sample: Sample, relation: int) -> None:
-    """Refuse samples that no theorem speaks of."""
+    """Refuse posteriors and samples that no theorem speaks of."""
+    if posterior.offsets is not None and relation == 0:
+        raise RefusedCertificate(
+            "This model adds effects of single items (offsets) to its checkerboard, and no bound here covers them on "
+            "rows that may be those of the fit. Test it on other rows (bound='holdout', bound='split'), by "
+            "certify_progressive, or fit with offsets=False."
+        )
     check_alphabet(posterior.cells[relation], sample)
     whole_counts(sample.weights)
     check_items(posterior.structure.columns(relation), sample)

@@ -83,7 +83,7 @@ def certify_gain(
     """
     checked_delta(delta)
     posterior = in_full_precision(posterior_of(model))
-    cell, statement = stated_cell(posterior.cells[relation], alphabet)
+    cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
     posterior = with_cell(posterior, cell, relation)
     covers = coverage(posterior, relation)
     posterior = replace(posterior, unseen="urn")

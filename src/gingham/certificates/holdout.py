@@ -36,7 +36,7 @@ from gingham.certificates.evidence import (
 )
 from gingham.certificates.record import Record, cell_facts
 from gingham.certificates.row_losses import between_labels, check_distributions, stated_labels
-from gingham.core.problem import Posterior, find_posterior
+from gingham.core.problem import Offsets, Posterior, find_posterior
 from gingham.data import Alphabet, Bounds
 from gingham.data.fit_rows import FitRows, copies, need_rows_once
 from gingham.data.sample import (
@@ -58,6 +58,7 @@ UNSEEN = Assumption(
 _INDEPENDENT = Assumption("The tuples were drawn independently from the population new tuples come from.", "given")
 METHODS = ("log-wealth", "betting", "kl", "maurer-pontil")
 SMALLEST = 1e-3  # of ν − 1: no single loss may take the whole wealth
+MOST_DRAWS = 2**27  # rows times cells whose losses are listed one by one
 ORDERS, MOST_BETS = 32, 2**16  # orders in which bets are made, fewer where there are many tuples
 BETTING_TEXT = (
     "With probability at least 1 − δ over N independent tuples the wealth Π (ν_t − X_t)/(ν_t − L), averaged over a few "
@@ -202,7 +203,7 @@ def certify_posterior(
     random_state: int | None = None,
 ) -> tuple[Certificate, dict[str, object]]:
     """A guarantee for one predictor of a posterior on tuples that its fit has not seen, and how it was tested."""
-    cell = posterior.cells[relation]
+    cell = posterior.label_cell(relation)
     test = Trial(delta, candidates, method, predictor, recorded_seed(random_state), random_state is None)
     check_alphabet(cell, sample)
     check_items(posterior.structure.columns(relation), sample)
@@ -328,11 +329,31 @@ def _of_numbers(cell: CellModel, y: AnyArray, y_pred: AnyArray, span: tuple[floa
 
 def _gibbs_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:
     posterior = in_full_precision(posterior)
+    if posterior.offsets is not None and relation == 0:
+        return _law_with_offsets(posterior, posterior.offsets, sample)
     if sample.alphabet is None:
         return continuous_law(posterior, sample, relation)
     answers = posterior.answers[relation]
     distinct, index = pooled_answers(answers, answers.ndim - len(posterior.structure.factors[relation]))
     return law_on_alphabet(posterior, sample, distinct, index, relation)
+
+
+def _law_with_offsets(posterior: Posterior, offsets: Offsets, sample: Sample) -> GibbsLaw:
+    """The law of the loss where a cell is drawn for each row and its answer added to the offsets."""
+    cell, answers = posterior.label_cell(), posterior.cells[0].values(posterior.answers[0]).ravel()
+    if sample.n_rows * len(answers) > MOST_DRAWS:
+        raise RefusedCertificate(
+            f"The law of the loss of {sample.n_rows:,} rows in {len(answers):,} cells is too large with offsets: "
+            "certify the prediction itself, predictor='mean'."
+        )
+    counts = np.ones(sample.n_rows) if sample.weights is None else sample.weights
+    gaps = sample.numbers()[:, None] - offsets.clipped(offsets.at(sample.codes)[:, None] + answers)
+    losses = cell.of_gap(gaps)
+    if losses is None:
+        raise RefusedCertificate(
+            f"{cell.name!r} is no function of what a prediction misses: offsets do not go with it."
+        )
+    return GibbsLaw.of(scaled_losses(losses, cell), counts[:, None] * posterior.cell_laws(sample.codes))
 
 
 def _certificate(
@@ -562,7 +583,7 @@ def certify_folds(
     if loss is None and label_bounds is None and posterior is not None:
         from gingham.certificates.certify import stated_cell
 
-        cell = stated_cell(posterior.cells[0], alphabet)[0]
+        cell = stated_cell(posterior.label_cell(), alphabet)[0]
         stated = _own_loss(cell)
     else:
         loss = "absolute" if loss is None else loss

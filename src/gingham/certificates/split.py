@@ -116,13 +116,14 @@ def certify_split(
     need_rows_once(tuples(columns, y, counts))
     fitted = unfitted(model).fit(_rows(X, columns, first.rows), y[first.rows], **first.weights)
     posterior = posterior_of(fitted)
-    cell, statement = stated_cell(posterior.cells[0], None)
+    cell, statement = stated_cell(posterior.label_cell(), None)
     sample = sample_of(posterior, _rows(X, columns, second.rows), y[second.rows], second.counts, 0)
     parts: dict[str, Any] = {"rows": second.rows, **({} if second.counts is None else {"counts": second.counts})}
     if method == "holdout":
         certificate, test = certify_posterior(posterior, sample, statement, delta, predictor, candidates=candidates)
-        facts = partial(grid_facts, posterior, 0, **parts, **test)
-        certificate = replace(certificate, record=Record("holdout", X, y, sample_weight, facts))
+        if posterior.offsets is None:
+            facts = partial(grid_facts, posterior, 0, **parts, **test)
+            certificate = replace(certificate, record=Record("holdout", X, y, sample_weight, facts))
     else:
         covered_predictor(cell, predictor)
         certificate = certify_prior(posterior, sample, delta, statement, method == "excess", candidates, predictor)

@@ -442,6 +442,8 @@ def _fit_together(
     if lead.objective != "tradeoff" or lead.n_init != 1 or not given:
         return False
     sample, cell = lead._tuples(X, y, sample_weight)
+    if lead._plan_offsets(sample, cell)[0] is not None:
+        return False
     task = lead._task(sample, cell)
     finder = task.finder
     if not isinstance(finder, Projection):

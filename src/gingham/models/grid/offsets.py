@@ -52,8 +52,8 @@ class Plan(NamedTuple):
 def rest_cell(cell: CellModel, left: Floats) -> CellModel:
     """The loss for what offsets leave over: on at most `MOST_VALUES` of its values where it needs a finite set."""
     values = np.quantile(on_host(left), (np.arange(MOST_VALUES) + 0.5) / MOST_VALUES)
-    # Values that differ by rounding only are one: the slopes between them would be noise.
-    found = cell.of_rest(np.unique(values.round(6 - int(np.ceil(np.log10(max(np.ptp(values), 1e-12)))))))
+    step = float(np.ptp(values)) * 1e-6  # what is closer differs by rounding
+    found = cell.of_rest(np.unique(np.round(values / step) * step) if step > 0 else values[:1])
     if found is None:
         raise GinghamError(
             f"offsets=True adds effects of items to numbers, and loss={cell.name!r} has no meaning for what they leave "
