@@ -351,7 +351,7 @@ class Checker:
         held = [np.allclose(node["shares_"], np.diff(edges) / sizes[-1]) for node in nodes(self.model, "shares_")]
         self.need(held == [True], "The model file has not the members that were tested: name that of --save-predictor.")
         own, rule = nodes(self.model, "assign", "answers"), facts["rule"] or ("mean" if convex else "mode")
-        plain = len(own) == len(spans) and not facts["clip"]  # then models predict again what they predicted
+        plain = len(own) == len(spans) and not facts["clip"] and not any(fit.get("offsets") for fit in own)
         self.notes += [] if plain else ["What members that are no plain grids predicted is taken as it is stated."]
         own = own[len(edges) - 1 :] + own[: len(edges) - 1]  # the file has the members first
         for number, (fit, (at, end), told) in enumerate(zip(own, spans, parts) if plain else ()):

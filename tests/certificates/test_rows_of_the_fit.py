@@ -150,13 +150,13 @@ def test_rows_set_aside_are_so_no_longer_once_the_model_has_seen_them(kind, tmp_
     fitted = tables_of_kind(kind).fit(FitTask(table, options))
     fitted.model.save(tmp_path / "model.gingham", fitted.notes)
     honest = gg.load(tmp_path / "model.gingham")
-    assert len(tables_of(honest).open(honest, TableSource(table)).unseen) == 40
+    assert len(tables_of(honest).open(honest, TableSource(table)).tested.rows) == 400  # each once, in five folds
     learned = gg.load(tmp_path / "model.gingham").fold_in(table[["user", "film"]], table["stars"])
     learned.save(tmp_path / "learned.gingham")
     again = gg.load(tmp_path / "learned.gingham")
     with pytest.warns(GinghamWarning, match="learned from other rows"):
         opened = tables_of(again).open(again, TableSource(table))
-    assert opened.unseen is None
+    assert opened.tested is None
     assert len(opened.seen) == 400
 
 

@@ -24,7 +24,14 @@ from gingham.scale.fit_distributed import GROUP_TUPLES, _groups  # noqa: E402
 from gingham.scale.partition_sums import joined  # noqa: E402
 
 MODEL = gg.CoClusteringRegressor(
-    n_clusters=3, beta=0.3, alphabet=range(1, 6), schedule="constant", max_iter=12, tol=1e-9, random_state=0
+    n_clusters=3,
+    beta=0.3,
+    alphabet=range(1, 6),
+    schedule="constant",
+    max_iter=12,
+    tol=1e-9,
+    offsets=False,
+    random_state=0,
 )
 
 
@@ -233,7 +240,7 @@ def test_a_cluster_chooses_beta_as_memory_does(cluster, settings):
     # It used to read "auto" as 1.
     frame = table()
     axes = ["viewer", "movie"]
-    unfitted = gg.CoClusteringRegressor(alphabet=range(1, 6), max_iter=20, random_state=0, **settings)
+    unfitted = gg.CoClusteringRegressor(alphabet=range(1, 6), max_iter=20, offsets=False, random_state=0, **settings)
     here = gg.CoClusteringRegressor(**unfitted.get_params()).fit(frame[axes], frame["stars"])
     with Client(cluster) as client:
         options = {"axes": axes, "label": "stars", "client": client}

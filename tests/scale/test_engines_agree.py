@@ -29,14 +29,14 @@ def start_of(name: str, table: pd.DataFrame, axes: list[str]) -> Any:
         return [np.arange(table[axis].nunique()) % m for axis, m in zip(axes, (3, 2, 2))]
     if name == "posterior":  # of some of the items, and with answers that are not the best ones here
         known = table[table["viewer"] < 70]
-        model = gg.CoClusteringRegressor(3, beta=0.5, alphabet=range(1, 6), max_iter=3, random_state=1)
+        model = gg.CoClusteringRegressor(3, beta=0.5, alphabet=range(1, 6), max_iter=3, offsets=False, random_state=1)
         return model.fit(known[axes], known["stars"]).posterior_
     return name
 
 
 def estimator(start: Any, **options: Any) -> gg.CoClusteringRegressor:
     how = {"beta": 0.4, "alphabet": range(1, 6), "random_state": 0, "tol": 1e-8, "max_iter": 60, **options}
-    return gg.CoClusteringRegressor((4, 3, 2)[: how.pop("n_modes", 2)], start=start, **how)
+    return gg.CoClusteringRegressor((4, 3, 2)[: how.pop("n_modes", 2)], start=start, offsets=False, **how)
 
 
 def parts_of(table: pd.DataFrame, folder: Any, n_parts: int, kind: str = "parquet") -> list[Any]:

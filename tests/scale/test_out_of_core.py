@@ -10,7 +10,14 @@ from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection
 
 MODEL = gg.CoClusteringRegressor(
-    n_clusters=3, beta=0.3, alphabet=range(1, 6), schedule="constant", max_iter=12, tol=1e-9, random_state=0
+    n_clusters=3,
+    beta=0.3,
+    alphabet=range(1, 6),
+    schedule="constant",
+    max_iter=12,
+    tol=1e-9,
+    offsets=False,
+    random_state=0,
 )
 
 

@@ -45,6 +45,8 @@ def fit_distributed(
 ) -> Any:
     """Fit a CoClusteringRegressor or CoClusteringClassifier on partitions of a table that may not fit on one machine.
 
+    Partitions are fitted without offsets: ``offsets="auto"`` stands for False.
+
     Parameters
     ----------
     model : unfitted estimator
@@ -103,6 +105,10 @@ def fit_distributed(
             "Partitions are fitted with solver='projection' and objective='tradeoff' only; this model asks for "
             f"solver={model.solver!r} and objective={model.objective!r}."
         )
+    if "offsets" in model.get_params():
+        if model.offsets is True:
+            raise GinghamError("Partitions are fitted without offsets: leave offsets='auto' or set offsets=False.")
+        model.set_params(offsets=False)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")  # messages are as large as they are
         frames, n_groups = _frames(source, axes[0], client)

@@ -38,7 +38,14 @@ def stars():
     return X, np.clip(y, 1, 5)
 
 
-MEMBER = {"n_clusters": (6, 6), "beta": 1.0, "alphabet": range(1, 6), "start": "random", "max_iter": 25}
+MEMBER = {
+    "n_clusters": (6, 6),
+    "beta": 1.0,
+    "alphabet": range(1, 6),
+    "start": "random",
+    "max_iter": 25,
+    "offsets": False,
+}
 
 
 def test_the_average_is_better_than_its_members(stars) -> None:
