@@ -1055,12 +1055,14 @@ class TuplesWithModel(ModelWithData[Any]):
             # Stated after the fit, which did not need them: the answers are the same with bounds.
             cell = make_cell(posterior.cells[0].name, None, space.bounds)
             judged, bounded = replace(posterior, cells=(cell,)), True
+        loss = space.loss_of_predictions(model)
+        if isinstance(loss, str) and loss == "zero-one" and isinstance(posterior, Posterior):
+            judged = posterior.by_label()  # one measure for all that is shown: the share of wrong labels
         if self.tables.has_posterior(model) and bounded and plain:
             makers["training rows"] = lambda share: certify(
                 judged, seen.X, seen.y, bound=request.bound, delta=share, predictor=request.predictor,
                 sample_weight=seen.weight, alphabet=space.alphabet, population=request.population,
             )  # fmt: skip
-        loss = space.loss_of_predictions(model)
         if self.unseen is not None:
             makers["rows set aside"] = partial(self._set_aside, self.unseen, space, loss)
 
