@@ -18,7 +18,7 @@ from gingham.selection import BetaPath, PathPoint
 from gingham.selection.auto import (
     FACTORS,
     _item_means,
-    _tenth,
+    tenth,
     average,
     beta_of_item_means,
     choose_beta,
@@ -51,9 +51,9 @@ def test_sizes_that_are_none(wrong):
 
 def test_which_tuples_are_held_out_is_the_same_in_every_version():
     X = np.array([(i, j) for i in range(12) for j in range(10)])
-    assert np.flatnonzero(_tenth(Sample.of(X.T, np.zeros(120)))).tolist() == [0, 1, 34, 38, 42, 66, 80, 95]
+    assert np.flatnonzero(tenth(Sample.of(X.T, np.zeros(120)))).tolist() == [0, 1, 34, 38, 42, 66, 80, 95]
     many = np.random.default_rng(0).integers(0, 3000, (20_000, 3))
-    assert _tenth(Sample.of(many.T, np.zeros(20_000))).mean() == pytest.approx(0.1, abs=0.005)
+    assert tenth(Sample.of(many.T, np.zeros(20_000))).mean() == pytest.approx(0.1, abs=0.005)
 
 
 @pytest.mark.parametrize("weight", [None, 2.0])
@@ -73,7 +73,7 @@ def test_item_means_begin_from_five_tuples_of_the_average(weight):
 def test_beta_from_the_error_of_item_means():
     """Tuples none of which is held out (see above) are predicted by means that have seen them."""
     X, modes = [[0, 1, 1, 1], [2, 1, 2, 3]], [Mode("a", np.arange(2)), Mode("b", np.arange(4))]
-    assert not _tenth(Sample.of(X, np.zeros(4), modes=modes)).any()
+    assert not tenth(Sample.of(X, np.zeros(4), modes=modes)).any()
     numbers = Sample.of(X, np.array([0.0, 1.0, 2.0, 2.0]), modes=modes)
     miss = numbers.labels - _item_means(numbers, numbers, numbers.labels)
     assert beta_of_item_means(numbers, Quadratic())[0] == pytest.approx(0.5 / np.mean(miss**2))

@@ -15,7 +15,7 @@ import gingham as gg
 from gingham.core.problem import Problem
 from gingham.datasets import planted_counts, planted_graph
 from gingham.fitting.coarsen import information_rises, ladder, loss_rises, prune
-from gingham.selection.auto import _clearly
+from gingham.selection.auto import clearly_worse
 from gingham.selection.beta_path import BetaPath, PathPoint
 from gingham.selection.coarser import problem_of
 
@@ -304,11 +304,11 @@ def test_clearly_is_more_than_one_standard_error() -> None:
     noise = np.tile([1.0, -1.0], 50)  # standard deviation 1, standard error 1/√(Σ weights)
     for count, error in ((1.0, 0.1), (4.0, 0.05)):
         weights = np.full(100, count)
-        assert _clearly(noise + 1.02 * error, weights)
-        assert not _clearly(noise + 0.98 * error, weights)
-        assert not _clearly(noise - 1.5 * error, weights)
+        assert clearly_worse(noise + 1.02 * error, weights)
+        assert not clearly_worse(noise + 0.98 * error, weights)
+        assert not clearly_worse(noise - 1.5 * error, weights)
     weights = np.where(noise > 0, 3.0, 1.0)  # mean ½, variance ¾, Σ weights 200
     shift = sqrt(0.75 / 200) - 0.5
-    assert _clearly(noise + shift + 0.001, weights)
-    assert not _clearly(noise + shift - 0.001, weights)
-    assert not _clearly(np.array([2.0, 0.0]), np.array([0.5, 0.5]))  # one standard error exactly
+    assert clearly_worse(noise + shift + 0.001, weights)
+    assert not clearly_worse(noise + shift - 0.001, weights)
+    assert not clearly_worse(np.array([2.0, 0.0]), np.array([0.5, 0.5]))  # one standard error exactly

@@ -16,7 +16,7 @@ from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host
 from gingham.cells import CellModel
-from gingham.cells.losses import cell_from_state, cell_state
+from gingham.cells.losses import ZeroOne, cell_from_state, cell_state
 from gingham.data import Bounds, Features, Mode, OneHot, Sample
 from gingham.data.sample import Sums
 from gingham.errors import GinghamError
@@ -481,6 +481,18 @@ class Posterior:
         """Every item entirely in its most probable cluster; answers refitted when a sample is given."""
         hard = replace(self, assign=tuple(np.eye(m)[c] for m, c in zip(self.n_clusters, self.labels)))
         return hard if sample is None else hard.refit(sample, relation)
+
+    def by_label(self, relation: int = 0) -> Posterior:
+        """The same clusters where each cell answers with its most probable label, which is right or wrong.
+
+        So that models of the log loss can have their error rate certified, too.
+        """
+        cell = self.cells[relation]
+        if cell.answers != "distribution" or cell.alphabet is None:
+            return self
+        cells, answers = list(self.cells), list(self.answers)
+        cells[relation], answers[relation] = ZeroOne(cell.alphabet), answers[relation].argmax(axis=-1)
+        return replace(self, cells=tuple(cells), answers=tuple(answers))
 
     def refit(self, sample: Sample, relation: int = 0) -> Posterior:
         """The same assignments with the best answers for a sample."""

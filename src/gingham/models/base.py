@@ -728,12 +728,12 @@ def stderr_progress(progress: Progress) -> None:
 
 
 def default_loss(labels: AnyArray, stated: bool = False, bounds: tuple[float, float] | None = None) -> str:
-    """The loss where none is named: names are right or wrong, a scale has absolute errors, a measurement squares.
+    """The loss where none is named: names have probabilities, a scale has absolute errors, a measurement squares.
 
     ``stated`` says that the possible labels were listed, ``bounds`` that a range of measurements was.
     """
     if labels.dtype.kind not in "biuf":
-        return "zero-one"
+        return "log"
     if bounds is not None:
         return "quadratic"
     return "absolute" if stated or len(np.unique(labels)) <= FEW else "quadratic"

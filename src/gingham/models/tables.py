@@ -1107,12 +1107,14 @@ class TuplesWithModel(ModelWithData[Any]):
             # Stated after the fit, which did not need them: the answers are the same with bounds.
             cell = make_cell(posterior.cells[0].name, None, space.bounds)
             judged, bounded = replace(posterior, cells=(cell,)), True
+        loss = self.tables.judged_by(model)
+        if isinstance(loss, str) and loss == "zero-one" and isinstance(posterior, Posterior):
+            judged = posterior.by_label()  # one measure for all that is shown: the share of wrong labels
         if self.tables.has_posterior(model) and bounded and plain:
             makers["training rows"] = lambda share: certify(
                 judged, seen.X, seen.y, bound=request.bound, delta=share, predictor=request.predictor,
                 sample_weight=seen.weight, alphabet=space.alphabet, population=request.population,
             )  # fmt: skip
-        loss = self.tables.judged_by(model)
         if self.tested is not None:
             makers[self.tested.name] = partial(self.tested.certificate, space, loss)
 
@@ -1289,7 +1291,7 @@ class TupleTables(FamilyTables[Any]):
         Of names that is whether they are right, or the surprise where the model predicts distributions; numbers may
         be judged by losses that are convex in them, and by their absolute error otherwise.
         """
-        cell = model.posterior_.cells[0]
+        cell = model.posterior_.label_cell()
         letters = cell.alphabet
         if is_classifier(model) or (letters is not None and not letters.numeric):
             return "log" if cell.answers == "distribution" and is_classifier(model) else "zero-one"

@@ -557,7 +557,9 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
 class CoClusteringClassifier(ClassifierMixin, GridFit):
     """Co-cluster the items of all modes so that cells of the checkerboard predict classes.
 
-    The same as :class:`CoClusteringRegressor` for labels without an order; see there for parameters.
+    The same as :class:`CoClusteringRegressor` for labels without an order; see there for parameters. The default loss
+    is the logarithmic one, whose cells answer with probabilities; ``loss="zero-one"`` counts errors alone, and its
+    probabilities say only how memberships are divided.
 
     Attributes
     ----------
@@ -574,7 +576,7 @@ class CoClusteringClassifier(ClassifierMixin, GridFit):
     """
 
     n_clusters: Sizes = "auto"
-    loss: Loss = "zero-one"
+    loss: Loss = "log"
     beta: float | str | None = None
     alphabet: Iterable[object] | None = None
     start: Start = "spectral"
