@@ -109,7 +109,7 @@ def certify(
         certified = getattr(first, "model", None)
         if not isinstance(certified, Saved):
             raise GinghamError("--save-predictor keeps what progressive tests certify, and there are none.")
-        certified.save(save_predictor, opened.notes)
+        certified.save(save_predictor, {name: v for name, v in opened.notes.items() if name != "measured"})
     if json:
         console.print_json({name.replace(" ", "_"): one.to_dict() for name, one in certificates.items()})
         return

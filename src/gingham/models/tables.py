@@ -756,6 +756,8 @@ class Rows:
                 stacklevel=2,
             )
             return None
+        if model.errors_ is None:  # merged clusters, say: another model than the one that was measured
+            return None
         kept = notes["measured"]
         return Tested.of(self.folds(kept["share"], int(kept["seed"])), np.asarray(kept["predictions"]))
 
