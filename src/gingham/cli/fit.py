@@ -89,6 +89,14 @@ def fit(
     merges: Annotated[
         str | None, of_model(help="For a tree: 0,1,6;2,3,6 merges axes 0 and 1 into 6 clusters, and so on; or auto.")
     ] = None,
+    degree_correction: Annotated[
+        str | None,
+        of_model(help="For a graph: auto (the default, chosen on held-out pairs), yes or no: nodes have own degrees."),
+    ] = None,
+    directed: Annotated[
+        bool | None,
+        of_model("--directed/--undirected", help="For a graph: whether the order of the two nodes of an edge matters."),
+    ] = None,
     seed: Annotated[
         int, of_model(help="Seed of random numbers; the same seed gives the same model.", min=0, max=2**32 - 1)
     ] = 0,
@@ -162,6 +170,7 @@ def fit(
             axes=names or (), label=label, model=model, weight=weight, merges=merges, clusters=clusters, loss=loss,
             beta=beta, alphabet=alphabet, bounds=interval, objective=objective, solver=solver, n_init=starts,
             max_iter=max_iter, holdout=holdout, seed=seed, cold_start=cold_start, drop_missing=drop_missing,
+            degree_correction=degree_correction, directed=directed,
         )  # fmt: skip
         if names is not None and model != "auto":
             tables_of_kind(model).check(wanted)  # what is wrong with it shows before the table is read

@@ -234,7 +234,8 @@ def from_graph(
         a (P, 2) array of node ids; a masked pair without an edge has weight 0.
     directed : bool or None
         None reads it off the graph: networkx says so, a matrix is directed if it is not symmetric,
-        a list or frame is taken as undirected.
+        a list or frame is taken as undirected (with a warning where some pairs are listed in both orders and
+        others in one).
     weight : str or None
         Name of the weight attribute or column; None takes every edge with weight 1. A matrix of numbers has weights,
         one of booleans has none.
@@ -256,9 +257,11 @@ def from_graph(
     if isinstance(graph, PairSample):
         return graph
     edges = _read(graph, weight, nodes, isinstance(pairs, str) and pairs == "listed", hyperedges)
+    edges = _without_loops(edges)
     if directed is None:
         directed = bool(edges.directed)
-    edges = _without_loops(edges)
+        if edges.directed is None:
+            _announce_direction(edges)
     if not np.isfinite(edges.weights).all():
         at = int(np.flatnonzero(~np.isfinite(edges.weights))[0])
         raise GinghamError(f"The weight of pair {_names(edges, at)} is {edges.weights[at]}; weights must be finite.")
@@ -455,6 +458,23 @@ def _without_loops(edges: Edges) -> Edges:
             f"{nonzero} self loops were left out: a pair has two different nodes.", GinghamWarning, stacklevel=3
         )
     return edges._replace(ends=edges.ends[~loops], weights=edges.weights[~loops])
+
+
+def _announce_direction(edges: Edges) -> None:
+    """Warn where a list that is read as undirected looks directed: some pairs in both orders, others in one."""
+    if edges.ends.shape[1] != 2:
+        return
+    n = edges.mode.n_items
+    ordered = np.unique(edges.ends[:, 0] * n + edges.ends[:, 1])
+    both = len(ordered) - len(np.unique(np.sort(np.column_stack(np.divmod(ordered, n)), axis=1) @ [n, 1]))
+    one = len(ordered) - 2 * both
+    if both and one:
+        warnings.warn(
+            f"{both:,} pairs are listed in both orders and {one:,} in one, as in a directed graph. The order is "
+            "ignored: say directed=True (--directed) if it matters, or directed=False (--undirected) if it does not.",
+            GinghamWarning,
+            stacklevel=4,
+        )
 
 
 def _once(edges: Edges, directed: bool) -> Edges:

@@ -56,6 +56,7 @@ KEPT_TEXT = {"ids": "text"}  # a note in model files: 017 and 17 in a text file 
 NUMBERS = (
     pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64, pl.Float32, pl.Float64,
 )  # types of columns that numpy has as well  # fmt: skip
+OF_GRAPHS = ("degree_correction", "directed")  # options that mean nothing to other families
 TESTS = "progressive tests"  # what the first certificate comes from
 
 
@@ -84,6 +85,8 @@ class FitOptions:
     seed: int = 0
     cold_start: bool = False
     drop_missing: bool = False
+    degree_correction: str | None = None  # auto, yes or no
+    directed: bool | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,6 +231,7 @@ class FamilyTables(Generic[Model]):
     kind: ClassVar[str]  # what ``--model`` calls the family
     estimators: ClassVar[tuple[str, ...]]  # the classes of the models it opens
     unused: ClassVar[tuple[str, ...]] = ()  # options of ``gingham fit`` that mean nothing here
+    uses: ClassVar[tuple[str, ...]] = ()  # of the options that no other family has a use for
     needs_label: ClassVar[bool] = False  # whether a column of labels is needed
     has_relations: ClassVar[bool] = False  # whether further tables are taken
     cross_validates: ClassVar[bool] = False  # whether paths of β are
@@ -237,7 +241,7 @@ class FamilyTables(Generic[Model]):
     def check(self, options: FitOptions) -> None:
         """Refuse options that the family has no use for, rather than forget them."""
         plain = FitOptions((), None)
-        for name in self.unused:
+        for name in (*self.unused, *(name for name in OF_GRAPHS if name not in self.uses)):
             if getattr(options, name) != getattr(plain, name):
                 raise GinghamError(f"--model {self.kind} has no use for --{name.replace('_', '-')}: leave it out.")
         self.check_clusters(options)

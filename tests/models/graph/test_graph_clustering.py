@@ -212,7 +212,7 @@ def test_a_search_that_was_interrupted_goes_on_where_it_was(pressed_at, tmp_path
     step, steps = PartitionSearch.settle, []
     with monkeypatch.context() as patch:
         patch.setattr(PartitionSearch, "settle", lambda *args: steps.append(1) or step(*args))
-        whole = gg.GraphClustering(random_state=0).fit(GRAPH.adjacency)
+        whole = gg.GraphClustering(degree_correction=False, random_state=0).fit(GRAPH.adjacency)
     n_steps = len(steps)
     assert n_steps > 2
     steps.clear()
@@ -227,13 +227,15 @@ def test_a_search_that_was_interrupted_goes_on_where_it_was(pressed_at, tmp_path
     with monkeypatch.context() as patch, kept_in(path, "key", False, 0.0) as (checkpoint, _):
         patch.setattr(PartitionSearch, "settle", counted)
         with pytest.warns(InterruptedWarning):
-            gg.GraphClustering(random_state=0).fit(GRAPH.adjacency, checkpoint=checkpoint)
+            gg.GraphClustering(degree_correction=False, random_state=0).fit(GRAPH.adjacency, checkpoint=checkpoint)
     assert path.exists()
     steps.clear()
     with monkeypatch.context() as patch:
         patch.setattr(PartitionSearch, "settle", lambda *args: steps.append(1) or step(*args))
         with kept_in(path, "key", True, 0.0) as (checkpoint, _):
-            again = gg.GraphClustering(random_state=0).fit(GRAPH.adjacency, checkpoint=checkpoint)
+            again = gg.GraphClustering(degree_correction=False, random_state=0).fit(
+                GRAPH.adjacency, checkpoint=checkpoint
+            )
     np.testing.assert_array_equal(again.labels_, whole.labels_)
     assert len(steps) == n_steps - pressed_at  # what was done before is not done again
     assert again.objective_.total == whole.objective_.total

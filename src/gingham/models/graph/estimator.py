@@ -20,15 +20,15 @@ from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, make_schedule
+from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, completed, make_schedule
 from gingham.models.base import Persistent, check_within, mean_label, moments_of, predicted_by, stderr_progress
+from gingham.models.graph.degrees import FEWEST_EDGES, DegreeChoice, DegreeModel, choose_degrees
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
-from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
-from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, hard_posterior, weighted_pairs
+from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, codes_edges, hard_posterior
 from gingham.models.questions import Predicted
 from gingham.reading.values import Observed, Refit, Relation
-from gingham.storage import State, savable
+from gingham.storage import State
 
 if TYPE_CHECKING:
     from gingham.reading.make_reading import ItemInfo
@@ -36,34 +36,8 @@ if TYPE_CHECKING:
 SOLVERS = ("sweep", "nodewise", "damped")
 OBJECTIVES = ("tradeoff", "iclust")
 MAX_LABELS = 1000
+TRIAL_ROUNDS = 3  # of splitting and merging, where a fit only helps to choose a form
 ICLUST_BETA = 20.0  # 1/T where none is given
-
-
-@savable
-@dataclass(frozen=True, eq=False)
-class DegreeModel:
-    """E w_ij = degree_i · degree_j · rate[cluster_i, cluster_j] (Karrer and Newman 2011)."""
-
-    labels: Ints  # (n,)
-    degrees: Floats  # (n,)
-    rates: Floats  # (k, k): weight between two clusters over the product of their degree sums
-
-    @classmethod
-    def of(cls, sample: PairSample, labels: Ints, k: int) -> DegreeModel:
-        pairs = weighted_pairs(sample)
-        weight = block_sums(pairs.indptr, pairs.others, pairs.values, labels, k)
-        shares = weight.sum(axis=1)
-        return cls(labels, pairs.strengths, weight / np.maximum(np.outer(shares, shares), 1e-300))
-
-    def predict(self, codes: list[Ints]) -> Floats:
-        """Expected weights, shape (P,); an unseen node (−1) has the mean degree and any cluster, by size."""
-        k = len(self.rates)
-        sizes = np.bincount(self.labels, minlength=k) / len(self.labels)
-        membership = np.vstack([np.eye(k)[self.labels], sizes])
-        degrees = np.append(self.degrees, self.degrees.mean())
-        i, j = codes
-        rate = np.einsum("ea,ea->e", membership[i] @ self.rates, membership[j])
-        return degrees[i] * degrees[j] * rate
 
 
 @dataclass(eq=False, repr=False)
@@ -85,9 +59,11 @@ class GraphClustering(ClusterMixin, Persistent):
     solver : {"sweep", "nodewise", "damped"}
         Hard moves; soft memberships one node after another; soft memberships all at once with a damped step.
         None of them ever raises the objective.
-    degree_correction : bool
+    degree_correction : {"auto"} or bool
         The cluster of a node describes with whom it is connected, its degree how often; for graphs with hubs. Needs
-        ``solver="sweep"`` and weights that are not negative.
+        an undirected graph, ``solver="sweep"`` and weights that are not negative. "auto" holds out a tenth of all
+        pairs and takes the form that predicts them better; where only one form makes sense (weights, directed graphs,
+        hyperedges, soft clusters, few edges), it is the plain one. ``degree_choice_`` says which, and why.
     alphabet : sequence of numbers, optional
         The possible weights, for losses on a table; read off the graph otherwise. A graph without weights has 0 and 1;
         for a certificate of a matrix of zeros and ones, say alphabet=(0, 1), or give a matrix of booleans.
@@ -117,7 +93,14 @@ class GraphClustering(ClusterMixin, Persistent):
     items_ : array of shape (n,)
         Node ids.
     n_clusters_ : int
-    posterior_, trace_, objective_, n_iter_, converged_ : how the fit went
+    degree_choice_ : DegreeChoice
+        Whether degrees were corrected for, the losses of both forms per held-out pair, and why in a sentence.
+    objective_ : Objective
+        Of log loss, ``objective_.total`` is a description length of the graph in nats, of either form: the log loss of
+        all pairs under the model's predictions, plus the nats of who belongs to which cluster (n Ī), plus, with degree
+        correction, those of the degrees given their sum in each cluster. The k(k + 1)/2 numbers of the block table are
+        counted in neither, so that totals of two forms may be compared at like numbers of clusters.
+    posterior_, trace_, n_iter_, converged_ : how the fit went
 
     Examples
     --------
@@ -128,12 +111,15 @@ class GraphClustering(ClusterMixin, Persistent):
     {'a': True, 'b': True, 'c': True, 'x': False, 'y': False}
     """
 
-    saved_attributes = ("posterior_", "degree_model_", "beta_", "n_iter_", "converged_", "directed_")
+    saved_attributes = (
+        "posterior_", "degree_model_", "beta_", "n_iter_", "converged_", "directed_", "degree_choice_",
+    )  # fmt: skip
+    added_attributes = ("degree_choice_",)
     n_clusters: int | str = "auto"
     loss: str | Floats | Callable[[Alphabet], CellModel] = "auto"
     beta: float | None = None
     solver: str = "sweep"
-    degree_correction: bool = False
+    degree_correction: bool | str = "auto"
     alphabet: Sequence[float] | None = None
     bounds: tuple[float, float] | None = None
     objective: str = "tradeoff"
@@ -178,15 +164,11 @@ class GraphClustering(ClusterMixin, Persistent):
             self, sample.codes, sample.labels, sample.weights, sample.modes, sample.directed, sample.complete
         )
         sample, cell = self._cell(sample)
-        if self.degree_correction:
-            self._check_degrees(sample)
         self.beta_ = self._beta(sample, cell)
         problem = graph_problem(sample, cell, self.beta_)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        way = GraphFit(
-            self._k(sample.n_nodes), self._solver(seed, sample), self.start, self.n_init, self.max_clusters,
-            self.degree_correction, self.backend,
-        )  # fmt: skip
+        self.degree_choice_ = self._choice(problem, sample, seed)
+        way = self._way(sample, seed, self.degree_choice_.corrected)
         if callback is None and self.verbose:
             callback = stderr_progress
         solution = way.solve(problem, np.random.default_rng(seed), callback, checkpoint)
@@ -196,7 +178,7 @@ class GraphClustering(ClusterMixin, Persistent):
         self.n_features_in_ = sample.n_nodes
         self.directed_ = sample.directed
         self.degree_model_: DegreeModel | None = None
-        if self.degree_correction:
+        if self.degree_choice_.corrected:
             self.degree_model_ = DegreeModel.of(sample, self.labels_, self.n_clusters_)
         self._remember(replace(sample), sample.n_rows, item_info)
         return self
@@ -221,6 +203,9 @@ class GraphClustering(ClusterMixin, Persistent):
             (self.labels_,),
             given=(not isinstance(self.n_clusters, str),),
             refit=lambda kept: self._refit(sample, kept),
+            notes=()
+            if self.degree_choice_ is None
+            else (f"{str(self.degree_choice_)[0].upper()}{str(self.degree_choice_)[1:]}.",),
         )
 
     def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
@@ -245,7 +230,8 @@ class GraphClustering(ClusterMixin, Persistent):
         """The same graph without some of its edges: where all pairs were observed, their places are empty."""
         part = replace(sample.take(kept), complete=sample.complete)
         start = self.start if isinstance(self.start, str) else "spectral"
-        model = clone(self).set_params(n_clusters=max(self.n_clusters_, 1), start=start, n_init=1, verbose=0).fit(part)
+        settings = {"n_clusters": max(self.n_clusters_, 1), "degree_correction": self.degree_model_ is not None}
+        model = clone(self).set_params(start=start, n_init=1, verbose=0, **settings).fit(part)
         if sample.complete:
             return Refit((model.labels_,))
         held = [code[~kept] for code in sample.codes]
@@ -302,6 +288,52 @@ class GraphClustering(ClusterMixin, Persistent):
             return NodeWise(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, seed)
         return NodeSweep(max_iter=self.max_iter, backend=self.backend, seed=seed)
 
+    def _way(self, sample: PairSample, seed: int, corrected: bool) -> GraphFit:
+        return GraphFit(
+            self._k(sample.n_nodes), self._solver(seed, sample), self.start, self.n_init, self.max_clusters, corrected,
+            self.backend,
+        )  # fmt: skip
+
+    def _choice(self, problem: Problem, sample: PairSample, seed: int) -> DegreeChoice:
+        """Whether degrees are corrected for: as asked, or as held-out pairs say."""
+        asked = self.degree_correction
+        if isinstance(asked, (bool, np.bool_)):
+            if asked:
+                self._check_degrees(sample)
+            return DegreeChoice(bool(asked), f"{'degree-corrected' if asked else 'plain'}, as asked for")
+        if asked != "auto":
+            raise GinghamError(f"degree_correction={asked!r} must be True, False or 'auto'.")
+        why = self._only_plain(problem, sample)
+        if why is not None:
+            return DegreeChoice(False, f"plain, without degree correction: {why}")
+
+        def partition(part: PairSample, corrected: bool) -> tuple[Ints, int]:
+            way = replace(self._way(part, seed, corrected), n_init=1, rounds=TRIAL_ROUNDS)
+            found = way.solve(replace(problem, samples=(part,)), np.random.default_rng(seed))
+            posterior = completed(found).posterior
+            return posterior.labels[0], posterior.n_clusters[0]
+
+        return choose_degrees(sample, partition, seed)
+
+    def _only_plain(self, problem: Problem, sample: PairSample) -> str | None:
+        """Why there is nothing to choose; None where there is."""
+        if sample.n_modes > 2:
+            return "hyperedges have no other form"
+        if sample.directed:
+            return "the graph is directed, and degrees are corrected for in undirected ones (directed=False) only"
+        if not sample.complete:
+            return "only the listed pairs were observed"
+        if self.objective == "iclust" or self.solver != "sweep":
+            return "soft clusters have no other form"
+        if not codes_edges(problem):
+            return "the forms are compared by the log loss of edges that are there or not"
+        if problem.betas != (1.0,):
+            return "beta= was given, which the other form does not have"
+        edges = sample.n_rows if sample.labels is None else int(np.count_nonzero(sample.labels))
+        if edges < FEWEST_EDGES:
+            return f"{edges} edges are too few to hold some out"
+        return None
+
     def _check_degrees(self, sample: PairSample) -> None:
         if self.solver != "sweep" or sample.directed or sample.n_modes > 2 or not sample.complete:
             raise GinghamError("degree_correction=True is for undirected graphs with pairs='all' and solver='sweep'.")
@@ -311,7 +343,7 @@ class GraphClustering(ClusterMixin, Persistent):
     # predictions
 
     def predict(self, X: TableLike) -> Floats:
-        """Expected weight of pairs of node ids, X of shape (P, 2), as the mean over Q."""
+        """Expected weight of pairs of node ids, X of shape (P, 2), as the mean over Q; of edges, their chance."""
         codes = self._codes(X)
         if self.degree_model_ is not None:
             return self.degree_model_.predict(codes)
@@ -319,7 +351,15 @@ class GraphClustering(ClusterMixin, Persistent):
 
     def predict_distribution(self, X: TableLike) -> Floats:
         """Law of the answer over the alphabet when the partition is drawn from Q, shape (P, |Y|)."""
-        return self.posterior_.predict_distribution(self._codes(X))
+        if self.degree_model_ is None:
+            return self.posterior_.predict_distribution(self._codes(X))
+        if not self.degree_model_.edges:
+            raise GinghamError(
+                "With degree correction, weights are predicted by their mean alone: use predict, or fit with "
+                "degree_correction=False."
+            )
+        chance = self.degree_model_.predict(self._codes(X))
+        return np.column_stack([1.0 - chance, chance])
 
     def sample(self, X: object, *, pairs: object = "all", weight: str | None = "weight") -> PairSample:
         """Another graph on the same nodes in the model's own numbering, as certificates and tests need it."""
@@ -418,7 +458,7 @@ class GraphClustering(ClusterMixin, Persistent):
             raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster is needed.")
         sample = self.sample(X)
         problem = graph_problem(sample, self.posterior_.cells[0], float(self.beta_))
-        search = PartitionSearch.of(search_problem(problem), self.backend)
+        search = PartitionSearch.of(search_problem(problem), self.backend, self.degree_model_ is not None)
         labels, k = search.merge(self.labels_, limit)
         new = self.with_posterior(hard_posterior(problem, labels, k)[0], problem)
         if self.degree_model_ is not None:

@@ -14,8 +14,10 @@ from gingham.data.graphs import PairSample, label_values, with_alphabet
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Restart, Solution, Trace, best_of
 from gingham.fitting.starts import FIRMNESS, from_labels, from_posterior
+from gingham.models.graph.degrees import DegreeModel
 from gingham.models.graph.partition import (
     MOST_CLUSTERS,
+    MOST_ROUNDS,
     Partition,
     PartitionSearch,
     compact,
@@ -58,6 +60,7 @@ class GraphFit:
     max_clusters: int = MOST_CLUSTERS
     degree_correction: bool = False
     backend: str = "auto"
+    rounds: int = MOST_ROUNDS  # of splitting and merging at most, where the number of clusters is chosen
 
     def solve(
         self,
@@ -118,7 +121,7 @@ class GraphFit:
         at_random = self.start == "random" or (self.start == "mixed" and restart.number % 2 == 1)
         return find_partition(
             search_problem(problem), self.n_clusters, restart.rng, at_random=at_random, most=self.max_clusters,
-            degree_correction=self.degree_correction, backend=self.backend,
+            degree_correction=self.degree_correction, backend=self.backend, rounds=self.rounds,
             checkpoint=restart.checkpoint.stage("partition"),
         )  # fmt: skip
 
@@ -152,7 +155,10 @@ class DegreeSolution(Solution):
 
     @classmethod
     def of(cls, problem: Problem, found: Partition) -> DegreeSolution:
-        posterior, objective = hard_posterior(problem, *compact(found.labels))
+        labels, k = compact(found.labels)
+        posterior, _ = hard_posterior(problem, labels, k)
+        sample = pair_sample(problem, "Degree correction")
+        objective = DegreeModel.of(sample, labels, k).objective(sample)
         trace, done = Trace((1.0,), (objective,)), not found.interrupted
         return cls(posterior, objective, trace, done, found.interrupted, found.cost)
 

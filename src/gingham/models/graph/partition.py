@@ -598,6 +598,7 @@ class PartitionSearch:
         rng: np.random.Generator,
         most: int,
         checkpoint: Checkpoint = NO_CHECKPOINT,
+        rounds: int = MOST_ROUNDS,
     ) -> Partition:
         """The number of clusters by description length; ``start(k)`` gives a partition into about k clusters.
 
@@ -619,7 +620,7 @@ class PartitionSearch:
         def converges(costs: Sequence[Objective]) -> bool:
             return len(costs) > 3 and costs[-3].total - costs[-1].total <= LEAST_GAIN * abs(costs[-1].total)
 
-        best, costs = self._search(step, converges, MOST_ROUNDS, rng, checkpoint)
+        best, costs = self._search(step, converges, rounds, rng, checkpoint)
         if best.interrupted:
             return best
         try:
@@ -657,6 +658,7 @@ def find_partition(
     degree_correction: bool = False,
     backend: str = "auto",
     checkpoint: Checkpoint = NO_CHECKPOINT,
+    rounds: int = MOST_ROUNDS,
 ) -> Partition:
     """A partition into ``n_clusters``, or into as many as the description length says, at most ``most``.
 
@@ -674,7 +676,7 @@ def find_partition(
 
     if n_clusters is None:
         with one_blas_thread():
-            return search.choose_size(start, rng, min(most, n), checkpoint)
+            return search.choose_size(start, rng, min(most, n), checkpoint, rounds)
     if n_clusters == 1:
         return Partition(np.zeros(n, dtype=np.int64), 1, 0.0)
     return search.descend(start, rng, n_clusters, checkpoint)

@@ -12,6 +12,7 @@ import polars as pl
 
 from gingham import models
 from gingham.cells import Quadratic
+from gingham.core.problem import Posterior
 from gingham.data.graphs import NODE, PairSample
 from gingham.errors import GinghamError, GinghamWarning
 from gingham.models import tables as common
@@ -30,6 +31,7 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
     estimators = ("GraphClustering",)
     plain_axes = ("from", "to")
     unused = ("objective", "solver", "merges", "cold_start")
+    uses = ("degree_correction", "directed")
 
     def fit(self, task: common.FitTask) -> common.FittedModel:
         table, options = task.table, with_weights(task)
@@ -44,14 +46,16 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
             "bounds": options.bounds,
             "beta": options.beta,
             "loss": options.loss,
+            "degree_correction": parse_degree_correction(options.degree_correction),
         }
         model = self.made(options, said)
         model.fit(
             edges(table, options.axes, options.weight or options.label, options.drop_missing),
+            directed=options.directed,
             **common.accepted(model.fit, task.arguments),
         )
         notes = self.notes(options, label=options.label, weight=options.weight)
-        return common.FittedModel(model, notes, {"rows": table.height, **self.facts(model)})
+        return common.FittedModel(model, notes, {"rows": table.height, **self.facts(model), **said_of_degrees(model)})
 
     def sides(self, task: common.FitTask) -> dict[str, list[object]]:
         return {NODE: list(dict.fromkeys(item for items in super().sides(task).values() for item in items))}
@@ -85,7 +89,10 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
         frame = edges(table, options.axes, options.weight or options.label, options.drop_missing)
         clusters = common.parse_clusters(options.clusters, len(options.axes))
         made = models.GraphClustering
-        first = made("auto" if clusters is None else clusters[0], random_state=options.seed).fit(frame)
+        n_clusters = "auto" if clusters is None else clusters[0]
+        first = made(n_clusters, degree_correction=False, random_state=options.seed).fit(
+            frame, directed=options.directed
+        )
         values = common.path_values(path.betas, float(first.beta_))
 
         def points() -> Iterator[PathPoint]:
@@ -94,11 +101,11 @@ class GraphTables(common.FamilyTables["GraphClustering"]):
                 model = made(
                     first.n_clusters_, beta=beta, start=previous, schedule="constant", solver="nodewise",
                     random_state=options.seed,
-                ).fit(frame)  # fmt: skip
+                ).fit(frame, directed=first.directed_)  # fmt: skip
                 previous = model.posterior_
                 sample = model.sample(frame)
                 try:
-                    found = GraphWithData(model, {}, sample, "").certificates(common.CertificateRequest(path.delta))
+                    found = block_certificates(previous, sample, common.CertificateRequest(path.delta))
                     certificate = next(iter(found.values()))
                 except GinghamError:  # weights without stated bounds
                     certificate = None
@@ -134,6 +141,51 @@ def typed_pairs(model: GraphClustering, table: pl.DataFrame) -> pl.DataFrame:
     return common.like_items(table, axes, [mode, mode])
 
 
+def parse_degree_correction(said: str | None) -> bool | str | None:
+    """auto, or yes or no."""
+    known: dict[str | None, bool | str | None] = {None: None, "auto": "auto", "yes": True, "no": False}
+    if said not in known:
+        raise GinghamError(f"--degree-correction {said!r} is unknown; choose auto, yes or no.")
+    return known[said]
+
+
+def said_of_degrees(model: GraphClustering) -> common.Facts:
+    """Whether degrees were corrected for, and why."""
+    return {} if model.degree_choice_ is None else {"degrees": str(model.degree_choice_)}
+
+
+def block_certificates(posterior: Posterior, sample: PairSample, request: common.CertificateRequest) -> common.Facts:
+    """Certificates of the blocks' squared error on all pairs, and of what they gain over one answer for all."""
+    from gingham.certificates import certify, certify_gain
+
+    letters, bounds = getattr(posterior.cells[0], "alphabet", None), getattr(posterior.cells[0], "bounds", None)
+    if letters is None and bounds is None:
+        low, high = float(sample.labels.min()), float(sample.labels.max())  # type: ignore[union-attr]
+        proposed = proposed_bounds(min(low, 0.0) if sample.complete else low, high)
+        raise GinghamError(
+            "A guarantee must know the smallest and largest possible weight, and the model was not told. If they "
+            f"lie within {proposed.replace(',', ' and ')}, fit with --bounds {proposed}."
+        )
+    stated = None if request.alphabet is None else common.parse_alphabet(request.alphabet, False)
+    # The log loss of rare edges has a huge range; the squared error of the same blocks lies between 0 and 1.
+    squared = replace(posterior, cells=(Quadratic(letters, bounds),)).refit(sample)
+    found: common.Facts = {
+        "pairs of nodes": certify(
+            squared,
+            sample,
+            delta=request.delta / 2,
+            bound=request.bound,
+            predictor=request.predictor,
+            population=request.population,
+            alphabet=stated,
+        )
+    }
+    if letters is not None:
+        gain = certify_gain(squared, sample, delta=request.delta / 2, alphabet=stated)
+        found["pairs of nodes, against one answer for all"] = gain
+    return found
+
+
 @dataclass(eq=False)
 class GraphWithData(common.ModelWithData["GraphClustering"]):
     """All pairs of nodes, or the listed ones."""
@@ -155,40 +207,18 @@ class GraphWithData(common.ModelWithData["GraphClustering"]):
             "loss": str(self.model.loss),
             "β": round(float(self.model.beta_), 4),
             "sweeps": self.model.n_iter_,
+            **said_of_degrees(self.model),
         }
 
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
-        """Of the blocks' squared error on all pairs, and of what they gain over one answer for all."""
-        from gingham.certificates import certify, certify_gain
+        """Of the partition that is shown: the blocks of its groups, on all pairs."""
+        from gingham.reading.make_reading import read
 
         request.need_no_tests("A graph")
-        posterior = self.model.posterior_
-        letters, bounds = getattr(posterior.cells[0], "alphabet", None), getattr(posterior.cells[0], "bounds", None)
-        if letters is None and bounds is None:
-            low, high = float(self.sample.labels.min()), float(self.sample.labels.max())  # type: ignore[union-attr]
-            proposed = proposed_bounds(min(low, 0.0) if self.sample.complete else low, high)
-            raise GinghamError(
-                "A guarantee must know the smallest and largest possible weight, and the model was not told. If they "
-                f"lie within {proposed.replace(',', ' and ')}, fit with --bounds {proposed}."
-            )
-        stated = None if request.alphabet is None else common.parse_alphabet(request.alphabet, False)
-        # The log loss of rare edges has a huge range; the squared error of the same blocks lies between 0 and 1.
-        squared = replace(posterior, cells=(Quadratic(letters, bounds),)).refit(self.sample)
-        found: common.Facts = {
-            "pairs of nodes": certify(
-                squared,
-                self.sample,
-                delta=request.delta / 2,
-                bound=request.bound,
-                predictor=request.predictor,
-                population=request.population,
-                alphabet=stated,
-            )
-        }
-        if letters is not None:
-            gain = certify_gain(squared, self.sample, delta=request.delta / 2, alphabet=stated)
-            found["pairs of nodes, against one answer for all"] = gain
-        return found
+        reading = self.model.reading_ if self.model.is_read else read(self.model, self.sample)
+        # The bound holds for all partitions at once, so that it costs nothing to choose one of them by these edges.
+        shown = np.eye(reading.size[0])[reading.sides[0].labels(reading.size[0])]
+        return block_certificates(replace(self.model.posterior_, assign=(shown,)), self.sample, request)
 
     def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, common.Facts]:
         from gingham.selection import simplify
