@@ -188,7 +188,7 @@ def peak_memory() -> int:
 
 
 def best_of(call: Callable[[], Any], repeats: int = 5) -> float:
-    """Shortest wall time of a call in seconds: the reading least disturbed by others on the machine."""
+    """Shortest wall time of a call in seconds: the summary least disturbed by others on the machine."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()

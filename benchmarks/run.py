@@ -37,7 +37,7 @@ import page
 from common import PEERS, SOURCES
 
 HERE = Path(__file__).parent
-FOLDERS = ("speed", "papers", "peers", "reading", "robustness", "structure")
+FOLDERS = ("speed", "papers", "peers", "summary", "robustness", "structure")
 QUICK_SECONDS = 180  # a small version needs a fraction of it, kernels still to be compiled included
 SKIPPED_KEYS = ("summary", "mean", "means", "table", "predicted", "verdict")  # repeat what stands elsewhere
 TIMES = HERE / "times.json"

@@ -28,7 +28,7 @@ GROUPS = {
     ),
     "Understand a fitted model": (
         "Every model has ``describe``, ``to_frame``, ``recommend``, ``similar``, ``explain``, ``plot`` and ``report``.",
-        "read Reading load",
+        "summarize Summary load",
     ),
     "Guarantee predictions": (
         "Certificates for predictions, lists and densities of any model. "

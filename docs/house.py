@@ -21,7 +21,7 @@ FLOORS = [  # from the top: everything imports downwards only
         ("views", "several views"),
         ("features", "unobserved"),
     ],
-    [("reading/", "a fitted model for people: named groups, facts, errors; knows no model")],
+    [("summary/", "a fitted model for people: named groups, facts, errors; knows no model")],
     [
         ("selection/", "β and size, one function each"),
         ("scale/", "dask, out of core"),

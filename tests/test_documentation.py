@@ -126,7 +126,7 @@ def test_figures_in_the_text_of_pages_come_from_files(monkeypatch):
     """``python docs/measured.py`` renews them."""
     module = generator("measured", monkeypatch)
     names = {page.relative_to(DOCS).as_posix() for page in module.FIGURES}
-    assert {"guide/reading.md", "guide/look.md", "report.md", "papers/p0.md"} <= names
+    assert {"guide/summaries.md", "guide/look.md", "report.md", "papers/p0.md"} <= names
     for page in module.FIGURES:
         text = page.read_text(encoding="utf-8")
         assert text.count("data-from=") == len(module.FIGURE.findall(text)), page

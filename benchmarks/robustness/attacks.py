@@ -552,7 +552,7 @@ def nonsense() -> dict[str, Any]:
 
 @shown(DOORS, "tied tables of a tree, drawn once or at each node, as the memberships please")
 def tied_tables() -> dict[str, Any]:
-    """The prior of both readings together, over all tables of three items in two clusters."""
+    """The prior of both summaries together, over all tables of three items in two clusters."""
     mode = Mode("x", np.arange(3))
     tree, _ = Tree.build([mode] * 2, (2, 2), [], tied=[(0, 1)])
     letters = Alphabet.of((0, 1), given=True)

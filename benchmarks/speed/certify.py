@@ -1,7 +1,7 @@
 """A certificate with all exact terms beside a sweep of the fit it certifies: CPU seconds at one and ten million tuples.
 
 Planted ratings with 250 tuples an item of the first mode and 5,000 of the second, soft clusters as a few sweeps leave
-them. ``certify`` takes a sample that is already read and sorted, as a sweep does; ``reading`` is what rows of ids cost
+them. ``certify`` takes a sample that is already read and sorted, as a sweep does; ``summary`` is what rows of ids cost
 before. β paths: five folds and the whole side by side on all cores, against one after the other.
 """
 
@@ -44,7 +44,7 @@ def rows(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def certified(n: int, m: int, seed: int) -> dict:
     X, y = rows(n, seed)
     found: dict = {"tuples": n, "clusters": m}
-    with common.clock(found, "reading_"):
+    with common.clock(found, "summary_"):
         sample = Sample.of(list(X.T), y, alphabet=LETTERS)
     problem, marks = Problem.grid(sample, Absolute(LETTERS), 1.0), []
     solve = Projection(Constant(), tol=0.0, max_iter=6, backend="compiled").solve

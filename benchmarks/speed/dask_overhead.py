@@ -3,7 +3,7 @@
 The same Parquet files, start and largest number of sweeps for all; a worker has one thread, and is compared with a
 single process of as many threads as there are workers. Both have compiled code loaded (a fit of one sweep goes before).
 All take turns, and of each the shortest of its runs counts, the one least disturbed by others on the machine. Stages:
-what comes before the first sweep (reading, numbering, sorting) and the sweeps.
+what comes before the first sweep (summary, numbering, sorting) and the sweeps.
 """
 
 from __future__ import annotations

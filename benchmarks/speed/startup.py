@@ -30,7 +30,7 @@ FIGURES = {
     "wrong name, CPU s": "gingham fit, no such table/least",
     "fit of 1,000 rows, CPU s": "gingham fit, 1,000 rows/least",
     "of 1,000 sparse ratings": "gingham fit, 1,000 sparse ratings/least",
-    "the phase is shown after, s": "phases shown/reading/wall_s",
+    "the phase is shown after, s": "phases shown/summary/wall_s",
 }
 FIT = ["fit", "ratings.csv", "--axes", "user,movie", "--label", "rating"]
 FIT_SPARSE = ["fit", "sparse.csv", "--out", "sparse.gingham"]
@@ -87,7 +87,7 @@ def phases_shown(command: list[str], folder: Path) -> dict[str, dict[str, float]
             if not read:
                 break
             text += read.decode(errors="replace")
-            for phase in ("reading", "starting", "sweeping", "saving"):
+            for phase in ("summary", "starting", "sweeping", "saving"):
                 if phase in text and phase not in shown:
                     spent = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[11:13]
                     cpu = sum(map(int, spent)) / os.sysconf("SC_CLK_TCK")

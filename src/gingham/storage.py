@@ -1,7 +1,7 @@
 """Model files: a zip of .npy arrays and one JSON manifest with checksums. No pickle, nothing is executed.
 
 A file holds plain values, arrays, and values of classes that were registered by `savable`, each by its name and its
-fields. Reading makes values of registered classes only, whatever a file says.
+fields. Summary makes values of registered classes only, whatever a file says.
 """
 
 from __future__ import annotations

@@ -115,17 +115,17 @@ def saved(browser, name: str) -> bytes:
     return path.read_bytes()
 
 
-def test_sliders_draw_any_size_as_the_reading_has_it(browser, page, counts):
+def test_sliders_draw_any_size_as_the_summary_has_it(browser, page, counts):
     open_page(browser, page)
-    reading = counts.reading_
-    for size in (reading.size, (5, 4), (8, 6), (1, 2)):
+    summary = counts.summary_
+    for size in (summary.size, (5, 4), (8, 6), (1, 2)):
         for at, k in enumerate(size):
             browser.execute_script(
                 "const s = document.getElementById(arguments[0]); s.value = arguments[1];"
                 "s.dispatchEvent(new Event('input'))",
                 f"size-{at}", k,
             )  # fmt: skip
-        board = reading.board(size)
+        board = summary.board(size)
         expected = [[board.text(i, j) for j in range(size[1])] for i in range(size[0])]
         assert shown_cells(browser) == expected
         names = browser.execute_script("return cut(0).groups.map((g) => g.name)")
@@ -134,7 +134,7 @@ def test_sliders_draw_any_size_as_the_reading_has_it(browser, page, counts):
     assert "size=1,2" in browser.current_url
     browser.find_element(By.ID, "as-found").click()
     assert "size" not in browser.current_url
-    assert len(shown_cells(browser)) == reading.size[0]
+    assert len(shown_cells(browser)) == summary.size[0]
     assert problems(browser) == []
 
 
@@ -145,7 +145,7 @@ def test_click_through_from_block_to_group_to_item_and_back(browser, page, count
     drawer = browser.find_element(By.ID, "drawer")
     assert "times as" in drawer.text
     drawer.find_element(By.CSS_SELECTOR, "a.chip[href*='cluster=shop']").click()
-    assert counts.reading_.sides[0].cut(counts.reading_.size[0])[0].name in heading(browser)
+    assert counts.summary_.sides[0].cut(counts.summary_.size[0])[0].name in heading(browser)
     drawer.find_element(By.CSS_SELECTOR, ".members a").click()
     assert "Most alike" in drawer.text
     assert "Expected most of what was not observed" in drawer.text
@@ -178,7 +178,7 @@ def test_two_groups_beside_each_other(browser, page, counts):
         "const s = document.querySelector('#drawer select'); s.value = '2'; s.dispatchEvent(new Event('change'))"
     )
     WebDriverWait(browser, 10).until(lambda b: "compare=shop:1,2" in b.current_url)
-    board = counts.reading_.board()
+    board = counts.summary_.board()
     rows = browser.find_elements(By.CSS_SELECTOR, "#drawer table.compare tbody tr")
     assert len(rows) == len(board.columns)
     told = {tuple(cell.text for cell in row.find_elements(By.CSS_SELECTOR, "td")) for row in rows}
@@ -190,7 +190,7 @@ def test_what_is_seen_can_be_saved(browser, page, counts):
     open_page(browser, page)
     browser.find_element(By.ID, "save-csv").click()
     rows = list(csv.reader(saved(browser, "checkerboard.csv").decode("utf-8-sig").splitlines()))
-    board = counts.reading_.board()
+    board = counts.summary_.board()
     assert len(rows) == 1 + board.values.size
     assert float(rows[1][4]) == pytest.approx(board.values[0, 0], rel=1e-3)
     assert rows[1][:2] == ["1", board.rows[0].name]

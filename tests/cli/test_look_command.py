@@ -50,12 +50,12 @@ def test_the_command_that_look_gives_runs(gingham, tmp_path, name):
     assert found["command"] in said.out
     words = shlex.split(found["command"])
     assert words[:2] == ["gingham", "fit"]
-    ran = gingham(*words[1:], "--out", out, "-q", "--no-reading")
+    ran = gingham(*words[1:], "--out", out, "-q", "--no-summary")
     assert ran.code == 0, ran.err
     notes = gg.load(out).notes_
     # With nothing set the same is fitted, and said.
     again = tmp_path / "again.gingham"
-    ran = gingham("fit", path, "--out", again, "-q", "--no-reading", "--json")
+    ran = gingham("fit", path, "--out", again, "-q", "--no-summary", "--json")
     assert ran.code == 0, ran.err
     if kind == "layered":  # better than what averages alone say
         facts = json.loads(ran.out)
@@ -63,7 +63,7 @@ def test_the_command_that_look_gives_runs(gingham, tmp_path, name):
     assert f"Model: {kind}" in ran.err
     assert gg.load(again).notes_ == notes
     for _, command in found["others"]:
-        ran = gingham(*shlex.split(command)[1:], "--out", out, "-q", "--no-reading")
+        ran = gingham(*shlex.split(command)[1:], "--out", out, "-q", "--no-summary")
         assert ran.code == 0, ran.err
 
 
@@ -99,7 +99,7 @@ def test_what_was_read_off_the_data_is_not_stated(gingham, tmp_path):
     table, _ = tables()["ratings"]
     path, out = tmp_path / "ratings.csv", tmp_path / "m.gingham"
     table.write_csv(path)
-    assert gingham("fit", path, "--out", out, "-q", "--no-reading").code == 0
+    assert gingham("fit", path, "--out", out, "-q", "--no-summary").code == 0
     ran = gingham("certify", out, path)
     assert ran.code == 2
     assert "--alphabet 1..5" in ran.err

@@ -149,7 +149,7 @@ def test_ten_divisions_of_a_small_table_agree(gingham, planted, tmp_path):
     planted(2000).write_csv(path)
     for seed in range(10):
         facts = json.loads(
-            gingham("fit", path, *BOARD, "--seed", seed, "--out", tmp_path / "m.gingham", "--no-reading", "--json").out
+            gingham("fit", path, *BOARD, "--seed", seed, "--out", tmp_path / "m.gingham", "--no-summary", "--json").out
         )
         found.append(facts["errors"]["scores"][0][1])
     assert max(found) < 1.01 * min(found)

@@ -143,7 +143,7 @@ signal.raise_signal(signal.SIGINT)
 
 
 def test_the_phase_is_shown_within_a_second(long_fit):
-    """On a terminal: reading before anything heavy is imported, then starting, then sweeping with the time left."""
+    """On a terminal: summary before anything heavy is imported, then starting, then sweeping with the time left."""
     terminal, end = pty.openpty()
     child = subprocess.Popen([*COMMAND, *map(str, long_fit)], stdout=subprocess.PIPE, stderr=end)
     seen, shown = "", {}

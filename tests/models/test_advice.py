@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import gingham as gg
-from gingham.reading.values import Errors, Score
+from gingham.summary.values import Errors, Score
 
 
 def pairs(n: int = 600, seed: int = 0) -> tuple[np.ndarray, np.random.Generator]:
@@ -26,8 +26,8 @@ def test_ratings_pass_in_silence():
     X, rng = pairs()
     y = np.clip(3 + np.where(X[:, 0] % 2 == X[:, 1] % 2, 1.5, -1.5) + rng.normal(0, 0.5, len(X)), 1, 5).round()
     model = regressor(alphabet=range(1, 6)).fit(X, y)
-    assert model.reading_.found
-    assert model.reading_.advice == ()
+    assert model.summary_.found
+    assert model.summary_.advice == ()
 
 
 @pytest.mark.parametrize("kind", ["grid", "layers", "tree", "bayesian"])
@@ -70,26 +70,26 @@ def test_nothing_found_and_no_better_than_a_baseline_is_said():
     X, rng = pairs(1500)
     model = regressor(alphabet=range(1, 6)).fit(X, rng.integers(1, 6, len(X)))
     with pytest.warns(gg.AdviceWarning) as said:
-        reading = gg.read(model)
+        summary = gg.summarize(model)
     sentences = [str(one.message) for one in said]
-    assert not reading.found
+    assert not summary.found
     assert any(sentence.startswith("No structure") for sentence in sentences)
-    assert any("is not better than" in sentence for sentence in sentences) == (not reading.errors.useful)
+    assert any("is not better than" in sentence for sentence in sentences) == (not summary.errors.useful)
     # The attribute says it once; asking again is silent.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with pytest.raises(gg.AdviceWarning):
-            model.reading_  # noqa: B018
+            model.summary_  # noqa: B018
 
 
 def test_a_useless_model_is_named_beside_the_baseline():
     X, rng = pairs()
-    reading = regressor(alphabet=range(1, 6)).fit(X, rng.integers(1, 6, len(X))).reading_
+    summary = regressor(alphabet=range(1, 6)).fit(X, rng.integers(1, 6, len(X))).summary_
     from dataclasses import replace
 
     errors = Errors(
         "quadratic", "root mean square error", (Score("this model", 816.0), Score("one constant", 679.0)), 60.0, ""
     )
-    assert "is not better than one constant: root mean square error 816" in replace(reading, errors=errors).advice[0]
+    assert "is not better than one constant: root mean square error 816" in replace(summary, errors=errors).advice[0]
     better = replace(errors, scores=(Score("this model", 600.0), Score("one constant", 679.0)))
-    assert not any("not better" in sentence for sentence in replace(reading, errors=better).advice)
+    assert not any("not better" in sentence for sentence in replace(summary, errors=better).advice)

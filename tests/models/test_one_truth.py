@@ -8,9 +8,9 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import gingham as gg
-from gingham.reading.make_reading import folds_of
 from gingham.report.page import predictor
 from gingham.report.summary import summarize
+from gingham.summary.make_summary import folds_of
 from model_examples import discovered, examples
 
 EXAMPLES = {type(example.model).__name__: example for example in reversed(examples())}
@@ -41,7 +41,7 @@ def same_partition(a, b) -> bool:
 @pytest.mark.parametrize("kind", sorted(LABELS))
 def test_the_finest_level_of_a_summary_is_the_partition_of_the_model(fitted, kind) -> None:
     model = fitted[kind]
-    for side, own in zip(model.reading_.sides, LABELS[kind](model)):
+    for side, own in zip(model.summary_.sides, LABELS[kind](model)):
         assert same_partition(side.labels_at(len(side.fine)), own)
         assert side.n_fine(1).tolist() == [len(np.unique(own))]
 
@@ -50,7 +50,7 @@ def test_the_finest_level_of_a_summary_is_the_partition_of_the_model(fitted, kin
 def test_every_level_merges_clusters_of_the_model_and_splits_none(fitted, kind) -> None:
     model = fitted[kind]
     for at, own in enumerate(LABELS[kind](model)):
-        side = model.reading_.sides[at]
+        side = model.summary_.sides[at]
         for k in range(1, len(side.fine) + 1):
             labels = side.labels_at(k)
             assert len(np.unique(labels)) == k
@@ -60,18 +60,18 @@ def test_every_level_merges_clusters_of_the_model_and_splits_none(fitted, kind) 
 @pytest.mark.parametrize("kind", KINDS)
 def test_frames_pages_and_levels_agree(fitted, kind) -> None:
     model = fitted[kind]
-    reading = model.reading_
+    summary = model.summary_
     frame, described = model.to_frame(backend="polars"), model.describe(backend="polars")
-    page = summarize(reading, None, predictor(model))
+    page = summarize(summary, None, predictor(model))
     at = 0
-    for number, (side, labels) in enumerate(zip(reading.sides, model.labels_at())):
+    for number, (side, labels) in enumerate(zip(summary.sides, model.labels_at())):
         mine = frame.slice(at, side.n_items)
         at += side.n_items
         assert (mine["cluster"].to_numpy() - 1).tolist() == labels.tolist()
         shown = described.filter(pl.col("side") == side.name)["items"].to_list()
-        assert shown[: reading.size[number]] == np.bincount(labels).tolist()
+        assert shown[: summary.size[number]] == np.bincount(labels).tolist()
         leaves = np.array(page["sides"][number]["items"]["leaf"])
-        assert side.groups(reading.size[number])[leaves].tolist() == labels[side.listed()].tolist()
+        assert side.groups(summary.size[number])[leaves].tolist() == labels[side.listed()].tolist()
 
 
 @pytest.mark.parametrize("kind", ["CoClusteringRegressor", "CoClusteringClassifier"])
@@ -79,7 +79,7 @@ def test_memberships_are_sums_of_the_model_s_own(fitted, kind) -> None:
     model = fitted[kind]
     for at, (own, q) in enumerate(zip(model.labels_, model.assign_)):
         shown = model.labels_at()[at]
-        found = model.reading_.memberships(at)
+        found = model.summary_.memberships(at)
         for group in np.unique(shown):
             parts = np.unique(own[shown == group])
             assert found[:, group] == pytest.approx(q[:, parts].sum(axis=1), abs=1e-6)
@@ -88,7 +88,7 @@ def test_memberships_are_sums_of_the_model_s_own(fitted, kind) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_parts_of_an_explanation_sum_to_the_prediction(fitted, kind) -> None:
     model = fitted[kind]
-    sides = [model.reading_.sides[side] for side in model._row_sides()]
+    sides = [model.summary_.sides[side] for side in model._row_sides()]
     row = tuple(side.items.tolist()[0] for side in sides)
     if kind in NO_PREDICTIONS:
         with pytest.raises(gg.GinghamError, match="predicts nothing"):
@@ -109,7 +109,7 @@ def test_the_reported_error_is_that_of_the_same_model_fitted_without_the_rows() 
     for held in folds_of(len(y), 0):
         again = gg.CoClusteringRegressor((2, 2), loss="quadratic", beta=1.0, offsets=False, random_state=0)
         squares.append((again.fit(X[~held], y[~held]).predict(X[held]) - y[held]) ** 2)
-    assert model.reading_.errors.model == pytest.approx(np.sqrt(np.concatenate(squares).mean()), rel=1e-6)
+    assert model.summary_.errors.model == pytest.approx(np.sqrt(np.concatenate(squares).mean()), rel=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -125,4 +125,4 @@ def test_planted_grids_are_shown_as_they_were_found(seed) -> None:
         for truth, own, shown in zip((rows, columns), model.labels_, model.labels_at(finest)):
             assert adjusted_rand_score(truth, shown) == adjusted_rand_score(truth, own)
         if sizes != "auto":
-            assert model.reading_.size == tuple(finest)
+            assert model.summary_.size == tuple(finest)

@@ -18,7 +18,7 @@ from model_examples import discovered, examples
 EXAMPLES = {type(example.model).__name__: example for example in reversed(examples())}
 KINDS = tuple(sorted(discovered()))
 METHODS = ("describe", "to_frame", "recommend", "similar", "explain", "plot", "report", "_repr_html_")
-PAGE = Path(__file__).parents[2] / "docs" / "guide" / "reading.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "summary.md"
 
 # where a question has no meaning for a kind: what it says
 REFUSED = {
@@ -35,7 +35,7 @@ def fitted():
 
 
 def first_of(model, side=0):
-    return model.reading_.sides[side].items.tolist()[0]
+    return model.summary_.sides[side].items.tolist()[0]
 
 
 def asked(model, method, tmp_path):
@@ -140,7 +140,7 @@ def test_an_explanation_says_why(ratings):
 
 def test_what_was_seen_can_be_handed_over(ratings, tmp_path):
     model, X = ratings
-    model.reading_  # noqa: B018
+    model.summary_  # noqa: B018
     model.save(tmp_path / "m.gingham")
     loaded = gg.load(tmp_path / "m.gingham")
     with pytest.warns(gg.GinghamWarning, match="seen=X"):
@@ -183,4 +183,4 @@ def test_a_pickled_model_does_not_carry_the_data(ratings):
 
     copy = pickle.loads(pickle.dumps(ratings[0]))
     with pytest.raises(gg.GinghamError, match="not at hand"):
-        gg.read(copy)
+        gg.summarize(copy)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import gingham as gg
-from gingham.reading.values import Errors, Score
 from gingham.report.first_screen import (
     data_words,
     guarantee_words,
@@ -18,6 +17,7 @@ from gingham.report.first_screen import (
     prediction_words,
     short,
 )
+from gingham.summary.values import Errors, Score
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_observations_have_names_of_people(label, measure, noun):
 
 def test_the_data_in_a_sentence(fitted):
     model = fitted[0]
-    said = data_words(model.reading_, model.observed(), "rating")
+    said = data_words(model.summary_, model.observed(), "rating")
     assert re.match(r"30 \S+ × 24 \S+; 500 ratings from 1 to 5, \d\.\d+ on average, for \d+\s% of all pairs\.", said)
 
 
@@ -55,31 +55,31 @@ def test_edges_and_counts_in_a_sentence():
     rng = np.random.default_rng(0)
     counts = rng.poisson(np.kron([[3, 1], [1, 3]], np.ones((10, 8))))
     model = gg.CoOccurrenceClustering((2, 2), random_state=0).fit(counts)
-    said = data_words(model.reading_, model.observed(), "count")
+    said = data_words(model.summary_, model.observed(), "count")
     assert said.startswith(f"20 rows × 16 columns; {counts.sum():,} counts, in ")
     edges = [(i, j) for i in range(16) for j in range(i) if i % 2 == j % 2]
     graph = gg.GraphClustering(2, random_state=0).fit(np.array(edges))
-    said = data_words(graph.reading_, graph.observed(), "edge")
+    said = data_words(graph.summary_, graph.observed(), "edge")
     assert "; 56 edges, between 47\N{NO-BREAK SPACE}% of all pairs." in said
 
 
-def reading_with(model, *scores: tuple[str, float]):
+def summary_with(model, *scores: tuple[str, float]):
     from dataclasses import replace
 
     errors = Errors(
         "quadratic", "root mean square error", tuple(Score(*score) for score in scores), 500.0, "a tenth, held out"
     )
-    return replace(model.reading_, errors=errors)
+    return replace(model.summary_, errors=errors)
 
 
 def test_a_model_that_is_worse_than_a_baseline_is_said_to_be(fitted):
-    bad = reading_with(fitted[0], ("this model", 816.0), ("one constant", 679.0))
+    bad = summary_with(fitted[0], ("this model", 816.0), ("one constant", 679.0))
     said = prediction_words(bad, "plays")
     assert said["useful"] is False
     assert "816" in said["sentence"]
     assert "679" in said["sentence"]
     assert "Predict with that rule rather than with this model" in said["sentence"]
-    good = prediction_words(reading_with(fitted[0], ("this model", 0.9), ("both averages", 1.0)), "rating")
+    good = prediction_words(summary_with(fitted[0], ("this model", 0.9), ("both averages", 1.0)), "rating")
     assert good["useful"] is True
     assert "10\N{NO-BREAK SPACE}% less" in good["sentence"]
     assert [bar["model"] for bar in good["bars"]] == [True, False]
@@ -124,10 +124,10 @@ def test_wrong_labels_gains_densities_and_refusals():
 
 
 def test_next_steps_can_be_pasted(fitted):
-    reading = fitted[0].reading_
-    steps = [command for _, command in next_steps(reading, ("my model.gingham", "a.csv"), certified=False)]
+    summary = fitted[0].summary_
+    steps = [command for _, command in next_steps(summary, ("my model.gingham", "a.csv"), certified=False)]
     assert steps[0] == "gingham certify 'my model.gingham' a.csv"
     assert steps[1] == "gingham describe 'my model.gingham' --out groups.csv"
-    for _, command in next_steps(reading, None):
+    for _, command in next_steps(summary, None):
         assert "model." in command
         compile(command, "next", "eval")

@@ -1,4 +1,4 @@
-"""The summary says what the reading and the model say."""
+"""The summary says what the summary and the model say."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gingham.report import predictor, summarize
 @pytest.fixture(scope="module")
 def summary(fitted):
     model = fitted[0]
-    return summarize(model.reading_, model.observed(), predictor(model), label="rating")
+    return summarize(model.summary_, model.observed(), predictor(model), label="rating")
 
 
 def test_summary_is_plain(summary):
@@ -48,11 +48,11 @@ def test_the_first_recommendation_is_the_best_of_all(summary, fitted):
 
 
 def test_neighbours_are_those_that_are_most_alike(summary, fitted):
-    side = fitted[0].reading_.sides[0]
+    side = fitted[0].summary_.sides[0]
     listed = side.listed()
     for place, near in enumerate(summary["sides"][0]["items"]["near"]):
         assert place not in near
-        likeness = fitted[0].reading_.likeness(0, int(listed[place]))
+        likeness = fitted[0].summary_.likeness(0, int(listed[place]))
         likeness[listed[place]] = -np.inf
         assert likeness[listed[near[0]]] == pytest.approx(likeness.max(), abs=1e-6)
 
@@ -66,14 +66,14 @@ def test_plain_means_are_those_of_the_rows(summary, fitted):
 
 def test_only_items_with_most_data_are_named(fitted):
     model = fitted[0]
-    small = summarize(model.reading_, model.observed(), predictor(model), max_items=10)
+    small = summarize(model.summary_, model.observed(), predictor(model), max_items=10)
     items = small["sides"][0]["items"]
     assert len(items["names"]) == len(items["near"]) == len(items["best"]) == len(items["x"]) == 10
-    assert min(items["mass"]) >= np.sort(model.reading_.sides[0].mass)[-10]
+    assert min(items["mass"]) >= np.sort(model.summary_.sides[0].mass)[-10]
 
 
 def test_a_page_without_the_data_leaves_out_what_needs_them(fitted):
-    page = summarize(fitted[0].reading_)
+    page = summarize(fitted[0].summary_)
     assert page["picture"] is None
     assert "means" not in page["tables"][0]
     assert page["sides"][0]["items"]["best"] is None
@@ -82,4 +82,4 @@ def test_a_page_without_the_data_leaves_out_what_needs_them(fitted):
 def test_data_of_another_numbering_are_left_out(fitted):
     model, X, y = fitted
     fewer = type(model)((2, 2), alphabet=range(1, 6), beta=2.0, random_state=0).fit(X[X[:, 1] != 3], y[X[:, 1] != 3])
-    assert summarize(model.reading_, fewer.observed())["picture"] is None
+    assert summarize(model.summary_, fewer.observed())["picture"] is None

@@ -18,13 +18,13 @@ from gingham.selection import BetaPath, PathPoint
 from gingham.selection.auto import (
     FACTORS,
     _item_means,
-    tenth,
     average,
     beta_of_item_means,
     choose_beta,
     explained,
     held_out_losses,
     prediction_losses,
+    tenth,
 )
 from gingham.selection.coarser import problem_of
 

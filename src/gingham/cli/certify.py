@@ -77,7 +77,7 @@ def certify(
     from gingham.cli.table_files import open_model
     from gingham.models.base import Saved
     from gingham.models.tables import CertificateRequest, column_names, parse_bounds, parse_population
-    from gingham.reading.measure import side_by_side
+    from gingham.summary.measure import side_by_side
 
     items, ends = parse_population(population), parse_bounds(bounds)
     request = CertificateRequest(delta, bound, predictor, alphabet, ends, progressive, seed, items, references)

@@ -25,7 +25,7 @@ def clusters(
 ) -> None:
     """List every item with its cluster: number and name as on the page, and the share of its membership.
 
-    Numbers begin at 1. Without a reading in the file, and with --own, they are those of the model's own clusters, which
+    Numbers begin at 1. Without a summary in the file, and with --own, they are those of the model's own clusters, which
     arrays in Python count from 0.
     """
     from gingham.cli.table_files import write_table
@@ -33,7 +33,7 @@ def clusters(
     from gingham.models.tables import tables_of
 
     fitted = load(model)
-    if not own and fitted.is_read:
+    if not own and fitted.has_summary:
         write_table(readable_clusters(fitted), out, format, spreadsheet_safe)
         return
     write_table(tables_of(fitted).clusters(fitted), out, format, spreadsheet_safe)

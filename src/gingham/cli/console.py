@@ -27,7 +27,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from gingham.fitting.loop import Progress as Sweep
-    from gingham.reading.values import Errors
+    from gingham.summary.values import Errors
 
 
 # What could steer a terminal, or turn the direction of writing: column names, ids and file names come from anywhere.

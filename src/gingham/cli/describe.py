@@ -27,23 +27,23 @@ def describe(
     from gingham.cli.table_files import write_table
 
     fitted = read_model(model)
-    console.say_note(fitted.reading_.verdict)
-    console.say_note(fitted.reading_.why)
+    console.say_note(fitted.summary_.verdict)
+    console.say_note(fitted.summary_.why)
     wanted = parse_size(size)
     table = fitted.to_frame(wanted, "polars") if items else fitted.describe(wanted, "polars")
     write_table(table, out, format, spreadsheet_safe)
 
 
 def read_model(name: str) -> Persistent:
-    """A model from a file that holds its reading."""
+    """A model from a file that holds its summary."""
     from gingham.models.base import Persistent, load
 
     fitted: Any = load(name)
     if not isinstance(fitted, Persistent):
         raise GinghamError(f"{name!r} holds no model whose groups could be read.")
-    if not fitted.is_read:
+    if not fitted.has_summary:
         raise GinghamError(
-            f"{name!r} holds no reading, the groups and their names: gingham fit makes one, unless told --no-reading."
+            f"{name!r} holds no summary, the groups and their names: gingham fit makes one, unless told --no-summary."
         )
     return fitted
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from gingham.models.tables import FitOptions, LabelledTable, Relation
-    from gingham.reading.look import Look
+    from gingham.summary.look import Look
 
 
 class FitCommand(TyperCommand):
@@ -103,7 +103,7 @@ def fit(
     out: Annotated[Path, of_output("--out", "-o", help="Model file to write."), Writes(keeps_checkpoint=True)] = Path(
         "model.gingham"
     ),
-    reading: Annotated[bool, of_output(help="Find readable groups and their names, and keep them in the file.")] = True,
+    summary: Annotated[bool, of_output(help="Find readable groups and their names, and keep them in the file.")] = True,
     json: Annotated[bool, of_output("--json", help="Print one JSON object, for scripts.")] = False,
     quiet: Annotated[bool, of_output("--quiet", "-q", help="Show no progress bar.")] = False,
     holdout: Annotated[
@@ -191,8 +191,8 @@ def fit(
         further: dict[Relation, LabelledTable] = {
             ids: (other, with_ids(read_table(name, is_id=ids.__contains__), ids)) for ids, other, name in relations
         }
-        sides = tables.sides(FitTask(table, wanted, further=further)) if about and reading else {}
-        facts_of = {side: facts_about(side, name, sides) for side, name in about.items() if reading}
+        sides = tables.sides(FitTask(table, wanted, further=further)) if about and summary else {}
+        facts_of = {side: facts_about(side, name, sides) for side, name in about.items() if summary}
         if resume and not kept.exists():
             console.say_note("There is no checkpoint; the fit starts from the beginning.")
         phase.begin("starting")
@@ -208,7 +208,7 @@ def fit(
             task = FitTask(table, wanted, {"callback": phase.sweep, "checkpoint": checkpoint}, further)
             with small_products(table.height):
                 fitted = tables.fit(task)
-        if reading and not fitted.model.interrupted_:
+        if summary and not fitted.model.interrupted_:
             phase.begin("naming groups")
             if "scipy.cluster.hierarchy" not in sys.modules:
                 light_imports.import_trees()
@@ -231,7 +231,7 @@ def fit(
     console.show(facts, json, f"Co-clustering of {file}")
     if measured is not None and not json:
         console.errors(measured)
-    if reading and not json and file != "-" and not fitted.model.interrupted_:
+    if summary and not json and file != "-" and not fitted.model.interrupted_:
         console.say_note(f"What was found, as a page: gingham report {quote(str(out))} {quote(str(file))}")
 
 
@@ -248,7 +248,7 @@ def settled(
     """The options with what the data decide of them, said in a sentence, and the look that decided."""
     from gingham.data.table_files import numbers_with_missing_words
     from gingham.models.tables import need_columns, tables_of_kind, with_ids
-    from gingham.reading.look import look
+    from gingham.summary.look import look
 
     if said.model == "auto" and said.axes and not wide:
         asked = "joint" if joint or said.cold_start else "tree" if said.merges is not None else ""
@@ -301,8 +301,8 @@ def facts_about(side: str, file: str, sides: dict[str, list[object]]) -> pl.Data
     from gingham.data import Mode
     from gingham.data.table_files import content_of, read_table
     from gingham.models.tables import with_ids
-    from gingham.reading.make_reading import id_column_of, matched
-    from gingham.reading.values import plural
+    from gingham.summary.make_summary import id_column_of, matched
+    from gingham.summary.values import plural
 
     if side not in sides:
         raise GinghamError(f"--info names a side {side!r}; there are {', '.join(map(repr, sides))}.")

@@ -44,9 +44,9 @@ def report(
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
     from gingham.models.tables import CertificateRequest, column_names, parse_bounds, parse_population
-    from gingham.reading import read_observed
-    from gingham.reading.measure import in_unit
     from gingham.report import predictor, summarize, write
+    from gingham.summary import summarize_observed
+    from gingham.summary.measure import in_unit
 
     relation = None if axes is None else column_names(axes, "--axes")
     items, ends = parse_population(population), parse_bounds(bounds)
@@ -66,9 +66,9 @@ def report(
         console.say_note(f"{missing} {refusal}")
     errors, observed = session.errors(), session.observed()
     fitted = session.model
-    reading = fitted.reading_ if fitted.is_read else read_observed(observed)
+    summary = fitted.summary_ if fitted.has_summary else summarize_observed(observed)
     summary = summarize(
-        reading if fitted.errors_ is None else replace(reading, errors=fitted.errors_),
+        summary if fitted.errors_ is None else replace(summary, errors=fitted.errors_),
         observed,
         predictor(session),
         title=title or f"What was found in {Path(file).name}",
@@ -97,7 +97,7 @@ def report(
 
 def guaranteed(certificate: object) -> str:
     """What a certificate bounds, in words."""
-    from gingham.reading.measure import UNITS
+    from gingham.summary.measure import UNITS
 
     loss = str(getattr(certificate, "loss", "value"))
     return UNITS.get(loss, loss)

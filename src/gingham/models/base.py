@@ -29,13 +29,13 @@ from gingham.fitting.distill import Distilled, Factors, distill
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.old_files import model_of_version_1
 from gingham.models.questions import Predicted, Questions
-from gingham.reading.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
-from gingham.reading.measure import additive_effects
-from gingham.reading.values import Errors, Observed, Refit, Relation
+from gingham.summary.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
+from gingham.summary.measure import additive_effects
+from gingham.summary.values import Errors, Observed, Refit, Relation
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
-    from gingham.reading.values import Reading
+    from gingham.summary.make_summary import ItemInfo
+    from gingham.summary.values import Summary
 
 KEPT_WHERE_KNOWN = (
     "n_features_in_",
@@ -60,8 +60,8 @@ class Saved:
     notes_: dict[str, Any]  # plain values that were saved with the model; only a loaded model has them
 
     @property
-    def is_read(self) -> bool:
-        """Whether it holds a reading."""
+    def has_summary(self) -> bool:
+        """Whether it holds a summary."""
         return False
 
     def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
@@ -93,10 +93,10 @@ class Persistent(Questions, Saved, BaseEstimator):
     _unsaved: tuple[str, ...] = ()  # parameters that the file of a loaded model could not hold
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
     added_attributes: ClassVar[tuple[str, ...]] = ()  # those of them that older files lack: None there
-    _data: Any = None  # what the fit was given, for readings; neither saved nor copied to other processes
+    _data: Any = None  # what the fit was given, for summaries; neither saved nor copied to other processes
     _times: Floats | None = None  # points in time of these rows, of a model that uses them
     _item_info: ItemInfo | None = None
-    _reading: Reading | None = None
+    _summary: Summary | None = None
 
     def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
@@ -113,38 +113,38 @@ class Persistent(Questions, Saved, BaseEstimator):
         self.converged_ = found.converged
         self.interrupted_ = found.interrupted
 
-    # reading
+    # summary
 
     def observed(self, *data: Any) -> Observed:
-        """What was observed and which clusters were made of it, for readings; of the fit's own data by default."""
+        """What was observed and which clusters were made of it, for summaries; of the fit's own data by default."""
         raise GinghamError(f"{type(self).__name__} has no clusters of items that could be read.")
 
     @property
-    def reading_(self) -> Reading:
-        """A coarse, named reading of the model, see `gingham.read`; made when it is first asked for, and then kept."""
+    def summary_(self) -> Summary:
+        """A coarse, named summary of the model, see `gingham.summarize`; made when first asked for, and then kept."""
         check_is_fitted(self)
-        if self._reading is None:
-            from gingham.reading.make_reading import read  # what it needs is loaded when somebody reads
+        if self._summary is None:
+            from gingham.summary.make_summary import summarize  # what it needs is loaded when somebody reads
 
-            found = read(self, item_info=self._item_info)
+            found = summarize(self, item_info=self._item_info)
             measured = getattr(self, "errors_", None)  # by whoever fitted the model, of the same model
-            self._reading = found if measured is None else replace(found, errors=measured)
+            self._summary = found if measured is None else replace(found, errors=measured)
             self._keep_for_questions()
-        return self._reading
+        return self._summary
 
     @property
-    def is_read(self) -> bool:
-        """Whether the reading has been made, so that it is at hand without the data and a file keeps it."""
-        return self._reading is not None
+    def has_summary(self) -> bool:
+        """Whether the summary has been made, so that it is at hand without the data and a file keeps it."""
+        return self._summary is not None
 
     def made_readable(self, item_info: ItemInfo | None = None) -> Self:
-        """The same model with its reading made, and what is known of its items in it."""
-        self._reading, self._item_info = None, item_info
-        self.reading_  # noqa: B018  # made when it is asked for
+        """The same model with its summary made, and what is known of its items in it."""
+        self._summary, self._item_info = None, item_info
+        self.summary_  # noqa: B018  # made when it is asked for
         return self
 
     def _keep_for_questions(self) -> None:
-        """Small sums of the data that answers need beside the reading; a model file keeps them with it."""
+        """Small sums of the data that answers need beside the summary; a model file keeps them with it."""
 
     def _remember(
         self, data: Any, n_rows: int, item_info: ItemInfo | None = None, samples: Sequence[Sample] = ()
@@ -154,9 +154,9 @@ class Persistent(Questions, Saved, BaseEstimator):
         Of the rows a sketch is kept for good, so that they are not taken for rows that the model has not seen:
         those of ``samples``, one a relation, or of the data where they are a sample.
         """
-        self._reading, self._item_info = None, item_info
+        self._summary, self._item_info = None, item_info
         self._data = self.errors_ = None
-        if n_rows <= MOST_REMEMBERED:  # a reading is made of arrays, wherever the fit was
+        if n_rows <= MOST_REMEMBERED:  # a summary is made of arrays, wherever the fit was
             self._data = data.on_host() if getattr(data, "on_device", False) else data
         if isinstance(data, Sample):
             samples = (data if self._data is None else self._data,)
@@ -172,7 +172,7 @@ class Persistent(Questions, Saved, BaseEstimator):
             self.fit_rows_ = (self.fit_rows_[0].with_rows(new.fit_rows()), *self.fit_rows_[1:])
 
     def forget_data(self) -> Self:
-        """Let go of the data of the fit; a reading that was made stays."""
+        """Let go of the data of the fit; a summary that was made stays."""
         self._data = self._times = self._item_info = None
         return self
 
@@ -196,8 +196,8 @@ class Persistent(Questions, Saved, BaseEstimator):
         params = {name: value for name, value in every.items() if _savable(value)}
         fitted = {name: getattr(self, name) for name in self.saved_attributes}
         known = {name: getattr(self, name) for name in KEPT_WHERE_KNOWN if hasattr(self, name)}
-        if self._reading is not None:
-            known["reading_"] = self._reading
+        if self._summary is not None:
+            known["summary_"] = self._summary
         made = {"loss": self._loss_state()} if "loss" in every and "loss" not in params else {}
         unsaved = [name for name in every if name not in (*params, "loss", "start")] + list(self.lost_parameters)
         return {"params": params, "fitted": {**known, **fitted}, **made, **({"unsaved": unsaved} if unsaved else {})}
@@ -224,7 +224,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         for name in KEPT_WHERE_KNOWN:
             if fitted.get(name) is not None:
                 setattr(model, name, fitted[name])
-        model._reading = fitted.get("reading_")
+        model._summary = fitted.get("summary_")
         model._unsaved = tuple(name for name in state.get("unsaved", ()) if name in model.get_params(deep=False))
         if "loss" in state:
             model.set_params(loss=model._loss_from_state(state["loss"]))
@@ -386,13 +386,13 @@ class GridModel(TupleModel):
     def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
         """The same model with other memberships and answers; ``problem`` has the tuples that decided them."""
         new = copy(self)
-        new.posterior_, new._reading, new.errors_ = posterior, None, None
+        new.posterior_, new._summary, new.errors_ = posterior, None, None
         if problem is not None:
             new.learned_from(problem.samples[0])
         return new
 
     def observed(self, *data: Any) -> Observed:
-        sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
+        sample = self.sample(*data) if data else self._remembered("gg.summarize(model, X, y)")
         posterior = self.posterior_
         structure = posterior.structure
         learned = [mode not in structure.frozen for mode in structure.factors[0]]

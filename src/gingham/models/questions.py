@@ -14,12 +14,12 @@ from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import card, paragraph
 from gingham.data.adapt import frame_of
 from gingham.errors import GinghamError, GinghamWarning
-from gingham.reading.card import reading_body
-from gingham.reading.explanation import Explanation, Place
-from gingham.reading.values import Mark, Observed, Reading, Relation, Side, counted
+from gingham.summary.card import summary_body
+from gingham.summary.explanation import Explanation, Place
+from gingham.summary.values import Mark, Observed, Relation, Side, Summary, counted
 
 SHOWN = 3  # comparable rows on each side of an explanation
-SMALL = 300_000  # entries up to which a card in a notebook makes the reading that it shows
+SMALL = 300_000  # entries up to which a card in a notebook makes the summary that it shows
 SOME = 0.1  # membership from which a further cluster is named
 DIGITS = 10  # scores that agree so far are tied
 
@@ -34,11 +34,11 @@ class Predicted(NamedTuple):
 class Questions:
     """Answers of every fitted model; a family says what was observed and, in `predict_codes`, what it predicts."""
 
-    _reading: Reading | None
+    _summary: Summary | None
     _data: Any
 
     @property
-    def reading_(self) -> Reading:
+    def summary_(self) -> Summary:
         raise NotImplementedError  # pragma: no cover
 
     def observed(self, *data: Any) -> Observed:
@@ -58,13 +58,13 @@ class Questions:
         Parameters
         ----------
         size : int or one int a side, optional
-            Clusters to describe; the readable number by default (see :func:`gingham.read`).
+            Clusters to describe; the readable number by default (see :func:`gingham.summarize`).
         backend : {"pandas", "polars", "pyarrow"}, optional
             The kind of frame; the first that is installed.
         """
-        reading = self.reading_
-        rows = list(reading.clusters(_several(size)))
-        parts = [side.n_fine(k) for side, k in zip(reading.sides, reading.sized(_several(size)))]
+        summary = self.summary_
+        rows = list(summary.clusters(_several(size)))
+        parts = [side.n_fine(k) for side, k in zip(summary.sides, summary.sized(_several(size)))]
         return frame_of(
             {
                 "side": [side.name for side, _, _ in rows],
@@ -87,15 +87,15 @@ class Questions:
         the cluster; ``strength`` says how much the item's data speak for it (nats, or squares of numbers). ``size`` and
         ``backend`` as in `describe`.
         """
-        reading = self.reading_
-        wanted = reading.sized(_several(size))
+        summary = self.summary_
+        wanted = summary.sized(_several(size))
         columns: dict[str, list[object]] = {
             name: [] for name in ("side", "item", "title", "cluster", "name", "membership", "strength")
         }
-        for at, (side, k) in enumerate(zip(reading.sides, wanted)):
+        for at, (side, k) in enumerate(zip(summary.sides, wanted)):
             labels = side.labels(k)
             names = [cluster.name for cluster in side.cut(k)]
-            belongs = reading.memberships(at, wanted)[np.arange(side.n_items), labels]
+            belongs = summary.memberships(at, wanted)[np.arange(side.n_items), labels]
             columns["side"] += [side.name] * side.n_items
             columns["item"] += [str(item) for item in side.items.tolist()]
             columns["title"] += side.names
@@ -111,23 +111,23 @@ class Questions:
         The readable number of clusters by default, as in `describe` and `to_frame`, whose numbers count from 1; with as
         many clusters as the model has, the partition is that of ``labels_``.
         """
-        reading = self.reading_
+        summary = self.summary_
         wanted = _several(size)
-        sizes = reading.size if wanted is None else np.broadcast_to(wanted, (len(reading.sides),)).tolist()
-        return tuple(side.labels_at(int(k)) for side, k in zip(reading.sides, sizes))
+        sizes = summary.size if wanted is None else np.broadcast_to(wanted, (len(summary.sides),)).tolist()
+        return tuple(side.labels_at(int(k)) for side, k in zip(summary.sides, sizes))
 
     # one item
 
     def _place(self, item: object, side: str | int | None) -> tuple[int, int]:
         """(side, position) of an item; where no side is named, the first that knows it."""
-        reading = self.reading_
-        chosen = range(len(reading.sides)) if side is None else [reading.sides.index(reading.side(side))]
+        summary = self.summary_
+        chosen = range(len(summary.sides)) if side is None else [summary.sides.index(summary.side(side))]
         for at in chosen:
-            found = _find(reading.sides[at], item)
+            found = _find(summary.sides[at], item)
             if found is not None:
                 return at, found
-        known = " or ".join(repr(reading.sides[at].name) for at in chosen)
-        example = reading.sides[chosen[0]].items[0]
+        known = " or ".join(repr(summary.sides[at].name) for at in chosen)
+        example = summary.sides[chosen[0]].items[0]
         raise GinghamError(f"{item!r} is not among the items of {known}, such as {example!r}.")
 
     def recommend(
@@ -162,9 +162,9 @@ class Questions:
         """
         _count(n)
         at, code = self._place(item, side)
-        reading = self.reading_
+        summary = self.summary_
         relation, own, other = self._partners(at)
-        partner = reading.sides[relation[other]]
+        partner = summary.sides[relation[other]]
         every = np.arange(partner.n_items, dtype=np.int32)
         codes = [np.full(partner.n_items, -1, dtype=np.int32) for _ in relation]
         codes[own], codes[other] = np.full(partner.n_items, code, dtype=np.int32), every
@@ -186,24 +186,24 @@ class Questions:
         """
         _count(n)
         at, code = self._place(item, side)
-        own = self.reading_.sides[at]
+        own = self.summary_.sides[at]
         allowed = np.arange(own.n_items) != code
-        return self._ranked(own, at, self.reading_.likeness(at, code), allowed, n, {}, backend, "similarity")
+        return self._ranked(own, at, self.summary_.likeness(at, code), allowed, n, {}, backend, "similarity")
 
     def _partners(self, side: int) -> tuple[tuple[int, ...], int, int]:
         """(sides of the rows, position of the side, position of the one to recommend)."""
         relation = self._row_sides()
         if side not in relation:
             raise GinghamError(
-                f"{self.reading_.sides[side].name!r} has no predictions: it is no side of the first table."
+                f"{self.summary_.sides[side].name!r} has no predictions: it is no side of the first table."
             )
         own = relation.index(side)
         return relation, own, next(p for p in range(len(relation)) if p != own)
 
     def _row_sides(self) -> tuple[int, ...]:
         """The sides whose ids make a row of the data."""
-        first = self.reading_.tables[0]
-        return first.sides if len(self.reading_.sides) <= 2 else tuple(range(len(self.reading_.sides)))
+        first = self.summary_.tables[0]
+        return first.sides if len(self.summary_.sides) <= 2 else tuple(range(len(self.summary_.sides)))
 
     def _known_partners(self, side: int, code: int, own: int, other: int, seen: TableLike | None) -> Ints:
         relation = self._observed_rows(seen)
@@ -221,7 +221,7 @@ class Questions:
         return np.unique(met[met >= 0]).astype(np.int64)
 
     def _observed_rows(self, seen: TableLike | None = None) -> Relation | None:
-        """The rows that were observed, in the numbering of the reading; None where they are not at hand."""
+        """The rows that were observed, in the numbering of the summary; None where they are not at hand."""
         if seen is not None:
             from gingham.data.adapt import id_columns
 
@@ -229,7 +229,7 @@ class Questions:
             sides = self._row_sides()
             if len(columns) < len(sides):
                 raise GinghamError(f"seen= needs {len(sides)} columns of ids; it has {len(columns)}.")
-            codes = tuple(_encode(self.reading_.sides[side], column) for side, column in zip(sides, columns))
+            codes = tuple(_encode(self.summary_.sides[side], column) for side, column in zip(sides, columns))
             return Relation(sides, codes, "lift")
         return self.observed().relations[0] if self._has_data() else None
 
@@ -248,7 +248,7 @@ class Questions:
         name: str = "score",
     ) -> Any:
         """The n best of the allowed items; equal scores share a place, those with more data come first."""
-        reading = self.reading_
+        summary = self.summary_
         rounded = np.array([float(f"{value:.{DIGITS}g}") for value in score.tolist()])
         order = np.lexsort((np.arange(len(score)), -side.mass, -rounded))
         order = order[allowed[order]]
@@ -256,8 +256,8 @@ class Questions:
         first = np.searchsorted(-ranked, -ranked, side="left")
         last = np.searchsorted(-ranked, -ranked, side="right")
         order, places, tied = order[:n], (first + 1)[:n], (last - first)[:n]
-        labels = side.labels(reading.size[at])
-        names = [cluster.name for cluster in side.cut(reading.size[at])]
+        labels = side.labels(summary.size[at])
+        names = [cluster.name for cluster in side.cut(summary.size[at])]
         titles = side.names
         return frame_of(
             {
@@ -283,7 +283,7 @@ class Questions:
         label : optional
             Of labels that are names: the one to explain; the most probable by default.
         """
-        reading = self.reading_
+        summary = self.summary_
         sides = self._row_sides()
         listed = row.tolist() if isinstance(row, np.ndarray) else row
         if not isinstance(listed, (tuple, list)):
@@ -291,16 +291,16 @@ class Questions:
             return self._explain_item(at, code)
         ids = list(listed)
         if len(ids) != len(sides):
-            names = ", ".join(reading.sides[side].name for side in sides)
+            names = ", ".join(summary.sides[side].name for side in sides)
             raise GinghamError(f"A row has {len(sides)} ids ({names}); {len(ids)} were given.")
         codes = [self._place(one, side)[1] for one, side in zip(ids, sides)]
         places = tuple(self._standing(side, code) for side, code in zip(sides, codes))
         found = self.predict_codes(0, [np.array([code], dtype=np.int32) for code in codes], label)
-        said: float | str = self._said(0, codes, label) if reading.tables[0].labels else float(found.score[0])
+        said: float | str = self._said(0, codes, label) if summary.tables[0].labels else float(found.score[0])
         unsure = float(found.uncertainty[0])
         explained = label if label is not None or isinstance(said, float) else said
         return Explanation(
-            tuple(reading.sides[side].names[code] for side, code in zip(sides, codes)),
+            tuple(summary.sides[side].names[code] for side, code in zip(sides, codes)),
             places,
             said,
             unsure if np.isfinite(unsure) else None,
@@ -330,7 +330,7 @@ class Questions:
 
     def _said(self, relation: int, codes: Sequence[int], label: object) -> str:
         """The label that is explained, where labels are names."""
-        names = self.reading_.tables[relation].labels
+        names = self.summary_.tables[relation].labels
         if label is not None:
             return str(label)
         rows = [np.array([code], dtype=np.int32) for code in codes]
@@ -338,9 +338,9 @@ class Questions:
         return names[int(np.argmax(scores))]
 
     def _standing(self, at: int, code: int) -> Place:
-        reading = self.reading_
-        side, k = reading.sides[at], reading.size[at]
-        shares = reading.memberships(at)[code]
+        summary = self.summary_
+        side, k = summary.sides[at], summary.size[at]
+        shares = summary.memberships(at)[code]
         names = [cluster.name for cluster in side.cut(k)]
         own = int(side.labels(k)[code])
         others = [(c + 1, names[c], float(shares[c])) for c in np.argsort(-shares).tolist() if c != own]
@@ -351,9 +351,9 @@ class Questions:
 
     def _block(self, sides: Sequence[int], codes: Sequence[int]) -> str:
         """What was observed where the first two items' clusters meet."""
-        reading = self.reading_
-        board = reading.board()
-        at = [int(reading.sides[side].labels(reading.size[side])[code]) for side, code in zip(sides, codes)]
+        summary = self.summary_
+        board = summary.board()
+        at = [int(summary.sides[side].labels(summary.size[side])[code]) for side, code in zip(sides, codes)]
         text, n = board.text(at[0], at[1]), board.counts[at[0], at[1]]
         said = "as expected" if text == "·" else text
         return f"Where the two groups meet, {n:,.0f} were observed; {MEANS[board.measure]}: {said}."
@@ -365,18 +365,18 @@ class Questions:
         relation = self._observed_rows()
         if relation is None or len(sides) != 2:
             return ()
-        reading = self.reading_
+        summary = self.summary_
         found: list[tuple[tuple[str, ...], float | str]] = []
         for fixed, free in ((0, 1), (1, 0)):
-            side = reading.sides[sides[free]]
+            side = summary.sides[sides[free]]
             rows = np.flatnonzero(relation.codes[fixed] == codes[fixed])
             partners = relation.codes[free][rows]
-            labels = side.labels(reading.size[sides[free]])
+            labels = side.labels(summary.size[sides[free]])
             same = (labels[partners] == labels[codes[free]]) & (partners != codes[free])
             rows, partners = rows[same], partners[same]
-            alike = reading.likeness(sides[free], codes[free])[partners]
+            alike = summary.likeness(sides[free], codes[free])[partners]
             for r in rows[np.argsort(-alike, kind="stable")[:SHOWN]].tolist():
-                names = tuple(reading.sides[sides[p]].names[int(relation.codes[p][r])] for p in (0, 1))
+                names = tuple(summary.sides[sides[p]].names[int(relation.codes[p][r])] for p in (0, 1))
                 found.append((names, _observed_value(relation, r)))
         return tuple(found)
 
@@ -385,13 +385,13 @@ class Questions:
         place = self._standing(at, code)
         telling: tuple[tuple[str, float], ...] = ()
         relation = self._observed_rows()
-        reading = self.reading_
+        summary = self.summary_
         if relation is not None and at in relation.sides:
             own = relation.sides.index(at)
             other = next(p for p in range(len(relation.sides)) if p != own)
             rows = np.flatnonzero(relation.codes[own] == code)
-            partner = reading.sides[relation.sides[other]]
-            marks = {m.item: m.score for m in reading.sides[at].cut(reading.size[at])[place.cluster - 1].distinctive}
+            partner = summary.sides[relation.sides[other]]
+            marks = {m.item: m.score for m in summary.sides[at].cut(summary.size[at])[place.cluster - 1].distinctive}
             names = partner.names
             listed = [(names[int(relation.codes[other][r])], r) for r in rows.tolist()]
             ranked = sorted(listed, key=lambda one: -abs(marks.get(one[0], 0.0)))
@@ -403,7 +403,7 @@ class Questions:
 
     def plot(self, size: Sequence[int] | int | None = None, ax: Any = None) -> Any:
         """The named checkerboard as a picture (matplotlib Axes), at the readable size or another."""
-        return import_module("gingham.plots").named_board(self.reading_, size=_several(size), ax=ax)
+        return import_module("gingham.plots").named_board(self.summary_, size=_several(size), ax=ax)
 
     def report(self, path: str | os.PathLike[str], title: str | None = None) -> None:
         """Write one self-contained page about the model."""
@@ -429,20 +429,20 @@ class Questions:
         if not hasattr(self, "__sklearn_is_fitted__") and not [v for v in vars(self) if v.endswith("_")]:
             return None
         title = f"{type(self).__name__}, fitted"
-        if self._reading is None:
+        if self._summary is None:
             try:
                 if sum(r.n_entries for r in self.observed().relations) > SMALL:
                     return card(
-                        title, paragraph("model.reading_ names its clusters; on data of this size that takes a while.")
+                        title, paragraph("model.summary_ names its clusters; on data of this size that takes a while.")
                     )
-                reading = self.reading_
+                summary = self.summary_
             except GinghamError as refusal:
                 return card(title, paragraph(str(refusal), quiet=True))
         else:
-            reading = self._reading
-        items = " × ".join(counted(side.n_items, side.name) for side in reading.sides)
+            summary = self._summary
+        items = " × ".join(counted(side.n_items, side.name) for side in summary.sides)
         return card(
-            title, paragraph(f"{items}; {reading.n_observed:,.0f} observed.", quiet=True) + reading_body(reading)
+            title, paragraph(f"{items}; {summary.n_observed:,.0f} observed.", quiet=True) + summary_body(summary)
         )
 
 

@@ -36,15 +36,15 @@ from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.base import Persistent, TupleModel
 from gingham.models.kinds import kinds
 from gingham.models.questions import Predicted
-from gingham.reading.look import proposed_alphabet, proposed_bounds
-from gingham.reading.measure import FEW_ROWS, FOLDS, SHARE, UNITS, baselines, errors_of, folds_of
-from gingham.reading.values import MODEL, Errors
+from gingham.summary.look import proposed_alphabet, proposed_bounds
+from gingham.summary.measure import FEW_ROWS, FOLDS, SHARE, UNITS, baselines, errors_of, folds_of
+from gingham.summary.values import MODEL, Errors
 
 if TYPE_CHECKING:  # a fit asks for none of them
     from gingham.certificates import Certificate
     from gingham.certificates.evidence import Population
-    from gingham.reading.values import Observed
     from gingham.selection import BetaPath, PathPoint, PathProgress
+    from gingham.summary.values import Observed
 
 Model = TypeVar("Model", bound=Persistent)
 Facts = dict[str, Any]  # plain values by name, of any kind: lines of a summary, notes in a model file
@@ -196,11 +196,11 @@ class ModelWithData(Generic[Model]):
         raise NotImplementedError  # pragma: no cover
 
     def observed(self) -> Observed:
-        """The rows that were learned from, in the numbering of the model's reading."""
+        """The rows that were learned from, in the numbering of the model's summary."""
         raise NotImplementedError  # pragma: no cover
 
     def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
-        """What the model predicts of rows of codes, in the numbering of its reading."""
+        """What the model predicts of rows of codes, in the numbering of its summary."""
         predicted: Predicted = self.model.predict_codes(relation, codes, label)
         return predicted
 
@@ -369,7 +369,7 @@ def tables_of(model: Persistent) -> FamilyTables[Any]:
     raise GinghamError(f"The command line does not know {name} models; use them in Python.")
 
 
-# reading options
+# summary options
 
 
 def accepted(function: Callable[..., object], arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def checkerboard(
     Parameters
     ----------
     model : fitted model of any family, or Posterior
-        A model alone draws what it was fitted on, in the order of the groups of its reading.
+        A model alone draws what it was fitted on, in the order of the groups of its summary.
     sample : Sample, optional
         With ``model.posterior_`` in the place of the model: ``model.sample(X, y)``, training data or other.
     reorder : bool

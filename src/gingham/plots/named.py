@@ -1,4 +1,4 @@
-"""A reading as pictures: the named checkerboard with its trees, and the observed matrix in the order of the groups."""
+"""A summary as pictures: the named checkerboard with its trees, and the observed matrix in the order of the groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.errors import GinghamError
 from gingham.plots.board import INK, UNSEEN, axes_or_new, colormap
-from gingham.reading.values import Board, Reading, Side, counted
+from gingham.summary.values import Board, Side, Summary, counted
 
 if TYPE_CHECKING:  # pragma: no cover
     from matplotlib.axes import Axes
@@ -31,22 +31,22 @@ NEAREST, DEEP = 5, 24  # points between the board and its trees, and of the tree
 NAME_WIDTH = 30  # letters of a line of a row's name
 
 
-def named_board(reading: Reading, *, size: Sequence[int] | None = None, table: int = 0, ax: Axes | None = None) -> Axes:
+def named_board(summary: Summary, *, size: Sequence[int] | None = None, table: int = 0, ax: Axes | None = None) -> Axes:
     """The blocks of two sides with the names of their groups, sizes, and the trees that join them.
 
     Parameters
     ----------
-    reading : Reading
-        ``model.reading_``.
+    summary : Summary
+        ``model.summary_``.
     size : one int a side, optional
         Groups to show; the readable number by default.
     table : int
         Which two sides, where there are more.
     """
-    board = reading.board(size, table)
-    at = reading.sized(size)
-    left, right = (reading.sides[i] for i in reading.tables[table].sides)
-    k = [at[i] for i in reading.tables[table].sides]
+    board = summary.board(size, table)
+    at = summary.sized(size)
+    left, right = (summary.sides[i] for i in summary.tables[table].sides)
+    k = [at[i] for i in summary.tables[table].sides]
     if ax is None:
         import_pyplot()
         import matplotlib.pyplot as plt
@@ -163,21 +163,21 @@ def ordered_matrix(
     max_pixels: int = 1000,
     ax: Axes | None = None,
 ) -> Axes:
-    """The observed matrix of a fitted model, in the order of its reading's groups, with lines between them."""
+    """The observed matrix of a fitted model, in the order of its summary's groups, with lines between them."""
     from gingham.data import Sample
     from gingham.plots.board import picture
 
-    reading: Reading = model.reading_
+    summary: Summary = model.summary_
     observed = model.observed()
     relation = observed.relations[0]
     pair = relation.pair(0, 1)
-    sides = [reading.sides[relation.sides[p]] for p in (0, 1)]
+    sides = [summary.sides[relation.sides[p]] for p in (0, 1)]
     values = pair.weight if pair.values is None else np.asarray(pair.values, dtype=np.float64)
     modes = tuple(observed.modes[relation.sides[p]] for p in (0, 1))
     sample = Sample(modes, (pair.rows, pair.columns), values)
     orders, ends = [], []
     for p, side in enumerate(sides):
-        labels = side.labels(reading.size[relation.sides[p]])
+        labels = side.labels(summary.size[relation.sides[p]])
         orders.append(np.lexsort((-side.strength, labels)))
         ends.append(np.cumsum(np.bincount(labels)))
     ax = axes_or_new(ax)

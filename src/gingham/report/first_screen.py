@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from gingham.reading.measure import UNITS, in_unit
-from gingham.reading.values import MODEL, Errors, Observed, Reading, counted, listed, plural
+from gingham.summary.measure import UNITS, in_unit
+from gingham.summary.values import MODEL, Errors, Observed, Summary, counted, listed, plural
 
 FEW_LABELS = 4  # that are listed with their shares
 NO_BREAK = "\N{NO-BREAK SPACE}"  # a line must not begin with "%"
@@ -43,11 +43,11 @@ def noun_of(label: str, measure: str) -> str:
 # what the data is
 
 
-def data_words(reading: Reading, observed: Observed | None, label: str) -> str:
+def data_words(summary: Summary, observed: Observed | None, label: str) -> str:
     """The size of the data and what was observed, in a sentence or two."""
-    table = reading.tables[0]
-    noun, n = noun_of(label, table.measure), reading.n_observed
-    sides = [reading.sides[at] for at in dict.fromkeys(side for one in reading.tables for side in one.sides)]
+    table = summary.tables[0]
+    noun, n = noun_of(label, table.measure), summary.n_observed
+    sides = [summary.sides[at] for at in dict.fromkeys(side for one in summary.tables for side in one.sides)]
     items = " × ".join(counted(side.n_items, side.name) for side in sides)
     if observed is None:
         return f"{items}; {counted(n, noun)}."
@@ -82,14 +82,14 @@ def data_words(reading: Reading, observed: Observed | None, label: str) -> str:
 PLAIN = {"the commonest label": "always the commonest"}
 
 
-def prediction_words(reading: Reading, label: str) -> dict[str, object] | None:
+def prediction_words(summary: Summary, label: str) -> dict[str, object] | None:
     """The error beside baselines as bars, and what it says in a sentence; None where nothing could be held out."""
-    errors, measure = reading.errors, reading.tables[0].measure
+    errors, measure = summary.errors, summary.tables[0].measure
     if errors is None:
         return None
     noun = noun_of(label, measure)
     if measure == "lift":
-        return _likelihoods(reading, errors, noun)
+        return _likelihoods(summary, errors, noun)
     named = errors.loss == "zero-one"
     top = max(score.value for score in errors.scores)
     bars = [
@@ -105,19 +105,19 @@ def prediction_words(reading: Reading, label: str) -> dict[str, object] | None:
         "unit": f"{errors.unit}; shorter is better",
         "bars": bars,
         "useful": errors.useful,
-        "sentence": _error_sentence(reading, errors, noun, named),
+        "sentence": _error_sentence(summary, errors, noun, named),
     }
 
 
-def _tested(reading: Reading, errors: Errors, noun: str) -> str:
+def _tested(summary: Summary, errors: Errors, noun: str) -> str:
     """ "1,234 ratings that were held out", and whether that is all of them, in turn."""
     said = f"{counted(errors.n_held, noun)} that {'was' if errors.n_held == 1 else 'were'} held out"
-    return f"{said} in turn" if errors.n_held >= reading.n_observed > 1 else said
+    return f"{said} in turn" if errors.n_held >= summary.n_observed > 1 else said
 
 
-def _error_sentence(reading: Reading, errors: Errors, noun: str, named: bool) -> str:
+def _error_sentence(summary: Summary, errors: Errors, noun: str, named: bool) -> str:
     best, model = errors.best_baseline, errors.model
-    tested = _tested(reading, errors, noun)
+    tested = _tested(summary, errors, noun)
     if model is None or best is None:
         return f"Simple rules on {tested}; this model was not measured there."
     name = PLAIN.get(best.name, best.name)
@@ -133,12 +133,12 @@ def _error_sentence(reading: Reading, errors: Errors, noun: str, named: bool) ->
     return f"On {tested}, {missed}. Predict with that rule rather than with this model; read the groups with care."
 
 
-def _likelihoods(reading: Reading, errors: Errors, noun: str) -> dict[str, object]:
+def _likelihoods(summary: Summary, errors: Errors, noun: str) -> dict[str, object]:
     """Of counts and edges: how many times as probable they are as if all pairs were equally so."""
-    table = reading.tables[0]
-    pairs = [reading.sides[at] for at in table.sides] if len(reading.sides) <= 2 else list(reading.sides)
+    table = summary.tables[0]
+    pairs = [summary.sides[at] for at in table.sides] if len(summary.sides) <= 2 else list(summary.sides)
     uniform = sum(math.log(side.n_items) for side in pairs)
-    graph = len(reading.sides) == 1
+    graph = len(summary.sides) == 1
     names = {"independence": "degrees alone" if graph else "chance alone"}
     even = "equal density everywhere" if graph else "all pairs alike"
     scores = [(names.get(s.name, PLAIN.get(s.name, s.name)), s.value, s.name == MODEL) for s in errors.scores]
@@ -148,7 +148,7 @@ def _likelihoods(reading: Reading, errors: Errors, noun: str) -> dict[str, objec
     bars = [{"name": name, "text": f"×{short(value, 2)}", "length": value / top, "model": model}
             for name, value, model in times]  # fmt: skip
     model, best = errors.model, errors.best_baseline
-    tested = _tested(reading, errors, noun)
+    tested = _tested(summary, errors, noun)
     sides = listed([plural(side.name) for side in dict.fromkeys(pairs)])
     if model is None or best is None:
         sentence = f"Simple rules on {tested}; this model was not measured there."
@@ -269,16 +269,16 @@ def _verdict(certificate: Mapping[str, object], value: float, trivial: float | N
 
 
 def next_steps(
-    reading: Reading, files: tuple[str, str] | None, certified: bool = True, predicts: bool = True
+    summary: Summary, files: tuple[str, str] | None, certified: bool = True, predicts: bool = True
 ) -> list[list[str]]:
     """[what for, what to paste]; ``files`` are the model and the table, where a command line is used.
 
     ``predicts`` says whether the model predicts pairs of items.
     """
-    first, second = (reading.sides[at] for at in reading.tables[0].sides)
+    first, second = (summary.sides[at] for at in summary.tables[0].sides)
     at = [int(np.argmax(side.mass)) for side in (first, second)]
     one, other = (side.items[i : i + 1].tolist()[0] for side, i in zip((first, second), at))
-    ranking = reading.tables[0].label == "taken"  # of who took what: for somebody, not for pairs
+    ranking = summary.tables[0].label == "taken"  # of who took what: for somebody, not for pairs
     titles = [(side.items if side.titles is None else side.titles)[i] for side, i in zip((first, second), at)]
     fits = f"what fits {first.name} {_cut(titles[0])} best"
     alike = f"what is like {second.name} {_cut(titles[1])}"
@@ -304,8 +304,8 @@ def next_steps(
         ]
     if certified or ranking:
         return steps
-    counts = reading.tables[0].measure == "lift" and len(reading.sides) > 1
-    stated = f" --population {','.join(str(side.n_items) for side in reading.sides)}" if counts else ""
+    counts = summary.tables[0].measure == "lift" and len(summary.sides) > 1
+    stated = f" --population {','.join(str(side.n_items) for side in summary.sides)}" if counts else ""
     what = "a guarantee, if there are no others" if counts else "a guarantee"
     return [[what, f"gingham certify {model} {file}{stated}"], *steps]
 

@@ -14,8 +14,8 @@ from gingham.arrays import Floats, Ints
 from gingham.certificates import Certificate
 from gingham.errors import GinghamError
 from gingham.files import atomic
-from gingham.reading.values import Observed
 from gingham.report.summary import Predictor, summarize
+from gingham.summary.values import Observed
 
 SCRIPTS = ("core.js", "board.js", "details.js", "views.js", "main.js")
 
@@ -94,16 +94,16 @@ def write_model(
     trivial : mapping from the same names to numbers, optional
         What is guaranteed of a predictor that knows no groups.
     """
-    reading = model.reading_
+    summary = model.summary_
     observed: Observed | None
     try:
         observed = model.observed()
-    except GinghamError:  # a model from a file: the page then shows what its reading holds
+    except GinghamError:  # a model from a file: the page then shows what its summary holds
         observed = None
     if model.errors_ is not None:
-        reading = replace(reading, errors=model.errors_)
+        summary = replace(summary, errors=model.errors_)
     summary = summarize(
-        reading, observed, predictor(model), title=title or f"What {type(model).__name__} found", label=label,
+        summary, observed, predictor(model), title=title or f"What {type(model).__name__} found", label=label,
         certificates=certificates, trivial=trivial,
     )  # fmt: skip
     write(summary, path)

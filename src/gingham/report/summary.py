@@ -1,4 +1,4 @@
-"""summarize: a reading and what stands behind it as a dictionary of plain values, all that the page shows."""
+"""summarize: a summary and what stands behind it as a dictionary of plain values, all that the page shows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gingham.certificates import Certificate
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.plots.board import picture
-from gingham.reading.measure import UNITS, in_unit
-from gingham.reading.values import Observed, Pair, Reading, Relation, Side, measure_named, plural
 from gingham.report.first_screen import data_words, guarantee_words, next_steps, noun_of, prediction_words
+from gingham.summary.measure import UNITS, in_unit
+from gingham.summary.values import Observed, Pair, Relation, Side, Summary, measure_named, plural
 
 MAX_ITEMS = 4000  # items of a side that the page knows by name
 MAX_POINTS = 1500  # points of a side on the map
@@ -31,7 +31,7 @@ Predictor = Callable[[Sequence[Ints], object], tuple[Floats, Floats]]  # codes, 
 
 
 def summarize(
-    reading: Reading,
+    summary: Summary,
     observed: Observed | None = None,
     predict: Predictor | None = None,
     *,
@@ -50,10 +50,10 @@ def summarize(
 
     Parameters
     ----------
-    reading : Reading
-        ``model.reading_``.
+    summary : Summary
+        ``model.summary_``.
     observed : Observed, optional
-        The data, ``model.observed()``, in the numbering of the reading: for the picture, plain means, and what need not
+        The data, ``model.observed()``, in the numbering of the summary: for the picture, plain means, and what need not
         be recommended.
     predict : callable, optional
         What the model predicts of rows of codes, ``model.predict_codes(0, codes, label)``.
@@ -78,14 +78,14 @@ def summarize(
     dict
         Numbers, strings, lists and dictionaries only.
     """
-    if observed is not None and observed.shape != tuple(side.n_items for side in reading.sides):
+    if observed is not None and observed.shape != tuple(side.n_items for side in summary.sides):
         observed = None  # another numbering, of other data
     elif observed is not None:
-        reading = shown_first(reading, observed.relations[0].sides)
-    table = reading.tables[0]
+        summary = shown_first(summary, observed.relations[0].sides)
+    table = summary.tables[0]
     label = label or table.label
-    shown = [side.listed(max_items) for side in reading.sides]
-    page = reading.to_dict(max_items)
+    shown = [side.listed(max_items) for side in summary.sides]
+    page = summary.to_dict(max_items)
     guarantees = [
         in_units({**certificate_facts(name, one), "trivial": (trivial or {}).get(name)})
         for name, one in (certificates or {}).items()
@@ -93,9 +93,9 @@ def summarize(
     for at, side in enumerate(page["sides"]):
         side["many"] = plural(side["name"])
         del side["items"]["strength"]  # in whose order the items are
-        side["items"].update(item_facts(reading, observed, predict, at, shown))
+        side["items"].update(item_facts(summary, observed, predict, at, shown))
     if observed is not None:
-        for one, means in zip(page["tables"], plain_means(reading, observed)):
+        for one, means in zip(page["tables"], plain_means(summary, observed)):
             one["means"] = means
     noun = noun_of(label, table.measure)
     page.update(
@@ -103,28 +103,28 @@ def summarize(
         label=label,
         noun=noun,
         nouns=[noun, plural(noun)],
-        data=data_words(reading, observed, label),
-        predicts=prediction_words(reading, label),
+        data=data_words(summary, observed, label),
+        predicts=prediction_words(summary, label),
         guarantee=guarantee_words(guarantees, refusal, noun),
-        next=next_steps(reading, files, bool(guarantees), any(side["items"]["best"] for side in page["sides"])),
+        next=next_steps(summary, files, bool(guarantees), any(side["items"]["best"] for side in page["sides"])),
         certificates=guarantees,
         refusal=refusal,
         facts=dict(facts or {}),
         held_out={name: float(value) for name, value in (errors or {}).items()},
         beta_path=[dict(row) for row in path or ()],
-        picture=None if observed is None else data_picture(reading, observed),
+        picture=None if observed is None else data_picture(summary, observed),
     )
     return page
 
 
-def shown_first(reading: Reading, sides: Sequence[int]) -> Reading:
-    """The reading with the table of these sides in front; what was held out of another table is not told then."""
-    places = [t for t, table in enumerate(reading.tables) if set(table.sides) <= set(sides)]
+def shown_first(summary: Summary, sides: Sequence[int]) -> Summary:
+    """The summary with the table of these sides in front; what was held out of another table is not told then."""
+    places = [t for t, table in enumerate(summary.tables) if set(table.sides) <= set(sides)]
     if not places or places[0] == 0:
-        return reading
-    first = reading.tables[places[0]]
-    others = tuple(table for table in reading.tables if table is not first)
-    return replace(reading, tables=(first, *others), errors=None)
+        return summary
+    first = summary.tables[places[0]]
+    others = tuple(table for table in summary.tables if table is not first)
+    return replace(summary, tables=(first, *others), errors=None)
 
 
 def certificate_facts(name: str, certificate: Certificate | Mapping[str, object]) -> dict[str, object]:
@@ -149,17 +149,17 @@ def in_units(facts: dict[str, object]) -> dict[str, object]:
     return {**facts, "measure": measure, **numbers}
 
 
-def plain_means(reading: Reading, observed: Observed) -> list[list[list[float]] | None]:
-    """Of tables of numbers: Σ of the numbers themselves over the blocks of leaves, where the reading has deviations."""
+def plain_means(summary: Summary, observed: Observed) -> list[list[list[float]] | None]:
+    """Of tables of numbers: Σ of the numbers themselves over the blocks of leaves, where the summary has deviations."""
     found: list[list[list[float]] | None] = []
-    for table in reading.tables:
+    for table in summary.tables:
         relation = next(
             (r for r in observed.relations if r.measure == table.measure and set(table.sides) <= set(r.sides)), None
         )
         if relation is None or relation.measure != "difference" or relation.expected is None:
             found.append(None)
             continue
-        left, right = (reading.sides[side] for side in table.sides)
+        left, right = (summary.sides[side] for side in table.sides)
         first = relation.sides.index(table.sides[0])
         second = next(p for p, side in enumerate(relation.sides) if side == table.sides[1] and p != first)
         sums = relation.plain().pair(first, second).sums(left.leaf, right.leaf, (left.n_leaves, right.n_leaves))
@@ -171,21 +171,21 @@ def plain_means(reading: Reading, observed: Observed) -> list[list[list[float]] 
 
 
 def item_facts(
-    reading: Reading, observed: Observed | None, predict: Predictor | None, at: int, shown: Sequence[Ints]
+    summary: Summary, observed: Observed | None, predict: Predictor | None, at: int, shown: Sequence[Ints]
 ) -> dict[str, object]:
     """Columns of facts on the listed items of a side: means, neighbours, recommendations, places on the map."""
-    side, chosen = reading.sides[at], shown[at]
-    labels = side.labels(reading.size[at])
-    sure = reading.memberships(at)[np.arange(side.n_items), labels][chosen]
-    facts: dict[str, object] = {"sure": [round(v, 2) for v in sure.tolist()], "near": neighbours(reading, at, chosen)}
-    facts["x"], facts["y"] = places_on_map(reading, at, chosen)
+    side, chosen = summary.sides[at], shown[at]
+    labels = side.labels(summary.size[at])
+    sure = summary.memberships(at)[np.arange(side.n_items), labels][chosen]
+    facts: dict[str, object] = {"sure": [round(v, 2) for v in sure.tolist()], "near": neighbours(summary, at, chosen)}
+    facts["x"], facts["y"] = places_on_map(summary, at, chosen)
     meeting = None if observed is None else first_meeting(observed, at)
     if meeting is not None:
         facts["mean"] = item_means(meeting[0], chosen, side.n_items)
     facts["best"] = None
     if predict is not None:
         try:
-            facts["best"] = recommendations(reading, observed, predict, at, shown)
+            facts["best"] = recommendations(summary, observed, predict, at, shown)
         except GinghamError:  # a model that predicts nothing about pairs says so; the page then shows none
             facts["best"] = None
     return facts
@@ -215,10 +215,10 @@ def item_means(pair: Pair, chosen: Ints, n: int) -> list[object] | None:
         return rounded((total / count)[chosen], 3)
 
 
-def neighbours(reading: Reading, at: int, chosen: Ints) -> list[list[int]]:
-    """Places of the listed items that are most alike, nearest first; see `Reading.likeness`."""
-    side = reading.sides[at]
-    found = measure_named(reading.meeting(at).measure).deviations(side.profile[chosen])
+def neighbours(summary: Summary, at: int, chosen: Ints) -> list[list[int]]:
+    """Places of the listed items that are most alike, nearest first; see `Summary.likeness`."""
+    side = summary.sides[at]
+    found = measure_named(summary.meeting(at).measure).deviations(side.profile[chosen])
     found = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
     k = min(NEIGHBOURS, len(chosen) - 1)
     near: list[list[int]] = []
@@ -233,10 +233,10 @@ def neighbours(reading: Reading, at: int, chosen: Ints) -> list[list[int]]:
     return near
 
 
-def places_on_map(reading: Reading, at: int, chosen: Ints) -> tuple[list[object], list[object]]:
+def places_on_map(summary: Summary, at: int, chosen: Ints) -> tuple[list[object], list[object]]:
     """Where the items with the most data lie in the plane that tells the groups of the readable size apart best."""
-    side, k = reading.sides[at], reading.size[at]
-    found = measure_named(reading.meeting(at).measure).deviations(side.profile[chosen])
+    side, k = summary.sides[at], summary.size[at]
+    found = measure_named(summary.meeting(at).measure).deviations(side.profile[chosen])
     labels, mass = side.labels(k)[chosen], np.maximum(side.mass[chosen], 1e-12)
     found = found - np.average(found, axis=0, weights=mass)
     groups = np.zeros((k, found.shape[1]))
@@ -258,21 +258,21 @@ def places_on_map(reading: Reading, at: int, chosen: Ints) -> tuple[list[object]
 
 
 def recommendations(
-    reading: Reading, observed: Observed | None, predict: Predictor, at: int, shown: Sequence[Ints]
+    summary: Summary, observed: Observed | None, predict: Predictor, at: int, shown: Sequence[Ints]
 ) -> list[list[list[float]]] | None:
     """For each listed item [place, score, uncertainty, …label] of the partners with the highest predictions.
 
     The candidates are those that the item's leaf meets best among the partners it was not observed with; the model has
     the last word on them.
     """
-    first = reading.tables[0]
-    sides = first.sides if len(reading.sides) <= 2 or observed is None else observed.relations[0].sides
+    first = summary.tables[0]
+    sides = first.sides if len(summary.sides) <= 2 or observed is None else observed.relations[0].sides
     if at not in sides:
         return None
     own = sides.index(at)
     other = next(p for p in range(len(sides)) if p != own)
-    partner, mine = reading.sides[sides[other]], shown[sides[other]]
-    order = candidates(reading, observed, at, sides[other], mine)
+    partner, mine = summary.sides[sides[other]], shown[sides[other]]
+    order = candidates(summary, observed, at, sides[other], mine)
     known = seen_partners(observed, at, sides[other], shown) if observed is not None else {}
     k = min(CANDIDATES, len(mine))
     place = np.full((len(shown[at]), k), -1)
@@ -281,7 +281,7 @@ def recommendations(
         taken[known.get(row, [])] = True
         if sides[own] == sides[other]:
             taken[row] = True
-        ranked = order[reading.sides[at].leaf[code]]
+        ranked = order[summary.sides[at].leaf[code]]
         free = ranked[~taken[ranked]][:k]
         place[row, : len(free)] = free
     rows, columns = np.nonzero(place >= 0)
@@ -308,13 +308,13 @@ def recommendations(
     return found
 
 
-def candidates(reading: Reading, observed: Observed | None, at: int, other: int, listed: Ints) -> Ints:
+def candidates(summary: Summary, observed: Observed | None, at: int, other: int, listed: Ints) -> Ints:
     """For every leaf of a side the listed partners, best first: how the leaves meet, and how each stands by itself."""
-    table = next(one for one in reading.tables if {at, other} == set(one.sides))
+    table = next(one for one in summary.tables if {at, other} == set(one.sides))
     values = measure_named(table.measure).shown(table.sums)[0]
     if table.sides[0] != at:
         values = values.T
-    partner = reading.sides[other]
+    partner = summary.sides[other]
     score = values[:, partner.leaf[listed]]
     mass = partner.mass[listed]
     if table.measure == "lift":
@@ -351,12 +351,12 @@ def seen_partners(observed: Observed, at: int, other: int, shown: Sequence[Ints]
 # the picture of the data
 
 
-def data_picture(reading: Reading, observed: Observed) -> dict[str, object] | None:
+def data_picture(summary: Summary, observed: Observed) -> dict[str, object] | None:
     """What was observed, as it came and in the order of the groups, as pictures of grey levels."""
     relation = observed.relations[0]
     if len(relation.sides) < 2:
         return None
-    pair, sides = relation.pair(0, 1), [reading.sides[side] for side in relation.sides[:2]]
+    pair, sides = relation.pair(0, 1), [summary.sides[side] for side in relation.sides[:2]]
     values = pair.weight if pair.values is None else np.asarray(pair.values, dtype=np.float64)
     sample = Sample(tuple(observed.modes[side] for side in relation.sides[:2]), (pair.rows, pair.columns), values)
     orders = [_order(side) for side in sides]

@@ -133,4 +133,4 @@ def _read(path: str | os.PathLike[str]) -> IntoDataFrame:
             return read(str(path), backend=backend).to_native()
         except ImportError:
             continue
-    raise GinghamError("Reading files needs polars, pyarrow or pandas: pip install gingham[cli].")
+    raise GinghamError("Summary files needs polars, pyarrow or pandas: pip install gingham[cli].")

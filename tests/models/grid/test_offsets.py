@@ -51,7 +51,8 @@ def test_effects_and_a_board_predict_better_than_either(loss):
     found = [adjusted_rand_score(a, b) for a, b in zip(model.labels_, sides)]
     assert min(found) > 0.7  # of the tastes, which a plain board does not show
     predictions = model.predict(X_new)
-    assert predictions.min() >= 1 and predictions.max() <= 5
+    assert predictions.min() >= 1
+    assert predictions.max() <= 5
 
 
 def test_a_board_that_adds_nothing_falls_to_one_cell():

@@ -136,6 +136,6 @@ def test_a_model_that_was_fitted_on_the_device_is_read_and_saved(tmp_path):
         CoClusteringRegressor(2, beta=2.0, alphabet=range(1, 6), backend=backend, random_state=0).fit(X, y)
         for backend in ("torch", "compiled")
     ]
-    assert models[0].reading_.size == models[1].reading_.size
+    assert models[0].summary_.size == models[1].summary_.size
     models[0].save(tmp_path / "m.gingham")
     np.testing.assert_allclose(load(tmp_path / "m.gingham").predict(X), models[1].predict(X), atol=1e-9)

@@ -199,7 +199,7 @@ def test_few_rows_get_few_layers_of_habit_and_few_chains_unless_they_are_asked_f
     assert baskets_fit.for_rows(baskets_fit.EFFORTS["fast"], 10).n_chains == 2
 
 
-# reading
+# summary
 
 
 @pytest.mark.parametrize("told", [True, False])

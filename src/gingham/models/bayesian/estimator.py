@@ -24,10 +24,10 @@ from gingham.models.bayesian.dirichlet import DirichletPosterior
 from gingham.models.bayesian.fit import EvidenceBound, Variational, begin
 from gingham.models.bayesian.validation import validate_concentration
 from gingham.models.questions import Predicted
-from gingham.reading.values import Refit
+from gingham.summary.values import Refit
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
 PROTOCOLS = ("held-out", "paper", "paper-bound")
 
@@ -148,7 +148,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
             Semi-supervised start: the row and column cluster of entries where they are known, −1
             elsewhere. Each known entry votes for its row and its column (P2 §5.1).
         item_info : mapping from the name of a mode to a frame, optional
-            What is known of its items, a row each; for readings only, see :func:`gingham.read`.
+            What is known of its items, a row each; for summaries only, see :func:`gingham.summarize`.
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional

@@ -26,11 +26,11 @@ from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.projection import Projection, use_torch_batch
 from gingham.models.base import Persistent, TupleModel, distilled_from, distilled_observed, distilled_refit
 from gingham.models.questions import Predicted
-from gingham.reading.values import Observed
 from gingham.storage import State
+from gingham.summary.values import Observed
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
 LARGE = 2**16  # memberships from which single precision is kept
 RULES = ("mean", "median", "mode", "label")
@@ -124,7 +124,7 @@ class Committee(TupleModel):
     ) -> Self:
         """Fit every member; see the estimator for X, y and sample_weight.
 
-        ``item_info`` are tables about the items of modes, for readings (see :func:`gingham.read`).
+        ``item_info`` are tables about the items of modes, for summaries (see :func:`gingham.summarize`).
         ``checkpoint`` keeps what members keep of themselves, where they are fitted in this process.
         """
         least = 2 if self.cross else 1
@@ -176,7 +176,7 @@ class Committee(TupleModel):
     def observed(self, *data: Any) -> Observed:
         """One checkerboard, distilled from the mean of the members' predictions: each has clusters of its own."""
         check_is_fitted(self)
-        X, y, *weight = data or self._remembered("gg.read(model, X, y)")
+        X, y, *weight = data or self._remembered("gg.summarize(model, X, y)")
         labels = np.asarray(y)
         alphabet = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
         columns = self._columns(X, reset=False).columns

@@ -29,14 +29,14 @@ from gingham.models.base import Persistent, advice_on, stderr_progress, warn_of
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import column_table, merge_profiles
 from gingham.models.questions import Predicted
-from gingham.reading.values import Observed, Refit, Relation
 from gingham.storage import State
+from gingham.summary.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
 WEIGHTINGS = ("counts", "uniform")
-FINEST_READ = 80  # clusters a side that are fitted to choose the size of a reading
+FINEST_READ = 80  # clusters a side that are fitted to choose the size of a summary
 
 
 @dataclass(eq=False, repr=False)
@@ -154,7 +154,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         names : mapping from the name of a side to the names of its items, rows first, or a pair of lists, optional
             ``{"document": titles, "word": words}``; a frame and an AnnData object bring their own.
         item_info : mapping from the name of a side to a frame, optional
-            What is known of its items, a row each; for readings only, see :func:`gingham.read`.
+            What is known of its items, a row each; for summaries only, see :func:`gingham.summarize`.
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
@@ -184,7 +184,9 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def observed(self, *data: Any) -> Observed:
         check_is_fitted(self)
         counts = (
-            self._counts(with_names(data[0]).matrix, reset=False) if data else self._remembered("gg.read(model, X)")
+            self._counts(with_names(data[0]).matrix, reset=False)
+            if data
+            else self._remembered("gg.summarize(model, X)")
         )
         sample = count_sample(counts)
         relation = Relation((0, 1), sample.codes, "lift", weights=sample.weights, label="count")
@@ -204,7 +206,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return Predicted(expected, np.sqrt(expected))
 
     def _refit(self, counts: sparse.csr_array, kept: Bools) -> Refit:
-        """Clusters of the same kind from some of the entries; no more a side than a reading can use."""
+        """Clusters of the same kind from some of the entries; no more a side than a summary can use."""
         part = counts.copy()
         part.data = np.where(kept, counts.data, 0.0)
         part.eliminate_zeros()
@@ -458,12 +460,12 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         }
 
     def _readable_size(self, X: object) -> tuple[int, ...]:
-        """The size by the rule of readings: of the one that was made, or of one that is made of these counts."""
-        if self._reading is not None:
-            return self._reading.size_by_rule
-        from gingham.reading.make_reading import read_observed  # loaded when somebody reads
+        """The size by the rule of summaries: of the one that was made, or of one that is made of these counts."""
+        if self._summary is not None:
+            return self._summary.size_by_rule
+        from gingham.summary.make_summary import summarize_observed  # loaded when somebody reads
 
-        return read_observed(self.observed() if X is None else self.observed(X)).size_by_rule
+        return summarize_observed(self.observed() if X is None else self.observed(X)).size_by_rule
 
     def simplified(
         self,

@@ -21,7 +21,7 @@ from gingham.selection import BetaPath, PathPoint
 
 if TYPE_CHECKING:
     from gingham.models.counts.estimator import CoOccurrenceClustering
-    from gingham.reading.values import Observed
+    from gingham.summary.values import Observed
 
 
 class CountTables(common.FamilyTables["CoOccurrenceClustering"]):

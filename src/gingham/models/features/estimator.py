@@ -27,10 +27,10 @@ from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
 from gingham.models.base import Persistent
 from gingham.models.questions import Predicted
-from gingham.reading.values import Observed, Refit, Relation
+from gingham.summary.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
 SHUFFLES = 5
 
@@ -201,7 +201,7 @@ class InformationClustering(ClusterMixin, Persistent):
         names : mapping from the name of a side to the names of its items, or a pair of lists, optional
             ``{"patient": […], "symptom": […]}``; a frame names its features.
         item_info : mapping from the name of a side to a frame, optional
-            What is known of the instances, a row each; for readings only, see :func:`gingham.read`.
+            What is known of the instances, a row each; for summaries only, see :func:`gingham.summarize`.
         checkpoint : Checkpoint, optional
             Keeps where the fit stands, see ``gingham.fitting.loop``.
         """
@@ -224,7 +224,7 @@ class InformationClustering(ClusterMixin, Persistent):
 
     def observed(self, *data: Any) -> Observed:
         """Which values instances have, counted: every value of every feature is an item."""
-        entries = Entries(*categorical_entries(data[0])) if data else self._remembered("gg.read(model, X)")
+        entries = Entries(*categorical_entries(data[0])) if data else self._remembered("gg.summarize(model, X)")
         modes = self.modes_ if not data and hasattr(self, "modes_") else feature_modes(data[0], None, entries)
         value = entries.columns.astype(np.int64) * entries.n_values + entries.values
         codes = (entries.rows, np.unique(value, return_inverse=True)[1].astype(np.int32))
@@ -252,7 +252,7 @@ class InformationClustering(ClusterMixin, Persistent):
         known = super()._known_partners(side, code, own, other, seen)
         if own != 0:
             return known
-        features = np.array([str(item).rpartition(" = ")[0] for item in self.reading_.sides[1].items.tolist()])
+        features = np.array([str(item).rpartition(" = ")[0] for item in self.summary_.sides[1].items.tolist()])
         return np.flatnonzero(np.isin(features, features[known]))
 
     def _refit(self, entries: Entries, kept: Bools) -> Refit:

@@ -16,7 +16,7 @@ from gingham.models.features import KIND
 
 if TYPE_CHECKING:
     from gingham.models.features.estimator import InformationClustering
-    from gingham.reading.values import Observed
+    from gingham.summary.values import Observed
 
 EXAMPLE = "patient,symptom"
 MOST_FEATURES = 1000  # that a page shows: those the clusters tell most about

@@ -27,11 +27,11 @@ from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, grap
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
 from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, codes_edges, hard_posterior
 from gingham.models.questions import Predicted
-from gingham.reading.values import Observed, Refit, Relation
 from gingham.storage import State
+from gingham.summary.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
 SOLVERS = ("sweep", "nodewise", "damped")
 OBJECTIVES = ("tradeoff", "iclust")
@@ -157,7 +157,7 @@ class GraphClustering(ClusterMixin, Persistent):
         directed, weight, nodes, hyperedges
             See ``from_graph``.
         item_info : mapping {"node": frame}, optional
-            What is known of the nodes, a row each; for readings only, see :func:`gingham.read`.
+            What is known of the nodes, a row each; for summaries only, see :func:`gingham.summarize`.
         """
         sample = from_graph(X, pairs=pairs, directed=directed, weight=weight, nodes=nodes, hyperedges=hyperedges)
         checkpoint.bound_to(
@@ -185,7 +185,7 @@ class GraphClustering(ClusterMixin, Persistent):
 
     def observed(self, *data: Any) -> Observed:
         """Edges are counted against chance; weights of listed pairs, and negative ones, are read as numbers."""
-        sample = self.sample(*data) if data else self._remembered("gg.read(model, graph)")
+        sample = self.sample(*data) if data else self._remembered("gg.summarize(model, graph)")
         counted = sample.complete and (sample.labels is None or bool((sample.labels >= 0).all()))
         relation = Relation(
             (0,) * sample.n_modes,
@@ -468,7 +468,7 @@ class GraphClustering(ClusterMixin, Persistent):
     def with_posterior(self, posterior: Posterior, problem: Problem | None = None) -> Self:
         """The same model with other memberships and answers; ``problem`` has the pairs that decided them."""
         new = copy(self)
-        new.posterior_, new._reading, new.errors_ = posterior, None, None
+        new.posterior_, new._summary, new.errors_ = posterior, None, None
         if problem is not None:
             new.learned_from(problem.samples[0])
         return new

@@ -18,12 +18,12 @@ from gingham.errors import GinghamError, GinghamWarning
 from gingham.models import tables as common
 from gingham.models.base import Persistent
 from gingham.models.graph import KIND
-from gingham.reading.look import look, proposed_bounds
 from gingham.selection import BetaPath, PathPoint
+from gingham.summary.look import look, proposed_bounds
 
 if TYPE_CHECKING:
     from gingham.models.graph.estimator import GraphClustering
-    from gingham.reading.values import Observed
+    from gingham.summary.values import Observed
 
 
 class GraphTables(common.FamilyTables["GraphClustering"]):
@@ -212,12 +212,12 @@ class GraphWithData(common.ModelWithData["GraphClustering"]):
 
     def certificates(self, request: common.CertificateRequest) -> common.Facts:
         """Of the partition that is shown: the blocks of its groups, on all pairs."""
-        from gingham.reading.make_reading import read
+        from gingham.summary.make_summary import summarize
 
         request.need_no_tests("A graph")
-        reading = self.model.reading_ if self.model.is_read else read(self.model, self.sample)
+        summary = self.model.summary_ if self.model.has_summary else summarize(self.model, self.sample)
         # The bound holds for all partitions at once, so that it costs nothing to choose one of them by these edges.
-        shown = np.eye(reading.size[0])[reading.sides[0].labels(reading.size[0])]
+        shown = np.eye(summary.size[0])[summary.sides[0].labels(summary.size[0])]
         return block_certificates(replace(self.model.posterior_, assign=(shown,)), self.sample, request)
 
     def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Persistent, common.Facts]:

@@ -64,11 +64,11 @@ from gingham.models.grid.offsets import (
     rest_cell,
     rest_problem,
 )
-from gingham.reading.values import Refit
 from gingham.selection.auto import FACTORS, Beta, Pilot, Selection, choose_beta, explained, merge_and_settle
+from gingham.summary.values import Refit
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
 OBJECTIVES = ("tradeoff", "certificate", *THEOREMS)
 SOLVERS = ("projection", "sweep")
@@ -151,7 +151,7 @@ class GridFit(GridPredictor):
         sample_weight : array of shape (N,), optional
             Counts: weight 2 is the same as the row twice, weight 0 as no row.
         item_info : mapping from the name of a mode to a frame, optional
-            What is known of its items, a row each; for readings only, see :func:`gingham.read`.
+            What is known of its items, a row each; for summaries only, see :func:`gingham.summarize`.
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional

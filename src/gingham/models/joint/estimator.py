@@ -45,11 +45,11 @@ from gingham.models.base import (
 )
 from gingham.models.joint.fit import Joint, joint_start, place_cold
 from gingham.models.questions import Predicted
-from gingham.reading.values import Observed, Refit
 from gingham.selection.auto import choose_beta
+from gingham.summary.values import Observed, Refit
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
 Relation = tuple[str, ...]
 PROPERTY_BETA = 0.5  # of relations of properties, where none is given
@@ -142,7 +142,7 @@ class JointCoClustering(Persistent):
         relations : mapping from a tuple of mode names to (X, y) or (X, y, sample_weight)
             X has one column of ids per mode, in the order of the names; a mode may stand twice.
         item_info : mapping from the name of a mode to a frame, optional
-            What is known of its items, a row each; for readings only, see :func:`gingham.read`.
+            What is known of its items, a row each; for summaries only, see :func:`gingham.summarize`.
         """
         problem, n_clusters = self._problem(relations)
         checkpoint.bound_to(self, list(relations.items()))
@@ -166,7 +166,7 @@ class JointCoClustering(Persistent):
     def observed(self, *data: Any) -> Observed:
         """All relations; the first is read first. Modes of singletons (properties) go by what they are typical of."""
         check_is_fitted(self)
-        relations = data[0] if data else self._remembered("gg.read(model, relations)")
+        relations = data[0] if data else self._remembered("gg.summarize(model, relations)")
         structure, labels = self.posterior_.structure, self.posterior_.labels
         parts = {r: observed_of(self.sample(r, *relations[r]), [None] * len(r)) for r in relations}
         found = tuple(

@@ -17,12 +17,12 @@ from gingham.errors import GinghamError
 from gingham.models import tables as common
 from gingham.models.joint import KIND
 from gingham.models.questions import Predicted
-from gingham.reading.measure import UNITS
+from gingham.summary.measure import UNITS
 
 if TYPE_CHECKING:
     from gingham.certificates import Certificate
     from gingham.models.joint.estimator import JointCoClustering
-    from gingham.reading.values import Observed
+    from gingham.summary.values import Observed
 
 
 class JointTables(common.FamilyTables["JointCoClustering"]):

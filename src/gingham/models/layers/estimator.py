@@ -68,17 +68,17 @@ from gingham.models.layers.pilot import (
     run_pilot,
     weighted,
 )
-from gingham.models.layers.reading import Layer, account_of, parts_of, reach_of, readable, readable_baskets
 from gingham.models.layers.sampled import Chain, Shape, keep_every, run_chain, run_chains, sample_draws, use_torch
 from gingham.models.layers.side import GivenSide, SideCode, Sides, SideTable, read_sides, side_tables
 from gingham.models.layers.soft import Soft, solve
+from gingham.models.layers.summary import Layer, account_of, parts_of, reach_of, readable, readable_baskets
 from gingham.models.questions import Predicted
-from gingham.reading.explanation import Explanation
-from gingham.reading.values import Observed
 from gingham.storage import State
+from gingham.summary.explanation import Explanation
+from gingham.summary.values import Observed
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
 SOLVERS = ("sampled", "projection")
 RULES = ("mean", "label")
@@ -248,8 +248,8 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         Parameters
         ----------
         item_info : mapping from the name of a mode to a frame, optional
-            What is known of its items, for readings (see :func:`gingham.read`); what the model is to learn from is its
-            parameter ``side``.
+            What is known of its items, for summaries (see :func:`gingham.summarize`); what the model is to learn
+            from is its parameter ``side``.
         time : points in time, one per row, optional
             Instead of a column of X that the parameter ``time`` names.
         callback : callable, optional
@@ -452,7 +452,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     def observed(self, *data: Any) -> Observed:
         """One checkerboard, distilled from the predictions: the layers have many clusterings, which add up."""
         check_is_fitted(self)
-        sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
+        sample = self.sample(*data) if data else self._remembered("gg.summarize(model, X, y)")
         chosen = getattr(self, "selection_", None)
         return distilled_observed(
             sample,
@@ -865,7 +865,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
         found = super().explain(row, label=label)
         if not isinstance(self.model_, BasketDraws):
             return found
-        titles = [side.names for side in self.reading_.sides]
+        titles = [side.names for side in self.summary_.sides]
         told = (self.model_, self.modes_, dict(self.sides_), titles)
         listed = row.tolist() if isinstance(row, np.ndarray) else row
         if not isinstance(listed, (tuple, list)):

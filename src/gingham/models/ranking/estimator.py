@@ -26,15 +26,15 @@ from gingham.models.ranking.boards import Board, coarser, compressed, readable
 from gingham.models.ranking.factors import fit_factors
 from gingham.models.ranking.fit import AT, MEMBERS, N_FACTORS, choose, fit_ranking, ndcg
 from gingham.models.ranking.kernels import best
-from gingham.models.ranking.reading import NamedBoard, Reasons, named, reading_groups, reasons_of, telling_items
-from gingham.reading.values import Observed, Refit, Relation
+from gingham.models.ranking.summary import NamedBoard, Reasons, named, reasons_of, summary_groups, telling_items
+from gingham.summary.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
 BLOCK = 512  # users that are scored at a time
 MOST_GROUPS, LEAST_ITEMS = 600, 3  # of the board that stands for the ranking: groups a side, items a group on average
-READING_SWEEPS = 5  # of factors that choose the size of a reading
+SUMMARY_SWEEPS = 5  # of factors that choose the size of a summary
 Ids: TypeAlias = ArrayLike | Sequence[object]  # one id or several
 
 
@@ -146,7 +146,7 @@ class BasketRanker(Persistent):
 
         Repeated rows and ``sample_weight`` are counts; they add up, and a pair is taken when its sum is at least
         ``min_count``. How often it was taken beyond that is not used. ``item_info`` are tables about users or items,
-        for readings (see :func:`gingham.read`).
+        for summaries (see :func:`gingham.summarize`).
         """
         self._check()
         columns, names = id_columns(X)
@@ -163,7 +163,7 @@ class BasketRanker(Persistent):
         rows, places = np.divmod(taken, items.n_items)
         baskets = Baskets.of(rows, places, (users.n_items, items.n_items))
         seeds = np.random.SeedSequence(int(check_random_state(self.random_state).randint(2**31 - 1))).spawn(3)
-        choosing, fitting, reading = (np.random.default_rng(seed) for seed in seeds)
+        choosing, fitting, summary = (np.random.default_rng(seed) for seed in seeds)
         members = tuple(name for name in MEMBERS if name in self.members)
         choice = choose(baskets, members, choosing, self.backend)
         ranking, board, factors = fit_ranking(
@@ -177,7 +177,7 @@ class BasketRanker(Persistent):
             "users": choice.n_users,
         }
         self.item_factors_ = factors.items
-        self.groups_ = reading_groups(baskets, factors.items, self.n_groups, reading)
+        self.groups_ = summary_groups(baskets, factors.items, self.n_groups, summary)
         self.group_names_ = named(self.item_names_, telling_items(baskets, self.groups_))
         self._ranking, self._board = ranking, board
         self.side_names_ = (users.name, items.name)
@@ -215,8 +215,8 @@ class BasketRanker(Persistent):
         rng = np.random.default_rng(0)
         penalty = float(self.selection_["settings"]["factor_penalty"])
         n_factors = min(int(self.n_factors), baskets.n_users, baskets.n_items)
-        factors = fit_factors(baskets, n_factors, penalty, READING_SWEEPS, rng)
-        return Refit((None, reading_groups(baskets, factors.items, int(self.groups_.max()) + 1, rng)))
+        factors = fit_factors(baskets, n_factors, penalty, SUMMARY_SWEEPS, rng)
+        return Refit((None, summary_groups(baskets, factors.items, int(self.groups_.max()) + 1, rng)))
 
     # facts
 

@@ -12,7 +12,7 @@ from gingham.models.ranking import KIND
 
 if TYPE_CHECKING:
     from gingham.models.ranking.estimator import BasketRanker
-    from gingham.reading.values import Observed
+    from gingham.summary.values import Observed
 
 
 class RankingTables(common.FamilyTables["BasketRanker"]):

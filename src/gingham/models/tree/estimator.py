@@ -43,12 +43,12 @@ from gingham.models.questions import Predicted
 from gingham.models.tree.density import Stages
 from gingham.models.tree.fit import choose_tree, solve_tree
 from gingham.models.tree.messages import Messages
-from gingham.reading.explanation import Explanation
-from gingham.reading.values import Observed, Refit
 from gingham.selection.auto import choose_beta
+from gingham.summary.explanation import Explanation
+from gingham.summary.values import Observed, Refit
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
 STRUCTURES = ("pairs", "auto")
 DENSITY_BETA = 2.0  # of a density, where none is given
@@ -144,8 +144,8 @@ class TreeCoClustering(GridPredictor):
     ) -> Self:
         """Cluster the observed tuples: rows of X are ids, y labels (None for the density), sample_weight counts.
 
-        ``item_info`` are tables about the items of modes, for readings (see :func:`gingham.read`). ``callback`` is
-        called with a ``Progress`` after every sweep; ``checkpoint`` keeps where the fit stands.
+        ``item_info`` are tables about the items of modes, for summaries (see :func:`gingham.summarize`). ``callback``
+        is called with a ``Progress`` after every sweep; ``checkpoint`` keeps where the fit stands.
         """
         checkpoint.bound_to(self, X, y, sample_weight)
         if not isinstance(self.n_init, (int, np.integer)) or self.n_init < 1:
@@ -189,9 +189,9 @@ class TreeCoClustering(GridPredictor):
         """What its leaves meet, where they are counted; the combinations at its roots, where they have labels."""
         check_is_fitted(self)
         if self._is_density:
-            known = self._sample_of(*data) if data else self._remembered("gg.read(model, X)")
+            known = self._sample_of(*data) if data else self._remembered("gg.summarize(model, X)")
             return observed_of(known, self.leaf_labels_, given=True, refit=lambda kept: self._refit(known, kept))
-        sample = self.sample(*data) if data else self._remembered("gg.read(model, X, y)")
+        sample = self.sample(*data) if data else self._remembered("gg.summarize(model, X, y)")
         grid, tops = self._at_root(sample, named=True)
         return observed_of(tops, grid.labels, given=True, refit=lambda kept: self._refit(sample, kept))
 
@@ -200,7 +200,7 @@ class TreeCoClustering(GridPredictor):
 
     def _grid(self) -> Posterior:
         """The same predictor as a grid over the combinations at its roots."""
-        return self._at_root(self._remembered("gg.read(model, X, y)"), named=True)[0]
+        return self._at_root(self._remembered("gg.summarize(model, X, y)"), named=True)[0]
 
     def _keep_for_questions(self) -> None:
         if self._data is not None and not self._is_density:
@@ -212,7 +212,7 @@ class TreeCoClustering(GridPredictor):
             return predicted_by(self._grid(), codes, label, getattr(self, "cell_moments_", None))
         if any((code < 0).any() for code in codes):
             raise GinghamError("A density of more than two columns recommends nothing: score_samples rates whole rows.")
-        expected = np.exp(self.density_.log_density(list(codes))) * float(self.reading_.n_observed)
+        expected = np.exp(self.density_.log_density(list(codes))) * float(self.summary_.n_observed)
         return Predicted(expected, np.sqrt(expected))
 
     def explain(self, row: object, *, label: object = None) -> Explanation:

@@ -21,12 +21,12 @@ from gingham.models.views import fit as multiview
 from gingham.models.views import view_validation as heldout
 from gingham.models.views.representations import as_kernels
 from gingham.models.views.retrieval import component_weights, mean_over_views, nearest
-from gingham.reading.values import Observed, Relation
+from gingham.summary.values import Observed, Relation
 
 if TYPE_CHECKING:
-    from gingham.reading.make_reading import ItemInfo
+    from gingham.summary.make_summary import ItemInfo
 
-MOST_FEATURES = 600  # of all views together that a reading speaks of
+MOST_FEATURES = 600  # of all views together that a summary speaks of
 
 
 @dataclass(eq=False, repr=False)
@@ -70,7 +70,7 @@ class ViewsModel(Persistent):
         y : ignored
         names : sequence of n_samples names of the objects, optional
         item_info : mapping {"object": frame}, optional
-            What is known of the objects, a row each; for readings only, see :func:`gingham.read`.
+            What is known of the objects, a row each; for summaries only, see :func:`gingham.summarize`.
         checkpoint : Checkpoint, optional
             Keeps which folds are done, see ``gingham.fitting.loop``.
         """
@@ -104,7 +104,9 @@ class ViewsModel(Persistent):
     def observed(self, *data: Any) -> Observed:
         """Objects by their clusters × features by the component they go with, in standard deviations."""
         check_is_fitted(self)
-        matrices, names = (as_views(data[0], at_least=2), None) if data else self._remembered("gg.read(model, views)")
+        matrices, names = (
+            (as_views(data[0], at_least=2), None) if data else self._remembered("gg.summarize(model, views)")
+        )
         if any(function.inputs.kernel.function == "precomputed" for function in self.functions_):
             raise GinghamError("Kernels that were computed beforehand have no features that could be read.")
         n, d = matrices[0].shape[0], len(self.functions_)

@@ -17,7 +17,7 @@ from gingham.models.views import KIND
 
 if TYPE_CHECKING:
     from gingham.models.views.estimator import ViewsModel
-    from gingham.reading.values import Observed
+    from gingham.summary.values import Observed
 
 MOST_FEATURES = 300  # of a view that a page shows: those with the largest weights
 MOST_VALUES = 5_000_000  # of all views together, with fewer features where there are many objects

@@ -12,7 +12,7 @@ import pytest
 import gingham as gg
 from gingham.cli.app import run
 from gingham.models.tables import families
-from gingham.reading.values import plural
+from gingham.summary.values import plural
 from model_kinds import write_tables
 
 KINDS = tuple(families())
@@ -44,7 +44,7 @@ def test_every_kind_is_described(gingham, models, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_answers_about_its_items(gingham, models, kind):
     path, file = models[kind]
-    item = str(gg.load(path).reading_.sides[0].items[0])
+    item = str(gg.load(path).summary_.sides[0].items[0])
     ran = gingham("similar", path, item, "-n", 3)
     assert ran.code == 0, ran.err
     assert pl.read_csv(io.StringIO(ran.out)).height >= 1
@@ -123,7 +123,7 @@ def test_a_side_table_that_knows_nobody_is_refused_before_the_fit(gingham, tmp_p
 def test_side_tables_are_matched_before_the_fit_of_every_kind(gingham, models, tmp_path, kind):
     """With the very items that the fitted model has."""
     case = write_tables(tmp_path)[kind]
-    more, sides = [], gg.load(models[kind][0]).reading_.sides
+    more, sides = [], gg.load(models[kind][0]).summary_.sides
     for side in sides:
         info = tmp_path / f"about {side.name}.csv"
         pl.DataFrame({"id": [str(item) for item in side.items.tolist()], "size": range(len(side.items))}).write_csv(
@@ -138,13 +138,13 @@ def test_side_tables_are_matched_before_the_fit_of_every_kind(gingham, models, t
         assert int(said[1]) >= len(side.items)
 
 
-def test_a_file_without_a_reading_says_so(gingham, models, tmp_path):
+def test_a_file_without_a_summary_says_so(gingham, models, tmp_path):
     file, out = models["coclustering"][1], tmp_path / "m.gingham"
     options = ["--axes", "user,movie", "--label", "rating", "--clusters", "2", "-q", "--out", out]
-    assert gingham("fit", file, *options, "--no-reading").code == 0
+    assert gingham("fit", file, *options, "--no-summary").code == 0
     ran = gingham("describe", out)
     assert ran.code == 2
-    assert "holds no reading" in ran.err
+    assert "holds no summary" in ran.err
 
 
 def test_a_wide_table_says_what_was_observed(gingham, tmp_path):

@@ -1,4 +1,4 @@
-"""Reading layers: boards with names, how much each part explains, and the account of a prediction.
+"""Summary layers: boards with names, how much each part explains, and the account of a prediction.
 
 All parts of basket layers are means over the draws, so they add up to the mean of the latent answer.
 """

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gingham.arrays import Floats, Ints
-from gingham.reading.measure import SHRINKAGES, baselines, errors_of, folds_of, in_unit
-from gingham.reading.values import MODEL
+from gingham.summary.measure import SHRINKAGES, baselines, errors_of, folds_of, in_unit
+from gingham.summary.values import MODEL
 
 LABELS, NAMES = 3, ("user", "film")
 

@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, load, previous, write
-from gingham.reading.make_reading import averages
-from gingham.reading.values import Relation
+from gingham.summary.make_summary import averages
+from gingham.summary.values import Relation
 
 FIGURES = {"root mean square error, by data and candidate": "*/*/rmse"}
 

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from gingham.reading.make_reading import Met, Tree, joint_path, leaf_order, merge_tree, orders, rungs, summed, trees_of
-from gingham.reading.values import MEASURES, Measure, measure_named
+from gingham.summary.make_summary import Met, Tree, joint_path, leaf_order, merge_tree, orders, rungs, summed, trees_of
+from gingham.summary.values import MEASURES, Measure, measure_named
 
 RNG = np.random.default_rng(0)
 

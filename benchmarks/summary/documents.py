@@ -1,4 +1,4 @@
-"""Readings of documents and ratings: sizes over five seeds, agreement with the known classes, names.
+"""Summaries of documents and ratings: sizes over five seeds, agreement with the known classes, names.
 
 Documents × words with `CoOccurrenceClustering` of 80 × 80 clusters (as many as the items allow), read at the size that
 keeps half of the held-out gain; MovieLens by tastes, with titles and what is known of people and films. NMI and ARI are
@@ -40,12 +40,12 @@ FIGURES = {
 }
 
 
-def read_once(counts: sparse.csr_array, names: dict[str, list[str]], seed: int) -> gg.Reading:
+def read_once(counts: sparse.csr_array, names: dict[str, list[str]], seed: int) -> gg.Summary:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", gg.GinghamWarning)
         model = gg.CoOccurrenceClustering(FINE, n_init=1, random_state=seed).fit(counts, names=names)
         model.n_clusters = "auto"  # so that the rule chooses the size to read at
-        return gg.read(model, random_state=seed)
+        return gg.summarize(model, random_state=seed)
 
 
 def document(folder: str, name: str, seed: int, found: dict[str, object]) -> None:
@@ -57,16 +57,16 @@ def document(folder: str, name: str, seed: int, found: dict[str, object]) -> Non
     words = known["terms"] if "terms" in known else [f"w{j}" for j in range(counts.shape[1])]
     names = {"document": [f"d{i}" for i in range(counts.shape[0])], "word": [str(word) for word in words]}
     began = time.process_time()
-    reading = read_once(counts, names, seed)
-    labels = reading.sides[0].labels(reading.size[0])
+    summary = read_once(counts, names, seed)
+    labels = summary.sides[0].labels(summary.size[0])
     found["classes"] = len(np.unique(classes))
-    found.setdefault("sizes", []).append(list(reading.size))
+    found.setdefault("sizes", []).append(list(summary.size))
     found.setdefault("nmi", []).append(round(float(normalized_mutual_info_score(classes, labels)), 3))
     found.setdefault("ari", []).append(round(float(adjusted_rand_score(classes, labels)), 3))
     found.setdefault("cpu_s", []).append(round(time.process_time() - began, 1))
     if "terms" in known:
         found["names"] = {
-            side.name: [cluster.name for cluster in side.cut(size)] for side, size in zip(reading.sides, reading.size)
+            side.name: [cluster.name for cluster in side.cut(size)] for side, size in zip(summary.sides, summary.size)
         }
     if PROTOTYPE[name] is not None:
         size, nmi, ari = PROTOTYPE[name]
@@ -86,13 +86,13 @@ def rating(folder: str, seed: int, found: dict[str, object]) -> None:
         warnings.simplefilter("ignore", gg.GinghamWarning)
         model = gg.CoClusteringRegressor((13, 6), alphabet=range(1, 6), random_state=seed).fit(X, data["vals"])
         model.n_clusters = "auto"
-        reading = gg.read(model, item_info=about, random_state=seed)
-    averages = next(score.value for score in reading.errors.scores if score.name == "both averages")
-    found.setdefault("sizes", []).append(list(reading.size))
-    found.setdefault("share of what averages leave over", []).append(round(float(reading.curve.max()) / averages**2, 4))
+        summary = gg.summarize(model, item_info=about, random_state=seed)
+    averages = next(score.value for score in summary.errors.scores if score.name == "both averages")
+    found.setdefault("sizes", []).append(list(summary.size))
+    found.setdefault("share of what averages leave over", []).append(round(float(summary.curve.max()) / averages**2, 4))
     found.setdefault("cpu_s", []).append(round(time.process_time() - began, 1))
     found["names"] = {
-        side.name: [told(cluster) for cluster in side.cut(k)] for side, k in zip(reading.sides, reading.size)
+        side.name: [told(cluster) for cluster in side.cut(k)] for side, k in zip(summary.sides, summary.size)
     }
     found["prototype"] = {"size": "3 or 4 a side", "share of what averages leave over": 0.02}
 
@@ -115,7 +115,7 @@ def summary(found: dict[str, object]) -> dict[str, object]:
 
 def main() -> None:
     args = arguments(
-        __doc__, "reading_documents", lambda parser: parser.add_argument("--only", help="one set, or ratings")
+        __doc__, "summary_documents", lambda parser: parser.add_argument("--only", help="one set, or ratings")
     )
     seeds = 1 if args.quick else 5
     results = {} if args.quick else previous(args)

@@ -1,4 +1,4 @@
-"""Reading a model: a coarse, named version of it for people, by page, notebook, command line and pictures alike."""
+"""Summaries: the coarse, named version of a model that page, notebook, command line and pictures show."""
 
 from gingham.lazy import lazy_names
 
@@ -8,10 +8,10 @@ MODULES = {
     "Cluster": "values",
     "Fact": "values",
     "Observed": "values",
-    "Reading": "values",
+    "Summary": "values",
     "Refit": "values",
     "Relation": "values",
-    "read": "make_reading",
-    "read_observed": "make_reading",
+    "summarize": "make_summary",
+    "summarize_observed": "make_summary",
 }
 __getattr__, __dir__ = lazy_names(__name__, MODULES)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
-from gingham.reading.values import Errors, Score
+from gingham.summary.values import Errors, Score
 
 FEW_ROWS = 20_000  # of so many or fewer, one tenth would say little: all rows are held out, in turn
 FOLDS = 5

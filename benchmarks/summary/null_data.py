@@ -1,4 +1,4 @@
-"""Data without structure: how often a reading says so, fitted with nothing set and with many clusters asked for.
+"""Data without structure: how often a summary says so, fitted with nothing set and with many clusters asked for.
 
 Independent counts with bursts, shuffled ratings, ratings that are sums of a person's and a film's average, a random
 graph, a random graph with hubs; and, so that silence is not the cheap answer, planted blocks of the same size.
@@ -96,9 +96,9 @@ def measured(name: str, n_draws: int, seed: int, planted: bool, size: int | str)
         rng = np.random.default_rng([seed, draw, planted])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that nothing was found is what is counted here
-            reading = gg.read(fits(size, seed + draw)[name](rng, planted))
-        said += reading.found
-        sizes.append(" × ".join(map(str, reading.size_by_rule)))
+            summary = gg.summarize(fits(size, seed + draw)[name](rng, planted))
+        said += summary.found
+        sizes.append(" × ".join(map(str, summary.size_by_rule)))
     key = "said something" if planted else "said nothing"
     return {
         "draws": n_draws, key: said if planted else n_draws - said, "sizes": sorted(set(sizes)),
@@ -107,7 +107,7 @@ def measured(name: str, n_draws: int, seed: int, planted: bool, size: int | str)
 
 
 def main() -> None:
-    args = arguments(__doc__, name="reading_null")
+    args = arguments(__doc__, name="summary_null")
     n_draws = 3 if args.quick else 50
     results = {} if args.quick else previous(args)
     cases = (("null", "nothing set", "auto", n_draws), ("planted", "nothing set", "auto", min(n_draws, 10)),

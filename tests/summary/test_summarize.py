@@ -1,4 +1,4 @@
-"""Readings of planted and of structureless data: sizes, names, facts, errors, and what a page gets."""
+"""Summaries of planted and of structureless data: sizes, names, facts, errors, and what a page gets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import gingham as gg
 from gingham.data import Mode
-from gingham.reading.make_reading import (
+from gingham.summary.make_summary import (
     Curve,
     alike,
     facts_of,
@@ -20,8 +20,8 @@ from gingham.reading.make_reading import (
     short_titles,
     telling,
 )
-from gingham.reading.measure import additive_effects
-from gingham.reading.values import measure_named
+from gingham.summary.measure import additive_effects
+from gingham.summary.values import measure_named
 
 TOPICS = {"ships": ["ship", "sail", "harbour", "anchor", "captain", "deck"],
           "bread": ["bread", "flour", "oven", "yeast", "crust", "dough"],
@@ -57,29 +57,29 @@ def documents():
 
 def test_planted_topics_are_read_with_their_names(documents):
     model, topic = documents
-    reading = model.reading_
-    assert reading.found
-    assert max(reading.size_by_rule) > 1
-    labels = reading.sides[0].labels(3)
+    summary = model.summary_
+    assert summary.found
+    assert max(summary.size_by_rule) > 1
+    labels = summary.sides[0].labels(3)
     assert all(len(set(labels[topic == t].tolist())) == 1 for t in range(3))
-    for cluster in reading.sides[0].cut(3):
+    for cluster in summary.sides[0].cut(3):
         assert any(set(cluster.words) <= set(words) for words in TOPICS.values())
         assert cluster.coverage > 0.9
-    shared = [cluster for cluster in reading.sides[1].cut(4) if cluster.shared]
+    shared = [cluster for cluster in summary.sides[1].cut(4) if cluster.shared]
     assert [set(cluster.words) for cluster in shared] == [{"page", "thing", "people"}]
     assert shared[0].name.startswith("shared: ")
 
 
 def test_facts_of_side_columns_are_found(documents):
     model, _ = documents
-    for cluster in model.reading_.sides[0].cut(3):
+    for cluster in model.summary_.sides[0].cut(3):
         assert cluster.facts[0].inside == 1.0
         assert cluster.facts[0].outside == 0.0
         assert {fact.text for fact in cluster.facts} & {"sea", "kitchen", "board"}
 
 
 def test_boards_are_lifts_of_the_planted_blocks(documents):
-    board = documents[0].reading_.board((3, 4))
+    board = documents[0].summary_.board((3, 4))
     best = board.values.max(axis=1)
     assert (best > 2).all()
     assert board.counts.sum() == documents[0].blocks_.sum()
@@ -87,9 +87,9 @@ def test_boards_are_lifts_of_the_planted_blocks(documents):
 
 
 def test_a_page_gets_plain_values_and_can_work_out_any_size(documents):
-    reading = documents[0].reading_
-    data = json.loads(json.dumps(reading.to_dict()))
-    for side, real in zip(data["sides"], reading.sides):
+    summary = documents[0].summary_
+    data = json.loads(json.dumps(summary.to_dict()))
+    for side, real in zip(data["sides"], summary.sides):
         assert len(side["clusters"]) == 2 * side["n_leaves"] - 1
         assert sum(c["size"] for c in side["clusters"][: side["n_leaves"]]) == side["n_items"]
         assert np.all(np.diff(side["heights"]) >= -1e-9)
@@ -97,30 +97,30 @@ def test_a_page_gets_plain_values_and_can_work_out_any_size(documents):
         assert real.linkage().shape == (side["n_leaves"] - 1, 4)
     table = data["tables"][0]
     sums = np.array(table["sums"])
-    groups = [side.groups(2) for side in reading.sides]
+    groups = [side.groups(2) for side in summary.sides]
     coarse = np.array([[sums[np.ix_(groups[0] == a, groups[1] == b)].sum() for b in range(2)] for a in range(2)])
-    assert reading.board((2, 2)).counts == pytest.approx(coarse)
+    assert summary.board((2, 2)).counts == pytest.approx(coarse)
 
 
-def test_a_saved_model_keeps_its_reading(documents, tmp_path):
+def test_a_saved_model_keeps_its_summary(documents, tmp_path):
     model, _ = documents
-    before = model.reading_
+    before = model.summary_
     model.save(tmp_path / "m.gingham")
     loaded = gg.load(tmp_path / "m.gingham")
-    assert loaded.reading_.to_dict() == before.to_dict()
+    assert loaded.summary_.to_dict() == before.to_dict()
     assert loaded.describe().equals(model.describe())
     with pytest.raises(gg.GinghamError, match="Hand them over"):
-        gg.read(loaded)
+        gg.summarize(loaded)
 
 
 def test_numbers_are_shown_in_the_clusters_that_the_model_predicts_with():
     X, y = tastes(np.random.default_rng(1))
     model = gg.CoClusteringRegressor(n_clusters=4, loss="quadratic", random_state=0).fit(X, y)
-    reading = model.reading_
-    assert reading.size == tuple(len(np.unique(labels)) for labels in model.labels_)
-    for side, own in zip(reading.sides, model.labels_):
+    summary = model.summary_
+    assert summary.size == tuple(len(np.unique(labels)) for labels in model.labels_)
+    for side, own in zip(summary.sides, model.labels_):
         assert adjusted_rand_score(side.labels(side.n_leaves), own) == 1.0
-    names = [score.name for score in reading.errors.scores]
+    names = [score.name for score in summary.errors.scores]
     assert names == ["this model", "one constant", "mode0 averages", "mode1 averages", "both averages"]
 
 
@@ -138,18 +138,18 @@ def test_nothing_is_found_where_there_is_nothing(kind):
         X, y = tastes(rng, effect=0.0)
         model = gg.CoClusteringRegressor(4, loss="quadratic", random_state=0)
         model.fit(X, y if kind == "additive" else rng.permutation(y))
-    reading = model.reading_
-    assert not reading.found
-    assert set(reading.size_by_rule) == {1}
-    assert reading.size == tuple(side.n_leaves for side in reading.sides)  # what was asked for is shown all the same
-    assert reading.verdict.startswith("No structure")
+    summary = model.summary_
+    assert not summary.found
+    assert set(summary.size_by_rule) == {1}
+    assert summary.size == tuple(side.n_leaves for side in summary.sides)  # what was asked for is shown all the same
+    assert summary.verdict.startswith("No structure")
 
 
 def test_given_small_sizes_are_read_as_given(documents):
     counts, _ = letters(np.random.default_rng(0))
-    reading = gg.CoOccurrenceClustering((5, 6), random_state=0).fit(counts).reading_
-    assert reading.size == (5, 6)
-    assert "were asked for" in reading.why
+    summary = gg.CoOccurrenceClustering((5, 6), random_state=0).fit(counts).summary_
+    assert summary.size == (5, 6)
+    assert "were asked for" in summary.why
 
 
 def test_a_curve_keeps_what_its_share_asks():
@@ -224,16 +224,16 @@ def test_info_about_a_side_that_is_not_there_is_refused():
     counts, _ = letters(np.random.default_rng(0))
     model = gg.CoOccurrenceClustering(3, random_state=0).fit(counts)
     with pytest.raises(gg.GinghamError, match="side 'movie'"):
-        gg.read(model, item_info={"movie": pl.DataFrame({"movie": [1]})})
+        gg.summarize(model, item_info={"movie": pl.DataFrame({"movie": [1]})})
 
 
 def test_a_name_that_says_what_it_is_gets_no_second_word():
     counts = np.random.default_rng(0).poisson(np.kron([[3, 1], [1, 3]], np.ones((10, 8))))
     names = {"shop": [f"shop {i}" for i in range(20)], "thing": [f"{j}" for j in range(16)]}
-    reading = gg.read(gg.CoOccurrenceClustering(2, random_state=0).fit(counts, names=names))
-    assert all(cluster.name.startswith("shop ") for cluster in reading.sides[0].cut(2))
-    assert not any("shop shop" in cluster.name for cluster in reading.sides[0].clusters)
-    assert all(cluster.name.startswith("thing ") for cluster in reading.sides[1].cut(2))
+    summary = gg.summarize(gg.CoOccurrenceClustering(2, random_state=0).fit(counts, names=names))
+    assert all(cluster.name.startswith("shop ") for cluster in summary.sides[0].cut(2))
+    assert not any("shop shop" in cluster.name for cluster in summary.sides[0].clusters)
+    assert all(cluster.name.startswith("thing ") for cluster in summary.sides[1].cut(2))
 
 
 def test_titles_are_said_as_people_say_them() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gingham as gg
 from gingham.models.tables import parse_alphabet
-from gingham.reading.look import proposed_alphabet, proposed_bounds
+from gingham.summary.look import proposed_alphabet, proposed_bounds
 
 
 def ratings(n: int = 800) -> pl.DataFrame:
@@ -45,7 +45,7 @@ def test_frames_of_all_libraries_look_alike(library):
 
 
 def test_one_checkerboard_where_layers_would_take_hours(monkeypatch):
-    monkeypatch.setattr("gingham.reading.look.LARGE", 500)
+    monkeypatch.setattr("gingham.summary.look.LARGE", 500)
     assert gg.look(ratings()).choice.kind == "coclustering"
 
 

@@ -142,8 +142,8 @@ TABLES: dict[str, Callable[[str, Path], Options]] = {
 def large(seed: int) -> dict[str, object]:
     """1,000,000 users × 100,000 items in 8 × 8 planted blocks: seconds to read and to write, and the weight."""
     from gingham.data import Mode
-    from gingham.reading import Observed, Relation, read_observed
     from gingham.report import summarize, write
+    from gingham.summary import Observed, Relation, summarize_observed
 
     rng = np.random.default_rng(seed)
     user, item = rng.integers(0, 1_000_000, 3_000_000), rng.zipf(1.3, 3_000_000) % 100_000
@@ -154,10 +154,10 @@ def large(seed: int) -> dict[str, object]:
     observed = Observed(modes, (Relation((0, 1), codes, "lift", label="count"),), clusters, given=(True, True))
     row: dict[str, object] = {}
     began = time.process_time()
-    reading = read_observed(observed)
+    summary = summarize_observed(observed)
     row["read_cpu_s"] = round(time.process_time() - began, 1)
     began, page = time.process_time(), Path("large.html")
-    write(summarize(reading, observed, title="One million users"), page)
+    write(summarize(summary, observed, title="One million users"), page)
     row["page_cpu_s"] = round(time.process_time() - began, 1)
     row["megabytes"] = round(page.stat().st_size / 1e6, 2)
     return row
@@ -214,7 +214,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def main() -> None:
-    args = arguments(__doc__, "reading_pages", options)
+    args = arguments(__doc__, "summary_pages", options)
     results = previous(args)
     args.out, args.data = args.out.resolve(), args.data and Path(args.data).resolve()
     pictures = args.pictures and args.pictures.resolve()

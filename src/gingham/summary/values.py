@@ -1,4 +1,4 @@
-"""Reading as frozen values: what a model hands over to be read, and what it then says to people, page and file.
+"""Summary as frozen values: what a model hands over to be read, and what it then says to people, page and file.
 
 *Observed* is a model's data and its clusters, without the model itself. *Measures* are what a block says, by kind of
 data: counts against chance, numbers against averages, labels against their shares. Each works on sums over blocks,
@@ -413,7 +413,7 @@ class Observed:
         return replace(self, relations=(relation, *self.relations[1:]))
 
 
-MOST_ITEMS = 4000  # of a side that `Reading.to_dict` lists, those with the most data
+MOST_ITEMS = 4000  # of a side that `Summary.to_dict` lists, those with the most data
 
 
 @savable
@@ -426,7 +426,7 @@ class Mark:
     item : str
         Its name.
     score : float
-        How much it says, in the unit of the reading (nats, squares): what marks are sorted by.
+        How much it says, in the unit of the summary (nats, squares): what marks are sorted by.
     value : float
         For people: how many times as often as expected, or how much higher than the averages say.
     """
@@ -685,7 +685,7 @@ class BlockTable:
     Attributes
     ----------
     sides : (int, int)
-        Positions among the reading's sides; twice the same one for a graph.
+        Positions among the summary's sides; twice the same one for a graph.
     measure : str
         "lift" (counts, edges: how often compared with chance), "difference" (numbers: how much more than averages say)
         or "labels" (which label).
@@ -829,8 +829,8 @@ MODEL = "this model"
 
 @savable
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """A coarse reading of a fine model, for people.
+class Summary:
+    """A coarse summary of a fine model, for people.
 
     Attributes
     ----------
@@ -870,8 +870,8 @@ class Reading:
     >>> import numpy as np
     >>> import gingham as gg
     >>> counts = np.random.default_rng(0).poisson(np.kron([[3, 1], [1, 3]], np.ones((20, 15))))
-    >>> reading = gg.read(gg.CoOccurrenceClustering(random_state=0).fit(counts))
-    >>> reading.size, reading.found
+    >>> summary = gg.summarize(gg.CoOccurrenceClustering(random_state=0).fit(counts))
+    >>> summary.size, summary.found
     ((2, 2), True)
     """
 

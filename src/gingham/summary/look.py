@@ -20,7 +20,7 @@ from gingham.cards import card, paragraph, table
 from gingham.data.adapt import as_frame, frame_of, is_frame
 from gingham.data.sample import MAX_LABELS
 from gingham.errors import GinghamError
-from gingham.reading.values import counted, listed, plural
+from gingham.summary.values import counted, listed, plural
 
 if TYPE_CHECKING:
     import narwhals as nw

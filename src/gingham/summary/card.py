@@ -1,4 +1,4 @@
-"""The reading of a model as a card: what was found, the named checkerboard, the error beside baselines."""
+"""The summary of a model as a card: what was found, the named checkerboard, the error beside baselines."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from html import escape
 
 from gingham.cards import GREY, INK, paragraph, table
-from gingham.reading.values import Board, Errors, Reading
+from gingham.summary.values import Board, Errors, Summary
 
 RED, BLUE, WHITE = (200, 85, 61), (47, 102, 144), (248, 246, 241)
 CELLS = 8  # a side of a small board
@@ -64,13 +64,13 @@ def errors_table(errors: Errors) -> str:
     return table([f"{errors.unit} on entries that were held out", ""], rows) + note + how + "".join(others)
 
 
-def reading_body(reading: Reading) -> str:
+def summary_body(summary: Summary) -> str:
     """What was found, the named checkerboard, and how well the model predicts."""
-    body = paragraph(reading.verdict)
-    if reading.found and all(k > 1 for k in reading.size[:1]):
-        body += small_board(reading.board())
-    body += paragraph(reading.why, quiet=True)
-    return body + ("" if reading.errors is None else errors_table(reading.errors))
+    body = paragraph(summary.verdict)
+    if summary.found and all(k > 1 for k in summary.size[:1]):
+        body += small_board(summary.board())
+    body += paragraph(summary.why, quiet=True)
+    return body + ("" if summary.errors is None else errors_table(summary.errors))
 
 
 def _short(name: str) -> str:

@@ -19,7 +19,7 @@ NAMED = 3  # items in the name of a group
 TOLD = 3  # groups in the text of a recommendation
 
 
-def reading_groups(baskets: Baskets, points: Floats, n_groups: int | None, rng: np.random.Generator) -> Ints:
+def summary_groups(baskets: Baskets, points: Floats, n_groups: int | None, rng: np.random.Generator) -> Ints:
     """A coarse group of each item, for people: by the direction of its factors, not by how popular it is; (n_items,).
 
     ``None`` chooses about √(n_items)/3 groups, from 2 to 24.

@@ -1,4 +1,4 @@
-"""From a model's data and clusters to its reading: trees, a readable size, names, facts, errors beside baselines."""
+"""From a model's data and clusters to its summary: trees, a readable size, names, facts, errors beside baselines."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from scipy.special import xlogy
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data import Mode
 from gingham.errors import AdviceWarning, GinghamError
-from gingham.reading.measure import additive_effects, baselines, errors_of, folds_of
-from gingham.reading.values import (
+from gingham.summary.measure import additive_effects, baselines, errors_of, folds_of
+from gingham.summary.values import (
     MODEL,
     BlockTable,
     Cluster,
@@ -29,10 +29,10 @@ from gingham.reading.values import (
     Measure,
     Observed,
     Pair,
-    Reading,
     Refit,
     Score,
     Side,
+    Summary,
     counted,
     cut,
     listed,
@@ -47,8 +47,8 @@ WIDE = 2**25  # numbers that the profiles of all items may take; over the readab
 ItemInfo = Mapping[str, IntoDataFrame]  # a table with a row an item, by the name of the side
 
 
-def read_observed(observed: Observed, item_info: ItemInfo | None = None, seed: int = 0) -> Reading:
-    """The reading of a model from what it hands over: its own clusters, merged along their trees."""
+def summarize_observed(observed: Observed, item_info: ItemInfo | None = None, seed: int = 0) -> Summary:
+    """The summary of a model from what it hands over: its own clusters, merged along their trees."""
     about = _properties(observed.modes, item_info or {})
     titles = {at: own.titles for at, own in about.items() if own.titles is not None}
     observed = replace(observed, titles={**observed.titles, **titles})
@@ -74,7 +74,7 @@ def read_observed(observed: Observed, item_info: ItemInfo | None = None, seed: i
         (share, tuple(min(k, tree.n_leaves) for k, tree in zip(trial.curve.keeping(share), trees))) for share in SHARES
     )  # fmt: skip
     relation = observed.relations[0]
-    return Reading(
+    return Summary(
         sides=tuple(sides),
         tables=tuple(
             BlockTable(table.sides, table.measure.name, table.sums, *_words(observed, table)) for table in tables
@@ -503,21 +503,21 @@ def _why(
 # the one way in: a fitted model, with the data it remembers or with data that is handed over
 
 
-class Readable(Protocol):
+class Summarizable(Protocol):
     """A fitted model that says what was observed and which clusters it made of it."""
 
     def observed(self, *data: Any) -> Observed:
         """What is to be read: of the data of the fit, where none is handed over."""
 
 
-def read(model: Readable, *data: Any, item_info: ItemInfo | None = None, random_state: int = 0) -> Reading:
-    """A coarse, named reading of a fitted model: trees, a readable size, names, facts, errors compared with baselines.
+def summarize(model: Summarizable, *data: Any, item_info: ItemInfo | None = None, random_state: int = 0) -> Summary:
+    """A coarse, named summary of a fitted model: trees, a readable size, names, facts, errors compared with baselines.
 
     Parameters
     ----------
     model : fitted model of any family
     *data : what ``fit`` was given, X and y or a matrix or a graph
-        Needed for a model that was loaded from a file without a reading, or that is to be read on other data; a model
+        Needed for a model that was loaded from a file without a summary, or that is to be read on other data; a model
         that has just been fitted remembers its own.
     item_info : mapping from the name of a side to a frame, optional
         A row an item: its first column (or the one named as the side) has the ids; a column of titles is used for
@@ -527,7 +527,7 @@ def read(model: Readable, *data: Any, item_info: ItemInfo | None = None, random_
 
     Returns
     -------
-    Reading
+    Summary
         An `AdviceWarning` says where the model is not better than a baseline, or nothing was found on a side.
 
     Examples
@@ -536,14 +536,14 @@ def read(model: Readable, *data: Any, item_info: ItemInfo | None = None, random_
     >>> rng = np.random.default_rng(0)
     >>> counts = rng.poisson(np.kron([[3, 1], [1, 3]], np.ones((20, 15))))
     >>> model = gg.CoOccurrenceClustering(random_state=0).fit(counts)
-    >>> reading = gg.read(model)
-    >>> reading.size, reading.found
+    >>> summary = gg.summarize(model)
+    >>> summary.size, summary.found
     ((2, 2), True)
     """
-    reading = read_observed(model.observed(*data), item_info, random_state)
-    for sentence in reading.advice:
+    summary = summarize_observed(model.observed(*data), item_info, random_state)
+    for sentence in summary.advice:
         warnings.warn(sentence, AdviceWarning, stacklevel=2)
-    return reading
+    return summary
 
 
 # How many clusters to read: the coarsest cut that keeps half of what held-out entries gain.

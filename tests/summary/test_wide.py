@@ -67,11 +67,11 @@ def test_counts_take_frames_and_annotated_data():
     counts = RNG.poisson(np.where(np.arange(12)[:, None] % 2 == np.arange(8) % 2, 4.0, 0.3))
     frame = pd.DataFrame(counts, index=[f"d{i}" for i in range(12)], columns=list("abcdefgh"))
     model = gg.CoOccurrenceClustering(2, random_state=0).fit(frame)
-    assert model.reading_.sides[1].items.tolist() == list("abcdefgh")
+    assert model.summary_.sides[1].items.tolist() == list("abcdefgh")
     data = SimpleNamespace(
         X=sparse.csr_array(counts), obs_names=[f"c{i}" for i in range(12)], var_names=list("abcdefgh")
     )
-    assert gg.CoOccurrenceClustering(2, random_state=0).fit(data).reading_.sides[0].items[0] == "c0"
+    assert gg.CoOccurrenceClustering(2, random_state=0).fit(data).summary_.sides[0].items[0] == "c0"
 
 
 def test_a_certificate_is_a_card():
