@@ -84,7 +84,7 @@ def test_the_held_out_loss_is_that_of_drawn_pairs_on_average(form):
     stated = held_out_loss(chances, SAMPLE, part == 0)
     i, j = every_pair(60)
     y = (NOISE | NOISE.T)[i, j]
-    joined, absent = chances.nats((i, j))
+    _, absent = chances.nats((i, j))
     here = chances.nats(SAMPLE.codes)[0][part == 0].sum()
     drawn = [here + absent[~y & (np.random.default_rng(s).random(len(y)) < 1 / PARTS)].sum() for s in range(400)]
     assert stated * len(y) / PARTS == pytest.approx(np.mean(drawn), rel=0.02)
