@@ -91,14 +91,6 @@ def models():
     side = {1: (list(range(10)), [[int(f % 2 == 0)] for f in range(10)])}
     soft = layered(solver="projection", n_chains=2, n_sweeps=6, n_pilots=1, side=side).fit(X, STARS)
     yield "layered_projection_with_side_tables", soft, calls, (*shown, "traces_")
-    bayesian = partial(gg.BayesianCoClustering, 2, concentration=0.5, max_iter=10, random_state=0)
-    shown = ("elbo_", "n_iter_", "converged_", "concentration_", "n_features_in_")
-    for family, labels in (("gaussian", NUMBERS), ("bernoulli", NAMES), ("poisson", STARS), ("categorical", STARS)):
-        bounds = None if family in ("bernoulli", "categorical") else (-5.0, 20.0)
-        calls = [("predict", [ASKED])]
-        yield f"bayesian_{family}", bayesian(family=family, bounds=bounds).fit(X, labels), calls, shown
-    naive = gg.BayesianCoClustering((2, None), "bernoulli", concentration=0.5, max_iter=10, random_state=0)
-    yield "bayesian_naive_bayes", naive.fit(X, NAMES), [("predict", [ASKED])], shown
     counts = gg.CoOccurrenceClustering((2, 2), random_state=0).fit(COUNTS)
     calls = [("predict", [COUNTS[:5].tolist()]), ("transform", [COUNTS[:5].tolist()])]
     yield "counts", counts, calls, ("row_labels_", "column_labels_", "information_", "n_iter_", "n_features_in_")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gingham.cells import Logarithmic, Quadratic
 from gingham.core.problem import Posterior, Structure, Tree
 from gingham.core.tree import TreeDensity, TreePosterior
 from gingham.data import Alphabet, Mode
@@ -65,14 +64,6 @@ def _trees(old: State, params: State) -> State:
     return {**beta, "density_": TreeDensity(_tree(old), *laws)}
 
 
-def _bayesian(old: State, params: State) -> State:
-    beliefs = _own("DirichletPosterior", **_parts(old), **{name: old[name] for name in ("alpha", "gamma", "counts")})
-    alphabet = beliefs.cells[0].alphabet
-    cell = Quadratic(bounds=params.get("bounds")) if alphabet is None else Logarithmic(alphabet)
-    posterior = Posterior(beliefs.structure, (cell,), beliefs.assign, (old["checkerboard"],), unseen="mass")
-    return {"beliefs_": beliefs, "posterior_": posterior}
-
-
 def _layers(old: State, params: State) -> State:
     model = old["model"]
     if "members" in model:
@@ -104,7 +95,6 @@ def _same(old: State, params: State) -> State:
 
 
 TRANSLATIONS: dict[str, Callable[[State, State], State]] = {
-    "BayesianCoClustering": _bayesian,
     "CoClusteringClassifier": _grid,
     "CoClusteringRegressor": _grid,
     "CoOccurrenceClustering": _same,
