@@ -16,7 +16,10 @@ from gingham.cells.losses import total_statistics
 from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Alphabet, Bounds, Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Constant, Down, Restart, Solution, best_of
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Callback, Restart, Solution, best_of
+from gingham.fitting.schedules import Constant, Down
 from gingham.fitting.starts import Sizes, Start, expand_clusters, from_votes, make_start
 from gingham.models.base import FEW, GridModel, advise, numeric_labels, plain_labels, refit_on, stderr_progress
 from gingham.models.bayesian import coembedding, predictive
@@ -125,6 +128,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
     random_state: Seed = None
     verbose: int = 0
 
+    @interruptible()
     def fit(
         self,
         X: TableLike,
@@ -152,7 +156,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.loop``.
+            Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
         columns, labels, weights = self._observed(X, y, sample_weight)
         if len(columns.columns) != 2:
