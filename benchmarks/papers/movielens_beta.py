@@ -28,7 +28,8 @@ from common import arguments, load, previous, write
 from gingham.cells import Absolute
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Sample
-from gingham.fitting.loop import Constant, Restart, Solution, best_of
+from gingham.fitting.loop import Restart, Solution, best_of
+from gingham.fitting.schedules import Constant
 from gingham.fitting.projection import Projection
 from gingham.fitting.starts import random
 

@@ -20,7 +20,8 @@ from gingham.certificates.bounds import GibbsLaw, log_wealth, theorem7
 from gingham.certificates.evidence import of_posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
-from gingham.fitting.loop import Constant, Down, Restart, Solution, best_of
+from gingham.fitting.loop import Restart, Solution, best_of
+from gingham.fitting.schedules import Constant, Down
 from gingham.fitting.projection import Projection
 from gingham.fitting.starts import make_start
 

@@ -106,7 +106,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         check_is_fitted(self)
         super().save(path, notes)
 
-    def _set_course(self, found: Found) -> None:
+    def _set_run(self, found: Found) -> None:
         """How the fit went: for every estimator that sweeps."""
         self.trace_ = found.trace
         self.n_iter_ = len(found.trace.factors)
@@ -423,7 +423,7 @@ class GridModel(TupleModel):
     def _set_solution(self, solution: Solution) -> None:
         self.posterior_ = solution.posterior
         self.objective_ = solution.objective
-        self._set_course(solution)
+        self._set_run(solution)
 
     @property
     def assign_(self) -> tuple[Floats, ...]:

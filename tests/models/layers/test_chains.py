@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gingham.data import Sample
-from gingham.fitting.loop import Constant
+from gingham.fitting.schedules import Constant
 from gingham.models.layers import pilot as sizes
 from gingham.models.layers.data import LayerData
 from gingham.models.layers.model import Draws

@@ -15,7 +15,7 @@ import numpy as np
 
 from gingham.arrays import Floats
 from gingham.data import Sample
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.starts import Sizes
 from gingham.models.layers.data import LayerData
 from gingham.models.layers.sampled import Chain, Shape, TorchChains, torch_seed, use_torch

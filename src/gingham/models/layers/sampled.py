@@ -18,7 +18,7 @@ import numpy as np
 
 from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.kernels.project import BACKENDS
 from gingham.lazy import lazy_module
 from gingham.models.layers.baskets import LOWEST, Basket

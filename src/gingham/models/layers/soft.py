@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import softmax, xlogy
 
 from gingham.arrays import Floats
-from gingham.fitting.loop import Down, Schedule
+from gingham.fitting.schedules import Down, Schedule
 from gingham.kernels.project import Rows, project
 from gingham.models.layers.data import LayerData
 from gingham.models.layers.model import SoftLayers, expected
