@@ -38,9 +38,11 @@ import polars as pl
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from gingham.models.layers.pilot import cut_points
+
 import gingham as gg
 from common import arguments, data_file, left_out, load, peer_option, previous, write
-from gingham.models.layers.pilot import cut_points
+from gingham.models.layers import Sampler
 
 FIGURES = {
     "RMSE over the best peer's": "summary/*/rmse over the best peer",
@@ -211,7 +213,7 @@ def warm_up() -> None:
     X, y = rng.integers(20, size=(500, 2)), rng.integers(1, 6, 500).astype(float)
     gg.CoClusteringRegressor(random_state=0).fit(X, y)
     for labels in (y, y + rng.normal(size=500)):
-        model = gg.LayeredCoClusteringRegressor(n_chains=1, n_sweeps=20, burn_in=15, random_state=0)
+        model = gg.LayeredCoClusteringRegressor(sampler=Sampler(n_chains=1, n_sweeps=20, burn_in=15), random_state=0)
         model.fit(X, labels, time=np.arange(500.0)).predict_interval(X)
 
 

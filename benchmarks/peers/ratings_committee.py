@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gingham.models.layers.pilot import climb
 from sklearn.model_selection import train_test_split
 
 import gingham as gg
-from gingham.models.layers.pilot import climb
 
 STARS = np.arange(1, 6)
 LADDERS: dict[str, tuple[Any, ...]] = {

@@ -38,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, clock, load, previous, write
+from gingham.models.layers import Sampler
 
 FIGURES = {
     "planted sizes recovered": "planted/recovered",
@@ -192,7 +193,9 @@ def chains(data: dict[str, Any], split: str, seed: int) -> dict[str, float]:
     """Held-out RMSE inside a training part by how many chains and sweeps are averaged."""
     X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"].astype(float)
     seen, held = train_test_split(data[f"{split}_base_idx"], test_size=0.1, random_state=seed)
-    model = gg.LayeredCoClusteringRegressor(10, 8, n_chains=6, n_sweeps=220, alphabet=range(1, 6), random_state=seed)
+    model = gg.LayeredCoClusteringRegressor(
+        10, 8, alphabet=range(1, 6), sampler=Sampler(n_chains=6, n_sweeps=220), random_state=seed
+    )
     model.fit(X[seen], y[seen])
     draws = np.array([replace_draw(model.model_, s).predict(model._codes(X[held])).mean for s in range(6 * 200)])
     found = {}
@@ -211,7 +214,9 @@ def growth(folder: Any, seed: int) -> dict[str, float]:
         data = load(folder, file)
         kept = np.random.default_rng(seed).permutation(len(data["vals"]))[: 8 * len(data["vals"]) // 10]
         sets[name] = (np.column_stack([data["rows"], data["cols"]])[kept], data["vals"][kept].astype(float))
-    model = gg.LayeredCoClusteringRegressor(10, 8, n_chains=1, n_sweeps=15, burn_in=5, n_pilots=0, random_state=seed)
+    model = gg.LayeredCoClusteringRegressor(
+        10, 8, sampler=Sampler(n_chains=1, n_sweeps=15, burn_in=5), random_state=seed
+    )
     seconds: dict[str, list[float]] = {name: [] for name in sets}
     for name, (X, y) in 3 * list(sets.items()):
         found: dict[str, float] = {}

@@ -19,11 +19,13 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 
+from gingham.models.layers.baskets import LONGEST_WAIT, first_state
+from gingham.models.layers.baskets_fit import EFFORTS, BasketChain, layout_for, make_problem
+
 import common
 import gingham as gg
 from gingham.data import Sample
-from gingham.models.layers.baskets import LONGEST_WAIT, first_state
-from gingham.models.layers.baskets_fit import EFFORTS, BasketChain, layout_for, make_problem
+from gingham.models.layers import Sampler
 
 FIGURES = {
     "seconds of a fit of 20 million ratings, three chains": "fits/20/gpu/fit_s",
@@ -58,7 +60,9 @@ def planted(n: int, seed: int, users: int = USERS, movies: int = MOVIES) -> tupl
 
 
 def one_fit(X: np.ndarray, y: np.ndarray, backend: str) -> dict:
-    model = gg.LayeredCoClusteringRegressor(effort="fast", n_chains=3, baskets=6, backend=backend, random_state=0)
+    model = gg.LayeredCoClusteringRegressor(
+        effort="fast", baskets=6, backend=backend, sampler=Sampler(n_chains=3), random_state=0
+    )
     began = time.perf_counter(), time.process_time()
     model.fit(X[TEST:], y[TEST:])
     row = {"fit_s": time.perf_counter() - began[0], "fit_cpu_s": time.process_time() - began[1]}
@@ -109,7 +113,11 @@ def predictions(backend: str) -> np.ndarray:
 
     def one(seed: int) -> np.ndarray:
         model = gg.LayeredCoClusteringRegressor(
-            effort="fast", n_chains=1, baskets=3, n_sweeps=30, noise=0.8, backend=backend, random_state=seed
+            effort="fast",
+            baskets=3,
+            backend=backend,
+            sampler=Sampler(n_chains=1, n_sweeps=30, noise=0.8),
+            random_state=seed,
         )
         return model.fit(X[300:], y[300:]).predict(X[:300])
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 
 import common
 import gingham as gg
+from gingham.models.layers import Sampler
 
 FIGURES = {
     "seconds of a fit of 20 million ratings, three chains": "fits/20/fit_s",
@@ -51,7 +52,7 @@ def planted(n: int, seed: int, users: int = USERS, items: int = ITEMS) -> tuple[
 
 def fitted(X: np.ndarray, y: np.ndarray, seed: int, backend: str, chains: int = 3) -> gg.LayeredCoClusteringRegressor:
     model = gg.LayeredCoClusteringRegressor(
-        6, 8, n_chains=chains, n_pilots=1, baskets=None, backend=backend, n_jobs=chains, random_state=seed
+        6, 8, baskets=0, backend=backend, n_jobs=chains, sampler=Sampler(n_chains=chains), random_state=seed
     )
     return model.fit(X, y)
 

@@ -15,6 +15,9 @@ import numba
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from gingham.models.layers.data import LayerData
+from gingham.models.layers.sampled import Chain, Shape
+
 from common import RESULTS, arguments, write
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
@@ -22,8 +25,6 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.fitting.projection import half_step, tiles_of
 from gingham.fitting.starts import random
 from gingham.kernels.threads import one_blas_thread
-from gingham.models.layers.data import LayerData
-from gingham.models.layers.sampled import Chain, Shape
 
 FIGURES = {"CPU seconds over GPU seconds": "*/cpu_over_gpu"}
 ONLY_FULL = "the GPU's times in the results are of ten million tuples"

@@ -22,11 +22,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from gingham.models.layers.baskets import first_state
+from gingham.models.layers.baskets_fit import CLUSTERS, EFFORTS, BasketChain, make_problem
+
 import gingham as gg
 from common import RESULTS, arguments, load, previous, write
 from gingham.data import Sample
-from gingham.models.layers.baskets import first_state
-from gingham.models.layers.baskets_fit import CLUSTERS, EFFORTS, BasketChain, make_problem
+from gingham.models.layers import Sampler
 
 FIGURES = {
     "ns a rating, layer and sweep": "kernel/*/layers_ns",
@@ -83,7 +85,7 @@ def threads(data: dict[str, Any]) -> dict[str, Any]:
     found = {}
     for jobs in (1, 2):
         model = gg.LayeredCoClusteringRegressor(
-            n_chains=2, n_sweeps=25, burn_in=10, alphabet=STARS, n_jobs=jobs, random_state=0
+            alphabet=STARS, n_jobs=jobs, sampler=Sampler(n_chains=2, n_sweeps=25, burn_in=10), random_state=0
         )
         begin, cpu = time.perf_counter(), time.process_time()
         model.fit(X, y)
@@ -108,7 +110,7 @@ def fitted(model: Any, train: tuple[Any, Any], test: tuple[Any, Any]) -> dict[st
 
 def plain(name: str, seed: int) -> Any:
     settings: dict[str, Any] = {} if name == "nothing set" else {"n_layers": 10, "n_clusters": 8}
-    return gg.LayeredCoClusteringRegressor(baskets=None, alphabet=STARS, random_state=seed, **settings)
+    return gg.LayeredCoClusteringRegressor(baskets=0, alphabet=STARS, random_state=seed, **settings)
 
 
 def strangers(n: int, n_users: int, seed: int) -> tuple[Any, Any]:
@@ -134,7 +136,7 @@ def main() -> None:
     X, y = np.column_stack([small["rows"], small["cols"]])[:2000], small["vals"][:2000].astype(float)
     for baskets in ("auto", None):  # compiled code is loaded before the clock runs
         gg.LayeredCoClusteringRegressor(
-            2, 8 if baskets is None else "auto", n_chains=1, n_sweeps=25, baskets=baskets, n_pilots=0
+            2, 8 if baskets is None else "auto", baskets=baskets, sampler=Sampler(n_chains=1, n_sweeps=25)
         ).fit(X, y)
 
     def note(part: str, name: str, row: dict[str, Any]) -> None:

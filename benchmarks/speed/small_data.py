@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, load, previous, write
+from gingham.models.layers import Sampler
 
 FIGURES = {
     "error of the default effort less that of all habits and chains": "*/difference",
@@ -76,7 +77,9 @@ def main() -> None:
     args = arguments(__doc__, "speed_small_data")
     warnings.simplefilter("ignore")  # ids that were never seen: with so few ratings, most data sets have some
     data = load(args.data, "ml100k.npz")
-    gg.LayeredCoClusteringRegressor(n_sweeps=4, random_state=0).fit(*np.split(planted(data, 500, 0)[0], [2], axis=1))
+    gg.LayeredCoClusteringRegressor(sampler=Sampler(n_sweeps=4), random_state=0).fit(
+        *np.split(planted(data, 500, 0)[0], [2], axis=1)
+    )
     results = previous(args)
     for n, n_sets in {1_000: 1}.items() if args.quick else SIZES.items():
         for make in (movielens, planted, habits):

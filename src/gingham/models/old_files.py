@@ -73,16 +73,6 @@ def _bayesian(old: State, params: State) -> State:
     return {"beliefs_": beliefs, "posterior_": posterior}
 
 
-def _layers(old: State, params: State) -> State:
-    model = old["model"]
-    if "members" in model:
-        model = tuple(_own("SoftLayers", **member) for member in model["members"])
-    else:  # tilts weigh the draws for items that were folded in
-        model = _own("Draws", **{"importance" if name == "tilts" else name: model[name] for name in model})
-    same = ("modes", "alphabet", "cuts", "noise", "scatter", "range", "traces")
-    return {"model_": model, **{f"{name}_": old[name] for name in same}}
-
-
 def _committee(old: State, params: State) -> State:
     from gingham import models  # the families' classes, imported when they are used
 
@@ -113,7 +103,6 @@ TRANSLATIONS: dict[str, Callable[[State, State], State]] = {
     "InformationClustering": _same,
     "JointCoClustering": _grid,
     "KernelCCA": _views,
-    "LayeredCoClusteringRegressor": _layers,
     "PairwiseClusterAnalysis": _views,
     "TreeCoClustering": _trees,
 }
