@@ -19,13 +19,15 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 
-from gingham.models.layers.baskets import LONGEST_WAIT, first_state
-from gingham.models.layers.baskets_fit import EFFORTS, BasketChain, layout_for, make_problem
 
 import common
 import gingham as gg
 from gingham.data import Sample
 from gingham.models.layers import Sampler
+from gingham.models.layers.chain import Chain
+from gingham.models.layers.design import EFFORTS, make_problem
+from gingham.models.layers.fit import layout_for
+from gingham.models.layers.problem import LONGEST_WAIT, first_state
 
 FIGURES = {
     "seconds of a fit of 20 million ratings, three chains": "fits/20/gpu/fit_s",
@@ -72,15 +74,15 @@ def one_fit(X: np.ndarray, y: np.ndarray, backend: str) -> dict:
 
 
 def sweeps(X: np.ndarray, y: np.ndarray, backend: str, n_sweeps: int = 3, n_chains: int = 3) -> float:
-    """Seconds of a sweep of chains side by side, once all layers are awake."""
+    """Seconds of a sweep of chains side by side, once all layers are drawn."""
     sample = Sample.of([X[TEST:, 0], X[TEST:, 1]], y[TEST:])
-    problem = make_problem(sample, None, np.arange(1.0, 6.0), [], EFFORTS["fast"], (4, 4))
-    layout = layout_for(problem, backend, n_chains)
+    problem = make_problem(sample, None, np.arange(1.0, 6.0), {}, EFFORTS["fast"], (4, 4))
+    layout = layout_for(problem, backend)
 
-    def begun(seed: int) -> BasketChain:
+    def begun(seed: int) -> Chain:
         rng = np.random.default_rng(seed)
         chain = layout.begin(problem, first_state(problem, 0.8, rng), rng)
-        chain.state.n_sweeps, chain.state.awake = LONGEST_WAIT, True
+        chain.state.n_sweeps, chain.state.baskets_enabled = LONGEST_WAIT, True
         return chain
 
     chains = [begun(seed) for seed in range(n_chains)]

@@ -65,7 +65,7 @@ def one_size(millions: int, backend: str) -> dict:
     fit_s, cpu_s = time.perf_counter() - began[0], time.process_time() - began[1]
     began = time.perf_counter(), 0.0
     error = float(np.sqrt(np.mean((model.predict(X[n:]) - y[n:]) ** 2)))
-    row = {"ratings": n, "layers": 6, "clusters": 8, "chains": 3, "sweeps": model._n_sweeps, "fit_s": fit_s}
+    row = {"ratings": n, "layers": 6, "clusters": 8, "chains": 3, "chosen": str(model.selection_), "fit_s": fit_s}
     row |= {"fit_cpu_s": cpu_s, "predict_million_s": time.perf_counter() - began[0], "rmse": error}
     row |= {"rmse_over_noise": error / NOISE, "constant_rmse": float(np.std(y[n:]))}
     if "torch" in sys.modules and sys.modules["torch"].cuda.is_available():
