@@ -43,7 +43,7 @@ def test_there_is_a_file_of_every_kind():
     assert kinds >= {
         "CoClusteringClassifier", "CoClusteringRegressor", "CoOccurrenceClustering",
         "Committee", "GraphClustering", "InformationClustering", "JointCoClustering", "KernelCCA",
-        "LayeredCoClusteringRegressor", "PairwiseClusterAnalysis", "TreeCoClustering",
+        "PairwiseClusterAnalysis", "TreeCoClustering",
     }  # fmt: skip
 
 

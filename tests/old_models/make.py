@@ -42,7 +42,6 @@ HAS = [int((f % 2 == 0) == (g == "war")) for f, g in GENRES]
 RELATION = ["user", "film"]
 
 regressor = partial(gg.CoClusteringRegressor, max_iter=20, random_state=0)
-layered = partial(gg.LayeredCoClusteringRegressor, n_layers=2, n_clusters=2, random_state=0)
 
 # name → (fitted model, [(method, arguments)], attributes to compare)
 GRID_CALLS = [("predict", [ASKED]), ("predict_distribution", [ASKED])]
@@ -81,16 +80,6 @@ def models():
     yield "joint", joint, calls, ("n_iter_", "converged_", "relations_")
     committee = gg.Committee(regressor((2, 2), beta=1.0), n_members=3, cross=True, random_state=0).fit(X, STARS)
     yield "committee", committee, GRID_CALLS, ("folds_", "fold_predictions_", "n_features_in_")
-    calls = [("predict", [ASKED]), ("predict_interval", [ASKED])]
-    shown = ("noise_", "cuts_", "range_", "offsets_", "n_features_in_")
-    sampled = layered(n_chains=2, n_sweeps=12, burn_in=6, n_pilots=1).fit(X, STARS)
-    yield "layered_sampled", sampled, calls, shown
-    folded = layered(n_chains=2, n_sweeps=12, burn_in=6, n_pilots=1).fit(X, STARS)
-    folded.fold_in([("nobody", f) for f in range(6)], [5, 1, 5, 1, 5, 1])
-    yield "layered_folded_in", folded, calls, shown
-    side = {1: (list(range(10)), [[int(f % 2 == 0)] for f in range(10)])}
-    soft = layered(solver="projection", n_chains=2, n_sweeps=6, n_pilots=1, side=side).fit(X, STARS)
-    yield "layered_projection_with_side_tables", soft, calls, (*shown, "traces_")
     counts = gg.CoOccurrenceClustering((2, 2), random_state=0).fit(COUNTS)
     calls = [("predict", [COUNTS[:5].tolist()]), ("transform", [COUNTS[:5].tolist()])]
     yield "counts", counts, calls, ("row_labels_", "column_labels_", "information_", "n_iter_", "n_features_in_")

@@ -287,6 +287,8 @@ def _savable(value: object) -> bool:
         return all(_savable(v) for v in value)
     if isinstance(value, dict):
         return all(_savable(v) for v in value.values())
+    if storage.VALUES.get(type(value).__name__) is type(value):
+        return True
     return value is None or isinstance(value, (bool, int, float, str, range, np.ndarray, np.generic))
 
 

@@ -64,14 +64,6 @@ def _trees(old: State, params: State) -> State:
     return {**beta, "density_": TreeDensity(_tree(old), *laws)}
 
 
-def _layers(old: State, params: State) -> State:
-    model = old["model"]
-    if "members" in model:
-        model = tuple(_own("SoftLayers", **member) for member in model["members"])
-    else:  # tilts weigh the draws for items that were folded in
-        model = _own("Draws", **{"importance" if name == "tilts" else name: model[name] for name in model})
-    same = ("modes", "alphabet", "cuts", "noise", "scatter", "range", "traces")
-    return {"model_": model, **{f"{name}_": old[name] for name in same}}
 
 
 def _committee(old: State, params: State) -> State:
@@ -103,7 +95,6 @@ TRANSLATIONS: dict[str, Callable[[State, State], State]] = {
     "InformationClustering": _same,
     "JointCoClustering": _grid,
     "KernelCCA": _views,
-    "LayeredCoClusteringRegressor": _layers,
     "PairwiseClusterAnalysis": _views,
     "TreeCoClustering": _trees,
 }
