@@ -73,7 +73,6 @@ from gingham.models.layers.side import GivenSide, SideCode, Sides, SideTable, re
 from gingham.models.layers.soft import Soft, solve
 from gingham.models.layers.summary import Layer, account_of, parts_of, reach_of, readable, readable_baskets
 from gingham.models.questions import Predicted
-from gingham.storage import State
 from gingham.summary.explanation import Explanation
 from gingham.summary.values import Observed
 
@@ -217,12 +216,6 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     backend: str = "auto"
     n_jobs: int | None = None
     random_state: Seed = None
-
-    @classmethod
-    def from_file(cls, state: State) -> Self:
-        # Files from before there were baskets.
-        before = {"sides_": (), "intervals_": as_they_are()}
-        return super().from_file({**state, "fitted": {**before, **state["fitted"]}})
 
     def item_modes(self) -> tuple[Mode, ...]:
         return self.modes_
