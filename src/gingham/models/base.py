@@ -19,7 +19,7 @@ from gingham import models, storage
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike, on_host
 from gingham.cells import CellModel
 from gingham.cells.losses import cell_state, loss_from_state
-from gingham.core.problem import Posterior, Problem, find_posterior
+from gingham.core.problem import Posterior, Problem
 from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, frame_of, id_columns, tuples_of
 from gingham.data.fit_rows import FitRows
@@ -27,7 +27,6 @@ from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate
 from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
 from gingham.fitting.distill import Distilled, Factors, distill
 from gingham.fitting.loop import Found, Progress, Solution
-from gingham.models.old_files import model_of_version_1
 from gingham.models.questions import Predicted, Questions
 from gingham.summary.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
 from gingham.summary.measure import additive_effects
@@ -89,10 +88,9 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     interrupted_: bool = False
     errors_: Errors | None = None  # measured by the command line on rows that were held out
-    fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one a relation; older files have none
+    fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one per relation
     _unsaved: tuple[str, ...] = ()  # parameters that the file of a loaded model could not hold
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
-    added_attributes: ClassVar[tuple[str, ...]] = ()  # those of them that older files lack: None there
     _data: Any = None  # what the fit was given, for summaries; neither saved nor copied to other processes
     _times: Floats | None = None  # points in time of these rows, of a model that uses them
     _item_info: ItemInfo | None = None
@@ -106,7 +104,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         check_is_fitted(self)
         super().save(path, notes)
 
-    def _set_course(self, found: Found) -> None:
+    def _set_run(self, found: Found) -> None:
         """How the fit went: for every estimator that sweeps."""
         self.trace_ = found.trace
         self.n_iter_ = len(found.trace.factors)
@@ -218,7 +216,7 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     @classmethod
     def from_file(cls, state: storage.State) -> Self:
-        model, fitted = cls(**state["params"]), {**dict.fromkeys(cls.added_attributes), **state["fitted"]}
+        model, fitted = cls(**state["params"]), state["fitted"]
         for name in model.saved_attributes:
             setattr(model, name, fitted[name])
         for name in KEPT_WHERE_KNOWN:
@@ -251,28 +249,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     kind, state = storage.read(path, _class_named)
     try:
-        model = state["model"] if "model" in state else model_of_version_1(_class_named(kind), kind, state)
+        model = state["model"]
         if not isinstance(model, Saved) or type(model).__name__ != kind:
             raise GinghamError(f"The file names {kind!r}, which is not the model in it.")
-        model.notes_ = dict(state.get("notes", {}))
-        _unsay_bounds(model)
+        model.notes_ = dict(state["notes"])
     except GinghamError:
         raise
     except Exception as error:  # whatever the class of the model makes of a damaged file
         raise GinghamError(f"{os.fspath(path)!r} is a damaged or foreign model file ({error}).") from None
     return model
-
-
-def _unsay_bounds(model: Any) -> None:
-    """Mark bounds that an earlier command line had read off the labels: its notes say whether somebody stated them."""
-    posterior = find_posterior(vars(model).get("posterior_"))
-    if posterior is None or model.notes_.get("bounds", "nothing said") is not None:
-        return
-    cell = copy(posterior.cells[0])
-    bounds = Bounds.of(cell.bounds, given=True)
-    if bounds is not None and cell.alphabet is None and bounds.given:
-        cell.bounds = replace(bounds, given=False)
-        model.posterior_ = replace(posterior, cells=(cell, *posterior.cells[1:]))
 
 
 def _class_named(name: str) -> type | None:
@@ -287,6 +272,8 @@ def _savable(value: object) -> bool:
         return all(_savable(v) for v in value)
     if isinstance(value, dict):
         return all(_savable(v) for v in value.values())
+    if storage.VALUES.get(type(value).__name__) is type(value):
+        return True
     return value is None or isinstance(value, (bool, int, float, str, range, np.ndarray, np.generic))
 
 
@@ -423,7 +410,7 @@ class GridModel(TupleModel):
     def _set_solution(self, solution: Solution) -> None:
         self.posterior_ = solution.posterior
         self.objective_ = solution.objective
-        self._set_course(solution)
+        self._set_run(solution)
 
     @property
     def assign_(self) -> tuple[Floats, ...]:
