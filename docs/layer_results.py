@@ -93,7 +93,8 @@ def cold_start(found: dict[str, Any]) -> Iterator[str]:
     machine = "myFM ids + implicit + side"
     yield (
         "Predictions for *cold-start* users and movies are less certain. A tenth of the users with half of their "
-        f"pairs known and no rating (three draws; RMSE, MAE, whole stars): {three('cold-users', OURS)}; averages of the movies have "
+        f"pairs known and no rating (three draws; RMSE, MAE, whole stars): {three('cold-users', OURS)}; averages of "
+        "the movies have "
         f"{three('cold-users', 'averages')}, myFM {three('cold-users', machine)}. A tenth of the movies, known by "
         f"genre and year (three draws): {three('cold-movies', OURS)}; averages of the users "
         f"{three('cold-movies', 'averages')}, myFM {three('cold-movies', machine)}. Here layers guess {bias(OURS)} too "
