@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import gingham as gg
+from ctrl_c import press_ctrl_c
 from gingham.data import Sample
 from gingham.errors import InterruptedWarning
 from gingham.models.layers import Sampler, design
@@ -470,7 +471,7 @@ def test_ctrl_c_keeps_the_chains_done():
     def press(progress):
         told.append((progress.restart, progress.iteration, progress.n_restarts, progress.max_iter))
         if progress.restart == 1 and progress.iteration == 4:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     with pytest.warns(InterruptedWarning, match="1 of 3 chains"):
         model.fit(X, y, callback=press)

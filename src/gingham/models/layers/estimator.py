@@ -18,8 +18,9 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, seconds, without_column
 from gingham.data.sample import joined_ids
 from gingham.errors import GinghamError
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.distill import Factors
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint
+from gingham.fitting.loop import Callback
 from gingham.fitting.starts import Sizes, expand_clusters
 from gingham.models.base import (
     TupleModel,

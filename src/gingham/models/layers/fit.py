@@ -20,18 +20,11 @@ from gingham.arrays import Floats
 from gingham.core.problem import Objective
 from gingham.data import Sample
 from gingham.errors import GinghamError, InterruptedWarning
-from gingham.fitting.loop import (
-    NO_CHECKPOINT,
-    Callback,
-    Checkpoint,
-    Interrupted,
-    Report,
-    Trace,
-    ignore_progress,
-    notifier,
-    side_by_side,
-)
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interrupted, interruptible
+from gingham.fitting.loop import Callback, Report, Trace, ignore_progress, notifier
 from gingham.kernels.project import BACKENDS
+from gingham.kernels.threads import side_by_side
 from gingham.models.layers.chain import Chain, Layout
 from gingham.models.layers.design import LONGER, Design, Effort, Sampler, make_problem, n_chains_for
 from gingham.models.layers.draws import (
@@ -212,29 +205,25 @@ def fit_chains(
         warm = max(FIRST_NOISE * problem.scale, noise) if fresh else noise
         return _run(chain, number, plan, noise, keep_every, warm, stage, report)
 
-    jobs = (partial(job, number, checkpoint.stage(f"chain {number + 1}")) for number in range(plan.n_chains))
+    jobs = [partial(job, number, checkpoint.stage(f"chain {number + 1}")) for number in range(plan.n_chains)]
     n_jobs = plan.n_chains if plan.n_jobs is None or plan.n_jobs < 0 else max(plan.n_jobs, 1)
     if plan.n_jobs is None and problem.n_rows < FEW_ROWS:
         n_jobs = 1
     notify = ignore_progress if callback is None else notifier(callback, plan.n_chains, plan.n_sweeps)
-    done: list[LayerDraws] = []
-    interrupted = False
-    try:
-        for result in side_by_side(jobs, n_jobs, notify):
-            if result.draws is not None:
-                done.append(result.draws)
-    except Interrupted:
-        if checkpoint.store is not None:
-            checkpoint.store.stop()
+    with interruptible():
+        results = list(side_by_side(jobs, n_jobs, notify))
+    done = [result.draws for result in results if result.draws is not None]
+    cut = any(result.interrupted for result in results)
+    if cut:
+        checkpoint.stop()
         if not done:
-            raise
-        interrupted = True
+            raise KeyboardInterrupt
         warnings.warn(
             f"Interrupted: the draws of {len(done)} of {plan.n_chains} chains are kept.",
             InterruptedWarning,
             stacklevel=4,
         )
-    return LayerFit(join(done), noise, error, intervals, interrupted)
+    return LayerFit(join(done), noise, error, intervals, cut)
 
 
 def _bytes_of_draw(problem: LayerProblem) -> int:
@@ -270,21 +259,17 @@ def _run(
         chain.restore(known["chain"])
         recorder.restore(known["kept"])
         begun = known["sweeps"]
-    interrupted = False
-    try:
-        for sweep in range(begun, plan.n_sweeps):
-            chain.state.noise = noise * cooling(sweep, warm / noise)
-            chain.sweep(adapt=sweep < plan.burn_in)
-            if sweep >= plan.burn_in:
-                recorder.add(chain.state, keep=(sweep + 1 - plan.n_sweeps) % keep_every == 0)
-            begun = sweep + 1
-            checkpoint.keep(partial(_so_far, chain, recorder, begun), finished=begun == plan.n_sweeps)
-            report(sweep, 1.0, Objective((chain.state.square,), (0.0,), (1.0,)))
-    except KeyboardInterrupt:
-        interrupted = True
-        checkpoint.keep(partial(_so_far, chain, recorder, begun), now=True)
-    draws = recorder.draws(noise) if recorder.kept else None
-    return ChainResult(draws, interrupted)
+    stopped = number > 0 and interrupted()  # no other chain begins
+    while begun < plan.n_sweeps and not stopped:
+        chain.state.noise = noise * cooling(begun, warm / noise)
+        chain.sweep(adapt=begun < plan.burn_in)
+        if begun >= plan.burn_in:
+            recorder.add(chain.state, keep=(begun + 1 - plan.n_sweeps) % keep_every == 0)
+        report(begun, 1.0, Objective((chain.state.square,), (0.0,), (1.0,)))
+        begun += 1
+        stopped = begun < plan.n_sweeps and interrupted()
+        checkpoint.keep(partial(_so_far, chain, recorder, begun), finished=begun == plan.n_sweeps, now=stopped)
+    return ChainResult(recorder.draws(noise) if recorder.kept else None, stopped)
 
 
 def cooling(sweep: int, factor: float) -> float:
