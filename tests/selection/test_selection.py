@@ -14,7 +14,7 @@ import pytest
 import gingham as gg
 from gingham.core.problem import Problem
 from gingham.datasets import planted_counts, planted_graph
-from gingham.fitting.coarsen import information_rises, ladder, loss_rises, prune
+from gingham.fitting.merging import information_rises, ladder, loss_rises, prune
 from gingham.selection.auto import clearly_worse
 from gingham.selection.beta_path import BetaPath, PathPoint
 from gingham.selection.coarser import problem_of

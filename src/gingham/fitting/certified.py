@@ -15,8 +15,8 @@ from gingham.certificates.bounds import GibbsLaw, effective_loss, find
 from gingham.certificates.evidence import labels_by_type, log_binomial, of_posterior
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet, Sample
-from gingham.fitting.coarsen import cheapest, joined, prune
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Solution, cut_short
+from gingham.fitting.merging import cheapest, joined, prune
 from gingham.fitting.projection import Projection
 
 DELTA = 0.05

@@ -10,7 +10,7 @@ import numpy as np
 from gingham.core.problem import Posterior, Problem, find_posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting import coarsen
+from gingham.fitting import merging
 
 
 class OneGrid(Protocol):
@@ -79,11 +79,11 @@ def simplify(
     """
     if isinstance(model, MergesItself):
         return model.simplified(X, y, max_clusters, max_loss, sample_weight)
-    posterior = coarsen.prune(_posterior(model))
+    posterior = merging.prune(_posterior(model))
     problem = problem_of(model, X, y, sample_weight)
     n_tuples = problem.samples[0].n_tuples
     if max_clusters is None:
-        rungs = list(coarsen.ladder(problem, posterior))
+        rungs = list(merging.ladder(problem, posterior))
         if max_loss is None:
             return model.with_posterior(min(rungs, key=lambda rung: rung.total).posterior, problem)
         low = [rung for rung in rungs if rung.loss(n_tuples) <= max_loss]
@@ -95,7 +95,7 @@ def simplify(
     limits = [int(m) for m in np.broadcast_to(np.asarray(max_clusters), (len(posterior.assign),))]
     if min(limits) < 1:
         raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster per mode is needed.")
-    *_, last = coarsen.ladder(problem, posterior, limits)
+    *_, last = merging.ladder(problem, posterior, limits)
     if max_loss is not None and last.loss(n_tuples) > max_loss:
         raise GinghamError(
             f"max_loss={max_loss:g} cannot be kept: {max_clusters} clusters lose {last.loss(n_tuples):.4g}."

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln
 from sklearn.cluster import KMeans
 from sklearn.utils.extmath import randomized_range_finder
 
@@ -25,6 +25,7 @@ from gingham.certificates.divergence import kl_upper
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data.graphs import PairSample
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, iterate, rng_state
+from gingham.fitting.merging import information_rises
 from gingham.kernels.threads import one_blas_thread, one_library_thread
 from gingham.models.graph import kernels
 from gingham.models.graph.kernels import block_sums
@@ -784,21 +785,10 @@ def merge_duplicates(problem: Problem, posterior: Posterior) -> Posterior:
         k = assign.shape[1]
         table = replace(posterior, assign=(assign,)).statistics(sample) * (1.0 if sample.directed else 2.0)
         blocks = BlockSums(table, assign.sum(axis=0), np.zeros(k), sample.directed)
-        change = blocks.gains(code) + _information_change(assign) + code.count(n, k - 1) - code.count(n, k)
+        change = blocks.gains(code) + information_rises(assign) + code.count(n, k - 1) - code.count(n, k)
         i, j = np.unravel_index(int(np.argmin(change)), change.shape)
         if change[i, j] >= 0:
             break
         assign[:, i] += assign[:, j]
         assign = np.delete(assign, j, axis=1)
     return answered(problem, replace(posterior, assign=(assign,)))[0]
-
-
-def _information_change(assign: Floats) -> Floats:
-    """Change of n Ī when two clusters become one, (k, k)."""
-    n, k = assign.shape
-    single = xlogy(assign, assign).sum(axis=0) - n * xlogy(assign.mean(axis=0), assign.mean(axis=0))
-    change = np.zeros((k, k))
-    for i in range(k):
-        both = assign + assign[:, i : i + 1]
-        change[i] = xlogy(both, both).sum(axis=0) - n * xlogy(both.mean(axis=0), both.mean(axis=0)) - single - single[i]
-    return change
