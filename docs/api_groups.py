@@ -42,7 +42,7 @@ GROUPS = {
     ),
     "Choose β and the number of clusters": (
         "All of this happens by itself when nothing is set.",
-        "beta_path BetaPath merge simplify prune Selection workload_path",
+        "beta_path BetaPath simplify Selection workload_path",
     ),
     "Work on large data": ("Tables that do not fit into memory.", "fit_distributed OutOfCore"),
     "Set or add a loss, a family, a schedule": (

@@ -27,7 +27,7 @@ FLOORS = [  # from the top: everything imports downwards only
         ("scale/", "dask, out of core"),
         ("datasets/", "planted, public"),
     ],
-    [("fitting/", "one loop, starts, schedules, checkpoints, projection, sweep, coarsening")],
+    [("fitting/", "one loop, starts, schedules, checkpoints, projection, sweep, merging")],
     [("certificates/", "what is guaranteed; knows no model")],
     [("core/", "structure, posterior, problem: frozen values")],
     [("cells/", "what a block predicts, what a mistake costs"), ("data/", "what was observed")],

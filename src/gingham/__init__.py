@@ -65,8 +65,6 @@ _PUBLIC = {
     "from_tuples": "data.adapt",
     "load": "models",
     "look": "summary.look",
-    "merge": "selection",
-    "prune": "selection",
     "summarize": "summary",
     "register_family": "cells",
     "register_loss": "cells",

@@ -16,8 +16,8 @@ from gingham.certificates.evidence import labels_by_type, log_binomial, of_poste
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet, Sample
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
-from gingham.fitting.coarsen import cheapest, joined, prune
 from gingham.fitting.loop import Report, Solution, mark_interrupted
+from gingham.fitting.merging import cheapest, joined, prune
 from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Constant
 

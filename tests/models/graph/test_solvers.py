@@ -19,6 +19,7 @@ from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import from_labels, random
 from gingham.kernels import sweep as hard_moves
 from gingham.kernels import threads
+from gingham.models.graph import solvers
 from gingham.models.graph.fit import GraphFit, graph_problem, search_problem
 from gingham.models.graph.partition import (
     BlockSums,
@@ -32,6 +33,7 @@ from gingham.models.graph.partition import (
     merge_path,
 )
 from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, gradient, hard_posterior
+from models.graph import kernels_reference
 
 
 def weighted(n=30, directed=False, seed=0, levels=(0.0, 0.5, 1.0)):
@@ -124,12 +126,14 @@ def test_damped_steps_through_torch_are_the_same(loss):
     np.testing.assert_allclose(there.posterior.assign[0], here.posterior.assign[0], atol=1e-6)
 
 
-def test_the_reference_backend_moves_in_lockstep():
+def test_the_reference_moves_in_lockstep(monkeypatch):
     task = problem("quadratic")
     start = random(task, [3], np.random.default_rng(1))
     for solver in (NodeWise, NodeSweep):
         fast = solver(max_iter=4, seed=3).solve(task, start)
-        slow = solver(max_iter=4, seed=3, backend="reference").solve(task, start)
+        with monkeypatch.context() as plain:
+            plain.setattr(solvers, "kernels", kernels_reference)
+            slow = solver(max_iter=4, seed=3).solve(task, start)
         np.testing.assert_allclose(fast.trace.totals, slow.trace.totals, rtol=1e-9)
 
 
@@ -147,7 +151,7 @@ def look_together(monkeypatch):
 
 
 @pytest.mark.parametrize(("loss", "directed", "listed"), CASES)
-def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, listed, look_together):
+def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, listed, look_together, monkeypatch):
     task = problem(loss, directed, listed)
     start = from_labels(task, [np.random.default_rng(1).integers(0, 4, 30)], [4])
     results = []
@@ -158,7 +162,8 @@ def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, l
         assert np.all(np.diff(totals) <= 1e-8 * np.abs(totals[:-1]))
     assert np.array_equal(results[0].trace.totals, results[1].trace.totals)
     assert np.array_equal(results[0].posterior.labels[0], results[1].posterior.labels[0])
-    plain = NodeSweep(seed=3, backend="reference").solve(task, start)
+    monkeypatch.setattr(solvers, "kernels", kernels_reference)
+    plain = NodeSweep(seed=3).solve(task, start)
     np.testing.assert_allclose(plain.trace.totals, results[0].trace.totals, rtol=1e-9)
     assert results[0].converged
     assert hard_moves.batch_size(np.ones(30, int)) == 8
@@ -385,6 +390,4 @@ def test_other_structures_are_refused():
     three = graph_problem(triples, Quadratic(), 1.0)
     with pytest.raises(GinghamError, match="damped"):
         NodeWise().solve(three, random(three, [2], np.random.default_rng(0)))
-    with pytest.raises(GinghamError, match="backend"):
-        NodeSweep(backend="quantum").solve(task, random(task, [2], np.random.default_rng(0)))
     assert PartitionSearch.of(task).sample is task.samples[0]

@@ -29,7 +29,7 @@ from gingham.fitting.loop import Callback, completed
 from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, advice_on, stderr_progress, warn_of
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
-from gingham.models.counts.starts import column_table, merge_profiles
+from gingham.models.counts.starts import column_table
 from gingham.models.questions import Predicted
 from gingham.storage import State
 from gingham.summary.values import Observed, Refit, Relation
@@ -479,6 +479,8 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         The blocks say all that is needed: X may be left out. Without ``max_clusters`` the readable size is taken, the
         coarsest that keeps half of what the best one knows about held-out entries; for that the counts must be at hand.
         """
+        from gingham.models.counts.profile_kernels import merge_down  # compiled loops are loaded where they are needed
+
         check_is_fitted(self)
         if max_loss is not None:
             raise GinghamError("Counts are simplified to numbers of clusters (max_clusters=(5, 4)), not to a loss.")
@@ -493,7 +495,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster a side is needed.")
             profiles = table.T if axis == 0 else table  # one column a cluster of this side
             size = profiles.shape[1]
-            into = np.eye(min(wanted, size))[merge_profiles(profiles, np.arange(size), min(wanted, size))]
+            into = np.eye(min(wanted, size))[merge_down(profiles, min(wanted, size))]
             table = into.T @ table if axis == 0 else table @ into
             memberships[axis] = memberships[axis] @ into
         new.blocks_, (new.row_memberships_, new.column_memberships_) = table, memberships

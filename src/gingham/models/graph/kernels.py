@@ -1,6 +1,6 @@
 """One node after another on a graph, in numba: soft memberships, hard moves, sums over blocks.
 
-`kernels_reference` is the same in plain numpy.
+`tests/models/graph/kernels_reference.py` is the same in plain numpy, and the compiled loops move in lockstep with it.
 
 Entries are grouped by node (compressed rows): entry e of node x says that x and ``others[e]`` form a pair
 of kind ``slots[e]`` with value ``values[e]``. An undirected pair is an entry of both its nodes. In hard moves

@@ -1,9 +1,16 @@
-"""Coarser checkerboards from one posterior: drop empty clusters, merge those that cost least.
+"""Merging clusters greedily: two at a time, those that lose least.
 
-Merging clusters a and b of a mode adds their memberships. The loss rises by what their cells lose by
+Clusters are rows of sums, and a merge adds two rows. What it loses is a function of these sums:
+
+    loss(a, b) = cost(S_a + S_b) − cost(S_a) − cost(S_b)
+
+`merge_tree` merges the clusters of one mode and keeps the tree of all merges: summaries and counts are made coarser
+with it. `ladder` merges those of all modes of a checkerboard at once. There the loss rises by what cells lose by
 answering alike; the information falls by what telling a from b had cost; and there are fewer cells to fill:
 
     Δ = Σ_r β_r [envelope(S_a + S_b) − envelope(S_a) − envelope(S_b)] − n (Ī − Ī') − price of the cells saved
+
+After a merge in one mode all losses of the other modes are new, so that they are counted anew.
 """
 
 from __future__ import annotations
@@ -14,12 +21,121 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import xlogy
 
-from gingham.arrays import Floats
+from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.problem import Objective, Posterior, Problem, information_terms
 from gingham.errors import GinghamError
 
 EMPTY = 1e-9  # expected items below which a cluster counts as empty
+
+
+Cost = Callable[[Floats], Floats]  # of sums (k, …), one row per cluster: what each cluster costs, (k,)
+
+
+@dataclass(frozen=True, eq=False)
+class MergeTree:
+    """Merges of m leaves, cheapest first. Node m + t is what merge t makes, as in scipy's linkage.
+
+    Attributes
+    ----------
+    merges : int array of shape (t, 2)
+    losses : array of shape (t,)
+        What each merge loses, never falling.
+    n_leaves : int
+        m; all leaves are one cluster in the end where t = m − 1.
+    """
+
+    merges: Ints
+    losses: Floats
+    n_leaves: int
+
+    def groups(self, k: int) -> Ints:
+        """The cluster (0 … k − 1, by their first leaf) of each leaf once k clusters are left."""
+        return cut(self.merges, self.n_leaves, k)
+
+    def top(self, k: int) -> MergeTree:
+        """The merges of the last k clusters, with the clusters of `groups` (k) as leaves."""
+        done = self.n_leaves - k
+        if done <= 0:
+            return self
+        groups = self.groups(k)
+        first = list(range(self.n_leaves))  # one leaf below every node
+        for a, _ in self.merges.tolist():
+            first.append(first[a])
+        held = {node for pair in self.merges[:done].tolist() for node in pair}
+        alive = [node for node in range(self.n_leaves + done) if node not in held]
+        number = {node: int(groups[first[node]]) for node in alive}
+        number |= {self.n_leaves + t: k + t - done for t in range(done, len(self.merges))}
+        merges = [sorted((number[a], number[b])) for a, b in self.merges[done:].tolist()]
+        return MergeTree(np.array(merges, dtype=np.int64).reshape(-1, 2), self.losses[done:], k)
+
+
+def cut(merges: Ints, n_leaves: int, k: int) -> Ints:
+    """The cluster (0 … k − 1, by their first leaf) of each leaf of a tree once k clusters are left."""
+    into = np.arange(n_leaves)
+    for t, (a, b) in enumerate(merges[: n_leaves - k].tolist()):
+        into[(into == a) | (into == b)] = n_leaves + t
+    _, first, inverse = np.unique(into, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.int64)
+
+
+def merge_tree(parts: Sequence[tuple[Cost, Floats]]) -> MergeTree:
+    """Merge the rows of some tables (m, …) down to one; what a cluster costs is the sum over the tables.
+
+    The columns stay as they are, so that a merge never makes a later one cheaper than itself.
+    """
+    tables = [(cost, np.array(sums, dtype=np.float64)) for cost, sums in parts]
+    own = sum(cost(sums) for cost, sums in tables) + np.zeros(len(tables[0][1]))
+
+    def losses(a: int, others: Ints) -> Floats:
+        joint = sum((cost(sums[others] + sums[a]) for cost, sums in tables), np.zeros(len(others)))
+        return np.maximum(joint - (own[a] + own[others]), 0.0)
+
+    def join(a: int, b: int) -> None:
+        for _, sums in tables:
+            sums[a] += sums[b]
+        own[a] = sum(float(cost(sums[[a]])[0]) for cost, sums in tables)
+
+    m = len(own)
+    pairs = np.full((m, m), np.inf)
+    for a in range(m - 1):
+        pairs[a, a + 1 :] = losses(a, np.arange(a + 1, m))
+    return merge(np.minimum(pairs, pairs.T), losses, join)
+
+
+def merge(
+    pairs: Floats, losses: Callable[[int, Ints], Floats], join: Callable[[int, int], None], least: int = 1
+) -> MergeTree:
+    """Merge m clusters down to ``least``, each time the two that lose least; the first of equals.
+
+    Parameters
+    ----------
+    pairs : array of shape (m, m)
+        What merging two clusters loses, +inf on the diagonal. It is overwritten: one row and column per merge.
+    losses : callable
+        (a, others) → what merging cluster a with each of the others loses.
+    join : callable
+        (a, b): the sums of b are added to those of a, and b is not asked for again.
+    """
+    m = len(pairs)
+    node, alive = np.arange(m), np.ones(m, dtype=bool)
+    merges, heights, highest = np.zeros((m - least, 2), dtype=np.int64), np.zeros(m - least), 0.0
+    for t in range(m - least):
+        a, b = sorted(int(i) for i in np.unravel_index(np.argmin(pairs), pairs.shape))
+        highest = max(highest, float(pairs[a, b]))  # rounding must not make a tree cross itself
+        merges[t], heights[t] = sorted((node[a], node[b])), highest
+        join(a, b)
+        node[a], alive[b] = m + t, False
+        pairs[b] = pairs[:, b] = np.inf
+        others = np.flatnonzero(alive & (np.arange(m) != a))
+        pairs[a, others] = pairs[others, a] = losses(a, others)
+    return MergeTree(merges, heights, m)
+
+
+def losses_of_pairs(cost: Cost, sums: Floats) -> Floats:
+    """What merging two clusters loses, for all pairs (m, m)."""
+    own = cost(sums)
+    return np.array([cost(sums + row) for row in sums]) - own[:, None] - own[None, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,20 +240,18 @@ def cheapest(
 
 def loss_rises(cell: CellModel, statistics: Floats) -> Floats:
     """Σ over cells of envelope(S_a + S_b) − envelope(S_a) − envelope(S_b), for all pairs (m, m)."""
-    own = cell.envelope(statistics).reshape(len(statistics), -1).sum(axis=1)
-    joint = [cell.envelope(statistics + row).reshape(len(statistics), -1).sum(axis=1) for row in statistics]
-    return np.array(joint) - own[:, None] - own[None, :]
+    return losses_of_pairs(lambda sums: cell.envelope(sums).reshape(len(sums), -1).sum(axis=1), statistics)
 
 
 def information_rises(q: Floats) -> Floats:
     """Change of nĪ when two clusters are merged, for all pairs (m, m); never positive."""
-    n, mass = len(q), q.mean(axis=0)
-    rows = []
-    own = xlogy(q, q).sum(axis=0) - n * xlogy(mass, mass)
-    for c in range(q.shape[1]):
-        both, both_mass = q + q[:, [c]], mass + mass[c]
-        rows.append(xlogy(both, both).sum(axis=0) - n * xlogy(both_mass, both_mass))
-    return np.array(rows) - own[:, None] - own[None, :]
+    n = len(q)
+
+    def information(sums: Floats) -> Floats:
+        mass = sums.mean(axis=1)
+        return np.asarray(xlogy(sums, sums).sum(axis=1) - n * xlogy(mass, mass))
+
+    return losses_of_pairs(information, q.T)
 
 
 def cell_price(problem: Problem, posterior: Posterior) -> float:

@@ -1,4 +1,4 @@
-"""Plain numpy counterparts of `kernels`: slow, obviously right, shipped; the compiled kernels move in lockstep."""
+"""Plain numpy counterparts of `kernels`: slow and obviously right; the compiled kernels move in lockstep."""
 
 from __future__ import annotations
 
