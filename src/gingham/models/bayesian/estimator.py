@@ -17,7 +17,9 @@ from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Alphabet, Bounds, Sample
 from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Restart, Solution, best_of
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Callback, Restart, Solution, best_of
 from gingham.fitting.starts import Sizes, Start, expand_clusters, from_votes, make_start
 from gingham.models.base import FEW, GridModel, advise, numeric_labels, plain_labels, refit_on
 from gingham.models.bayesian import coembedding, predictive
@@ -114,6 +116,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
     backend: str = "auto"
     random_state: Seed = None
 
+    @interruptible()
     def fit(
         self,
         X: TableLike,
@@ -141,7 +144,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.loop``.
+            Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
         columns, labels, weights = self._observed(X, y, sample_weight)
         alphabet = self._alphabet(labels)

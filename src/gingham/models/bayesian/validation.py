@@ -11,7 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from gingham.core.problem import Posterior, Problem
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, completed
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import completed
 from gingham.models.bayesian.fit import Variational, begin
 from gingham.models.bayesian.predictive import log_density
 

@@ -15,7 +15,7 @@ from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
 from gingham.data.views import as_view, as_views, feature_names, objects_of, per_view
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.models.base import Persistent
 from gingham.models.views import fit as multiview
 from gingham.models.views import view_validation as heldout
@@ -78,7 +78,7 @@ class ViewsModel(Persistent):
         item_info : mapping {"object": frame}, optional
             What is known of the objects, a row each; for summaries only, see :func:`gingham.summarize`.
         checkpoint : Checkpoint, optional
-            Keeps which folds are done, see ``gingham.fitting.loop``.
+            Keeps which folds are done, see ``gingham.fitting.checkpoints``.
         """
         matrices = as_views(views, at_least=2)
         checkpoint.bound_to(self, list(views))
