@@ -29,8 +29,8 @@ from gingham.cells import Absolute
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Sample
 from gingham.fitting.loop import Restart, Solution, best_of
-from gingham.fitting.schedules import Constant
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import random
 
 LONG = "ten starts for each of 300 fits take over an hour"

@@ -21,8 +21,8 @@ from gingham.certificates.evidence import of_posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.fitting.loop import Restart, Solution, best_of
-from gingham.fitting.schedules import Constant, Down
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant, Down
 from gingham.fitting.starts import make_start
 
 LONG = "its inner folds take over half an hour"
