@@ -16,6 +16,7 @@ from gingham.fitting import loop
 from gingham.fitting.interruption import interrupt, interrupted
 from gingham.kernels import threads
 from gingham.models import base
+from gingham.models.layers import Sampler
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 12, (400, 2))
@@ -108,7 +109,7 @@ def test_a_committee_ends_with_the_member_that_was_interrupted(monkeypatch):
 
 def test_what_is_not_interrupted_says_so():
     assert base.Persistent.interrupted_ is False
-    layered = gg.LayeredCoClusteringRegressor(1, 2, n_pilots=0, n_sweeps=4, burn_in=1, random_state=0).fit(X, Y)
+    layered = gg.LayeredCoClusteringRegressor(1, 2, sampler=Sampler(n_sweeps=4, burn_in=1), random_state=0).fit(X, Y)
     assert not layered.interrupted_
     views = [RNG.random((30, 3)), RNG.random((30, 3))]
     assert not gg.PairwiseClusterAnalysis(1, ridge=0.1).fit(views).interrupted_

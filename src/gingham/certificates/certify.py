@@ -345,13 +345,9 @@ def coverage(posterior: Posterior, relation: int, population: Population | None 
     if any(sizes.get(mode) != len(posterior.assign[mode]) for mode in posterior.structure.column_modes(relation)):
         urn = (
             "All tuples of the source are covered: an item that the model has not seen falls into cluster c with "
-            "probability (n·q̄(c) + 1)/(n + m)"
+            "probability (n·q̄(c) + 1)/(n + m), as in predict."
         )
-        old = (
-            ". certificate.posterior predicts so; the model itself, from a file of an earlier version, predicts such "
-            "items by its masses, and that is not covered."
-        )
-        found.append(Assumption(f"{urn}{', as in predict.' if posterior.unseen == 'urn' else old}", "checked"))
+        found.append(Assumption(urn, "checked"))
     return tuple(found)
 
 

@@ -7,7 +7,6 @@ be proven where the two separate bounds overlap. A negative value is a proven ga
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -86,7 +85,6 @@ def certify_gain(
     cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
     posterior = with_cell(posterior, cell, relation)
     covers = coverage(posterior, relation)
-    posterior = replace(posterior, unseen="urn")
     sample = sample_of(posterior, X, y, sample_weight, relation)
     assumptions = [INDEPENDENT, *drawn_rows(sample.weights), statement, *covers]
     check_sample(posterior, sample, relation)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
@@ -150,7 +149,6 @@ def fit(
     kept = checkpoint_of(out)
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
-        from gingham.cli import light_imports  # before scikit-learn is imported
         from gingham.data.table_files import content_of, read_table, unfolded
         from gingham.fitting.checkpoints import kept_in
         from gingham.models.tables import (
@@ -210,8 +208,6 @@ def fit(
                 fitted = tables.fit(task)
         if summary and not fitted.model.interrupted_:
             phase.begin("naming groups")
-            if "scipy.cluster.hierarchy" not in sys.modules:
-                light_imports.import_trees()
             try:
                 with small_products(table.height):
                     fitted.model.made_readable(facts_of or None)

@@ -94,7 +94,6 @@ class Committee(TupleModel):
     """
 
     saved_attributes = ("members_", *TESTS)
-    added_attributes = TESTS[2:]
     folds_: Ints | None = field(init=False)
     fold_predictions_: Floats | None = field(init=False)
     fold_rows_: Ints | None = field(init=False)

@@ -222,11 +222,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     def _modes(self) -> tuple[Mode, Mode]:
         """Both sides with the names of their items, as far as they are known."""
-        if hasattr(self, "modes_"):
-            return self.modes_
-        notes = getattr(self, "notes_", {})  # a model file of before names were kept
-        items = notes.get("items") or (None, None)
-        return count_modes((notes.get("axes"), items), (len(self.row_labels_), len(self.column_labels_)))
+        return self.modes_
 
     def _sizes(
         self, counts: sparse.csr_array, solver: CountSolver, rng: np.random.Generator, checkpoint: Checkpoint

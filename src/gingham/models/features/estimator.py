@@ -170,7 +170,6 @@ class InformationClustering(ClusterMixin, Persistent):
         "labels_", "observed_information_", "chance_information_", "feature_information_", "n_iter_", "converged_",
         "n_values_", "missing_", "feature_digests_",
     )  # fmt: skip
-    added_attributes = ("feature_digests_",)
 
     n_clusters: int = 2
     n_init: int = 3
@@ -314,8 +313,7 @@ class InformationClustering(ClusterMixin, Persistent):
             learned = np.isin(np.asarray(names, dtype=str), np.asarray(own, dtype=str))
         else:
             digests = entries.digests()
-            known = np.zeros(0, np.uint64) if self.feature_digests_ is None else self.feature_digests_
-            learned = np.isin(digests, known) & (digests != 0)
+            learned = np.isin(digests, self.feature_digests_) & (digests != 0)
         if learned.any():
             raise RefusedCertificate(
                 f"{int(learned.sum())} of {len(learned)} features (column {int(np.flatnonzero(learned)[0])}, for one) "

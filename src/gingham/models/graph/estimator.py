@@ -30,7 +30,6 @@ from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, grap
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
 from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, codes_edges, hard_posterior
 from gingham.models.questions import Predicted
-from gingham.storage import State
 from gingham.summary.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
@@ -117,7 +116,6 @@ class GraphClustering(ClusterMixin, Persistent):
     saved_attributes = (
         "posterior_", "degree_model_", "beta_", "n_iter_", "converged_", "directed_", "degree_choice_",
     )  # fmt: skip
-    added_attributes = ("degree_choice_",)
     n_clusters: int | str = "auto"
     loss: str | Floats | Callable[[Alphabet], CellModel] = "auto"
     beta: float | None = None
@@ -429,17 +427,6 @@ class GraphClustering(ClusterMixin, Persistent):
     def information_(self) -> float:
         """Ī, nats."""
         return self.posterior_.information[0]
-
-    @classmethod
-    def from_file(cls, state: State) -> Self:
-        model = super().from_file(state)
-        letters = model.posterior_.cells[0].alphabet
-        if model.posterior_.unseen == "mass" and letters is not None and model.alphabet is None:
-            # Earlier versions took 0 and 1 for given wherever nothing else had been seen.
-            cell = copy(model.posterior_.cells[0])
-            cell.alphabet = replace(letters, given=False)
-            model.posterior_ = replace(model.posterior_, cells=(cell,))
-        return model
 
     # coarser
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, TransformerTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
@@ -51,6 +51,12 @@ class ViewsModel(Persistent):
     background: float = 0.0
     cv: int = 3
     random_state: Seed = 0
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags()
+        tags.input_tags.two_d_array = False  # a list of them, one per view
+        return tags
 
     def fit(
         self,
