@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "engine"))
 sys.path.insert(0, str(Path(__file__).parent))
+import reference
 from gpu_sweep import gpu_arguments, make_grid, median_ms, planted, rows_of, sample_of, start, torch
 
-from gingham.kernels import project as layout
-from gingham.kernels import project_reference as reference
-from gingham.kernels import project_torch as accelerated
-from gingham.kernels.grid_torch import Members
+from gingham.engine import project as layout
+from gingham.engine import project_torch as accelerated
+from gingham.engine.grid_torch import Members
 from gingham.models.layers import kernels_reference as layers_reference
 from gingham.models.layers import kernels_torch as device_layers
 
@@ -120,9 +121,7 @@ def check_members(device: str) -> dict:
         worst = max(worst, float(((found[b] - terms).abs() / terms.abs().clamp(min=1)).max()))
     rows = rows_of(codes, labels, shape, False)
     q = assigns[1][0].double().cpu().numpy()
-    flat = np.zeros((shape[0], 5, m[1]))
-    reference.project(rows, (q,), 0, shape[0], flat)
-    flat = flat.reshape(shape[0], -1)
+    flat = reference.project(rows, [q]).reshape(shape[0], -1)
     coef, own = np.random.rand(7, flat.shape[1]), np.random.rand(shape[0], 7)
     cost = layout.project_cost(rows, [q], coef, "torch")
     table = layout.project_table(rows, [q], own, "torch")

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 import gingham as gg
+from gingham.engine import threads
 from gingham.errors import InterruptedWarning
 from gingham.fitting import loop
 from gingham.fitting.loop import Interrupted, ctrl_c_in_locks, side_by_side
-from gingham.kernels import threads
 from gingham.models.counts import fit as counts
 from gingham.models.counts.fit import choose_n_clusters
 

@@ -22,9 +22,9 @@ from sklearn.base import BaseEstimator
 from gingham import storage
 from gingham.arrays import Floats
 from gingham.core.problem import Objective, Posterior, Problem
+from gingham.engine.threads import ThreadBudget, available_threads, result_at_hand, stay_alone
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.files import CHECKPOINT
-from gingham.kernels.threads import ThreadBudget, available_threads, result_at_hand, stay_alone
 from gingham.storage import State
 
 TIE = 1e-9  # relative: of two restarts closer than this the first is kept, so that rounding does not choose

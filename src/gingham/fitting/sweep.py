@@ -11,6 +11,7 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats
 from gingham.cells.losses import HARD_MOVES, Need, refuse_unmet
 from gingham.core.problem import Objective, Posterior, Problem, check_table
+from gingham.engine.sweep import Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
 from gingham.errors import GinghamError
 from gingham.fitting.loop import (
     NO_CHECKPOINT,
@@ -25,7 +26,6 @@ from gingham.fitting.loop import (
     rng_state,
 )
 from gingham.fitting.starts import from_labels
-from gingham.kernels.sweep import Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
 from gingham.storage import State
 
 
@@ -47,7 +47,6 @@ class Sweep:
     price: float = 1.0
     tol: float = 0.0  # stop when at most this share of the items moved in a sweep; 0 goes on until nothing moves
     max_iter: int = 100
-    backend: str = "auto"
     seed: int = 0  # of the orders in which items are visited
 
     def solve(
@@ -90,7 +89,7 @@ class Sweep:
         def step(_: list[AnyArray], factor: float) -> tuple[list[AnyArray], Objective]:
             nonlocal n_moved
             before = board.labels.copy()
-            sweep(board, rng.permutation(items), beta, self.price, self.backend, at_once)
+            sweep(board, rng.permutation(items), beta, self.price, at_once)
             n_moved = int((board.labels != before).sum())
             return copies(), objective()
 

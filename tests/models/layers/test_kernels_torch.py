@@ -33,7 +33,7 @@ def planted(n=1500, weighted=False, seed=0):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("mode", [0, 1])
 def test_one_mode_equals_the_reference(weighted, mode, monkeypatch):
-    monkeypatch.setattr("gingham.kernels.project_torch.RUN", 16)  # items with several runs
+    monkeypatch.setattr("gingham.engine.project_torch.RUN", 16)  # items with several runs
     data = LayerData.of(planted(weighted=weighted))
     chains = TorchChains(data, Shape(1, N_CLUSTERS), 0.4, [1, 2], device="cpu")
     state, rng = chains.state, np.random.default_rng(5)

@@ -71,7 +71,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         Where tempering begins (P2 §4.1.1); 1 is none, which is best on all data that was tried.
     max_iter, tol : int, float
         Stop after so many sweeps, or when the bound changes relatively by less than ``tol``.
-    backend : {"auto", "compiled", "reference", "torch"}
+    backend : {"auto", "compiled", "torch"}
     random_state, verbose
 
     Attributes

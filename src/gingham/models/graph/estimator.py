@@ -19,6 +19,7 @@ from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
+from gingham.engine.place import refuse_torch
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, completed, make_schedule
 from gingham.models.base import Persistent, check_within, mean_label, moments_of, predicted_by, stderr_progress
@@ -285,13 +286,14 @@ class GraphClustering(ClusterMixin, Persistent):
         if self.solver == "damped" or sample.n_modes > 2:
             return Damped(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         if self.solver == "nodewise":
-            return NodeWise(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, seed)
-        return NodeSweep(max_iter=self.max_iter, backend=self.backend, seed=seed)
+            refuse_torch(self.backend, "node after node")
+            return NodeWise(make_schedule(self.schedule), self.tol, self.max_iter, seed)
+        refuse_torch(self.backend, "hard moves")
+        return NodeSweep(max_iter=self.max_iter, seed=seed)
 
     def _way(self, sample: PairSample, seed: int, corrected: bool) -> GraphFit:
         return GraphFit(
             self._k(sample.n_nodes), self._solver(seed, sample), self.start, self.n_init, self.max_clusters, corrected,
-            self.backend,
         )  # fmt: skip
 
     def _choice(self, problem: Problem, sample: PairSample, seed: int) -> DegreeChoice:
@@ -458,7 +460,7 @@ class GraphClustering(ClusterMixin, Persistent):
             raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster is needed.")
         sample = self.sample(X)
         problem = graph_problem(sample, self.posterior_.cells[0], float(self.beta_))
-        search = PartitionSearch.of(search_problem(problem), self.backend, self.degree_model_ is not None)
+        search = PartitionSearch.of(search_problem(problem), self.degree_model_ is not None)
         labels, k = search.merge(self.labels_, limit)
         new = self.with_posterior(hard_posterior(problem, labels, k)[0], problem)
         if self.degree_model_ is not None:

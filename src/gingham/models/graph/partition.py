@@ -24,8 +24,8 @@ from gingham.cells import CellModel
 from gingham.certificates.divergence import kl_upper
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data.graphs import PairSample
+from gingham.engine.threads import one_blas_thread, one_library_thread
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, iterate, rng_state
-from gingham.kernels.threads import one_blas_thread, one_library_thread
 from gingham.models.graph import kernels
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.solvers import (
@@ -38,7 +38,6 @@ from gingham.models.graph.solvers import (
     cluster_sizes,
     codes_edges,
     hard_moves,
-    node_kernels,
     pair_sample,
     weighted_pairs,
 )
@@ -380,10 +379,10 @@ class PartitionSearch:
     exact: HardMoves | None = None  # by the code itself, where it is not what ``moves`` go by
 
     @classmethod
-    def of(cls, problem: Problem, backend: str = "auto", degree_correction: bool = False) -> PartitionSearch:
+    def of(cls, problem: Problem, degree_correction: bool = False) -> PartitionSearch:
         """The search that fits a loss: exact code lengths for 0/1 graphs, objective plus answers otherwise."""
         sample, cell = pair_sample(problem, "The search for a partition", 2), problem.cells[0]
-        loops, pairs = node_kernels(backend), weighted_pairs(sample)
+        pairs = weighted_pairs(sample)
         if degree_correction:
             degree = pairs.strengths
             code = DegreeCorrected(float(pairs.values.sum() / 2.0))
@@ -391,8 +390,8 @@ class PartitionSearch:
             def edges(labels: Ints, k: int) -> Floats:
                 return block_sums(*pairs, labels, k)[..., None]
 
-            return cls(sample, DegreeMoves(loops, pairs, degree), code, edges, pairs, degree)
-        moves = hard_moves(problem, sample, loops, pairs)
+            return cls(sample, DegreeMoves(pairs, degree), code, edges, pairs, degree)
+        moves = hard_moves(problem, sample, pairs)
         double = 1.0 if sample.directed else 2.0
 
         def statistics(labels: Ints, k: int) -> Floats:
@@ -409,7 +408,7 @@ class PartitionSearch:
             ones, sizes = block_sums(*pairs, labels, k), cluster_sizes(labels, k)
             return np.stack([np.outer(sizes, sizes) - np.diag(sizes) - ones, ones], axis=-1)
 
-        return cls(sample, moves, ExactBernoulli(), zeros_and_ones, pairs, nobody, ExactMoves(loops, pairs))
+        return cls(sample, moves, ExactBernoulli(), zeros_and_ones, pairs, nobody, ExactMoves(pairs))
 
     def blocks(self, labels: Ints, k: int) -> BlockSums:
         sizes, shares = cluster_sizes(labels, k), cluster_sizes(labels, k, self.degree)
@@ -656,7 +655,6 @@ def find_partition(
     at_random: bool = False,
     most: int = MOST_CLUSTERS,
     degree_correction: bool = False,
-    backend: str = "auto",
     checkpoint: Checkpoint = NO_CHECKPOINT,
     rounds: int = MOST_ROUNDS,
 ) -> Partition:
@@ -664,7 +662,7 @@ def find_partition(
 
     The search begins with about twice as many clusters, from a spectrum or ``at_random``.
     """
-    search = PartitionSearch.of(problem, backend, degree_correction)
+    search = PartitionSearch.of(problem, degree_correction)
     n = search.sample.n_nodes
 
     def start(k: int) -> Ints:

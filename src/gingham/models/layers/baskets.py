@@ -23,8 +23,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
+from gingham.engine.threads import over_blocks
 from gingham.errors import GinghamError
-from gingham.kernels.threads import over_blocks
 from gingham.lazy import lazy_module
 from gingham.models.layers.model import on_device
 from gingham.storage import State, fields_of, savable

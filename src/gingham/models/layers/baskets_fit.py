@@ -24,6 +24,7 @@ import numpy as np
 from gingham.arrays import Floats, Ints
 from gingham.core.problem import Objective
 from gingham.data import Sample
+from gingham.engine.place import BACKENDS
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.fitting.loop import (
     NO_CHECKPOINT,
@@ -36,7 +37,6 @@ from gingham.fitting.loop import (
     notifier,
     side_by_side,
 )
-from gingham.kernels.project import BACKENDS
 from gingham.lazy import lazy_module
 from gingham.models.layers.baskets import (
     HABIT,

@@ -19,12 +19,12 @@ import math
 
 import numpy as np
 from llvmlite import ir
+from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from scipy.special import ndtr
 
-from gingham.kernels.compile import njit
-from gingham.kernels.project_compiled import sum_rows
+from gingham.engine.project_compiled import sum_rows
 
 FAST = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 f4, u8 = np.float32, np.uint64

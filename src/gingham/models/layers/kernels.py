@@ -9,8 +9,7 @@ so a chain is the same on every machine; the functions release the interpreter, 
 from __future__ import annotations
 
 import numpy as np
-
-from gingham.kernels.compile import njit
+from numba import njit
 
 
 @njit(cache=True, nogil=True, boundscheck=False)

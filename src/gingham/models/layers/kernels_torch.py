@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.project_torch import DeviceRows, device_name, device_rows, tall_product, triton_kernels
+from gingham.engine.project_torch import DeviceRows, device_name, device_rows, tall_product, triton_kernels
 
 PREDICTED = 2**22  # tuples that are predicted together
 

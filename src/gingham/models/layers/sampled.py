@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gingham.arrays import Floats, Ints
+from gingham.engine.place import BACKENDS
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
-from gingham.kernels.project import BACKENDS
 from gingham.lazy import lazy_module
 from gingham.models.layers.baskets import LOWEST, Basket
 from gingham.models.layers.baskets_fit import padded

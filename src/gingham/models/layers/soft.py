@@ -16,8 +16,8 @@ import numpy as np
 from scipy.special import softmax, xlogy
 
 from gingham.arrays import Floats
+from gingham.engine.project import Rows, project
 from gingham.fitting.loop import Down, Schedule
-from gingham.kernels.project import Rows, project
 from gingham.models.layers.data import LayerData
 from gingham.models.layers.model import SoftLayers, expected
 from gingham.models.layers.sampled import Shape

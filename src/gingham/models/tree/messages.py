@@ -12,10 +12,10 @@ from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
 from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge
+from gingham.engine.project import Rows, project, row_starts
 from gingham.errors import GinghamError
 from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Schedule, Solution, fixed_point
 from gingham.fitting.projection import damped
-from gingham.kernels.project import Rows, project, row_starts
 
 
 @dataclass(frozen=True)
