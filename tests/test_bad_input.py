@@ -199,7 +199,7 @@ ANYTHING = st.one_of(
 def test_whatever_comes_is_fitted_or_refused_in_words(rows, labels):
     # GinghamError, or scikit-learn's word on targets; anything else would come through
     with contextlib.suppress(ValueError, TypeError):
-        C(2, max_iter=2, backend="reference", random_state=0).fit(rows, labels)
+        C(2, max_iter=2, random_state=0).fit(rows, labels)
 
 
 @settings(max_examples=60, deadline=None)

@@ -293,7 +293,7 @@ def test_threads_and_blocks_do_not_change_a_bit(monkeypatch):
 
 
 def test_tiles_change_nothing_but_the_order_of_sums(monkeypatch):
-    from gingham.kernels import project_compiled as tiles
+    from gingham.engine import project_compiled as tiles
 
     X, y, *_ = planted(np.random.default_rng(0))
     weights = np.random.default_rng(1).integers(1, 4, len(y))

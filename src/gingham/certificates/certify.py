@@ -32,8 +32,8 @@ from gingham.data import Alphabet, Bounds, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.fit_rows import need_rows_once
 from gingham.data.sample import checked_labels, sample_kind
+from gingham.engine.place import Work
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels.project import Work
 
 INDEPENDENT = Assumption(
     "The tuples were drawn independently of each other from the population that new tuples will come from "

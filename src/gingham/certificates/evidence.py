@@ -34,9 +34,9 @@ from gingham.core.problem import Posterior
 from gingham.data import Alphabet, Bounds, Mode, Moments, OneHot, Sample
 from gingham.data.fit_rows import need_rows_once
 from gingham.data.sample import whole_counts
+from gingham.engine.project import STEP_BYTES, row_blocks
+from gingham.engine.threads import over_blocks
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels.project import STEP_BYTES, row_blocks
-from gingham.kernels.threads import over_blocks
 
 POWERS = 5  # of memberships that are summed
 TINY = 1e-60  # memberships below add nothing to any sum

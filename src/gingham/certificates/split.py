@@ -56,8 +56,8 @@ from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.fit_rows import need_rows_once
 from gingham.data.sample import Part, checked_labels, checked_weights, recorded_seed, taken, tuples, whole_counts
+from gingham.engine.project import project
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels.project import project
 
 METHODS = ("holdout", "prior", "excess")
 LOOSENESS = 0.02  # share of the masses in the prior memberships

@@ -7,8 +7,8 @@ import pytest
 from scipy import sparse
 from scipy.special import xlogy
 
+from gingham.engine import threads
 from gingham.fitting.merging import merge_tree
-from gingham.kernels import threads
 from gingham.models.counts.profile_kernels import (
     all_merge_losses,
     block_sums,

@@ -1,5 +1,6 @@
 """Compiled graph kernels move in lockstep with the plain ones."""
 
+import graph_reference
 import numpy as np
 import pytest
 
@@ -11,7 +12,6 @@ from gingham.models.graph.fit import graph_problem, search_problem
 from gingham.models.graph.kernels import BERNOULLI, LEAST, QUADRATIC, RENEWED, block_sums
 from gingham.models.graph.partition import PartitionSearch
 from gingham.models.graph.solvers import BlockMoves, WeightedPairs
-from models.graph import kernels_reference as graph_reference
 
 
 def example(seed=0, n=40, k=3):

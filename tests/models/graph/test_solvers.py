@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import combinations, product
 
+import graph_reference
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -14,11 +15,11 @@ from gingham.core.problem import Problem
 from gingham.data import Alphabet
 from gingham.data.graphs import from_graph, with_alphabet
 from gingham.datasets import planted_graph
+from gingham.engine import sweep as hard_moves
+from gingham.engine import threads
 from gingham.errors import GinghamError
 from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import from_labels, random
-from gingham.kernels import sweep as hard_moves
-from gingham.kernels import threads
 from gingham.models.graph import solvers
 from gingham.models.graph.fit import GraphFit, graph_problem, search_problem
 from gingham.models.graph.partition import (
@@ -33,7 +34,6 @@ from gingham.models.graph.partition import (
     merge_path,
 )
 from gingham.models.graph.solvers import Damped, NodeSweep, NodeWise, gradient, hard_posterior
-from models.graph import kernels_reference
 
 
 def weighted(n=30, directed=False, seed=0, levels=(0.0, 0.5, 1.0)):
@@ -132,7 +132,7 @@ def test_the_reference_moves_in_lockstep(monkeypatch):
     for solver in (NodeWise, NodeSweep):
         fast = solver(max_iter=4, seed=3).solve(task, start)
         with monkeypatch.context() as plain:
-            plain.setattr(solvers, "kernels", kernels_reference)
+            plain.setattr(solvers, "kernels", graph_reference)
             slow = solver(max_iter=4, seed=3).solve(task, start)
         np.testing.assert_allclose(fast.trace.totals, slow.trace.totals, rtol=1e-9)
 
@@ -162,7 +162,7 @@ def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, l
         assert np.all(np.diff(totals) <= 1e-8 * np.abs(totals[:-1]))
     assert np.array_equal(results[0].trace.totals, results[1].trace.totals)
     assert np.array_equal(results[0].posterior.labels[0], results[1].posterior.labels[0])
-    monkeypatch.setattr(solvers, "kernels", kernels_reference)
+    monkeypatch.setattr(solvers, "kernels", graph_reference)
     plain = NodeSweep(seed=3).solve(task, start)
     np.testing.assert_allclose(plain.trace.totals, results[0].trace.totals, rtol=1e-9)
     assert results[0].converged

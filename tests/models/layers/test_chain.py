@@ -338,7 +338,7 @@ def test_compiled_draws_move_in_lockstep_with_the_reference(case):
 def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch):
     """torch on whatever device there is, with the host's numbers in place of the device's."""
     torch = pytest.importorskip("torch")
-    from gingham.kernels.project_torch import to_device
+    from gingham.engine.project_torch import to_device
     from gingham.models.layers.chain_torch import DeviceChain, DeviceLayout
 
     class FromHost(DeviceChain):
@@ -348,7 +348,7 @@ def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch
         def _normals(self, n):
             return to_device(self.rng.standard_normal(n, dtype=np.float32))
 
-    monkeypatch.setattr("gingham.kernels.project_torch.RUN", 2)  # items with several runs
+    monkeypatch.setattr("gingham.engine.project_torch.RUN", 2)  # items with several runs
     problem = tiny(**case)
     state = first_state(problem, 0.7, np.random.default_rng(1))
     copy = deepcopy(state)

@@ -22,11 +22,11 @@ from gingham.certificates.papers import Statement, theorem12
 from gingham.core.problem import Posterior, Structure
 from gingham.data.adapt import Names, count_matrix, with_names
 from gingham.data.sample import Mode, need_unmasked
+from gingham.engine.threads import one_blas_thread
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, completed
-from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, advice_on, stderr_progress, warn_of
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import column_table
@@ -73,7 +73,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Pseudo-counts per block in `score_samples`, `density_` and `predict`.
     max_iter, tol : int, float
         Sweeps end when at most this share of the items moves.
-    backend : {"auto", "compiled", "reference", "torch"}
+    backend : {"auto", "compiled", "torch"}
         "torch", for soft memberships, makes start and sweeps through torch, on a GPU where there is one; "auto" does
         so where it is faster.
     random_state : int, RandomState or None

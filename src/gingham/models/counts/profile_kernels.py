@@ -8,13 +8,13 @@ clusters run over neighbours in memory.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from scipy.sparse import csr_array
 
 from gingham.arrays import Floats, Ints
+from gingham.engine.logarithm import ln, x_ln_x_of
+from gingham.engine.threads import in_blocks
 from gingham.fitting.merging import merge
-from gingham.kernels.compile import njit
-from gingham.kernels.logarithm import ln, x_ln_x_of
-from gingham.kernels.threads import in_blocks
 
 u8 = np.uint64
 WORK, LOG_WORK = 8, 32  # multiply-adds that take as long as an addition in a random place, as a logarithm

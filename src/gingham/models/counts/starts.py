@@ -10,9 +10,9 @@ from scipy import sparse
 from scipy.sparse.linalg import svds
 
 from gingham.arrays import AnyArray, Floats, Ints
+from gingham.engine.threads import one_library_thread
 from gingham.errors import GinghamError
 from gingham.fitting.starts import k_means
-from gingham.kernels.threads import one_library_thread
 from gingham.lazy import lazy_module
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from torch import Tensor
 from gingham.arrays import Ints, on_host
 from gingham.data.device_sample import DeviceSample
 from gingham.data.sample import Moments
-from gingham.kernels.project_torch import to_device
+from gingham.engine.project_torch import to_device
 from gingham.models.counts import profile_kernels
 from gingham.models.counts import starts as host
 

@@ -19,12 +19,12 @@ from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
+from gingham.engine.place import BACKENDS, refuse_torch
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, completed
 from gingham.fitting.schedules import Schedule, make_schedule
-from gingham.kernels.project import BACKENDS
 from gingham.models.base import Persistent, check_within, mean_label, moments_of, predicted_by, stderr_progress
 from gingham.models.graph.degrees import FEWEST_EDGES, DegreeChoice, DegreeModel, choose_degrees
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
@@ -290,7 +290,9 @@ class GraphClustering(ClusterMixin, Persistent):
         if self.solver == "damped" or sample.n_modes > 2:
             return Damped(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         if self.solver == "nodewise":
+            refuse_torch(self.backend, "node after node")
             return NodeWise(make_schedule(self.schedule), self.tol, self.max_iter, seed)
+        refuse_torch(self.backend, "hard moves")
         return NodeSweep(max_iter=self.max_iter, seed=seed)
 
     def _way(self, sample: PairSample, seed: int, corrected: bool) -> GraphFit:

@@ -25,12 +25,12 @@ from gingham.cells import CellModel
 from gingham.certificates.divergence import kl_upper
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data.graphs import PairSample
+from gingham.engine.threads import one_blas_thread, one_library_thread
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interrupted
 from gingham.fitting.loop import iterate, rng_state
 from gingham.fitting.merging import information_rises
 from gingham.fitting.schedules import Constant
-from gingham.kernels.threads import one_blas_thread, one_library_thread
 from gingham.models.graph import kernels
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.solvers import (

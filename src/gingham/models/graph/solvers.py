@@ -18,12 +18,13 @@ from gingham.cells import CellModel
 from gingham.core.problem import Objective, Posterior, Problem, information_terms
 from gingham.data import Features
 from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
+from gingham.engine.place import USUAL_SWEEPS, Work, chosen
+from gingham.engine.project import project_cost, row_blocks
+from gingham.engine.sweep import Visit, batch_size, move_in_batches
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Memory, Report, Solution, fixed_point, iterate, rng_state, settled
 from gingham.fitting.schedules import Constant, Down, Schedule
-from gingham.kernels.project import on_device, project_cost, row_blocks
-from gingham.kernels.sweep import Visit, batch_size, move_in_batches
 from gingham.models.graph import kernels
 from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, around, block_codes, block_sums
 
@@ -232,8 +233,8 @@ class Damped:
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Solution:
         sample = pair_sample(problem, "Damped")
-        work = sample.n_rows * prod(start.n_clusters * (sample.n_modes - 1))
-        backend = "torch" if on_device(self.backend, work) else self.backend
+        sizes, size = start.n_clusters * sample.n_modes, problem.cells[0].features.size
+        backend = chosen(self.backend, Work(sample.n_rows, sample.shape, sizes, size, USUAL_SWEEPS))
         damping = Damping(self.smallest_step)
 
         def total(objective: Objective, factor: float) -> float:

@@ -18,10 +18,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import njit
 from scipy.special import ndtr
 
-from gingham.kernels.compile import njit
-from gingham.kernels.project_compiled import sum_rows
+from gingham.engine.project_compiled import sum_rows
 
 FAST = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 f4, u8 = np.float32, np.uint64

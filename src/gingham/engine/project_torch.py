@@ -20,10 +20,10 @@ import torch
 from torch import Tensor
 
 from gingham.arrays import STAGE, AnyArray, Floats, copy_in_stages
-from gingham.kernels.project import Rows
+from gingham.engine.project import Rows
 
 try:  # CPU builds of torch come without it
-    from gingham.kernels import triton_kernels as triton_kernels
+    from gingham.engine import triton_kernels as triton_kernels
 except ImportError:  # pragma: no cover - depends on the installation
     triton_kernels = None  # type: ignore[assignment]
 

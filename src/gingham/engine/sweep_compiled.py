@@ -6,18 +6,18 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import njit
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.compile import njit
-from gingham.kernels.logarithm import ln, x_ln_x, x_ln_x_of
-from gingham.kernels.sweep import TABLE, TIE, Board, Visit, effort_of, move_in_batches, n_features
+from gingham.engine.logarithm import ln, x_ln_x, x_ln_x_of
+from gingham.engine.sweep import TABLE, TIE, Board, Visit, effort_of, move_in_batches, n_features
 
 u8 = np.uint64
 FEW = 8  # clusters
 
 
 def sweep(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:
-    """See `gingham.kernels.sweep.sweep`."""
+    """See `gingham.engine.sweep.sweep`."""
     if len(board.cells):
         visit = _visit_single_mode(board, order, beta, price)
     elif board.kind in ("mass", "log"):

@@ -6,10 +6,10 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from numba import njit
 from scipy.special import xlogy
 
 from gingham.arrays import Floats
-from gingham.kernels.compile import njit
 
 
 @njit(inline="always", error_model="numpy")

@@ -8,17 +8,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic
 
-import narwhals as nw
 import numpy as np
-from narwhals.typing import IntoDataFrame
 
 from gingham.arrays import Floats
-from gingham.data import Features, Sample
+from gingham.engine.dask_worker import Future, Value
+from gingham.engine.project import Rows
+from gingham.engine.sums import Features, Grouped
 from gingham.errors import GinghamError
-from gingham.kernels.project import Rows
-from gingham.scale.dask_worker import Future, Value
 
-Source = str | os.PathLike[str] | Callable[[], IntoDataFrame]
 _ARRAYS = ("indptr", "others", "labels", "features", "weights", "runs")
 
 
@@ -77,14 +74,11 @@ class OutOfCore:
     def gather(self, futures: Sequence[Future[Value]]) -> list[Value]:
         return [future.result() for future in futures]
 
-    def frames(self, source: Sequence[Source]) -> list[Later[IntoDataFrame]]:
-        """Tables that are read whenever they are needed, from paths or callables."""
-        for part in source:
-            if not callable(part) and not Path(part).is_file():
-                raise GinghamError(f"There is no file {os.fspath(part)!r}.")
-        return [Later(part if callable(part) else _read, () if callable(part) else (part,), True) for part in source]
+    def tables(self, readers: Sequence[Callable[[], Value]]) -> list[Later[Value]]:
+        """Tables that are read whenever they are needed, never kept."""
+        return [Later(reader, (), forgetful=True) for reader in readers]
 
-    def keep(self, part: Later[Sample], features: Features) -> Spilled:
+    def keep(self, part: Later[Grouped], features: Features) -> Spilled:
         """Sort a partition for every mode, write it to the scratch folder, and forget it."""
         sample = part.result()
         part.values.clear()
@@ -93,13 +87,13 @@ class OutOfCore:
 
 
 class Spilled:
-    """A Sample whose sorted tuples are memory-mapped files; it offers what solvers ask of a partition."""
+    """A partition whose sorted observations are memory-mapped files."""
 
     def __init__(self, folder: Path, n_modes: int, features: Features) -> None:
         self.folder, self.n_modes, self.features = folder, n_modes, features
 
     @classmethod
-    def of(cls, sample: Sample, features: Features, folder: Path) -> Spilled:
+    def of(cls, sample: Grouped, features: Features, folder: Path) -> Spilled:
         folder.mkdir()
         for axis in range(sample.n_modes):
             rows = sample.rows(axis, features)
@@ -123,14 +117,3 @@ class Spilled:
             return np.load(path, mmap_mode="c").view(np.ndarray) if path.exists() else None
 
         return Rows(n_features=features.size, **{name: mapped(name) for name in _ARRAYS})
-
-
-def _read(path: str | os.PathLike[str]) -> IntoDataFrame:
-    """The table of a CSV file, or of a Parquet file whatever its name."""
-    read = nw.read_csv if Path(path).suffix.lower() == ".csv" else nw.read_parquet
-    for backend in ("polars", "pyarrow", "pandas"):
-        try:
-            return read(str(path), backend=backend).to_native()
-        except ImportError:
-            continue
-    raise GinghamError("Summary files needs polars, pyarrow or pandas: pip install gingham[cli].")

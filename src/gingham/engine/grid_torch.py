@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gingham.arrays import AnyArray
-from gingham.kernels.project_torch import DeviceRows, buffer_for, project_block, tall_product, triton_kernels
+from gingham.engine.project_torch import DeviceRows, buffer_for, project_block, tall_product, triton_kernels
 
 
 class Cell(Protocol):

@@ -1,9 +1,8 @@
-"""Hard moves: the board (every item in one cluster, statistics that follow each move), `sweep`, and its reference."""
+"""Hard moves: the board (every item in one cluster, statistics that follow each move), and `sweep`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from math import prod
 from typing import NamedTuple, Protocol
 
@@ -11,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Floats, Ints
+from gingham.engine.threads import in_blocks
 from gingham.errors import GinghamError
-from gingham.kernels.threads import in_blocks
 
 TABLE = 2**20  # x ln x is looked up for counts below this
 TIE = 1e-9  # a move must gain more than this: rounding must not move items to and fro
@@ -267,9 +266,7 @@ def effort_of(board: Board, items: Ints) -> Ints:
     return np.diff(board.indptr)[items] * board.widths[board.mode_of[items]]
 
 
-def sweep(
-    board: Board, order: Ints, beta: float = 1.0, price: float = 1.0, backend: str = "auto", at_once: int = 1
-) -> Ints:
+def sweep(board: Board, order: Ints, beta: float = 1.0, price: float = 1.0, at_once: int = 1) -> Ints:
     """Take each item out of its cluster and put it where β·cost + price·Σ n H(sizes) is lowest.
 
     Parameters
@@ -294,12 +291,9 @@ def sweep(
     Equivalent to, for each item of ``order``: ``labels[x] = argmin_c objective(labels with x in c)``; with
     ``at_once`` > 1 for those items of each batch of which that is true before the batch moves.
     """
-    if backend not in ("auto", "compiled", "reference"):
-        raise GinghamError(f"backend={backend!r} is unknown; choose auto, compiled or reference.")
-    order = np.asarray(order, np.int64)
-    if backend == "reference":
-        return sweep_reference(board, order, beta, price, at_once)
-    return import_module("gingham.kernels.sweep_compiled").sweep(board, order, beta, price, at_once)
+    from gingham.engine import sweep_compiled  # compiled code is loaded where it is used
+
+    return sweep_compiled.sweep(board, np.asarray(order, np.int64), beta, price, at_once)
 
 
 class Visit(Protocol):
@@ -357,64 +351,3 @@ def batch_size(effort: Ints) -> int:
 def too_many_moves(before: Ints, after: Ints) -> bool:
     """Whether so many of a batch moved that the next should be visited one by one."""
     return int(np.count_nonzero(before != after)) > TOO_MANY * len(before)
-
-
-def sweep_reference(board: Board, order: Ints, beta: float, price: float, at_once: int) -> Ints:
-    """`sweep` in plain numpy: the whole objective is counted anew for every cluster an item could join."""
-    moving = [int(mode) for mode in np.unique(board.mode_of[order])]
-    chosen = np.empty(len(order), dtype=np.int64)
-    one_by_one = False
-    for begin in range(0, len(order), at_once):
-        batch = order[begin : begin + at_once]
-        before = board.labels[batch]
-        wanted = [-1 if one_by_one else best_cluster(board, int(x), moving, beta, price) for x in batch]
-        for x, want in zip(batch, wanted):
-            if want != board.labels[x]:
-                put(board, int(x), best_cluster(board, int(x), moving, beta, price))
-        chosen[begin : begin + at_once] = board.labels[batch]
-        one_by_one = too_many_moves(before, board.labels[batch])
-    return chosen
-
-
-def best_cluster(board: Board, x: int, moving: list[int], beta: float, price: float) -> int:
-    """Where the objective is lowest; the board is left as it was."""
-    here = int(board.labels[x])
-    costs = []
-    for cluster in range(int(board.widths[board.mode_of[x]])):
-        put(board, x, cluster)
-        costs.append(beta * board_cost(board) + price * size_cost(board, moving))
-    put(board, x, here)
-    best = here
-    for cluster, cost in enumerate(costs):
-        if cost < costs[best] - TIE:
-            best = cluster
-    return best
-
-
-def put(board: Board, x: int, cluster: int) -> None:
-    """Move one item and its tuples' statistics into a cluster."""
-    mode, here = int(board.mode_of[x]), int(board.labels[x])
-    for e in range(board.indptr[x], board.indptr[x + 1]):
-        fine, coarse = int(board.marks[e]) * board.mark_stride, int(board.coarse_base[mode])
-        for other in board.others[:, e]:
-            fine += int(board.labels[other] * board.fine_stride[board.mode_of[other]])
-            if board.kind == "log":
-                coarse += int(board.labels[other] * board.coarse_stride[board.mode_of[other]])
-        for sign, place in ((-1, here), (1, cluster)):
-            at = fine + place * int(board.fine_stride[mode])
-            if board.kind == "moments":
-                board.fine[at : at + 3] += sign * board.weights[e] * board.features[e]
-            else:
-                add(board.fine, at, sign * board.weights[e])
-            if board.kind in ("mass", "log"):
-                add(board.coarse, int(coarse + place * board.coarse_stride[mode]), sign * board.weights[e])
-    first = board.first_cluster[mode]
-    board.sizes[first + here] -= 1
-    board.sizes[first + cluster] += 1
-    board.labels[x] = cluster
-
-
-def add(table: AnyArray, at: int, amount: float) -> None:
-    """table[at] += amount, where what rounding leaves of an emptied count is nothing."""
-    left = table[at] + amount
-    table[at] = left if left > 1e-9 else 0

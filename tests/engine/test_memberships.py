@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax, xlogy
 
-from gingham.kernels.project_compiled import gibbs_rows
-from gingham.kernels.threads import one_blas_thread, over_blocks
+from gingham.engine.project_compiled import gibbs_rows
+from gingham.engine.threads import one_blas_thread, over_blocks
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e3])

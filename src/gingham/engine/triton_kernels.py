@@ -12,7 +12,7 @@ import triton.language as tl
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from gingham.kernels.project_torch import Runs
+    from gingham.engine.project_torch import Runs
 
 TUPLES = 8  # tuples one program loads at a time
 ROWS = 32  # items one program of gibbs handles

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from gingham.engine import place
+from gingham.engine.place import Work, goes_to_device
 from gingham.errors import GinghamError
-from gingham.kernels import project as place
-from gingham.kernels.project import Work, goes_to_device
 
 RATINGS = Work(100_000_000, (480_000, 17_770), (64, 64), 5, 50)
 HUNDRED_THOUSAND = Work(100_000, (943, 1_682), (13, 6), 5, 50)

@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from uuid import uuid4
 from weakref import finalize
 
-from gingham.kernels.threads import one_thread
+from gingham.engine.threads import one_thread
 
 MMAP_THRESHOLD, TRIM_THRESHOLD = -3, -1  # as glibc's mallopt numbers them
 KEPT = 2**25  # bytes: arrays up to this size are made in memory that was used before
@@ -32,7 +32,7 @@ class Future(Protocol[AnyValue]):
 
 
 class Client(Protocol):
-    """What a fit asks of a dask client, or of `OutOfCore`. Futures among the arguments stand for their values."""
+    """What a fit asks of a dask client, or of `files.OutOfCore`. Futures among the arguments stand for their values."""
 
     def submit(self, call: Callable[..., Value], *arguments: object, **scheduling: object) -> Future[Value]: ...
 

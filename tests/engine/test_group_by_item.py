@@ -4,8 +4,8 @@ import numba
 import numpy as np
 import pytest
 
-from gingham.kernels import project_compiled as order
-from gingham.kernels.project_compiled import grouping
+from gingham.engine import project_compiled as order
+from gingham.engine.project_compiled import grouping
 
 
 def expected(codes, labels, n_items, n_labels):

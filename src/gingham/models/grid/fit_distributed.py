@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.util import find_spec
 from os import PathLike, fspath
 from pathlib import Path
@@ -17,18 +19,20 @@ from sklearn.utils import check_random_state
 
 from gingham.arrays import AnyArray
 from gingham.cells import CellModel
+from gingham.core.problem import Objective, Posterior, Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
 from gingham.data.sample import distinct, joined_ids
+from gingham.engine.dask_worker import Client, Future, submit
+from gingham.engine.files import OutOfCore
+from gingham.engine.partition_sums import State
+from gingham.engine.partitions import Partitions, ScatteredSums
+from gingham.engine.sums import Sums
 from gingham.errors import GinghamError
 from gingham.fitting.interruption import interruptible
-from gingham.fitting.loop import Callback, Restart, Solution, best_of
-from gingham.fitting.schedules import Constant, make_schedule
+from gingham.fitting.loop import Callback, Report, Restart, Solution, best_of, fixed_point
+from gingham.fitting.schedules import Constant, Schedule, make_schedule
 from gingham.fitting.starts import expand_clusters, make_start
-from gingham.scale import distributed
-from gingham.scale.dask_worker import Client, Future, submit
-from gingham.scale.out_of_core import OutOfCore
-from gingham.scale.partition_sums import joined
 
 GROUP_TUPLES = 20_000_000  # of partitions that are swept as one
 
@@ -132,7 +136,7 @@ def fit_distributed(
                 rows.result()
                 parts[at] = client.keep(parts[at], cell.features)
         n_tuples = float(sum(fact.n_tuples for fact in facts))
-        data = distributed.Partitions(client, parts, items, tuple(modes[1:]), axes[0], n_tuples, out_of_core)
+        data = Partitions(client, parts, [modes[0].encode(own) for own in items], len(modes), out_of_core)
         start, schedule, n_init = model.start if start is None else start, make_schedule(model.schedule), model.n_init
         sizes = expand_clusters(model.n_clusters, [mode.n_items for mode in modes], n_tuples)
         share = pilot / max(1.0, sum(fact.n_rows for fact in facts))
@@ -151,8 +155,8 @@ def fit_distributed(
         frames.clear()  # what has been encoded need not stay; it is read again if a worker is lost
         known.clear()
         rng = np.random.default_rng(check_random_state(model.random_state).randint(2**31 - 1))
-        problem = distributed.problem_of(data, cell, float(beta), alphabet)
-        solver = distributed.ScatteredProjection(data, schedule, model.tol, model.max_iter)
+        problem = problem_of(data, modes, cell, float(beta), alphabet)
+        solver = ScatteredProjection(data, schedule, model.tol, model.max_iter)
 
         def solve(restart: Restart) -> Solution:
             return solver.solve(problem, make_start(start, problem, sizes, restart.rng), restart.report)
@@ -167,12 +171,81 @@ def fit_distributed(
     return model
 
 
+@dataclass(frozen=True, eq=False)
+class ScatteredProblem(Problem):
+    """A grid whose observations are in partitions; it has no samples, only their sums."""
+
+    scattered: ScatteredSums
+
+    def sums(self, relation: int) -> Sums:
+        return self.scattered
+
+
+def problem_of(
+    data: Partitions, modes: Sequence[Mode], cell: CellModel, beta: float, alphabet: Alphabet | None
+) -> ScatteredProblem:
+    """What starts need to know of partitioned observations."""
+    sums = ScatteredSums(data, cell, None if alphabet is None else alphabet.numbers)
+    return ScatteredProblem(Structure.grid(tuple(modes)), (), (cell,), (beta,), sums)
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredProjection:
+    """`Projection` over the partitions of a `ScatteredProblem`: the same descent from the same start."""
+
+    data: Partitions
+    schedule: Schedule = field(default_factory=Constant)
+    tol: float = 1e-6
+    max_iter: int = 200
+
+    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
+        (cell,), (beta,) = problem.cells, problem.betas
+        first = State(start.assign[1:], start.answers[0], start.mass, (0.0,) * self.data.n_modes, 0.0)
+        descent = self.data.descent(cell, first, self.max_iter)
+
+        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
+            loss, information = descent.sweep(beta * factor)
+            return posterior, Objective((loss,), information, (beta,))
+
+        solution = fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report)
+        ends = descent.end()
+        if ends is None:
+            return solution
+        rows, final = self.data.memberships(ends)
+        return replace(
+            solution, posterior=Posterior(problem.structure, (cell,), (rows, *final.others), (final.answers,))
+        )
+
+
+def joined(parts: Sequence[Sample]) -> Sample:
+    """Partitions, each with items of its own in the first mode, as one."""
+    filled = [part for part in parts if part.n_rows]
+    if len(filled) <= 1:
+        return (filled or parts)[0]
+    first = Mode(filled[0].modes[0].name, joined_ids([part.modes[0].items for part in filled]))
+    begins = np.cumsum([0, *(part.shape[0] for part in filled)])[:-1]
+    codes = [np.concatenate([part.codes[0] + begin for part, begin in zip(filled, begins.astype(np.int32))])]
+    codes += [np.concatenate([part.codes[j] for part in filled]) for j in range(1, filled[0].n_modes)]
+
+    def column(name: str) -> AnyArray | None:
+        columns = [getattr(part, name) for part in filled]
+        return None if columns[0] is None else np.concatenate(columns)
+
+    return Sample(
+        (first, *filled[0].modes[1:]), tuple(codes), column("labels"), filled[0].alphabet, column("label_codes"),
+        column("weights"),
+    )  # fmt: skip
+
+
 def _frames(source: Any, first: str, client: Any) -> tuple[list[Future[IntoDataFrame]], int]:
     """Futures of in-memory frames, each with its own items of the first axis, and how many groups they may form."""
     if isinstance(client, OutOfCore):
         if not isinstance(source, list | tuple) or not source:
             raise GinghamError("OutOfCore takes a list of Parquet or CSV paths (or of callables that return a frame).")
-        return list(client.frames(source)), len(source)
+        for part in source:
+            if not callable(part) and not Path(part).is_file():
+                raise GinghamError(f"There is no file {fspath(part)!r}.")
+        return list(client.tables([part if callable(part) else partial(_read, part) for part in source])), len(source)
     paths = [source] if isinstance(source, str | PathLike) else source
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | PathLike) for path in paths):
         source = _read_paths([fspath(path) for path in paths])
@@ -184,6 +257,17 @@ def _frames(source: Any, first: str, client: Any) -> tuple[list[Future[IntoDataF
         raise GinghamError("source must be a dask frame, paths of Parquet or CSV files, or a list of delayed frames.")
     # Tasks are tied to no worker: one that comes back after all were lost would not be given tied ones.
     return list(client.compute(list(source))), max(1, sum(client.nthreads().values()))
+
+
+def _read(path: str | PathLike[str]) -> IntoDataFrame:
+    """The table of a CSV file, or of a Parquet file whatever its name."""
+    read = nw.read_csv if Path(path).suffix.lower() == ".csv" else nw.read_parquet
+    for backend in ("polars", "pyarrow", "pandas"):
+        try:
+            return read(str(path), backend=backend).to_native()
+        except ImportError:
+            continue
+    raise GinghamError("Reading files needs polars, pyarrow or pandas: pip install gingham[cli].")
 
 
 def _read_paths(paths: list[str]) -> Any:

@@ -17,11 +17,10 @@ from distributed import Client, LocalCluster  # noqa: E402
 import gingham as gg  # noqa: E402
 from gingham.core.problem import Problem  # noqa: E402
 from gingham.data import Alphabet, Mode, Sample  # noqa: E402
+from gingham.engine import partitions  # noqa: E402
 from gingham.fitting.projection import Projection  # noqa: E402
 from gingham.fitting.schedules import Constant, Down  # noqa: E402
-from gingham.scale import distributed  # noqa: E402
-from gingham.scale.fit_distributed import GROUP_TUPLES, _groups  # noqa: E402
-from gingham.scale.partition_sums import joined  # noqa: E402
+from gingham.models.grid import fit_distributed as door  # noqa: E402
 
 MODEL = gg.CoClusteringRegressor(
     n_clusters=3,
@@ -105,8 +104,8 @@ def test_dask_frames_and_parquet_take_their_sizes_from_a_pilot(cluster, tmp_path
 
 @pytest.mark.parametrize(("few", "brought_back"), [(4, 100), (0, 2)])
 def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, few, brought_back, monkeypatch):
-    monkeypatch.setattr(distributed, "FEW", few)
-    monkeypatch.setattr(distributed, "BROUGHT_BACK", brought_back)  # states made again from few sweeps, or from all
+    monkeypatch.setattr(partitions, "FEW", few)
+    monkeypatch.setattr(partitions, "BROUGHT_BACK", brought_back)  # states made again from few sweeps, or from all
     frame = table()
     axes = ["viewer", "movie"]
     start = (
@@ -171,29 +170,29 @@ def test_partitions_are_joined_in_their_order():
         )
     ]
     empty = Sample((Mode("viewer", np.zeros(0)), others), (np.zeros(0, np.int32),) * 2, np.zeros(0), alphabet)
-    whole = joined([empty, *parts])
+    whole = door.joined([empty, *parts])
     assert whole.modes[0].items[whole.codes[0]].tolist() == [4, 2, 4, 9, 7]
     assert others.items[whole.codes[1]].tolist() == ["x", "y", "z", "z", "z"]
     assert whole.labels.tolist() == [1, 2, 1, 2, 2]
     assert whole.weights.tolist() == [1, 2, 1, 1, 3]
-    assert joined([empty, parts[0]]) is parts[0]
+    assert door.joined([empty, parts[0]]) is parts[0]
 
 
 def test_partitions_are_grouped_by_threads_and_by_size():
     def groups(rows, n_groups):
-        return [group.tolist() for group in _groups(rows, n_groups)]
+        return [group.tolist() for group in door._groups(rows, n_groups)]
 
     assert groups([5] * 5, 2) == [[0, 1, 2], [3, 4]]
     assert groups([5] * 3, 8) == [[0], [1], [2]]
-    assert len(groups([GROUP_TUPLES] * 6, 2)) == 6
+    assert len(groups([door.GROUP_TUPLES] * 6, 2)) == 6
 
 
 @pytest.mark.parametrize("few", [0, 4])
 @pytest.mark.parametrize("brought_back", [3, 100])
 @pytest.mark.parametrize(("max_iter", "tol"), [(6, 0.0), (60, 1e-4), (3, 0.0), (1, 0.0)])
 def test_both_ways_follow_one_machine(few, brought_back, max_iter, tol, monkeypatch):
-    monkeypatch.setattr(distributed, "FEW", few)
-    monkeypatch.setattr(distributed, "BROUGHT_BACK", brought_back)
+    monkeypatch.setattr(partitions, "FEW", few)
+    monkeypatch.setattr(partitions, "BROUGHT_BACK", brought_back)
     frame = table()
     whole = Sample.of([frame["viewer"], frame["movie"]], frame["stars"], alphabet=Alphabet.of(range(1, 6), given=True))
     model = gg.CoClusteringRegressor(**{**MODEL.get_params(), "max_iter": 1, "start": "random"})
@@ -206,10 +205,10 @@ def test_both_ways_follow_one_machine(few, brought_back, max_iter, tol, monkeypa
         for mode, part in zip(modes, map(whole.take, chosen))
     ]
     client = gg.OutOfCore()  # computes here what it is asked for, in the order of the questions
-    data = distributed.Partitions(client, parts, [m.items for m in modes], whole.modes[1:], "mode0", whole.n_rows)
+    data = partitions.Partitions(client, parts, [whole.modes[0].encode(m.items) for m in modes], len(whole.modes))
     settings = {"schedule": schedule, "tol": tol, "max_iter": max_iter}
-    problem = distributed.problem_of(data, start.cells[0], 0.3, whole.alphabet)
-    found = distributed.ScatteredProjection(data, **settings).solve(problem, start)
+    problem = door.problem_of(data, whole.modes, start.cells[0], 0.3, whole.alphabet)
+    found = door.ScatteredProjection(data, **settings).solve(problem, start)
     expected = Projection(**settings).solve(Problem.grid(whole, start.cells[0], 0.3), start)
     client.close()
     assert found.n_iter == expected.n_iter

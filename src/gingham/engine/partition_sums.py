@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import xlogy
 
 from gingham.arrays import AnyArray, Floats
-from gingham.cells import CellModel
-from gingham.core.problem import Posterior, Structure
-from gingham.data import Mode, Sample
-from gingham.data.sample import joined_ids
-from gingham.fitting.projection import coef_by_mode, memberships, settle, to_cells
-from gingham.kernels.project import project
-from gingham.kernels.threads import one_blas_thread
+from gingham.engine.half_step import by_cell, by_cluster, memberships, settle
+from gingham.engine.project import project
+from gingham.engine.sums import Features, Grouped
+from gingham.engine.threads import one_blas_thread
+
+
+class Cell(Protocol):
+    """What a sweep asks of a cell model."""
+
+    @property
+    def features(self) -> Features: ...
+
+    def answer(self, statistics: Floats) -> AnyArray: ...
+
+    def coef(self, answer: AnyArray) -> Floats: ...
+
+    def loss(self, answer: AnyArray, statistics: Floats) -> Floats: ...
 
 
 class State(NamedTuple):
@@ -29,12 +39,12 @@ class State(NamedTuple):
     information: tuple[float, ...]  # n_i Ī_i
     loss: float  # N·L̂
 
-    def coef(self, cell: CellModel, axis: int) -> Floats:
-        return coef_by_mode(self._sketch(cell), 0, axis)
+    def coef(self, cell: Cell, axis: int) -> Floats:
+        return by_cluster(cell.coef(self.answers), axis)
 
-    def moved(self, cell: CellModel, axis: int, statistics: Floats, sums: Floats, entropy: float, n: int) -> State:
+    def moved(self, cell: Cell, axis: int, statistics: Floats, sums: Floats, entropy: float, n: int) -> State:
         """After a mode's half step: its masses, the answers, and what they make of the objective."""
-        cells = to_cells(statistics, self._sketch(cell), 0, axis)
+        cells = by_cell(statistics, [len(mass) for mass in self.mass], axis)
         answers, mass = cell.answer(cells), sums / n
         paid = max(0.0, entropy - n * float(xlogy(mass, mass).sum()))
         return self._replace(
@@ -43,11 +53,6 @@ class State(NamedTuple):
             information=(*self.information[:axis], paid, *self.information[axis + 1 :]),
             loss=float(cell.loss(answers, cells).sum()),
         )
-
-    def _sketch(self, cell: CellModel) -> Posterior:
-        """What cells need of a posterior: answers, and tables of one row in place of memberships."""
-        structure = Structure.grid([Mode(f"mode{j}", np.zeros(1)) for j in range(len(self.mass))])
-        return Posterior(structure, (cell,), tuple(np.ones((1, len(m))) for m in self.mass), (self.answers,))
 
 
 Own = tuple[Floats, Floats, float, Floats]  # the first mode's memberships, their sums, Σ q ln q, and statistics
@@ -70,7 +75,7 @@ class Share(NamedTuple):
 # what is computed where the tuples are
 
 
-def own_memberships(part: Sample, cell: CellModel, beta: float, state: State) -> Own:
+def own_memberships(part: Grouped, cell: Cell, beta: float, state: State) -> Own:
     """The first mode's memberships of a partition, with their sums; they stay where they are computed."""
     rows, tiles = part.rows(0, cell.features), part.tiles(0, cell.features, _row_bytes(state.others))
     with one_blas_thread():
@@ -80,22 +85,22 @@ def own_memberships(part: Sample, cell: CellModel, beta: float, state: State) ->
     return q, sums, entropy, table
 
 
-def share(part: Sample, cell: CellModel, own: Own, state: State) -> Share:
+def share(part: Grouped, cell: Cell, own: Own, state: State) -> Share:
     _q, sums, entropy, table = own
     return Share(sums, entropy, table, onward(part, cell, own, state, 1), state._replace(others=()))
 
 
-def whole_share(part: Sample, cell: CellModel, beta: float, state: State) -> Share:
+def whole_share(part: Grouped, cell: Cell, beta: float, state: State) -> Share:
     """Memberships and share in one task: what two modes need of a partition in a sweep."""
     return share(part, cell, own_memberships(part, cell, beta, state), state)
 
 
-def next_share(part: Sample, cell: CellModel, beta: float, n_first: int, *shares: Share) -> Share:
+def next_share(part: Grouped, cell: Cell, beta: float, n_first: int, *shares: Share) -> Share:
     """The share after some others: all that a worker does in a sweep where each makes the state for itself."""
     return whole_share(part, cell, beta, after(cell, beta, n_first, *shares))
 
 
-def onward(part: Sample, cell: CellModel, own: Own, state: State, axis: int) -> Floats:
+def onward(part: Grouped, cell: Cell, own: Own, state: State, axis: int) -> Floats:
     """A partition's projection onto the items of another mode."""
     if part.n_modes == 1:
         return np.zeros((0, 0))
@@ -113,18 +118,18 @@ def _row_bytes(assigns: Sequence[Floats]) -> int:
 # what is computed where the shares were added up
 
 
-def after(cell: CellModel, beta: float, n_first: int, *shares: Share) -> State:
+def after(cell: Cell, beta: float, n_first: int, *shares: Share) -> State:
     """The state after a sweep of one or two modes, from all its shares."""
     return first_steps(cell, beta, n_first, shares[0].before, reduce(Share.plus, shares))
 
 
-def first_steps(cell: CellModel, beta: float, n_first: int, state: State, total: Share) -> State:
+def first_steps(cell: Cell, beta: float, n_first: int, state: State, total: Share) -> State:
     """The first mode's step, known from all shares, and the second mode's, from their projection onto it."""
     state = state.moved(cell, 0, total.statistics, total.sums, total.entropy, n_first)
     return state if len(state.mass) == 1 else later_step(cell, beta, 1, state, total.onward)
 
 
-def later_step(cell: CellModel, beta: float, axis: int, state: State, projected: Floats) -> State:
+def later_step(cell: Cell, beta: float, axis: int, state: State, projected: Floats) -> State:
     """The half step of a later mode."""
     q: Floats = np.empty((len(projected), len(state.mass[axis])))
     with np.errstate(divide="ignore"):
@@ -134,23 +139,3 @@ def later_step(cell: CellModel, beta: float, axis: int, state: State, projected:
         table = q.T @ projected
     state = state._replace(others=(*state.others[: axis - 1], q, *state.others[axis:]))
     return state.moved(cell, axis, table, sums, entropy, len(q))
-
-
-def joined(parts: Sequence[Sample]) -> Sample:
-    """Partitions, each with items of its own in the first mode, as one."""
-    filled = [part for part in parts if part.n_rows]
-    if len(filled) <= 1:
-        return (filled or parts)[0]
-    first = Mode(filled[0].modes[0].name, joined_ids([part.modes[0].items for part in filled]))
-    begins = np.cumsum([0, *(part.shape[0] for part in filled)])[:-1]
-    codes = [np.concatenate([part.codes[0] + begin for part, begin in zip(filled, begins.astype(np.int32))])]
-    codes += [np.concatenate([part.codes[j] for part in filled]) for j in range(1, filled[0].n_modes)]
-
-    def column(name: str) -> AnyArray | None:
-        columns = [getattr(part, name) for part in filled]
-        return None if columns[0] is None else np.concatenate(columns)
-
-    return Sample(
-        (first, *filled[0].modes[1:]), tuple(codes), column("labels"), filled[0].alphabet, column("label_codes"),
-        column("weights"),
-    )  # fmt: skip

@@ -11,23 +11,17 @@ brought back.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from dataclasses import dataclass
+from functools import partial, reduce
 from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints
-from gingham.cells import CellModel
-from gingham.core.problem import Objective, Posterior, Problem, Structure
-from gingham.data import Alphabet, Features, Mode, Sample
-from gingham.data.sample import Sums, SumsOfSample, joined_ids
-from gingham.fitting.loop import Report, Solution, fixed_point
-from gingham.fitting.schedules import Constant, Schedule
-from gingham.kernels.threads import one_thread
-from gingham.scale.dask_worker import Client, Future, Value, submit
-from gingham.scale.partition_sums import (
+from gingham.engine.dask_worker import Client, Future, Value, submit
+from gingham.engine.partition_sums import (
+    Cell,
     Own,
     Share,
     State,
@@ -40,6 +34,8 @@ from gingham.scale.partition_sums import (
     share,
     whole_share,
 )
+from gingham.engine.sums import Features, Grouped, SumsOfRows
+from gingham.engine.threads import one_thread
 
 MOST_ADDED, TOGETHER = 8, 2**25  # values that one task adds up, and numbers that they may have together
 FEW = 4  # partitions of which every worker adds up all shares for itself
@@ -51,14 +47,12 @@ Ends = tuple[list["Future[Own]"], "Future[State]"]  # the first mode's membershi
 
 @dataclass(frozen=True, eq=False)
 class Partitions:
-    """Futures of partitions (Samples) on the workers of a dask client."""
+    """Observations in partitions on the workers of a dask client, or in files."""
 
     client: Client
-    parts: Sequence[Future[Sample]]  # their first modes are disjoint, their other modes are the same
-    items: Sequence[AnyArray]  # ids of the first mode in each partition
-    modes: tuple[Mode, ...]  # the other modes
-    name: str  # of the first mode
-    n_tuples: float  # N
+    parts: Sequence[Future[Grouped]]  # their first modes are disjoint, their other modes are the same
+    own: Sequence[Ints]  # codes of the first mode's items of each partition, among those of all
+    n_modes: int
     all_threads: bool = False  # whether a task may use all cores; on a cluster it has one of its worker's threads
 
     def each(
@@ -72,12 +66,22 @@ class Partitions:
 
     @property
     def n_first(self) -> int:
-        return sum(len(items) for items in self.items)
+        """Items of the first mode."""
+        return sum(len(codes) for codes in self.own)
 
-    @cached_property
-    def first_mode(self) -> Mode:
-        """All items of the first mode, in the order that they have in memory."""
-        return Mode.of(joined_ids(self.items), self.name)
+    def descent(self, cell: Cell, first: State, max_iter: int) -> OneState | StateOnEach:
+        """Sweeps from a state, in the way that fits the number of partitions."""
+        few = self.n_modes <= 2 and len(self.parts) <= FEW and not self.all_threads
+        return (StateOnEach if few else OneState)(self, cell, first, max_iter)
+
+    def memberships(self, ends: Ends) -> tuple[Floats, State]:
+        """The first mode's memberships after a descent, in the order of the codes, and the state of all others."""
+        parts = self.client.gather([self.client.submit(_first, own, pure=False) for own in ends[0]])
+        final = ends[1].result()
+        rows: Floats = np.empty((self.n_first, len(final.mass[0])))
+        for codes, part in zip(self.own, parts):
+            rows[codes] = part
+        return rows, final
 
     def add_up(
         self,
@@ -103,40 +107,37 @@ class ScatteredSums:
     """Sums over the tuples of all partitions, added in their order: what a start asks of a relation."""
 
     data: Partitions
-    cell: CellModel
+    cell: Cell
     numbers: Floats | None
 
     @property
     def features(self) -> Features:
         return self.cell.features
 
-    @cached_property
-    def own(self) -> list[Ints]:
-        """Codes of the first mode's items of each partition among those of all."""
-        return [self.data.first_mode.encode(items) for items in self.data.items]
-
     def project(self, axis: int, assigns: Sequence[Floats], coef: Floats) -> Floats:
         if axis == 0:
             found: Floats = np.zeros((self.data.n_first, len(coef)))
-            for codes, part in zip(self.own, self._each("project", [() for _ in self.own], axis, assigns, coef)):
+            for codes, part in zip(
+                self.data.own, self._each("project", [() for _ in self.data.own], axis, assigns, coef)
+            ):
                 found[codes] = part
             return found
         first, *others = assigns
-        return reduce(add, self._each("project", [(first[codes],) for codes in self.own], axis, others, coef))
+        return reduce(add, self._each("project", [(first[codes],) for codes in self.data.own], axis, others, coef))
 
     def table(self, assigns: Sequence[Floats], backend: str = "compiled") -> Floats:
         first, *others = assigns
-        return reduce(add, self._each("table", [(first[codes],) for codes in self.own], others))
+        return reduce(add, self._each("table", [(first[codes],) for codes in self.data.own], others))
 
     def squares(self) -> float:
-        return float(sum(self._each("squares", [() for _ in self.own])))
+        return float(sum(self._each("squares", [() for _ in self.data.own])))
 
     def drawn(self, items: Ints, places: Floats) -> Floats:
         found: Floats = np.empty((len(items), self.features.size))
         at: Ints = np.empty(self.data.n_first, dtype=np.int64)  # of each item, in its partition
-        for codes in self.own:
+        for codes in self.data.own:
             at[codes] = np.arange(len(codes))
-        here = [np.flatnonzero(np.isin(items, codes)) for codes in self.own]
+        here = [np.flatnonzero(np.isin(items, codes)) for codes in self.data.own]
         for rows, part in zip(here, self._each("drawn", [(at[items[rows]], places[rows]) for rows in here])):
             found[rows] = part
         return found
@@ -147,27 +148,10 @@ class ScatteredSums:
         return list(self.data.client.gather(futures))
 
 
-@dataclass(frozen=True, eq=False)
-class ScatteredProblem(Problem):
-    """A grid whose tuples are in partitions; it has no samples, only their sums."""
-
-    scattered: ScatteredSums
-
-    def sums(self, relation: int) -> Sums:
-        return self.scattered
-
-
-def problem_of(data: Partitions, cell: CellModel, beta: float, alphabet: Alphabet | None) -> ScatteredProblem:
-    """What starts need to know of partitioned tuples."""
-    sums = ScatteredSums(data, cell, None if alphabet is None else alphabet.numbers)
-    structure = Structure.grid((data.first_mode, *data.modes))
-    return ScatteredProblem(structure, (), (cell,), (beta,), sums)
-
-
 class OneState:
     """Shares are added up as a tree, and the state is made where the sum is: any number of partitions and modes."""
 
-    def __init__(self, data: Partitions, cell: CellModel, first: State, max_iter: int) -> None:
+    def __init__(self, data: Partitions, cell: Cell, first: State, max_iter: int) -> None:
         self.data, self.cell, self.max_iter, self.n_sweeps = data, cell, max_iter, 0
         self.size = cell.features.size * len(first.mass[0])  # numbers that a share has for each item
         self.n_items = [len(q) for q in first.others]
@@ -221,7 +205,7 @@ class StateOnEach:
     objective comes with the shares of the sweep after.
     """
 
-    def __init__(self, data: Partitions, cell: CellModel, first: State, max_iter: int) -> None:
+    def __init__(self, data: Partitions, cell: Cell, first: State, max_iter: int) -> None:
         self.data, self.cell, self.max_iter, self.n_sweeps = data, cell, max_iter, 0
         self.now = Stand(data.client.submit(_same, first, pure=False))
         self.last: tuple[float, Stand] | None = None  # the last sweep's β, and where it began
@@ -282,41 +266,9 @@ class Stand(NamedTuple):
     shares: Sequence[Future[Share]] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class ScatteredProjection:
-    """`Projection` over the partitions of a `ScatteredProblem`: the same descent from the same start."""
-
-    data: Partitions
-    schedule: Schedule = field(default_factory=Constant)
-    tol: float = 1e-6
-    max_iter: int = 200
-
-    def solve(self, problem: Problem, start: Posterior, report: Report | None = None) -> Solution:
-        data, (cell,), (beta,) = self.data, problem.cells, problem.betas
-        d = len(data.modes) + 1
-        first = State(start.assign[1:], start.answers[0], start.mass, (0.0,) * d, 0.0)
-        few = d <= 2 and len(data.parts) <= FEW and not data.all_threads
-        way = (StateOnEach if few else OneState)(data, cell, first, self.max_iter)
-
-        def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
-            loss, information = way.sweep(beta * factor)
-            return posterior, Objective((loss,), information, (beta,))
-
-        solution = fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report)
-        ends = way.end()
-        if ends is None:
-            return solution
-        own = data.client.gather([data.client.submit(_first, o, pure=False) for o in ends[0]])
-        final = ends[1].result()
-        rows = np.empty((data.n_first, len(final.mass[0])))
-        rows[data.first_mode.encode(joined_ids(data.items))] = np.concatenate(own)
-        structure = Structure.grid((data.first_mode, *data.modes))
-        return replace(solution, posterior=Posterior(structure, (cell,), (rows, *final.others), (final.answers,)))
-
-
-def _sums_of_part(part: Sample, cell: CellModel, own: tuple[Any, ...], name: str, *arguments: Any) -> Floats | float:
+def _sums_of_part(part: Grouped, cell: Cell, own: tuple[Any, ...], name: str, *arguments: Any) -> Floats | float:
     """One of the sums of a partition; where it takes memberships, those of its own items come first."""
-    sums = SumsOfSample(part, cell.features)
+    sums = SumsOfRows(part, cell.features)
     if name == "table":
         return sums.table((*own, *arguments[0]))
     if name == "project":

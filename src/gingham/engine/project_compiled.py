@@ -23,13 +23,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from llvmlite import ir
+from numba import njit
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from gingham.arrays import AnyArray, Floats, Ints
-from gingham.kernels.compile import njit
-from gingham.kernels.project import CACHE_LINE, Rows, aligned
-from gingham.kernels.threads import available_threads, in_blocks, over_blocks, spread
+from gingham.engine.project import CACHE_LINE, Rows, aligned
+from gingham.engine.threads import available_threads, in_blocks, over_blocks, spread
 
 COPY_BYTES = 2**19  # fewer are copied before a second thread has started
 RUN = 256  # tuples added up before their sum joins the total: keeps float32 sums exact to about 1e-6
@@ -54,24 +54,6 @@ def padded(assign: Floats, dtype: npt.DTypeLike | None = None) -> tuple[Floats, 
     n_threads = available_threads() if table.nbytes > COPY_BYTES else 1
     spread(copy, np.linspace(0, n, n_threads + 1).astype(np.int64), n_threads)
     return table.reshape(-1), stride
-
-
-def sum_rows_reference(
-    lanes: int,
-    sums: Floats,
-    at: int,
-    table: Floats,
-    shift: int,
-    stride: int,
-    codes: Ints,
-    scale: Floats | None,
-    start: int,
-    stop: int,
-) -> None:
-    """What `sum_rows` does, in numpy; all arrays are flat."""
-    for e in range(start, stop):
-        row = table[codes[e] * stride + shift :][:lanes]
-        sums[at : at + lanes] += row if scale is None else scale[e - start] * row
 
 
 @intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]

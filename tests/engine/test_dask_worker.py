@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from gingham.kernels.threads import available_threads
-from gingham.scale import dask_worker as workers
+from gingham.engine import dask_worker as workers
+from gingham.engine.threads import available_threads
 
 
 @pytest.fixture

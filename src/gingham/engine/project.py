@@ -1,18 +1,11 @@
-"""The layout kernels work on, and the door that picks a backend.
-
-Where a fit runs when nobody says, on this machine's cores or on its GPU, follows from costs that are counted in
-operations and turned into seconds by rates; ``benchmarks/speed/place.py`` holds these against measured fits.
-"""
+"""The layout that kernels work on, and sums over observations on the cores or through torch."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from math import prod
-from pathlib import Path
 from threading import local
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,18 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import Floats, Ints
-from gingham.errors import GinghamError
-from gingham.kernels.threads import one_blas_thread, over_blocks, thread_limit
+from gingham.engine.place import check_name
+from gingham.engine.threads import one_blas_thread, over_blocks
 
 if TYPE_CHECKING:
-    from gingham.kernels.project_compiled import Tiles
+    from gingham.engine.project_compiled import Tiles
 
 CACHE_LINE = 64  # bytes
 BLOCK_BYTES = 2**27  # largest temporary of one pass
 STEP_BYTES = 2**21  # one block of a step: small enough to stay in cache and to share out among threads
-WORTHWHILE = 2 * 10**8  # multiply-adds a pass from which moving the work to a GPU pays
-BACKENDS = ("auto", "compiled", "reference", "torch")
-_MODULES = {"auto": "compiled"}
 
 
 class Rows(NamedTuple):
@@ -65,7 +55,7 @@ def project(
     assigns: Sequence[Floats],
     start: int = 0,
     stop: int | None = None,
-    backend: str = "auto",
+    backend: str = "compiled",
     tiles: Tiles | None = None,
 ) -> Floats:
     """A[x, k, r] = Σ_{tuples e of item x} w_e t_k(y_e) Π_j q_j(r_j | x_j), the product over other modes.
@@ -96,7 +86,7 @@ def project(
 def projector(
     rows: Rows,
     assigns: Sequence[Floats],
-    backend: str = "auto",
+    backend: str = "compiled",
     dtype: npt.DTypeLike | None = None,
     tiles: Tiles | None = None,
     reuse: bool = False,
@@ -116,7 +106,7 @@ def projector(
     assigns = tuple(assigns)
     width = prod(q.shape[1] for q in assigns)
     kind = np.dtype(dtype or (assigns[0].dtype if assigns else np.float64))
-    module = _backend(backend)
+    module = _module(backend)
     fill: Callable[[int, int, Floats], None]
     if hasattr(module, "prepared"):
         fill = module.prepared(rows, assigns, kind, tiles)
@@ -138,13 +128,10 @@ def projector(
     return run
 
 
-def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: str = "auto") -> Floats:
-    """A · coefᵀ, shape (n, m), for coef (m, K · Π m_j): A is made and used up in blocks where it is made.
-
-    Unlike `project`, "auto" may choose a GPU: little has to come back from it.
-    """
-    if on_device(backend, int(rows.indptr[-1]) * prod(q.shape[1] for q in assigns)):
-        return import_module("gingham.kernels.project_torch").project_cost(rows, tuple(assigns), coef)
+def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: str = "compiled") -> Floats:
+    """A · coefᵀ, shape (n, m), for coef (m, K · Π m_j): A is made and used up in blocks where it is made."""
+    if backend == "torch":
+        return _module(backend).project_cost(rows, tuple(assigns), coef)
     out: Floats = np.empty((rows.n_items, len(coef)))
     part = projector(rows, assigns, backend, reuse=True)
 
@@ -158,11 +145,11 @@ def project_cost(rows: Rows, assigns: Sequence[Floats], coef: Floats, backend: s
     return out
 
 
-def project_table(rows: Rows, assigns: Sequence[Floats], own: Floats, backend: str = "auto") -> Floats:
+def project_table(rows: Rows, assigns: Sequence[Floats], own: Floats, backend: str = "compiled") -> Floats:
     """ownᵀ · A, shape (m, K · Π m_j), for own (n, m), in the same way."""
     width = rows.n_features * prod(q.shape[1] for q in assigns)
-    if on_device(backend, int(rows.indptr[-1]) * width // rows.n_features):
-        return import_module("gingham.kernels.project_torch").project_table(rows, tuple(assigns), own)
+    if backend == "torch":
+        return _module(backend).project_table(rows, tuple(assigns), own)
     out: Floats = np.zeros((own.shape[1], width))
     part = projector(rows, assigns, backend, reuse=True)
 
@@ -190,95 +177,6 @@ def row_blocks(n: int, width: int, budget: int = BLOCK_BYTES) -> list[tuple[int,
     return [(start, min(start + step, n)) for start in range(0, n, step)]
 
 
-def asks_for_torch(backend: str) -> bool:
-    """Whether torch is asked for; refuses where it is and there is none."""
-    if backend == "torch" and find_spec("torch") is None:
-        raise GinghamError("backend='torch' needs torch: pip install gingham[gpu].")
-    return backend == "torch"
-
-
-def on_device(backend: str, work: float) -> bool:
-    """Whether work (multiply-adds) goes through torch: when asked for, or when there is a GPU and enough for it."""
-    if asks_for_torch(backend):
-        return True
-    if backend != "auto" or work < WORTHWHILE or find_spec("torch") is None:
-        return False
-    return bool(import_module("torch").cuda.is_available())
-
-
-def _backend(name: str) -> ModuleType:
-    if name not in BACKENDS:
-        raise GinghamError(f"backend={name!r} is unknown; choose one of {', '.join(BACKENDS)}.")
-    return import_module("gingham.kernels.project_" + _MODULES.get(name, name))
-
-
-# where a fit runs when nobody says
-
-# seconds on one core: of a row and mode that is read and sorted, of a row and mode in a start, of a multiply-add in a
-# sum over rows and in a product of matrices, of a membership
-READ, START, GATHER, PRODUCT, MEMBERSHIP = 60e-9, 250e-9, 0.27e-9, 0.085e-9, 6e-9
-SPREAD = 0.7  # share of a core's speed that each of many has
-# seconds on a GPU: to import torch and wake it, to begin a fit, of a call, of a byte that is moved, of the same work
-WAKE, BEGIN, CALL, BYTE, DEVICE_ROW, DEVICE_GATHER, DEVICE_PRODUCT = 3.0, 0.25, 1.5e-3, 1e-10, 1.5e-9, 5e-13, 1e-13
-DRIVERS = ("/dev/nvidiactl", "/dev/kfd", "/dev/dxg")  # of Nvidia, of AMD, of Windows below Linux
-USUAL_SWEEPS = 50  # of a fit
-MARGIN = 1.5  # times that a GPU must be faster by: others are slower than the one that was measured
-
-
-class Work(NamedTuple):
-    """What a fit has to do."""
-
-    n_rows: int
-    n_items: tuple[int, ...]  # of each mode
-    n_clusters: tuple[int, ...]
-    n_features: int  # numbers of a label: as many as there are labels, where they are counted
-    n_sweeps: int
-
-    @property
-    def gathered(self) -> float:
-        """Multiply-adds of sums over rows in a sweep."""
-        return sum(self.n_rows * prod(self.n_clusters) / m for m in self.n_clusters)
-
-    @property
-    def multiplied(self) -> float:
-        """Multiply-adds of products of matrices in a sweep."""
-        return 2.0 * sum(self.n_items) * self.n_features * prod(self.n_clusters)
-
-    @property
-    def memberships(self) -> int:
-        return sum(n * m for n, m in zip(self.n_items, self.n_clusters))
-
-    def core_seconds(self, n_cores: int) -> float:
-        """On the CPU."""
-        sweep = GATHER * self.gathered + PRODUCT * self.multiplied + MEMBERSHIP * self.memberships
-        rows = len(self.n_items) * self.n_rows
-        return READ * rows + (START * rows + self.n_sweeps * sweep) / (1 + SPREAD * (n_cores - 1))
-
-    def device_seconds(self, awake: bool) -> float:
-        """On the GPU, moving rows there and memberships back included."""
-        sweep = CALL + DEVICE_GATHER * self.gathered + DEVICE_PRODUCT * self.multiplied
-        rows, d = self.n_rows, len(self.n_items)
-        moved = 8.0 * (rows * (d + 1) + self.memberships)
-        return (0.0 if awake else WAKE) + BEGIN + BYTE * moved + d * DEVICE_ROW * rows + self.n_sweeps * sweep
-
-
-def goes_to_device(backend: str, work: Work) -> bool:
-    """Whether a fit goes to the GPU: when torch is asked for, or when there is a GPU and it is faster."""
-    if asks_for_torch(backend):
-        return True
-    if backend != "auto":
-        return False
-    if find_spec("numba") is None:  # then nothing else serves
-        return find_spec("torch") is not None
-    if not may_have_gpu():
-        return False
-    torch = sys.modules.get("torch")
-    awake = torch is not None and torch.cuda.is_initialized()
-    if work.core_seconds(thread_limit()) < MARGIN * work.device_seconds(awake) or find_spec("torch") is None:
-        return False
-    return bool(import_module("torch").cuda.is_available())
-
-
-def may_have_gpu() -> bool:
-    """Whether to look for a GPU, which takes as long as importing torch: not where no driver is loaded."""
-    return sys.platform != "linux" or any(Path(place).exists() for place in DRIVERS)
+def _module(backend: str) -> ModuleType:
+    check_name(backend)
+    return import_module("gingham.engine.project_" + ("torch" if backend == "torch" else "compiled"))

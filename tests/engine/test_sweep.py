@@ -7,9 +7,10 @@ from itertools import product as cases
 
 import numpy as np
 import pytest
+import reference
 
+from gingham.engine.sweep import SMALL, Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
 from gingham.errors import GinghamError
-from gingham.kernels.sweep import SMALL, Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
 
 LABELS = 4
 ABSOLUTE = np.abs(np.subtract.outer(np.arange(LABELS), np.arange(LABELS))).astype(float)
@@ -80,8 +81,8 @@ def test_compiled_and_reference_move_in_lockstep(kind: str, d: int, moving: tupl
         for beta, price in ((1.0, 1.0), (0.3, 1.0), (1.0, 0.0)):
             order = rng.permutation(items)
             before = beta * board_cost(board) + price * size_cost(board, moving)
-            chosen = sweep(board, order, beta, price, backend="compiled")
-            assert np.array_equal(chosen, sweep(twin, order, beta, price, backend="reference"))
+            chosen = sweep(board, order, beta, price)
+            assert np.array_equal(chosen, reference.sweep(twin, order, beta, price))
             assert np.array_equal(board.labels, twin.labels)
             assert np.array_equal(board.sizes, twin.sizes)
             assert np.allclose(board.fine, twin.fine, atol=1e-9)
@@ -95,7 +96,7 @@ def test_batches_that_are_evaluated_together_move_in_lockstep(
     kind: str, d: int, moving: tuple[int, ...], whole: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the number of threads: the board after every sweep is the same, bit by bit."""
-    from gingham.kernels import threads
+    from gingham.engine import threads
 
     monkeypatch.setattr(threads, "SERIAL_WORK", 0)
     board = random_board(kind, d, moving, whole)
@@ -105,8 +106,8 @@ def test_batches_that_are_evaluated_together_move_in_lockstep(
     for at_once in (2, 5, 100):
         order = rng.permutation(items)
         before = board_cost(board) + size_cost(board, moving)
-        chosen = sweep(board, order, backend="compiled", at_once=at_once)
-        assert np.array_equal(chosen, sweep(twin, order, backend="reference", at_once=at_once))
+        chosen = sweep(board, order, at_once=at_once)
+        assert np.array_equal(chosen, reference.sweep(twin, order, at_once=at_once))
         assert np.array_equal(board.labels, twin.labels)
         assert np.array_equal(board.labels[order], chosen)
         assert np.isclose(board_cost(board), rebuilt_cost(board))
@@ -114,7 +115,7 @@ def test_batches_that_are_evaluated_together_move_in_lockstep(
         for n_threads, some in ((1, on_one_thread), (3, on_three)):
             with monkeypatch.context() as patch:
                 patch.setattr(threads, "available_threads", lambda n=n_threads: n)
-                sweep(some, order, backend="compiled", at_once=at_once)
+                sweep(some, order, at_once=at_once)
             for array, other in zip(board, some):
                 assert np.array_equal(array, other)
 
@@ -126,7 +127,7 @@ def test_one_mode_alone_moves_in_lockstep(
     kind: str, whole: bool, by_table: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No item has two tuples in one cell: the kernel that writes only when an item moves."""
-    from gingham.kernels import sweep_compiled
+    from gingham.engine import sweep_compiled
 
     if not by_table:
         monkeypatch.setattr(sweep_compiled, "TABLE", 1)
@@ -150,12 +151,12 @@ def test_one_mode_alone_moves_in_lockstep(
         items = np.arange(board.first_item[moving], board.first_item[moving + 1])
         for beta, price in ((1.0, 1.0), (0.3, 1.0), (1.0, 0.0)):
             order = rng.permutation(items)
-            chosen = sweep(board, order, beta, price, backend="compiled")
-            assert np.array_equal(chosen, sweep(twin, order, beta, price, backend="reference"))
-            assert np.array_equal(chosen, sweep(general, order, beta, price, backend="compiled"))
-            chosen = sweep(board, order[::-1], beta, price, backend="compiled", at_once=4)
-            assert np.array_equal(chosen, sweep(twin, order[::-1], beta, price, backend="reference", at_once=4))
-            assert np.array_equal(chosen, sweep(general, order[::-1], beta, price, backend="compiled", at_once=4))
+            chosen = sweep(board, order, beta, price)
+            assert np.array_equal(chosen, reference.sweep(twin, order, beta, price))
+            assert np.array_equal(chosen, sweep(general, order, beta, price))
+            chosen = sweep(board, order[::-1], beta, price, at_once=4)
+            assert np.array_equal(chosen, reference.sweep(twin, order[::-1], beta, price, at_once=4))
+            assert np.array_equal(chosen, sweep(general, order[::-1], beta, price, at_once=4))
             for other in (twin, general):
                 assert np.array_equal(board.labels, other.labels)
                 assert np.array_equal(board.sizes, other.sizes)
@@ -187,13 +188,13 @@ def test_mass_cost_is_the_negative_information() -> None:
 
 
 def test_counts_beyond_the_table_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gingham.kernels import sweep_compiled
+    from gingham.engine import sweep_compiled
 
     monkeypatch.setattr(sweep_compiled, "TABLE", 8)
     board = random_board("mass", 2, (0, 1))
     twin = copy.deepcopy(board)
     order = np.random.default_rng(1).permutation(13)
-    assert np.array_equal(sweep(board, order), sweep(twin, order, backend="reference"))
+    assert np.array_equal(sweep(board, order), reference.sweep(twin, order))
 
 
 def test_last_item_stays_when_emptying_does_not_pay() -> None:
@@ -215,14 +216,12 @@ def test_large_boards_are_evaluated_in_batches_whatever_the_machine() -> None:
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(GinghamError, match="'magic'"):
         make_board("magic", [np.array([0])], [np.array([0])], (1,), (0,))
-    with pytest.raises(GinghamError, match="'abacus'"):
-        sweep(random_board("mass", 2, (0,)), np.array([0]), backend="abacus")
 
 
 def test_ln_is_exact_to_fourteen_digits() -> None:
     import numba
 
-    from gingham.kernels.logarithm import ln
+    from gingham.engine.logarithm import ln
 
     @numba.njit(error_model="numpy")
     def run(x):  # type: ignore[no-untyped-def]

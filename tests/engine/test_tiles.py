@@ -7,11 +7,12 @@ from itertools import pairwise
 import numba
 import numpy as np
 import pytest
+import reference
 
 from gingham.arrays import Floats
-from gingham.kernels import project_compiled as tiles
-from gingham.kernels.project import Rows, project, projector
-from gingham.kernels.project_compiled import grouping
+from gingham.engine import project_compiled as tiles
+from gingham.engine.project import Rows, project, projector
+from gingham.engine.project_compiled import grouping
 
 N_ITEMS, N_OTHERS, K = 40, 300, 3
 
@@ -49,7 +50,7 @@ def test_the_same_sums(width: int, weighted: bool, dtype: str) -> None:
     got = np.concatenate([sums(start, stop) for start, stop in made.blocks])
     assert got.dtype == dtype
     assert np.array_equal(project(rows, [q], backend="compiled", tiles=made), got)
-    expected = project(rows, [q.astype(np.float64)], backend="reference")
+    expected = reference.project(rows, [q.astype(np.float64)])
     assert np.allclose(got, expected, rtol=1e-5 if dtype == "float32" else 1e-12)
 
 
