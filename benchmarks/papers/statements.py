@@ -14,8 +14,8 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.certificates.bounds import whole
 from gingham.certificates.divergence import entropy, kl_upper
-from gingham.certificates.evidence import partition_papers
 from gingham.certificates.papers import Statement, phi, psi
+from gingham.certificates.prices import partition_papers
 from gingham.errors import RefusedCertificate
 
 
