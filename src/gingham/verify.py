@@ -489,8 +489,8 @@ def main(certificate: str | Path = "c.json", model: str | Path = "-", data: str 
     said = found.said
     held = [
         f"verified: {said['loss']} at most {said['value']:.6g} ({said['empirical']:.6g} observed), "
-        f"δ = {said['delta']:g}, predictor {said['predictor']}, bound {said['bound']}, {said['n_tuples']:,} observations in "
-        f"{len(found.weights):,} rows, candidates {found.facts.get('candidates', 1)}.",
+        f"δ = {said['delta']:g}, predictor {said['predictor']}, bound {said['bound']}, "
+        f"{said['n_tuples']:,} observations in {len(found.weights):,} rows, candidates {found.facts.get('candidates', 1)}.",
         "verified. It rests on what is given:",
         *map(sentence, found.given),
     ]

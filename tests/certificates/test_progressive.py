@@ -412,4 +412,6 @@ def test_a_loss_survives_a_file(tmp_path):
     ):
         storage.write(tmp_path / "loss", "StatedLoss", {"loss": loss})
         again = storage.read(tmp_path / "loss")[1]["loss"]
-        assert again.facts() == loss.facts()
+        assert {k: np.asarray(v).tolist() for k, v in again.facts().items()} == {
+            k: np.asarray(v).tolist() for k, v in loss.facts().items()
+        }

@@ -8,6 +8,7 @@ import pytest
 import gingham as gg
 from gingham.cells import Logarithmic, Quadratic, ZeroOne
 from gingham.certificates import Assumption, Progressive, papers
+from gingham.certificates.assumptions import labels_given
 from gingham.certificates.certificate import Certificate
 from gingham.certificates.holdout import betting
 from gingham.certificates.losses import between_labels, stated_loss

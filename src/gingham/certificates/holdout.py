@@ -122,6 +122,8 @@ def certify_predictions(
     True
     """
     stated = stated_loss(loss, alphabet, label_bounds)
+    if label_bounds is not None and stated.bounds is None:
+        raise RefusedCertificate(f"loss={loss!r} needs alphabet= alone; label_bounds= is for losses of numbers.")
     need_unmasked(predictions, "predictions")
     labels, guesses = checked_labels(y), np.asarray(predictions)
     if len(labels) != len(guesses):
