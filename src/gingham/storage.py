@@ -1,7 +1,7 @@
 """Model files: a zip of .npy arrays and one JSON manifest with checksums. No pickle, nothing is executed.
 
 A file holds plain values, arrays, and values of classes that were registered by `savable`, each by its name and its
-fields. Summary makes values of registered classes only, whatever a file says.
+fields. Reading makes values of registered classes only, whatever a file says.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gingham.arrays import AnyArray
 from gingham.errors import GinghamError
 from gingham.files import FORMAT, MANIFEST, atomic, need_model
 
-VERSION = 3  # 1: without values of registered classes; 2: posteriors do not say how unseen items are placed
+VERSION = 1
 LEVEL = 3  # of compression: the usual 6 takes four times as long and saves a fiftieth of a model
 ENCRYPTED = 1  # a flag of a part of a zip file
 SMALL = 2**24  # bytes: parts up to this size are read whatever they are
@@ -161,9 +161,9 @@ def _read(archive: zipfile.ZipFile, name: str, find: Callable[[str], type | None
     manifest = json.loads(archive.read(MANIFEST))
     if manifest.get("format") != FORMAT:
         raise GinghamError(f"{name!r} is a zip file, but not a gingham model file.")
-    if manifest["version"] > VERSION:
+    if manifest["version"] != VERSION:
         raise GinghamError(
-            f"{name!r} has format version {manifest['version']}; this gingham reads up to {VERSION}. Update gingham."
+            f"{name!r} has format version {manifest['version']}; this gingham reads version {VERSION}. Update gingham."
         )
     arrays = {}
     for entry, checksum in manifest["checksums"].items():

@@ -139,9 +139,9 @@ def texts(values: Array | Sequence[object]) -> list[str]:
 class Grid:
     """Memberships and answers, the codes of rows in them, and the memberships of items nobody has seen."""
 
-    def __init__(self, q: Sequence[Any], answers: object, items: Any, columns: Sequence[Array], rule: object) -> None:
+    def __init__(self, q: Sequence[Any], answers: object, items: Any, columns: Sequence[Array]) -> None:
         self.answers, self.q = (np.array(answers), [np.array(m, float) / np.sum(m, 1, float, keepdims=True) for m in q])
-        self.others = [(m.sum(axis=0) + 1) / sum(m.shape) if rule == "urn" else m.mean(axis=0) for m in self.q]
+        self.others = [(m.sum(axis=0) + 1) / sum(m.shape) for m in self.q]
         index = [{item: code for code, item in enumerate(texts(mode))} for mode in items]
         self.codes = [np.array([ids.get(v, -1) for v in column], dtype=int) for ids, column in zip(index, columns)]
 
@@ -274,17 +274,15 @@ class Checker:
         own = [*nodes(self.model, "assign", "answers"), *nodes(self.model, "row_memberships_")][0]
         alike = own["assign"] if "assign" in own else [own["row_memberships_"], own["column_memberships_"]]
         modes = [texts(mode["items"]) for mode in nodes(self.model, "name", "items")] or facts["items"]
-        pairs = list(zip(Grid(alike, 0, [], [], 0).q, map(np.array, facts["memberships"])))
+        pairs = list(zip(Grid(alike, 0, [], []).q, map(np.array, facts["memberships"])))
         held = all(q.shape == said.shape and np.abs(q - said).max() < 1e-9 for q, said in pairs)
         if rounding is not None:
             held = held and np.allclose(own["answers"][0], facts["answers"], 0, rounding + 1e-9)
             letters = [texts(a["values"]) for a in nodes(self.model, "values", "given")][:1]
             self.need(letters in ([], [texts(self.loss.get("alphabet") or ())]), "The alphabet is not the model's.")
-        rule = stated.get("unseen")  # a finished predictor may place unseen items as it likes
-        held = held and modes[: len(pairs)] == facts["items"] and own.get("unseen", rule) == rule
+        held = held and modes[: len(pairs)] == facts["items"]
         self.need(held, "Items, memberships or answers are not those of the model file.")
-        self.need(rule == "urn" or self.kind == "holdout", "Unseen items do not come from the urn that is paid for.")
-        return Grid(stated["memberships"], stated["answers"], stated["items"], self.columns, rule)
+        return Grid(stated["memberships"], stated["answers"], stated["items"], self.columns)
 
     def grid(self) -> tuple[float, float, float]:
         """In sample, holdout and split prior: value and loss on the sample, scaled, and the number of tuples."""
@@ -399,7 +397,7 @@ class Checker:
         own = own[len(edges) - 1 :] + own[: len(edges) - 1]  # the file has the members first
         for number, (fit, (at, end), told) in enumerate(zip(own, spans, parts) if plain else ()):
             columns, ids = ([c[draws[at:end]] for c in self.columns], [m["items"] for m in nodes(fit, "name", "items")])
-            again = self.predicted(Grid(fit["assign"], fit["answers"][0], ids, columns, fit.get("unseen")), rule)
+            again = self.predicted(Grid(fit["assign"], fit["answers"][0], ids, columns), rule)
             alike = np.allclose(again, told, atol=1e-6) if again.dtype.kind in "iuf" else texts(again) == texts(told)
             self.need(alike, f"Member {number} (0: the pilot) of the model file predicts something else.")
         return (min(1.0, many * (nu - math.exp(np.log(nu - y).mean() - self.price / len(y)))), many * y.mean(), len(y))
@@ -490,7 +488,8 @@ def main(certificate: str | Path = "c.json", model: str | Path = "-", data: str 
     held = [
         f"verified: {said['loss']} at most {said['value']:.6g} ({said['empirical']:.6g} observed), "
         f"δ = {said['delta']:g}, predictor {said['predictor']}, bound {said['bound']}, "
-        f"{said['n_tuples']:,} observations in {len(found.weights):,} rows, candidates {found.facts.get('candidates', 1)}.",
+        f"{said['n_tuples']:,} observations in {len(found.weights):,} rows, "
+        f"candidates {found.facts.get('candidates', 1)}.",
         "verified. It rests on what is given:",
         *map(sentence, found.given),
     ]

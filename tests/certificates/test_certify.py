@@ -215,14 +215,6 @@ def test_tuples_with_unseen_items_are_counted_as_they_are_predicted(fitted):
     assert holdout.empirical == pytest.approx(expected)
 
 
-def test_a_model_of_an_earlier_version_is_covered_with_the_urn(fitted):
-    model, X, y = fitted
-    old = model.with_posterior(replace(model.posterior_, unseen="mass"))
-    certificate = certify(old, X, y)
-    assert certificate.posterior.unseen == "urn"
-    assert any(a.code == "urn, but not in predict" for a in certificate.assumptions)
-
-
 def quadratic_posterior(seed=0, alphabet=None, bounds=(0.0, 1.0)):
     rng = np.random.default_rng(seed)
     modes = (Mode("a", np.arange(6)), Mode("b", np.arange(5)))

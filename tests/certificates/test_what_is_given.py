@@ -6,10 +6,7 @@ been clipped into a range. benchmarks/robustness/attacks_cover.py measures how f
 
 from __future__ import annotations
 
-import json
-import zipfile
 from itertools import product
-from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -86,42 +83,6 @@ def test_the_command_line_does_not_make_labels_given(tmp_path, capsys):
     capsys.readouterr()
 
 
-def test_a_file_of_the_command_line_that_had_read_them_off_says_so(tmp_path, capsys):
-    """Version 1 wrote the smallest and largest label into the model, and None into its notes."""
-    y = np.round(1 + 4 * np.random.default_rng(0).random(len(PAIRS)), 3)
-    table, path = tmp_path / "t.csv", tmp_path / "m.gingham"
-    table.write_text("user,film,value\n" + "".join(f"{u},{f},{v}\n" for (u, f), v in zip(PAIRS, y)))
-    model = gg.CoClusteringRegressor(2, loss="quadratic", bounds=(y.min(), y.max()), random_state=0).fit(PAIRS, y)
-    notes = {"axes": ["user", "film"], "label": "value", "weight": None, "holdout": 0.0, "seed": 0}
-    for stated, given in ((None, False), ([float(y.min()), float(y.max())], True)):
-        model.save(path, {**notes, "bounds": stated})
-        _as_version_2(path)
-        assert gg.load(path).posterior_.cells[0].bounds.given == given
-        assert run(["certify", str(path), str(table)]) == (0 if given else 2)
-    model.save(path, {**notes, "bounds": None})
-    _as_version_2(path)
-    assert run(["certify", str(path), str(table), "--bounds", "0,6"]) == 0  # stated afterwards, and wider
-    assert run(["certify", str(path), str(table), "--bounds", "2,3"]) == 2
-    np.testing.assert_array_equal(gg.load(path).predict(PAIRS), model.predict(PAIRS))
-    capsys.readouterr()
-
-
-def _as_version_2(path):
-    """Bounds as a plain pair, as they were kept before they knew whether they were given."""
-    with zipfile.ZipFile(path) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    manifest = json.loads(files["manifest.json"])
-    posterior = manifest["state"]["model"]["items"]["fitted"]["posterior_"]["items"]
-    state = posterior["cells"][0]["items"][0]
-    ends = state["bounds"]["items"]
-    state["bounds"] = {"$": "tuple", "items": [ends["low"], ends["high"]]}
-    del posterior["unseen"]
-    manifest["version"] = 2
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, data in {**files, "manifest.json": json.dumps(manifest).encode()}.items():
-            archive.writestr(name, data)
-
-
 # weights of a graph
 
 
@@ -165,8 +126,6 @@ def test_a_graph_of_an_earlier_version_is_asked_for_its_weights(tmp_path):
     model = gg.GraphClustering(2, random_state=0).fit(zeros_and_ones() > 0)
     model.save(tmp_path / "g.gingham")
     assert gg.load(tmp_path / "g.gingham").posterior_.cells[0].alphabet.given
-    old = gg.load(Path(__file__).parents[1] / "old_models" / "graph.gingham")
-    assert not old.posterior_.cells[0].alphabet.given
 
 
 # nothing is moved into its range

@@ -111,16 +111,6 @@ def test_a_model_of_numbers_and_a_model_of_text_take_each_others_tables(gingham,
     assert "6 in 'user', of 18 rows" in gingham("predict", tmp_path / "n.gingham", text).err
 
 
-def test_a_model_that_was_fitted_when_text_became_numbers(gingham, tmp_path):
-    """Its table says 017 where its items are 17: both are read as they were then."""
-    table, out = write(tmp_path / "t.csv", ["017", "018", "019"]), tmp_path / "m.gingham"
-    model = fitted(gingham, write(tmp_path / "n.csv", ["17", "18", "19"]), out)
-    notes = {name: note for name, note in model.notes_.items() if name != "ids"}
-    model.save(out, notes)
-    assert "never seen" not in gingham("predict", out, table).err
-    assert gingham("certify", out, table, "--alphabet", "1..5").code == 0
-
-
 def test_a_model_made_in_python_keeps_text(gingham, tmp_path):
     table = write(tmp_path / "t.csv", ["017", "17", "18"])
     model = gg.CoClusteringRegressor(2, beta=1.0, random_state=0)

@@ -6,7 +6,7 @@ import pytest
 
 from gingham import storage
 from gingham.files import checkpoint_of
-from gingham.fitting.loop import CheckpointFile
+from gingham.fitting.checkpoints import CheckpointFile
 from gingham.models.tables import families
 from model_kinds import write_tables
 

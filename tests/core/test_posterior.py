@@ -132,8 +132,6 @@ def test_unseen_items_fall_like_one_more_item_in_every_cluster():
     )
     seen = pure.predict_distribution([np.arange(len(pure.assign[0])), np.zeros(len(pure.assign[0]), int)])
     np.testing.assert_allclose(unseen[0], seen.mean(axis=0))
-    by_mass = replace(posterior, unseen="mass").predict_distribution([np.array([-1]), np.array([0])])
-    np.testing.assert_allclose(by_mass[0], seen[: len(posterior.assign[0])].mean(axis=0))
 
 
 def test_large_tables_are_refused_with_their_size():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,16 +16,6 @@ FIVE = Alphabet.of(range(1, 6), given=True)
 X = [(i, j) for i in range(6) for j in range(4)]
 Y = np.array([1 + (i + j) % 5 for i, j in X])
 BENT = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0))) ** 1.5
-
-# What files of earlier versions keep of each kind of cell.
-OLD = [
-    ({"loss": "absolute"}, gg.Absolute(FIVE)),
-    ({"loss": "zero-one"}, gg.ZeroOne(FIVE)),
-    ({"loss": "pinball", "quantile": 0.8}, gg.Pinball(FIVE, 0.8)),
-    ({"loss": "log", "smoothing": 0.05}, gg.Logarithmic(FIVE, 0.05)),
-    ({"loss": "quadratic", "bounds": (1.0, 5.0)}, gg.Quadratic(FIVE)),
-    ({"loss": "table", "table": BENT}, gg.TableLoss(FIVE, BENT)),
-]
 
 
 @pytest.fixture
@@ -121,38 +109,6 @@ def test_a_committee_keeps_the_loss_of_its_members(tmp_path, tolerant):
     assert all(member.posterior_.cells[0].width == 2.0 for member in again.members_)
 
 
-@pytest.mark.parametrize(("state", "cell"), OLD, ids=lambda v: v["loss"] if isinstance(v, dict) else "")
-def test_cells_of_older_files_load(state, cell):
-    again = cell_from_state(state, FIVE)
-    assert type(again) is type(cell)
-    statistics = np.random.default_rng(0).random((6, cell.features.size)) + 0.1
-    np.testing.assert_array_equal(again.coef(again.answer(statistics)), cell.coef(cell.answer(statistics)))
-    assert (again.range, again.convex, again.ordered) == (cell.range, cell.convex, cell.ordered)
-
-
-def test_families_and_densities_of_older_files_load():
-    old = {"loss": "family", "pseudo": 2.0, "prior": np.array([1.0, 3.0, 10.0]), "shift": 0.0, "min_variance": 0.5}
-    gaussian = cell_from_state({**old, "family": "gaussian"}, None)
-    assert (gaussian.name, gaussian.pseudo, gaussian.min_variance) == ("gaussian", 2.0, 0.5)
-    np.testing.assert_array_equal(gaussian.prior, old["prior"])
-    poisson = cell_from_state({**old, "family": "poisson", "prior": np.array([1.0, 3.0]), "shift": 1.0}, None)
-    assert (poisson.shift, poisson.pseudo) == (1.0, 2.0)
-    assert cell_from_state({**old, "family": "categorical", "prior": np.ones(5) / 5}, FIVE).alphabet is FIVE
-    assert cell_from_state({"loss": "mass"}, None).moves == "mass"
-
-
 def test_a_file_with_a_loss_that_is_not_registered_says_what_to_do():
     with pytest.raises(GinghamError, match="import the module"):
         cell_from_state({"loss": "tolerant", "width": 1.0}, FIVE)
-
-
-@pytest.mark.parametrize("name", ["table", "pinball", "poisson"])
-def test_a_whole_file_of_an_older_version_loads_and_predicts(name):
-    """Written from the tuples above before losses were saved by name; expected.json has its predictions then."""
-    folder = Path(__file__).parent / "old_models"
-    model = gg.load(folder / f"{name}.gingham")
-    expected = json.loads((folder / "expected.json").read_text())[name]
-    np.testing.assert_allclose(model.predict(X[:4]), expected, rtol=1e-12)
-    cell = (model.beliefs_ if name == "poisson" else model.posterior_).cells[0]
-    assert cell.name == name
-    assert {"table": cell.range == 8.0, "pinball": getattr(cell, "quantile", 0) == 0.9, "poisson": True}[name]

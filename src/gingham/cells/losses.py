@@ -642,14 +642,14 @@ def cell_state(cell: CellModel) -> dict[str, Any]:
 
 
 def cell_from_state(state: dict[str, Any], alphabet: Alphabet | None) -> CellModel:
-    """The cell model that `cell_state` described; files of older versions say less and call families "family"."""
+    """The cell model that `cell_state` described."""
     loss = loss_from_state(state)
     return loss() if alphabet is None else loss(alphabet)
 
 
 def loss_from_state(state: dict[str, Any]) -> partial[CellModel]:
     """What makes the described cell of an alphabet."""
-    name = state["family"] if state["loss"] == "family" else state["loss"]
+    name = state["loss"]
     kind = _known(name)
     if kind is None:
         raise GinghamError(

@@ -63,9 +63,6 @@ SENTENCES: dict[str, Sentence] = {
     "observations were drawn.",
     "urn": "All observations of the source are covered: an item that the model has not seen falls into cluster c with "
     "probability (n·q̄(c) + 1)/(n + m), as in predict.",
-    "urn, but not in predict": "All observations of the source are covered: an item that certificate.posterior has not "
-    "seen falls into cluster c with probability (n·q̄(c) + 1)/(n + m). The model itself predicts such items by its "
-    "masses, and that is not covered.",
     # who was tested, and what they had seen
     "not fitted on these": "The predictor, and every choice that led to it, was made without these rows; the "
     "candidates among which they decided are all counted.",

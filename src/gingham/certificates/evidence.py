@@ -51,7 +51,7 @@ def collect(posterior: Posterior, sample: Sample, relation: int = 0, population:
 
     ``population`` says how many items there are, see `stated_population`.
     """
-    posterior = replace(in_full_precision(posterior), unseen="urn")
+    posterior = in_full_precision(posterior)
     check_sample(posterior, sample, relation)
     cell = posterior.cells[relation]
     if not (np.isfinite(cell.range) and cell.range >= 0):

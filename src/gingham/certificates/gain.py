@@ -7,7 +7,6 @@ be proven where the two separate bounds overlap. A negative value is a proven ga
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -69,7 +68,6 @@ def over_reference(
     cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
     posterior = with_cell(posterior, cell, relation)
     covers = coverage(posterior, relation)
-    posterior = replace(posterior, unseen="urn")
     sample = sample_of(posterior, X, y, sample_weight, relation)
     drawn = source(posterior, relation, given("independent or without replacement"))
     assumptions = [*drawn, *drawn_rows(sample.weights), statement, *covers]

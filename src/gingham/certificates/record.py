@@ -87,7 +87,6 @@ def posterior_facts(posterior: Posterior, relation: int = 0) -> dict[str, object
         "items": [[str(item) for item in posterior.structure.modes[mode].items.tolist()] for mode in modes],
         "memberships": [np.asarray(posterior.assign[mode]) for mode in modes],
         "answers": np.asarray(posterior.answers[relation]),
-        "unseen": posterior.unseen,
         "frozen": [mode in posterior.structure.frozen for mode in modes],
         "plain grid": type(posterior) is Posterior and len(set(modes)) == len(modes),
     }

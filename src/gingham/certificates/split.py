@@ -160,7 +160,7 @@ def certify_prior(
     """The split-prior certificate for a prior learned elsewhere, minimised over posteriors on this sample."""
     checked_candidates(candidates)
     covers = coverage(prior, 0)
-    prior = replace(in_full_precision(prior), unseen="urn")
+    prior = in_full_precision(prior)
     cell = prior.cells[0]
     refuse_unmet("The split prior (method='holdout' is for others)", (TABLE,), prior.cells[:1], RefusedCertificate)
     if cell.alphabet is None or cell.table is None or sample.alphabet is None or sample.label_codes is None:

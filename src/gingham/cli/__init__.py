@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import gc
-import os
 import sys
-from typing import NoReturn
 
 OBJECTS = 500_000  # between two searches for rings of objects: imports make 300,000, and one search takes .07 s
 
@@ -25,13 +21,6 @@ def main() -> None:
     except ImportError as error:
         sys.stderr.write(f"The command line needs {error.name}: install gingham[cli].\n")
         sys.exit(2)
-    leave(SIGNALS.exit_code(run(sys.argv[1:])))
-
-
-def leave(code: int) -> NoReturn:
-    """End the process without taking it apart: the libraries in it need half a second for that, and all is written."""
-    atexit._run_exitfuncs()
-    with contextlib.suppress(OSError):  # nobody reads any more
-        sys.stdout.flush()
-        sys.stderr.flush()
-    os._exit(code)
+    code = run(sys.argv[1:])
+    gc.freeze()  # the end of the process would search all objects for rings, for most of a second
+    sys.exit(SIGNALS.exit_code(code))

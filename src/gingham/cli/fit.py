@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
@@ -150,9 +149,8 @@ def fit(
     kept = checkpoint_of(out)
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
-        from gingham.cli import light_imports  # before scikit-learn is imported
         from gingham.data.table_files import content_of, read_table, unfolded
-        from gingham.fitting.loop import kept_in
+        from gingham.fitting.checkpoints import kept_in
         from gingham.models.tables import (
             KEPT_TEXT,
             FitOptions,
@@ -202,7 +200,7 @@ def fit(
         prints = [columns_of(table, named)]
         prints += [columns_of(other, {*ids, title}) for ids, (title, other) in further.items()]
         key = identity({"tables": prints, "relations": [(ids, title) for ids, title, _ in relations], **asdict(wanted)})
-        with SIGNALS.told(), kept_in(kept, key, resume, checkpoint_every) as (checkpoint, known):
+        with SIGNALS.interrupt_fit(), kept_in(kept, key, resume, checkpoint_every) as (checkpoint, known):
             if known is not None:
                 console.say_note(f"Going on after {known} sweeps.")
             task = FitTask(table, wanted, {"callback": phase.sweep, "checkpoint": checkpoint}, further)
@@ -210,8 +208,6 @@ def fit(
                 fitted = tables.fit(task)
         if summary and not fitted.model.interrupted_:
             phase.begin("naming groups")
-            if "scipy.cluster.hierarchy" not in sys.modules:
-                light_imports.import_trees()
             try:
                 with small_products(table.height):
                     fitted.model.made_readable(facts_of or None)

@@ -7,7 +7,6 @@ from gingham.cli import console, options
 
 def look(file: options.File, format: options.Format = None, json: options.Json = False) -> None:
     """Describe the columns of a table, what is missing, and which model fits it, with the command to run."""
-    from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
     from gingham.summary.look import look as look_at
 
     found = look_at(file, format)

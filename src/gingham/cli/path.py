@@ -43,7 +43,6 @@ def path(
     """Fit a range of β, each started from the previous one, with cross-validated loss and certificate."""
     import numpy as np
 
-    from gingham.cli import light_imports  # noqa: F401 before scikit-learn is imported
     from gingham.data.table_files import read_table
     from gingham.models.tables import FitOptions, FitTask, PathOptions, column_names, parse_population, tables_of_kind
 

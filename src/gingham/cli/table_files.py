@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from gingham.cli import console, light_imports  # noqa: F401 the second before scikit-learn is imported
+from gingham.cli import console
 from gingham.data.table_files import format_of, read_table, unfolded
 from gingham.errors import GinghamError
 from gingham.files import atomic

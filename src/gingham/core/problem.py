@@ -230,7 +230,6 @@ def check_merges(n_leaves: int, merges: Sequence[Sequence[int | None]]) -> None:
 TABLE_BYTES = 2**32  # largest table of cell statistics
 DEVICE_BYTES = 2**32  # of a temporary on a GPU
 RULES = ("mean", "median", "mode")
-UNSEEN = ("urn", "mass")
 
 
 class LossLaw(NamedTuple):
@@ -339,9 +338,6 @@ class Posterior:
     assign : tuple of arrays of shape (n_items, n_clusters), one per mode
         q(c|x); rows sum to one.
     answers : tuple of arrays of shape (m_1, …, m_d) or (m_1, …, m_d, |Y|), one per relation
-    unseen : {"urn", "mass"}
-        How an item that nobody has seen belongs to the clusters, see `unseen_rows`. Certificates cover "urn"; "mass"
-        is what model files of earlier versions predict by.
     offsets : Offsets, optional
         Effects of single items that the first relation adds to its checkerboard; its cells and answers are then those
         of what the offsets leave over, and samples still hold labels.
@@ -361,7 +357,6 @@ class Posterior:
     cells: tuple[CellModel, ...]
     assign: tuple[Floats, ...]
     answers: tuple[AnyArray, ...]
-    unseen: str = field(default="urn", kw_only=True)
     offsets: Offsets | None = field(default=None, kw_only=True)
     # Sums over the assignments, once known. Not an argument: `replace` begins with none, for others have other sums.
     _sums: dict[str, tuple[Any, ...]] = field(default_factory=dict, init=False, repr=False)
@@ -376,9 +371,7 @@ class Posterior:
     @classmethod
     def from_file(cls, state: State) -> Self:
         cells = tuple(cell_from_state(*cell) for cell in state["cells"])
-        posterior = cls(**{"unseen": "mass", **state, "cells": cells})  # earlier files do not name the rule they had
-        if posterior.unseen not in UNSEEN:
-            raise GinghamError(f"The model file is damaged: unseen items by {posterior.unseen!r}.")
+        posterior = cls(**{**state, "cells": cells})
         for mode, q in zip(posterior.structure.modes, posterior.assign):
             if q.ndim != 2 or len(q) != mode.n_items:
                 raise GinghamError(f"The model file is damaged: mode {mode.name!r} has memberships of shape {q.shape}.")
@@ -428,8 +421,6 @@ class Posterior:
         it draws the next one into a cluster of N_c items with probability (N_c + 1)/(n + m). So an item that is
         placed like that adds nothing to KL(Q‖P), however many there are (docs/theory/complexity).
         """
-        if self.unseen == "mass":
-            return self.mass
         sizes = ((*q.shape, mass) for q, mass in zip(self.assign, self.mass))
         return tuple((n * mass + 1.0) / (n + m) for n, m, mass in sizes)
 
@@ -628,7 +619,7 @@ class Posterior:
     def shares_urn(self, relation: int = 0) -> bool:
         """Whether unseen items at the two positions of a relation are drawn from one urn, as in a graph."""
         factor = self.structure.factors[relation]
-        return self.unseen == "urn" and len(factor) == 2 and factor[0] == factor[1]
+        return len(factor) == 2 and factor[0] == factor[1]
 
     def _contract_shared(self, codes: Sequence[Ints], table: Floats, relation: int) -> Floats:
         """What a shared urn adds to Σ_ac (row of one end)_a (row of the other)_c table[a, c, :] for each pair."""

@@ -19,7 +19,7 @@ from gingham import models, storage
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, TableLike, on_host
 from gingham.cells import CellModel
 from gingham.cells.losses import cell_state, loss_from_state
-from gingham.core.problem import Posterior, Problem, find_posterior
+from gingham.core.problem import Posterior, Problem
 from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, frame_of, id_columns, tuples_of
 from gingham.data.fit_rows import FitRows
@@ -27,7 +27,6 @@ from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate
 from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
 from gingham.fitting.distill import Distilled, Factors, distill
 from gingham.fitting.loop import Found, Progress, Solution
-from gingham.models.old_files import model_of_version_1
 from gingham.models.questions import Predicted, Questions
 from gingham.summary.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
 from gingham.summary.measure import additive_effects
@@ -89,10 +88,9 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     interrupted_: bool = False
     errors_: Errors | None = None  # measured by the command line on rows that were held out
-    fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one a relation; older files have none
+    fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one per relation
     _unsaved: tuple[str, ...] = ()  # parameters that the file of a loaded model could not hold
     saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
-    added_attributes: ClassVar[tuple[str, ...]] = ()  # those of them that older files lack: None there
     _data: Any = None  # what the fit was given, for summaries; neither saved nor copied to other processes
     _times: Floats | None = None  # points in time of these rows, of a model that uses them
     _item_info: ItemInfo | None = None
@@ -106,7 +104,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         check_is_fitted(self)
         super().save(path, notes)
 
-    def _set_course(self, found: Found) -> None:
+    def _set_run(self, found: Found) -> None:
         """How the fit went: for every estimator that sweeps."""
         self.trace_ = found.trace
         self.n_iter_ = len(found.trace.factors)
@@ -218,7 +216,7 @@ class Persistent(Questions, Saved, BaseEstimator):
 
     @classmethod
     def from_file(cls, state: storage.State) -> Self:
-        model, fitted = cls(**state["params"]), {**dict.fromkeys(cls.added_attributes), **state["fitted"]}
+        model, fitted = cls(**state["params"]), state["fitted"]
         for name in model.saved_attributes:
             setattr(model, name, fitted[name])
         for name in KEPT_WHERE_KNOWN:
@@ -251,28 +249,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     kind, state = storage.read(path, _class_named)
     try:
-        model = state["model"] if "model" in state else model_of_version_1(_class_named(kind), kind, state)
+        model = state["model"]
         if not isinstance(model, Saved) or type(model).__name__ != kind:
             raise GinghamError(f"The file names {kind!r}, which is not the model in it.")
-        model.notes_ = dict(state.get("notes", {}))
-        _unsay_bounds(model)
+        model.notes_ = dict(state["notes"])
     except GinghamError:
         raise
     except Exception as error:  # whatever the class of the model makes of a damaged file
         raise GinghamError(f"{os.fspath(path)!r} is a damaged or foreign model file ({error}).") from None
     return model
-
-
-def _unsay_bounds(model: Any) -> None:
-    """Mark bounds that an earlier command line had read off the labels: its notes say whether somebody stated them."""
-    posterior = find_posterior(vars(model).get("posterior_"))
-    if posterior is None or model.notes_.get("bounds", "nothing said") is not None:
-        return
-    cell = copy(posterior.cells[0])
-    bounds = Bounds.of(cell.bounds, given=True)
-    if bounds is not None and cell.alphabet is None and bounds.given:
-        cell.bounds = replace(bounds, given=False)
-        model.posterior_ = replace(posterior, cells=(cell, *posterior.cells[1:]))
 
 
 def _class_named(name: str) -> type | None:
@@ -287,6 +272,8 @@ def _savable(value: object) -> bool:
         return all(_savable(v) for v in value)
     if isinstance(value, dict):
         return all(_savable(v) for v in value.values())
+    if storage.VALUES.get(type(value).__name__) is type(value):
+        return True
     return value is None or isinstance(value, (bool, int, float, str, range, np.ndarray, np.generic))
 
 
@@ -423,7 +410,7 @@ class GridModel(TupleModel):
     def _set_solution(self, solution: Solution) -> None:
         self.posterior_ = solution.posterior
         self.objective_ = solution.objective
-        self._set_course(solution)
+        self._set_run(solution)
 
     @property
     def assign_(self) -> tuple[Floats, ...]:
@@ -519,7 +506,7 @@ def observed_of(
     """
     modes, codes, values = sample.modes, sample.codes, sample.labels
     alphabet = sample.alphabet
-    named = alphabet is not None and not alphabet.numeric
+    named = labels_are_names(sample, loss)
     memberships = list(memberships) or [None] * len(modes)
     if len(modes) == 1:  # the items have no partners: beside them stands everything as one
         modes, codes = (*modes, Mode("all", np.array(["all"]))), (*codes, np.zeros(sample.n_rows, dtype=np.int32))
@@ -548,6 +535,12 @@ def observed_of(
     )
 
 
+def labels_are_names(sample: Sample, loss: str = "") -> bool:
+    """Whether labels are classes to a summary: they are no numbers, or the loss does not ask how far apart they are."""
+    alphabet = sample.alphabet
+    return alphabet is not None and (not alphabet.numeric or loss in ("log", "zero-one"))
+
+
 def distilled_observed(
     sample: Sample, board: Distilled, refit: Callable[[Bools], Refit], prediction: str, loss: str
 ) -> Observed:
@@ -555,7 +548,7 @@ def distilled_observed(
     found = observed_of(
         sample, board.labels, refit=refit, prediction=prediction, expected=board.expected(sample.codes), loss=loss
     )
-    named = sample.alphabet is not None and not sample.alphabet.numeric
+    named = labels_are_names(sample)
     return replace(found, blocks=None if named else board.blocks, distilled=True)
 
 
@@ -566,7 +559,7 @@ def distilled_from(factors: Factors, sample: Sample) -> Distilled:
     predictions' own: what people choose to rate lies above these, and held-out rows are predicted better.
     """
     board = distill(factors, (sample.counts(0), sample.counts(1)), (FINEST_BOARD, FINEST_BOARD))
-    if sample.labels is None or (sample.alphabet is not None and not sample.alphabet.numeric):
+    if sample.labels is None or labels_are_names(sample):
         return board
     met = board.blocks[tuple(labels[code] for labels, code in zip(board.labels, sample.codes))]
     shift = float(np.average(met, weights=sample.weights))
@@ -598,7 +591,7 @@ def distilled_refit(model: Any, sample: Sample, kept: Bools, time: Floats | None
         found[at[known]] = label[known]
         labels.append(found)
     wide_board = replace(board, effects=(effects[0], effects[1]), labels=(labels[0], labels[1]))
-    named = sample.alphabet is not None and not sample.alphabet.numeric
+    named = labels_are_names(sample)
     return Refit(
         wide_board.labels,
         predictions_of(model, named_rows(sample, rows_of(sample, ~kept)[0]), sample, **times[1]),
@@ -614,7 +607,7 @@ def expected_by(posterior: Posterior, sample: Sample) -> Floats | None:
 
 def moments_of(posterior: Posterior, sample: Sample, relation: int = 0) -> Floats | None:
     """Mean and mean square of the labels in every cell, shape (m_1, …, m_d, 2); None where labels are no numbers."""
-    if sample.labels is None or (sample.alphabet is not None and not sample.alphabet.numeric):
+    if sample.labels is None or labels_are_names(sample):
         return None
     sums = posterior.statistics(sample, relation, Moments(2))
     whole = sums.reshape(-1, 3).sum(axis=0)
@@ -703,15 +696,15 @@ def refit_of(model: GridModel, sample: Sample, kept: Bools) -> Refit:
     """Clusters of a model that was fitted on some of the rows of a sample, and what it predicts of the others."""
     codes = [code[~kept] for code in sample.codes]
     posterior = model.posterior_
-    numeric = sample.alphabet is None or sample.alphabet.numeric
-    predictions = posterior.predict(codes) if numeric else posterior.predict_distribution(codes)
+    if labels_are_names(sample, posterior.label_cell().name):
+        return Refit(posterior.labels, posterior.predict_distribution(codes))
     expected = expected_by(posterior, sample)
-    return Refit(posterior.labels, predictions, mean_label(sample, kept) if expected is None else expected)
+    return Refit(posterior.labels, posterior.predict(codes), mean_label(sample, kept) if expected is None else expected)
 
 
 def mean_label(sample: Sample, kept: Bools | None = None) -> Floats | None:
     """The mean of the numbers of the rows, or of some, for every row; None where labels are no numbers."""
-    if sample.labels is None or (sample.alphabet is not None and not sample.alphabet.numeric):
+    if sample.labels is None or labels_are_names(sample):
         return None
     rows = slice(None) if kept is None else kept
     weights = None if sample.weights is None else sample.weights[rows]
@@ -792,7 +785,7 @@ def warn_of(sentences: Sequence[str]) -> None:
 
 
 def _numbers(sample: Sample) -> Floats | None:
-    named = sample.alphabet is not None and not sample.alphabet.numeric
+    named = labels_are_names(sample)
     return None if sample.labels is None or named else np.asarray(sample.labels)
 
 

@@ -20,14 +20,16 @@ from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, completed, make_schedule
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Callback, completed
+from gingham.fitting.schedules import Schedule, make_schedule
 from gingham.models.base import Persistent, check_within, mean_label, moments_of, predicted_by, stderr_progress
 from gingham.models.graph.degrees import FEWEST_EDGES, DegreeChoice, DegreeModel, choose_degrees
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
 from gingham.models.graph.solvers import Damped, Iclust, NodeSweep, NodeWise, codes_edges, hard_posterior
 from gingham.models.questions import Predicted
-from gingham.storage import State
 from gingham.summary.values import Observed, Refit, Relation
 
 if TYPE_CHECKING:
@@ -114,7 +116,6 @@ class GraphClustering(ClusterMixin, Persistent):
     saved_attributes = (
         "posterior_", "degree_model_", "beta_", "n_iter_", "converged_", "directed_", "degree_choice_",
     )  # fmt: skip
-    added_attributes = ("degree_choice_",)
     n_clusters: int | str = "auto"
     loss: str | Floats | Callable[[Alphabet], CellModel] = "auto"
     beta: float | None = None
@@ -133,6 +134,7 @@ class GraphClustering(ClusterMixin, Persistent):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
+    @interruptible()
     def fit(
         self,
         X: object,
@@ -174,7 +176,7 @@ class GraphClustering(ClusterMixin, Persistent):
         solution = way.solve(problem, np.random.default_rng(seed), callback, checkpoint)
         self.posterior_ = solution.posterior
         self.objective_ = solution.objective
-        self._set_course(solution)
+        self._set_run(solution)
         self.n_features_in_ = sample.n_nodes
         self.directed_ = sample.directed
         self.degree_model_: DegreeModel | None = None
@@ -425,17 +427,6 @@ class GraphClustering(ClusterMixin, Persistent):
     def information_(self) -> float:
         """Ī, nats."""
         return self.posterior_.information[0]
-
-    @classmethod
-    def from_file(cls, state: State) -> Self:
-        model = super().from_file(state)
-        letters = model.posterior_.cells[0].alphabet
-        if model.posterior_.unseen == "mass" and letters is not None and model.alphabet is None:
-            # Earlier versions took 0 and 1 for given wherever nothing else had been seen.
-            cell = copy(model.posterior_.cells[0])
-            cell.alphabet = replace(letters, given=False)
-            model.posterior_ = replace(model.posterior_, cells=(cell,))
-        return model
 
     # coarser
 

@@ -1,0 +1,212 @@
+"""New items in a fitted model; everything that was learned stays as it is.
+
+A new user has a basket as soon as the items that it met are known, and tokens as soon as there is side information
+about it. Where there are labels, its offset and clusters are drawn in every kept draw; without labels its offset is 0
+and it has the average of all clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from gingham.arrays import Bools, Floats, Ints
+from gingham.data import Mode, Sample
+from gingham.models.layers.draws import LayerDraws, PredictionRows, with_unknown
+from gingham.models.layers.problem import (
+    BASKET,
+    ITEM,
+    OFFSET_SWEEPS,
+    Basket,
+    ChainState,
+    LayerProblem,
+    first_state,
+)
+from gingham.models.layers.side import SideTokens
+
+N_SWEEPS = 3  # per draw over the new items' clusters, which start where the previous draw ended
+
+
+def with_new_items(
+    draws: LayerDraws,
+    before: Sequence[Mode],
+    after: Sequence[Mode],
+    codes: Sequence[Ints],
+    side: Mapping[int, SideTokens],
+) -> LayerDraws:
+    """The draws with new items, which have the average of all clusters and no offset.
+
+    ``codes`` are new observations, labelled or not, and ``side`` has new tokens of modes, both in the new numbering.
+    """
+    place = [mode.encode(old.items) for old, mode in zip(before, after)]
+    n_items = tuple(mode.n_items for mode in after)
+    is_new = [np.isin(np.arange(n), at, invert=True) for n, at in zip(n_items, place)]
+    # Baskets grow as long as no labels of an item were used: people meet items first and rate them later.
+    is_open = [new.copy() for new in is_new]
+    for mode, at in enumerate(place):
+        is_open[mode][at] = draws.items_without_labels(mode)[:-1]
+    baskets: dict[int, Basket] = {}
+    for layer in draws.layers:
+        if layer.basket in baskets:
+            continue
+        old, p, q = draws.baskets[layer.basket], layer.source, layer.target
+        if layer.kind == ITEM:
+            baskets[layer.basket] = Basket.itself(n_items[p])
+            continue
+        sources, tokens = [place[p][old.sources]], [old.tokens]
+        if layer.kind == BASKET:
+            tokens = [place[q][old.tokens]]
+            fresh = is_open[p][codes[p]] if len(codes) else np.zeros(0, dtype=bool)
+            if fresh.any():
+                sources.append(codes[p][fresh])
+                tokens.append(codes[q][fresh])
+        else:
+            table = side.get(p)
+            if table is not None:
+                new = is_new[p][table.items]
+                sources.append(table.items[new])
+                tokens.append(table.tokens[new])
+        n_tokens = n_items[q] if layer.kind == BASKET else old.n_tokens
+        baskets[layer.basket] = Basket.of_pairs(
+            np.concatenate(sources).astype(np.int64), np.concatenate(tokens).astype(np.int64), n_items[p], n_tokens
+        )
+    labels, parts = [], []
+    for t, layer in enumerate(draws.layers):
+        targets = np.full((draws.n_draws, n_items[layer.target]), layer.n_target_clusters, dtype=np.uint8)
+        targets[:, place[layer.target]] = np.stack([draws.targets(s, t) for s in range(draws.n_draws)])
+        mine = np.stack([draws.tokens(s, t) for s in range(draws.n_draws)])
+        of_mode = {ITEM: layer.source, BASKET: layer.target}.get(layer.kind)
+        if of_mode is None:
+            tokens_now = mine
+        else:
+            tokens_now = np.full((draws.n_draws, n_items[of_mode]), layer.n_token_clusters, dtype=np.uint8)
+            tokens_now[:, place[of_mode]] = mine
+        labels += [targets, tokens_now]
+    for mode, n in enumerate(n_items):
+        offsets = np.zeros((draws.n_draws, n), dtype=np.float32)
+        offsets[:, place[mode]] = np.stack([draws.offsets_of(s, mode) for s in range(draws.n_draws)])
+        parts.append(offsets)
+    windows = None if draws.windows is None else replace(draws.windows, users=place[0][draws.windows.users])
+    none = np.zeros((draws.n_draws, 0), dtype=np.uint8)
+    return replace(
+        draws,
+        n_items=n_items,
+        baskets=tuple(baskets.get(at, basket) for at, basket in enumerate(draws.baskets)),
+        labels=np.concatenate([none, *labels], axis=1),
+        offsets=np.concatenate(parts, axis=1),
+        windows=windows,
+    )
+
+
+def draw_new_items(draws: LayerDraws, new: Sequence[Bools], sample: Sample, rng: np.random.Generator) -> LayerDraws:
+    """Offsets and clusters of the marked items of each mode, from labelled observations in the draws' numbering."""
+    draws = replace(draws, labels=draws.labels.copy(), offsets=draws.offsets.copy())
+    for mode, fresh in enumerate(new):
+        rows = fresh[sample.codes[mode]]
+        if rows.any():
+            _fold_mode(draws, mode, fresh, sample.take(rows), rng)
+    return draws
+
+
+def _fold_mode(draws: LayerDraws, mode: int, fresh: Bools, sample: Sample, rng: np.random.Generator) -> None:
+    items = np.unique(sample.codes[mode])
+    at = np.searchsorted(items, sample.codes[mode])
+    n, y = len(items), np.asarray(sample.labels)
+    weights: Floats = np.ones(len(y)) if sample.weights is None else sample.weights
+    counts = np.bincount(at, weights, minlength=n)
+    prepared = PredictionRows.of(draws, sample.codes)
+    aims = [t for t, layer in enumerate(draws.layers) if layer.target == mode]
+    selves = [t for t, layer in enumerate(draws.layers) if layer.kind == ITEM and layer.source == mode]
+    own = [*((t, True) for t in aims), *((t, False) for t in selves)]
+    labels = {key: np.zeros(n, dtype=np.int64) for key in own}
+    offset = np.zeros(n)
+    for s in range(draws.n_draws):
+        fixed = np.full(len(y), draws.means[s])
+        for j, code in enumerate(sample.codes):
+            if j != mode:
+                fixed += draws.offsets_of(s, j)[code]
+        choices, shares = {}, {}
+        for t in range(len(draws.layers)):
+            if (t, True) not in labels and (t, False) not in labels:
+                prepared.add_layer(draws, s, t, fixed)
+        for t, aimed in own:
+            choices[t, aimed] = _choices(draws, prepared, s, t, aimed)
+            layer = draws.layers[t]
+            m = layer.n_target_clusters if aimed else layer.n_token_clusters
+            mine = draws.targets(s, t) if aimed else draws.tokens(s, t)
+            shares[t, aimed] = np.log((np.bincount(mine, minlength=m)[:m] + 1.0) / (len(mine) + m))
+            if s == 0:
+                labels[t, aimed] = rng.integers(m, size=n)
+        f = fixed + offset[at] + sum(choices[key][np.arange(len(y)), labels[key][at]] for key in own)
+        for _ in range(N_SWEEPS):
+            z = y if draws.label_values is None else _latent(draws, s, y, f, rng)
+            precision = counts / draws.noise + 1.0 / draws.variances[s, mode]
+            mean = np.bincount(at, weights * (z - f + offset[at]), minlength=n) / draws.noise / precision
+            drawn = mean + rng.standard_normal(n) / np.sqrt(precision)
+            f += (drawn - offset)[at]
+            offset = drawn
+            for key in own:
+                table = choices[key]
+                without = z - f + table[np.arange(len(y)), labels[key][at]]
+                scores = np.stack(
+                    [np.bincount(at, weights * g * (2.0 * without - g), minlength=n) for g in table.T], axis=1
+                )
+                scores = shares[key] + 0.5 * scores / draws.noise
+                labels[key] = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+                f = z - without + table[np.arange(len(y)), labels[key][at]]
+        draws.offsets_of(s, mode)[items] = offset
+        for t, aimed in own:
+            (draws.targets(s, t) if aimed else draws.tokens(s, t))[items] = labels[t, aimed]
+
+
+def _choices(draws: LayerDraws, prepared: PredictionRows, s: int, t: int, aimed: bool) -> Floats:
+    """The effect of the layer on each row if the new item were in each cluster, (N, m)."""
+    layer, rows = draws.layers[t], prepared.layers[t]
+    if not aimed:
+        cells, targets = with_unknown(draws.cells_of(s, t), draws.targets(s, t), draws.tokens(s, t))
+        return cells[: layer.n_token_clusters, targets[rows.targets]].T.astype(np.float64)
+    found = []
+    for k in range(layer.n_target_clusters):
+        pull = np.zeros(prepared.n_rows)
+        prepared.add_layer(draws, s, t, pull, cluster=k)
+        found.append(pull)
+    return np.stack(found, axis=1)
+
+
+def _latent(draws: LayerDraws, s: int, y: Floats, f: Floats, rng: np.random.Generator) -> Floats:
+    """z between the cut points of the labels."""
+    k = np.searchsorted(draws.label_values, y)  # type: ignore[arg-type]
+    bounds, sd = np.concatenate([[-np.inf], draws.cuts[s], [np.inf]]), np.sqrt(draws.noise)
+    low, high = ndtr((bounds[k] - f) / sd), ndtr((bounds[k + 1] - f) / sd)
+    return np.asarray(f + sd * ndtri(np.clip(low + (high - low) * rng.random(len(y)), 1e-10, 1 - 1e-10)))
+
+
+def last_states(draws: LayerDraws, problem: LayerProblem, rng: np.random.Generator) -> list[ChainState]:
+    """For each chain its last draw as a state to continue from, for a problem with the draws' items.
+
+    New items start in random clusters.
+    """
+    states = []
+    for chain in range(draws.n_chains):
+        s = int(np.flatnonzero(draws.chains == chain)[-1])
+        state = first_state(problem, draws.noise, rng)
+        for t, layer in enumerate(draws.layers):
+            for new, old, m in (
+                (state.targets[t], draws.targets(s, t), layer.n_target_clusters),
+                (state.tokens[t], draws.tokens(s, t), layer.n_token_clusters),
+            ):
+                known = old < m
+                new[known] = old[known]
+            state.cells[t] = draws.cells_of(s, t).copy()
+            state.cell_variances[t] = max(float(np.mean(state.cells[t] ** 2)), 1e-9)
+        d = problem.n_modes
+        state.offsets[:d] = [draws.offsets_of(s, mode).copy() for mode in range(d)]
+        state.offset_variances[:d] = draws.variances[s].tolist()
+        state.mean, state.n_sweeps, state.baskets_enabled = float(draws.means[s]), OFFSET_SWEEPS, True
+        if draws.label_values is not None:
+            state.cuts = draws.cuts[s].copy()
+        states.append(state)
+    return states
