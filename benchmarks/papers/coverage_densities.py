@@ -12,11 +12,11 @@ from math import log, sqrt
 import numpy as np
 from coverage_problems import DELTA, Tally
 
-from gingham.certificates import certify_density, papers
+from gingham.certificates import certify, papers
 from gingham.certificates.bounds import ln_shtarkov
 from gingham.certificates.density import certify_tree_density
 from gingham.certificates.divergence import relative_entropy
-from gingham.certificates.evidence import partition_exact
+from gingham.certificates.prices import partition_exact
 from gingham.core.problem import Tree
 from gingham.core.tree import TreeDensity, clusters_of, multi_information, product_law, smoothed
 from gingham.data import Mode, Sample
@@ -128,7 +128,8 @@ def densities(law: Law, n_samples: int, seed: int) -> Tally:
         for at, (name, assigns) in enumerate(partitions(law, observed, rng).items()):
             balls(law, observed, assigns, name, tally)
             if at == turn % 4:
-                certificate, density = certify_density(assigns, X, sample_weight=weights, delta=DELTA)
+                certificate = certify(assigns, X, sample_weight=weights, delta=DELTA, bound="density")
+                density = certificate.model
                 true = float(-(law.p.ravel() @ density.log_density(everywhere)))
                 tally.above("density", name, true, certificate.value)
         flat, p = observed.ravel(), law.p.ravel()

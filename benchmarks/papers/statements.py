@@ -13,8 +13,8 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.certificates.bounds import whole
 from gingham.certificates.divergence import kl_upper
-from gingham.certificates.evidence import partition_papers
 from gingham.certificates.papers import Statement, renyi
+from gingham.certificates.prices import partition_papers
 from gingham.errors import RefusedCertificate
 
 

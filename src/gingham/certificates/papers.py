@@ -18,7 +18,7 @@ from gingham.arrays import Floats
 from gingham.certificates.bounds import whole
 from gingham.certificates.confidence import log_inverse
 from gingham.certificates.divergence import entropy, kl_upper
-from gingham.certificates.evidence import partition_papers
+from gingham.certificates.prices import partition_papers
 from gingham.errors import GinghamError, RefusedCertificate
 
 
@@ -80,12 +80,12 @@ def theorem12(
     items : arrays (n_i,), p̂(x_i)
     names : of the modes, for the terms; their numbers by default
 
-    For soft posteriors the last inequality of the printed proof is false; use ``certify_density``.
+    For soft posteriors the last inequality of the printed proof is false; use ``certify(bound='density')``.
     """
     if not all(np.isin(q, (0.0, 1.0)).all() for q in assigns):
         raise RefusedCertificate(
             "P0's Theorem 12 does not hold for soft memberships (the last step of its proof is false there). "
-            "Harden the posterior, or use certify_density, which holds for all."
+            "Harden the posterior, or use certify(bound='density'), which holds for all."
         )
     radius, item_radii = theorem11(assigns, n, delta, names)
     axes = range(cells.ndim)

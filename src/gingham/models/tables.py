@@ -42,7 +42,7 @@ from gingham.summary.values import MODEL, Errors
 
 if TYPE_CHECKING:  # a fit asks for none of them
     from gingham.certificates import Certificate
-    from gingham.certificates.evidence import Population
+    from gingham.certificates.observed import Population
     from gingham.selection import BetaPath, PathPoint, PathProgress
     from gingham.summary.values import Observed
 
@@ -984,15 +984,12 @@ class Tested:
 
     def certificate(self, space: LabelSpace, loss: object, delta: float) -> Certificate:
         """The guarantee for the models that were tested, from the rows that each has not seen."""
-        from gingham.certificates.holdout import certify_cross_fitted, certify_predictions
+        from gingham.certificates import certify_predictions
 
-        stated: Facts = {"loss": loss, "alphabet": space.values, "label_bounds": space.bounds, "delta": delta}
-        y, weight = self.rows.y, self.rows.weight
-        if self.folds[-1] == 0:
-            return certify_predictions(self.predictions, y, sample_weight=weight, predictor=self.covers, **stated)
-        return certify_cross_fitted(
-            self.predictions, y, self.folds, sample_weight=weight, predictor=self.covers, **stated
-        )
+        return certify_predictions(
+            self.rows.y, self.predictions, loss=loss, alphabet=space.values, label_bounds=space.bounds, delta=delta,
+            sample_weight=self.rows.weight, predictor=self.covers, folds=self.folds if self.folds[-1] else None,
+        )  # fmt: skip
 
 
 def measured(
@@ -1049,12 +1046,12 @@ def codes_among(letters: AnyArray, labels: AnyArray) -> Ints:
 
 def constant_guarantees(certificates: Facts, rows: Rows, space: LabelSpace, loss: object) -> dict[str, float]:
     """What is guaranteed of one constant answer for all rows, for every certificate of the same loss."""
-    from gingham.certificates.partitions import certify_labels
+    from gingham.certificates import certify
 
     one = [np.zeros(column.n_unique()) for column in rows.X.get_columns()]
     found = {}
     for name, certificate in certificates.items():
-        constant = certify_labels(
+        constant = certify(
             one, rows.X, rows.y, loss=loss, alphabet=space.values, label_bounds=space.bounds,
             sample_weight=rows.weight, delta=certificate.delta,
         )  # fmt: skip
@@ -1226,9 +1223,9 @@ class TupleTables(FamilyTables[Any]):
         name = loss if isinstance(loss, str) else "own"
         losses = None
         if name not in UNITS:
-            from gingham.certificates.holdout import losses_of
+            from gingham.certificates.losses import StatedLoss
 
-            losses = partial(losses_of, model.posterior_.cells[0])
+            losses = StatedLoss.of_cell(model.posterior_.cells[0]).losses
         letters = np.unique(data.y) if name == "zero-one" else None
         return measured(data, share, fitted, lambda one, X: np.asarray(one.predict(X)), name, losses, letters)
 

@@ -16,8 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.cells import Mass
-from gingham.certificates import Certificate, certify_density
-from gingham.certificates.evidence import Population
+from gingham.certificates import Certificate, certify
+from gingham.certificates.observed import Population
 from gingham.certificates.papers import Statement, theorem12
 from gingham.core.problem import Posterior, Structure
 from gingham.data.adapt import Names, count_matrix, with_names
@@ -405,9 +405,10 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             raise RefusedCertificate(
                 "The entries are weights, not counts: a certificate counts independent draws. Fit raw counts."
             )
-        certificate, self.density_ = certify_density(
-            self.posterior_, count_sample(counts), delta=delta, population=population
+        certificate = certify(
+            self.posterior_, count_sample(counts), bound="density", delta=delta, population=population
         )
+        self.density_ = certificate.model
         return certificate
 
     def theorem12(self, X: object, delta: float = 0.05) -> Statement:

@@ -16,7 +16,7 @@ from scipy.special import xlogy
 from gingham.arrays import Floats, Ints
 from gingham.cells import Mass
 from gingham.cells.losses import DENSITIES, Need, refuse_unmet
-from gingham.certificates import certify_density
+from gingham.certificates import certify
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data import Mode, Sample
 from gingham.engine.place import Work, goes_to_device
@@ -345,5 +345,4 @@ def certified_length(blocks: CountBlocks, counts: sparse.csr_array, delta: float
     the union over the sizes, so choosing among them costs nothing more.
     """
     assigns = (blocks.memberships(0), blocks.memberships(1))
-    certificate, _ = certify_density(assigns, count_sample(counts), delta=delta)
-    return certificate.value
+    return certify(assigns, count_sample(counts), bound="density", delta=delta).value

@@ -156,7 +156,7 @@ def said_of_degrees(model: GraphClustering) -> common.Facts:
 
 def block_certificates(posterior: Posterior, sample: PairSample, request: common.CertificateRequest) -> common.Facts:
     """Certificates of the blocks' squared error on all pairs, and of what they gain over one answer for all."""
-    from gingham.certificates import certify, certify_gain
+    from gingham.certificates import certify
 
     letters, bounds = getattr(posterior.cells[0], "alphabet", None), getattr(posterior.cells[0], "bounds", None)
     if letters is None and bounds is None:
@@ -181,7 +181,7 @@ def block_certificates(posterior: Posterior, sample: PairSample, request: common
         )
     }
     if letters is not None:
-        gain = certify_gain(squared, sample, delta=request.delta / 2, alphabet=stated)
+        gain = certify(squared, sample, bound="gain", delta=request.delta / 2, alphabet=stated)
         found["pairs of nodes, against one answer for all"] = gain
     return found
 

@@ -15,26 +15,22 @@ import numpy.typing as npt
 from gingham.arrays import Floats, Ints, TableLike
 from gingham.cells import CellModel
 from gingham.certificates import bounds
+from gingham.certificates.assumptions import drawn_rows, given
 from gingham.certificates.bounds import GibbsLaw
-from gingham.certificates.certificate import Assumption, Certificate, drawn_rows
-from gingham.certificates.certify import INDEPENDENT, coverage, posterior_of, sample_of, stated_cell, with_cell
-from gingham.certificates.confidence import checked_delta
-from gingham.certificates.evidence import (
-    GRIDS,
-    PARTS,
-    Complexity,
-    Evidence,
-    answer_label_counts,
-    answer_losses,
+from gingham.certificates.certificate import Certificate
+from gingham.certificates.evidence import Evidence, answer_label_counts, answer_losses, paired
+from gingham.certificates.losses import loss_scale, scaled_losses
+from gingham.certificates.observed import (
     check_sample,
+    coverage,
     in_full_precision,
-    log_binomial,
-    loss_scale,
-    paired,
-    quantised_and_priced,
-    scaled_losses,
-    smoothed,
+    posterior_of,
+    sample_of,
+    source,
+    stated_cell,
+    with_cell,
 )
+from gingham.certificates.prices import GRIDS, PARTS, Complexity, log_binomial, quantised_and_priced, smoothed
 from gingham.data import Alphabet, Sample
 from gingham.errors import RefusedCertificate
 
@@ -48,45 +44,33 @@ LATEX = (
 )
 
 
-def certify_gain(
+def over_reference(
     model: object,
     X: TableLike | Sample,
     y: npt.ArrayLike | None = None,
     *,
+    delta: float,
     reference: str | npt.ArrayLike = "constant",
-    delta: float = 0.05,
     sample_weight: npt.ArrayLike | None = None,
     alphabet: Iterable[object] | None = None,
     relation: int = 0,
 ) -> Certificate:
-    """A guarantee on L(Q) − L(reference); below zero, co-clustering provably predicts better.
+    """bound="gain": L(Q) − L(reference); below zero, co-clustering provably predicts better.
 
     Parameters
     ----------
-    model, X, y, delta, sample_weight, alphabet, relation
-        As for :func:`certify`.
     reference : "constant" or array of shape (N,)
         "constant": the constant answer that fits the sample best (on a small set of answers: the value
-        holds against every constant). An array: predictions, one per tuple, of a predictor that was fixed
-        without these tuples; they must be possible answers of a cell.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import gingham as gg
-    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
-    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
-    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
-    >>> gg.certify_gain(model, X, y).value < 0  # provably better than any constant
-    True
+        holds against every constant). An array: predictions, one per row, of a predictor that was fixed
+        without these rows; they must be possible answers of a cell.
     """
-    checked_delta(delta)
     posterior = in_full_precision(posterior_of(model))
     cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
     posterior = with_cell(posterior, cell, relation)
     covers = coverage(posterior, relation)
     sample = sample_of(posterior, X, y, sample_weight, relation)
-    assumptions = [INDEPENDENT, *drawn_rows(sample.weights), statement, *covers]
+    drawn = source(posterior, relation, given("independent or without replacement"))
+    assumptions = [*drawn, *drawn_rows(sample.weights), statement, *covers]
     check_sample(posterior, sample, relation)
     if sample.alphabet is None:
         raise RefusedCertificate("The gain is certified for labels on an alphabet: give alphabet= when fitting.")
@@ -112,7 +96,7 @@ def certify_gain(
         )
         laws = [GibbsLaw.of((losses[:, :, None] - table[None]) / scale, counts)]
         against = np.array([(counts.sum(axis=0) * table).sum() / counts.sum()])
-        assumptions.append(Assumption("The reference predictor was fixed without these tuples.", "given"))
+        assumptions.append(given("reference fixed"))
         title = "reference"
     n = int(sample.n_tuples)
     results = [bounds.log_wealth(law, price.total, n, delta) for law in laws]
