@@ -154,8 +154,7 @@ def run(arguments: list[str]) -> int:
             console.say_error("Interrupted.")
             return 130
         console.say_error(
-            f"gingham met a case it does not know: {type(error).__name__}: {error}. "
-            "Set GINGHAM_TRACEBACK=1 to see where, and please report it."
+            f"Internal error (please report): {type(error).__name__}: {error}. Set GINGHAM_TRACEBACK=1 to see where."
         )
         if os.environ.get("GINGHAM_TRACEBACK"):
             console.messages().print(traceback.format_exc(), markup=False)
