@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, kept_in
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint, kept_in
 
 
 @contextmanager

@@ -78,7 +78,7 @@ def others(found: dict[str, Any]) -> Iterator[str]:
     )
 
 
-def strangers(found: dict[str, Any]) -> Iterator[str]:
+def cold_start(found: dict[str, Any]) -> Iterator[str]:
     """People known by a basket, movies known by a table."""
 
     def three(split: str, method: str) -> str:
@@ -92,19 +92,29 @@ def strangers(found: dict[str, Any]) -> Iterator[str]:
     cover = {who: 100 * found["summary"][who]["means"][OURS]["coverage_90"] for who in ("cold-users", "cold-movies")}
     machine = "myFM ids + implicit + side"
     yield (
-        "Of *strangers* less can be said. A tenth of the users with half of their pairs known and no rating (three "
-        f"draws; RMSE, MAE, whole stars): {three('cold-users', OURS)}; averages of the movies have "
+        "Predictions for *cold-start* users and movies are less certain. A tenth of the users with half of their "
+        f"pairs known and no rating (three draws; RMSE, MAE, whole stars): {three('cold-users', OURS)}; averages of "
+        "the movies have "
         f"{three('cold-users', 'averages')}, myFM {three('cold-users', machine)}. A tenth of the movies, known by "
         f"genre and year (three draws): {three('cold-movies', OURS)}; averages of the users "
         f"{three('cold-movies', 'averages')}, myFM {three('cold-movies', machine)}. Here layers guess {bias(OURS)} too "
         f"low (averages {bias('averages')}): an unknown movie counts as an average one, and the average movie has "
-        "fewer stars than the average rating, since liked movies are met more often. Intervals of strangers are "
-        "those of the law as it is, and rather too wide than too narrow: those of 90 % cover "
+        "fewer stars than the average rating, since liked movies are rated more often. Their intervals are not "
+        "calibrated and rather too wide than too narrow: those of 90 % cover "
         f"{cover['cold-users']:.0f} % for new users and {cover['cold-movies']:.0f} % for new movies."
     )
 
 
-TABLES = {"errors": table, "other data": others, "strangers": strangers}
+def plain(found: dict[str, Any]) -> Iterator[str]:
+    """Layers without baskets, beside the engines that there were before."""
+    yield "| MovieLens-100K, u1 | RMSE | MAE | whole stars | CPU s of the fit |"
+    yield "|---|---|---|---|---|"
+    for name, row in results("speed_layers")["plain"].items():
+        errors = " | ".join(short(row[error]) for error in ERRORS)
+        yield f"| {name} | {errors} | {row['fit_cpu_s']:.1f} |"
+
+
+TABLES = {"errors": table, "other data": others, "cold start": cold_start, "plain": plain}
 
 
 def renew() -> str:

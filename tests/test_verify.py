@@ -22,6 +22,7 @@ from gingham import verify
 from gingham.certificates.bounds import ln_shtarkov
 from gingham.certificates.divergence import ball_maximum
 from gingham.certificates.evidence import partition_exact
+from gingham.models.layers import Sampler
 
 SOURCE = Path(verify.__file__)
 STARS = range(1, 6)
@@ -111,7 +112,9 @@ def make(kind):
     if kind == "progressive arrival":
         options["order"] = "arrival"
     if kind == "progressive layers":
-        grid = gg.LayeredCoClusteringRegressor(1, 2, alphabet=STARS, n_sweeps=25, n_chains=1, random_state=0)
+        grid = gg.LayeredCoClusteringRegressor(
+            1, 2, alphabet=STARS, sampler=Sampler(n_sweeps=25, n_chains=1), random_state=0
+        )
     certificate = gg.certify_progressive(grid, X, y, **options)
     return certificate, certificate.model, table
 

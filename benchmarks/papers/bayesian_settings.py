@@ -45,8 +45,8 @@ def main() -> None:
                 continue
             began = time.perf_counter()
             model = BayesianCoClustering(
-                t.n_clusters, t.family, approximation, alphabet=t.alphabet, shift=t.shift, start=start,
-                random_state=args.seed,
+                t.n_clusters, t.family, approximation, alphabet=t.alphabet, start=start,
+                family_params={"shift": t.shift}, random_state=args.seed,
             ).fit(t.X[train], t.y[train])  # fmt: skip
             best = min(model.validation_, key=model.validation_.get)
             found[key] = {

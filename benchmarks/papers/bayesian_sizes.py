@@ -34,15 +34,27 @@ def one_fold(t: Table, n_rows: int, fold: int, chosen: dict, seed: int) -> dict:
     """Perplexity of the training and of the test entries of one fold under each model."""
     train, test = t.fold(fold)
     X, y, Xt, yt = t.X[train], t.y[train], t.X[test], t.y[test]
-    common = {"family": t.family, "alphabet": t.alphabet, "shift": t.shift, "random_state": seed + fold}
+    common = {"family": t.family, "alphabet": t.alphabet, "random_state": seed + fold}
+    shift = {"shift": t.shift}
     approximation, *alpha = chosen["bcc chosen"]
     pseudo, alone = chosen["bnb chosen"]
     start = "singular" if approximation == "per_entry" else "means"
     models = {
         "bcc": BayesianCoClustering(
-            (n_rows, t.n_clusters[1]), approximation=approximation, start=start, concentration=tuple(alpha), **common
+            (n_rows, t.n_clusters[1]),
+            approximation=approximation,
+            start=start,
+            concentration=tuple(alpha),
+            family_params=shift,
+            **common,
         ),
-        "bnb": BayesianCoClustering((n_rows, None), concentration=(alone, None), pseudo=pseudo, max_iter=60, **common),
+        "bnb": BayesianCoClustering(
+            (n_rows, None),
+            concentration=(alone, None),
+            family_params={**shift, "pseudo": pseudo},
+            max_iter=60,
+            **common,
+        ),
     }
     found = {}
     for name, model in models.items():

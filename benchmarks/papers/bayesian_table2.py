@@ -65,7 +65,7 @@ def main() -> None:
                     known = clusters if start.startswith("5") else None
                     model = BayesianCoClustering(
                         (4, 5), family, approximation, alpha, start="random" if known is not None else start,
-                        n_init=1 if known is not None else 3, max_iter=200, tol=1e-6, random_state=args.seed + seed,
+                        n_init=1 if known is not None else 3, max_iter=200, random_state=args.seed + seed,
                     ).fit(X, y, clusters=known)  # fmt: skip
                     truth = (rows, columns)
                     scores.append(

@@ -57,7 +57,7 @@ def piece(t: Table, k: int, seed: int, first: dict | None) -> dict:
     """Every model on one fold; fold 0 has run first and says which few candidates the others need."""
     train, test = t.fold(k)
     X, y, Xt, yt = t.X[train], t.y[train], t.X[test], t.y[test]
-    common = {"family": t.family, "alphabet": t.alphabet, "shift": t.shift, "random_state": seed + k}
+    common = {"family": t.family, "alphabet": t.alphabet, "family_params": {"shift": t.shift}, "random_state": seed + k}
     found: dict = {"global": perplexity(global_log_density(t, train, test))}
     seconds: dict = {}
 
@@ -92,12 +92,14 @@ def piece(t: Table, k: int, seed: int, first: dict | None) -> dict:
     found["bcc leaky"] = best.perplexity(Xt, yt, protocol="paper")
 
     naive = [
-        BayesianCoClustering((t.n_clusters[0], None), concentrations=(0.5, 1.0), pseudo=pseudo, max_iter=60, **common)
+        BayesianCoClustering(
+            (t.n_clusters[0], None), max_iter=60, **{**common, "family_params": {"shift": t.shift, "pseudo": pseudo}}
+        )
         for pseudo in pseudos
     ]
     plain, _ = clocked("bnb", lambda: validated(naive, X, y))
     found["bnb"], found["bnb leaky"] = plain.perplexity(Xt, yt), plain.perplexity(Xt, yt, protocol="paper")
-    found["bnb chosen"] = [plain.pseudo, float(plain.concentration_[0][0])]
+    found["bnb chosen"] = [plain.family_params["pseudo"], float(plain.concentration_[0][0])]
     if first is not None:
         return {**found, "seconds": seconds}
 
@@ -105,7 +107,7 @@ def piece(t: Table, k: int, seed: int, first: dict | None) -> dict:
     logs = clocked("committee", lambda: committee(best, alpha, X, y, Xt, yt, 100 * (seed + k)))
     found["bcc committee"] = perplexity(logs)
     as_printed = BayesianCoClustering(
-        t.n_clusters, approximation="shared", concentration=1.0, learn_concentration=True, start="random", **common
+        t.n_clusters, approximation="shared", concentration="learn", start="random", **common
     )
     clocked("paper settings", lambda: as_printed.fit(X, y))
     found["paper settings"] = as_printed.perplexity(Xt, yt)
@@ -123,7 +125,7 @@ def committee(model: BayesianCoClustering, alpha, X, y, Xt, yt, seed: int) -> np
         if model.approximation == "shared":
             # k-means on one number has few different outcomes, so a shared committee starts in several ways
             params["start"] = ("means", "singular", "spectral", "singular", "spectral")[i]
-        members.append(BayesianCoClustering(**params).fit(X, y).score_samples(Xt, yt))
+        members.append(BayesianCoClustering(**params).fit(X, y).log_likelihood(Xt, yt))
     return logsumexp(members, axis=0) - np.log(MEMBERS)
 
 

@@ -22,8 +22,8 @@ from gingham.cells import Absolute
 from gingham.certificates.evidence import partition_exact
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
-from gingham.fitting.loop import Constant, Down, Schedule
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant, Down, Schedule
 from gingham.fitting.starts import random, with_best_answers
 
 FIGURES = {"agreement of two mixtures": "ring/largest/agreement", "nats held out": "ring/largest/held out"}

@@ -28,8 +28,9 @@ from common import arguments, load, previous, write
 from gingham.cells import Absolute
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Sample
-from gingham.fitting.loop import Constant, Restart, Solution, best_of
+from gingham.fitting.loop import Restart, Solution, best_of
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import random
 
 LONG = "ten starts for each of 300 fits take over an hour"

@@ -20,8 +20,9 @@ from gingham.certificates.bounds import GibbsLaw, log_wealth, theorem7
 from gingham.certificates.evidence import of_posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
-from gingham.fitting.loop import Constant, Down, Restart, Solution, best_of
+from gingham.fitting.loop import Restart, Solution, best_of
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant, Down
 from gingham.fitting.starts import make_start
 
 LONG = "its inner folds take over half an hour"

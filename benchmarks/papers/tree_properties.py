@@ -21,7 +21,7 @@ from test_messages import random_case
 import gingham as gg
 from common import arguments, previous, write
 from gingham.datasets.planted import make_tree
-from gingham.fitting.loop import Constant
+from gingham.fitting.schedules import Constant
 from gingham.models.joint.fit import Joint
 from gingham.models.tree.messages import Messages
 

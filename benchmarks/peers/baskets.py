@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, data_file, left_out, load, peer_option, previous, write
-from gingham.models.layers.pilot import cut_points
+from gingham.models.layers import Sampler
 
 FIGURES = {
     "RMSE over the best peer's": "summary/*/rmse over the best peer",
@@ -75,6 +75,25 @@ MOST_LABELS = 20  # more of them count as a continuum
 AVERAGES = "averages"  # the mean, and the offset of the side that is known, shrunk as by five ratings
 SHRUNK = 5.0
 WIDTHS = tuple(8.0**k for k in range(8))  # seconds, for myFM; ours are found from the data
+
+
+def cut_points(predictions: Any, labels: Any, weights: Any, alphabet: Any) -> Any:
+    """Thresholds between neighbouring labels: where P(y ≤ label | prediction) is one half, by logistic regression.
+
+    Predicting the median of the distribution of y given the prediction makes the absolute error least.
+    """
+    cuts = (alphabet[1:] + alphabet[:-1]) / 2.0
+    for at, label in enumerate(alphabet[:-1]):
+        below = labels <= label
+        if min(below.sum(), (~below).sum()) < 10:  # too rare to learn: the midpoint stays
+            continue
+        from sklearn.linear_model import LogisticRegression  # takes a second to import
+
+        fitted = LogisticRegression(C=1e3).fit(predictions[:, None], below, sample_weight=weights)
+        slope = float(fitted.coef_[0, 0])
+        if slope < 0:
+            cuts[at] = -float(fitted.intercept_[0]) / slope
+    return np.maximum.accumulate(cuts)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -165,9 +184,9 @@ def run_ours(method: str, split: dict[str, Any], seed: int) -> dict[str, Any]:
     X = pl.DataFrame({"user": split["users"], "movie": split["items"]})
     if with_side and split["side"] is not None:
         settings["side"] = dict(zip(("user", "movie"), split["side"]))
-    letters = np.unique(split["labels"])
-    few = len(letters) <= MOST_LABELS
-    model = gg.LayeredCoClusteringRegressor(alphabet=letters if few else None, random_state=seed, **settings)
+    label_values = np.unique(split["labels"])
+    few = len(label_values) <= MOST_LABELS
+    model = gg.LayeredCoClusteringRegressor(alphabet=label_values if few else None, random_state=seed, **settings)
     train, test, y = split["train"], split["test"], split["labels"]
     times = {name: split["times"][rows] for name, rows in (("train", train), ("test", test))} if with_time else {}
     start, begun = time.process_time(), time.perf_counter()
@@ -194,9 +213,9 @@ def run_ours(method: str, split: dict[str, Any], seed: int) -> dict[str, Any]:
 
 def run_plain(split: dict[str, Any], seed: int) -> dict[str, Any]:
     X = pl.DataFrame({"user": split["users"], "movie": split["items"]})
-    letters, train, test, y = np.unique(split["labels"]), split["train"], split["test"], split["labels"]
-    few = len(letters) <= MOST_LABELS
-    model = gg.CoClusteringRegressor(alphabet=letters if few else None, random_state=seed)
+    label_values, train, test, y = np.unique(split["labels"]), split["train"], split["test"], split["labels"]
+    few = len(label_values) <= MOST_LABELS
+    model = gg.CoClusteringRegressor(alphabet=label_values if few else None, random_state=seed)
     start = time.process_time()
     mean = model.fit(X[train], y[train]).predict(X[test])
     spent = time.process_time() - start
@@ -211,7 +230,7 @@ def warm_up() -> None:
     X, y = rng.integers(20, size=(500, 2)), rng.integers(1, 6, 500).astype(float)
     gg.CoClusteringRegressor(random_state=0).fit(X, y)
     for labels in (y, y + rng.normal(size=500)):
-        model = gg.LayeredCoClusteringRegressor(n_chains=1, n_sweeps=20, burn_in=15, random_state=0)
+        model = gg.LayeredCoClusteringRegressor(sampler=Sampler(1, 20, 15), random_state=0)
         model.fit(X, labels, time=np.arange(500.0)).predict_interval(X)
 
 
@@ -324,13 +343,13 @@ def _call(python: str, limit: int, script: str, method: str, source: Path, targe
 
 
 def _peer_measures(mean: Any, below: Any, held: Any, held_mean: Any, split: dict[str, Any]) -> dict[str, float]:
-    y, letters = split["labels"], np.unique(split["labels"])
+    y, label_values = split["labels"], np.unique(split["labels"])
     label = None
     if below.shape[1]:
-        label = letters[np.sum(below < 0.5, axis=1)]
-    elif len(letters) <= MOST_LABELS:
-        cuts = cut_points(np.clip(held_mean, *bounds_of(split)), y[held], np.ones(len(held)), letters)
-        label = letters[np.searchsorted(cuts, mean)]
+        label = label_values[np.sum(below < 0.5, axis=1)]
+    elif len(label_values) <= MOST_LABELS:
+        cuts = cut_points(np.clip(held_mean, *bounds_of(split)), y[held], np.ones(len(held)), label_values)
+        label = label_values[np.searchsorted(cuts, mean)]
     return measures(mean, label, y[split["test"]], bounds_of(split))
 
 

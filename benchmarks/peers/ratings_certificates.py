@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, clock, load, previous, write
+from gingham.models.layers import Sampler
 from gingham.selection.beta_path import _held_out
 
 FIGURES = {
@@ -66,7 +67,7 @@ def holdout(train: Any, test: Any, seed: int, share: float = 0.2) -> dict[str, A
 
 
 def cross(train: Any, test: Any, seed: int) -> dict[str, Any]:
-    member = gg.LayeredCoClusteringRegressor(alphabet=STARS, n_chains=1, n_pilots=1)
+    member = gg.LayeredCoClusteringRegressor(alphabet=STARS, sampler=Sampler(n_chains=1))
     model = gg.Committee(member, 10, cross=True, random_state=seed).fit(*train)
     new = model.predict(test[0])
     square = gg.certify_folds(model, train[1], loss="quadratic", alphabet=STARS)

@@ -7,13 +7,13 @@ followed while its end is best.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
 import gingham as gg
-from gingham.models.layers.pilot import climb
 
 STARS = np.arange(1, 6)
 LADDERS: dict[str, tuple[Any, ...]] = {
@@ -22,6 +22,18 @@ LADDERS: dict[str, tuple[Any, ...]] = {
     "beta": (0.5, 0.7, 1.0, 1.4, 2.0),
 }
 SMALL, FULL = 10, 20  # members while choosing, members of the committee that is tested
+
+
+def climb(n_rungs: int, begin: int, errors_of: Callable[[list[int]], list[float]]) -> int:
+    """The best rung of a ladder: first one and its neighbours, then further while the last on a side is the best."""
+    window = list(range(max(begin - 1, 0), min(begin + 2, n_rungs)))
+    errors = dict(zip(window, errors_of(window)))
+    while True:
+        best = min(errors, key=lambda i: errors[i])
+        further = best + 1 if best == max(errors) else best - 1 if best == min(errors) else -1
+        if not 0 <= further < n_rungs or further in errors:
+            return best
+        errors[further] = errors_of([further])[0]
 
 
 def committee(setting: dict[str, Any], n_members: int, seed: int) -> gg.Committee:

@@ -1,6 +1,6 @@
 """Nothing set: planted sizes recovered, MovieLens against a tuned grid; new users folded in against a refit.
 
-    python benchmarks/peers/selection.py --data FOLDER --parts planted,fresh,shapes,auto,fold_in,chains,growth
+    python benchmarks/peers/selection.py --data FOLDER --parts planted,fresh,shapes,auto,fold_in,growth
 
 planted: ten checkerboards of different shapes; clusters found with nothing set but the data. These boards were
 looked at while the search was written; "fresh" are twenty others, the same shapes with two other seeds, and "shapes"
@@ -15,7 +15,6 @@ difference between two such fits with different seeds: a grid ends where its sta
 over ten seeds.
 growth: CPU seconds of one chain of layers on 80,000 ratings of MovieLens-100K and on 800,000 of MovieLens-1M, the
 least of three turns each.
-chains: a tenth of each training part held out; its error by the number of chains and of sweeps.
 """
 
 from __future__ import annotations
@@ -25,19 +24,18 @@ import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import train_test_split
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, clock, load, previous, write
+from gingham.models.layers import Sampler
 
 FIGURES = {
     "planted sizes recovered": "planted/recovered",
@@ -66,11 +64,11 @@ COMPARED = {
     "folded in minus refitted": "difference",
     "refitted with another seed minus refitted": "refitted_with_another_seed_difference",
 }
-SECTIONS = ("planted", "fresh boards", "auto", "best", "folded in", "chains", "growth")
+SECTIONS = ("planted", "fresh boards", "auto", "best", "folded in", "growth")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--parts", default="planted,fresh,shapes,auto,fold_in,chains,growth")
+    parser.add_argument("--parts", default="planted,fresh,shapes,auto,fold_in,growth")
     parser.add_argument("--splits", default="u1,u2,u3,u4,u5")
     parser.add_argument("--draws", default="0,1,2,3,4,5,6,7,8,9", help="of the users that are taken out")
     parser.add_argument("--pieces", default="auto,13x6,20x20,30x30", help="of the part 'best'")
@@ -188,22 +186,6 @@ def fold_in(data: dict[str, Any], draw: int, seed: int, few: bool = False) -> di
     return found
 
 
-def chains(data: dict[str, Any], split: str, seed: int) -> dict[str, float]:
-    """Held-out RMSE inside a training part by how many chains and sweeps are averaged."""
-    X, y = np.column_stack([data["rows"], data["cols"]]), data["vals"].astype(float)
-    seen, held = train_test_split(data[f"{split}_base_idx"], test_size=0.1, random_state=seed)
-    model = gg.LayeredCoClusteringRegressor(10, 8, n_chains=6, n_sweeps=220, alphabet=range(1, 6), random_state=seed)
-    model.fit(X[seen], y[seen])
-    draws = np.array([replace_draw(model.model_, s).predict(model._codes(X[held])).mean for s in range(6 * 200)])
-    found = {}
-    for n_chains in (1, 3, 6):
-        for n_kept in (40, 100, 200):
-            mean = draws.reshape(6, 200, -1)[:n_chains, :n_kept].mean(axis=(0, 1))
-            key = f"{n_chains} chains of {n_kept + 20} sweeps"
-            found[key] = float(np.sqrt(np.mean((np.clip(mean, 1, 5) - y[held]) ** 2)))
-    return found
-
-
 def growth(folder: Any, seed: int) -> dict[str, float]:
     """Seconds of one member, the sets in turn, so that both meet the same machine."""
     sets = {}
@@ -211,7 +193,9 @@ def growth(folder: Any, seed: int) -> dict[str, float]:
         data = load(folder, file)
         kept = np.random.default_rng(seed).permutation(len(data["vals"]))[: 8 * len(data["vals"]) // 10]
         sets[name] = (np.column_stack([data["rows"], data["cols"]])[kept], data["vals"][kept].astype(float))
-    model = gg.LayeredCoClusteringRegressor(10, 8, n_chains=1, n_sweeps=15, burn_in=5, n_pilots=0, random_state=seed)
+    model = gg.LayeredCoClusteringRegressor(
+        10, 8, sampler=Sampler(n_chains=1, n_sweeps=15, burn_in=5), random_state=seed
+    )
     seconds: dict[str, list[float]] = {name: [] for name in sets}
     for name, (X, y) in 3 * list(sets.items()):
         found: dict[str, float] = {}
@@ -221,12 +205,6 @@ def growth(folder: Any, seed: int) -> dict[str, float]:
     least = {name: min(each) for name, each in seconds.items()}
     small, large = (least[name] / len(y) for name, (_, y) in sets.items())
     return {**least, "seconds a rating, large over small": large / small}
-
-
-def replace_draw(draws: Any, at: int) -> Any:
-    """One of the kept draws."""
-    parts = {name: getattr(draws, name)[at : at + 1] for name in ("means", "offsets", "labels", "cells")}
-    return replace(draws, **parts)
 
 
 def jobs(args: argparse.Namespace) -> Iterator[tuple[tuple[str, ...], Callable[[], Any]]]:
@@ -241,7 +219,7 @@ def jobs(args: argparse.Namespace) -> Iterator[tuple[tuple[str, ...], Callable[[
         yield ("fresh boards", "random shapes"), lambda: planted(seed, 103, random_shapes(103))
     if "growth" in parts:
         yield ("growth",), lambda: growth(args.data, seed)
-    if not {"auto", "best", "fold_in", "chains"} & set(parts):
+    if not {"auto", "best", "fold_in"} & set(parts):
         return
     data = load(args.data, "ml100k.npz")
     if "auto" in parts:
@@ -255,8 +233,6 @@ def jobs(args: argparse.Namespace) -> Iterator[tuple[tuple[str, ...], Callable[[
             (("folded in", f"users {draw}"), partial(fold_in, data, int(draw), seed, args.quick))
             for draw in args.draws.split(",")
         )
-    if "chains" in parts:
-        yield from ((("chains", split), partial(chains, data, split, seed)) for split in splits)
 
 
 def summary(results: dict[str, Any]) -> dict[str, Any]:
@@ -269,9 +245,6 @@ def summary(results: dict[str, Any]) -> dict[str, Any]:
         rows = results["fresh boards"].values()
         found["fresh boards"] = {key: sum(row[key] for row in rows) for key in ("recovered", "of")}
     found |= {key: folded_in(results["folded in"], name) for key, name in COMPARED.items() if "folded in" in results}
-    if "chains" in results:
-        rows = list(results["chains"].values())
-        found["held-out RMSE"] = {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
     return found
 
 

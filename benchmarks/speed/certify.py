@@ -20,8 +20,8 @@ import gingham as gg
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
-from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import make_start
 from gingham.kernels.threads import one_thread
 

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import gingham as gg
 from common import arguments, previous, write
 from gingham.core.problem import Problem
-from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import make_start
 
 FIGURES = {

@@ -19,11 +19,15 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 
+
 import common
 import gingham as gg
 from gingham.data import Sample
-from gingham.models.layers.baskets import LONGEST_WAIT, first_state
-from gingham.models.layers.baskets_fit import EFFORTS, BasketChain, layout_for, make_problem
+from gingham.models.layers import Sampler
+from gingham.models.layers.chain import Chain
+from gingham.models.layers.design import EFFORTS, make_problem
+from gingham.models.layers.fit import layout_for
+from gingham.models.layers.problem import LONGEST_WAIT, first_state
 
 FIGURES = {
     "seconds of a fit of 20 million ratings, three chains": "fits/20/gpu/fit_s",
@@ -58,7 +62,9 @@ def planted(n: int, seed: int, users: int = USERS, movies: int = MOVIES) -> tupl
 
 
 def one_fit(X: np.ndarray, y: np.ndarray, backend: str) -> dict:
-    model = gg.LayeredCoClusteringRegressor(effort="fast", n_chains=3, baskets=6, backend=backend, random_state=0)
+    model = gg.LayeredCoClusteringRegressor(
+        effort="fast", baskets=6, backend=backend, sampler=Sampler(n_chains=3), random_state=0
+    )
     began = time.perf_counter(), time.process_time()
     model.fit(X[TEST:], y[TEST:])
     row = {"fit_s": time.perf_counter() - began[0], "fit_cpu_s": time.process_time() - began[1]}
@@ -68,15 +74,15 @@ def one_fit(X: np.ndarray, y: np.ndarray, backend: str) -> dict:
 
 
 def sweeps(X: np.ndarray, y: np.ndarray, backend: str, n_sweeps: int = 3, n_chains: int = 3) -> float:
-    """Seconds of a sweep of chains side by side, once all layers are awake."""
+    """Seconds of a sweep of chains side by side, once all layers are drawn."""
     sample = Sample.of([X[TEST:, 0], X[TEST:, 1]], y[TEST:])
-    problem = make_problem(sample, None, np.arange(1.0, 6.0), [], EFFORTS["fast"], (4, 4))
-    layout = layout_for(problem, backend, n_chains)
+    problem = make_problem(sample, None, np.arange(1.0, 6.0), {}, EFFORTS["fast"], (4, 4))
+    layout = layout_for(problem, backend)
 
-    def begun(seed: int) -> BasketChain:
+    def begun(seed: int) -> Chain:
         rng = np.random.default_rng(seed)
         chain = layout.begin(problem, first_state(problem, 0.8, rng), rng)
-        chain.state.n_sweeps, chain.state.awake = LONGEST_WAIT, True
+        chain.state.n_sweeps, chain.state.baskets_enabled = LONGEST_WAIT, True
         return chain
 
     chains = [begun(seed) for seed in range(n_chains)]
@@ -109,7 +115,11 @@ def predictions(backend: str) -> np.ndarray:
 
     def one(seed: int) -> np.ndarray:
         model = gg.LayeredCoClusteringRegressor(
-            effort="fast", n_chains=1, baskets=3, n_sweeps=30, noise=0.8, backend=backend, random_state=seed
+            effort="fast",
+            baskets=3,
+            backend=backend,
+            sampler=Sampler(n_chains=1, n_sweeps=30, noise=0.8),
+            random_state=seed,
         )
         return model.fit(X[300:], y[300:]).predict(X[:300])
 

@@ -1,7 +1,7 @@
 """How many times faster one GPU is than this machine's cores on the same work.
 
 Times sweeps of the compiled backend (all cores) on planted ratings of the sizes in ``speed_gpu.json`` and
-``speed_gpu_chains.json``, written by ``gpu_sweep.py`` and ``gpu_chains.py`` on the machine with the GPU.
+``speed_gpu_members.json``, written by ``gpu_sweep.py`` and ``gpu_members.py`` on the machine with the GPU.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numba
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from common import RESULTS, arguments, write
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
@@ -22,8 +23,6 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.fitting.projection import half_step, tiles_of
 from gingham.fitting.starts import random
 from gingham.kernels.threads import one_blas_thread
-from gingham.models.layers.data import LayerData
-from gingham.models.layers.sampled import Chain, Shape
 
 FIGURES = {"CPU seconds over GPU seconds": "*/cpu_over_gpu"}
 ONLY_FULL = "the GPU's times in the results are of ten million tuples"
@@ -68,33 +67,20 @@ def time_grid(sample: Sample, m: int, repeats: int, rng: np.random.Generator) ->
         return best_sweep(sweep, repeats)
 
 
-def time_chain(sample: Sample, repeats: int, rng: np.random.Generator) -> float:
-    chain = Chain(LayerData.of(sample), Shape(10, (8, 8)), 0.8, rng)
-    for _ in range(2):  # offsets only
-        chain.sweep()
-    return best_sweep(chain.sweep, repeats)
-
-
 def main() -> None:
     args = arguments(__doc__ or "", "speed_gpu_ratio")
     rng = np.random.default_rng(args.seed)
     results = []
-    chains = json.loads((RESULTS / "speed_gpu_chains.json").read_text())["results"]
+    found = json.loads((RESULTS / "speed_gpu_members.json").read_text())["results"]
     n = 10_000_000
     sample = planted((480_000, 17_770), n, rng)
-    gpu_grids = [row for row in chains["members"] if row["tuples"] == n]
+    gpu_grids = [row for row in found["members"] if row["tuples"] == n]
     for row in gpu_grids:
         seconds = time_grid(sample, row["clusters"], 3, rng)
         results.append({"work": f"one sweep, {row['clusters']}×{row['clusters']} clusters", "cpu_s": seconds})
         results[-1] |= {"tuples": n, "gpu_s": row["one_sweep_ms"] / 1e3}
         results.append({"work": f"the same for {row['members']} members", "cpu_s": row["members"] * seconds})
         results[-1] |= {"tuples": n, "gpu_s": row["all_members_sweep_ms"] / 1e3}
-    seconds = time_chain(sample, 2, rng)  # one core a chain: two cores run two chains in this time
-    for row in chains["chains"]:
-        if row["tuples"] == n:
-            rounds = -(-row["chains"] // numba.config.NUMBA_NUM_THREADS)
-            results.append({"work": f"one sweep of {row['chains']} chains of 10 layers 8×8", "cpu_s": rounds * seconds})
-            results[-1] |= {"tuples": n, "gpu_s": row["sweep_ms"] / 1e3}
     for row in results:
         row["cpu_over_gpu"] = row["cpu_s"] / row["gpu_s"]
         print(f"{row['work']}: CPU {row['cpu_s']:.3f} s, GPU {row['gpu_s']:.4f} s, ratio {row['cpu_over_gpu']:.0f}")

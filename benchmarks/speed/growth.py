@@ -41,7 +41,7 @@ from gingham.cells import Absolute
 from gingham.data import Alphabet, Mode, Sample
 from gingham.core.problem import Problem
 from gingham.fitting.projection import Projection
-from gingham.fitting.loop import Constant
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import random
 n, shape, m, sweeps = json.loads(sys.argv[1])
 rng = np.random.default_rng(0)
@@ -89,7 +89,7 @@ from gingham.data.sample import few_values
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.cells import Absolute
-from gingham.fitting.loop import Constant
+from gingham.fitting.schedules import Constant
 from gingham.fitting.projection import Projection
 from gingham.fitting.starts import make_start
 from gingham.selection.auto import beta_of_item_means

@@ -1,9 +1,9 @@
-"""Layers of few ratings: what the default effort takes and predicts, beside all habits and chains that it has for many.
+"""Layers of few ratings: time and error of the default effort, beside all basket layers and chains.
 
     python benchmarks/speed/small_data.py --data FOLDER
 
 Random ratings of MovieLens-100K, with 20,000 others to predict; planted tables of 4 × 3 blocks; and planted tastes for
-the one of two kinds of films that a person mostly met, where habits tell who likes what. CPU seconds are medians.
+the one of two kinds of films that a person mostly met, where baskets tell who likes what. CPU seconds are medians.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, load, previous, write
+from gingham.models.layers import Sampler
 
 FIGURES = {
-    "error of the default effort less that of all habits and chains": "*/difference",
+    "error of the default effort less that of all basket layers and chains": "*/difference",
     "its CPU seconds over theirs": "*/cpu_ratio",
 }
-ALL = {"baskets": 10, "n_chains": 6}
+ALL = {"baskets": 10, "sampler": Sampler(n_chains=6)}
 SIZES = {1_000: 5, 3_000: 3, 10_000: 3}  # rows: how many data sets
 TEST = 20_000
 
@@ -44,7 +45,7 @@ def planted(data, n: int, seed: int):
     return table[:n], table[n:]
 
 
-def habits(data, n: int, seed: int):
+def baskets(data, n: int, seed: int):
     rng = np.random.default_rng(200 + seed)
     users = np.repeat(np.arange(n // 5), 10)
     liked = rng.integers(2, size=n // 5)[users]
@@ -76,13 +77,15 @@ def main() -> None:
     args = arguments(__doc__, "speed_small_data")
     warnings.simplefilter("ignore")  # ids that were never seen: with so few ratings, most data sets have some
     data = load(args.data, "ml100k.npz")
-    gg.LayeredCoClusteringRegressor(n_sweeps=4, random_state=0).fit(*np.split(planted(data, 500, 0)[0], [2], axis=1))
+    gg.LayeredCoClusteringRegressor(sampler=Sampler(n_sweeps=4), random_state=0).fit(
+        *np.split(planted(data, 500, 0)[0], [2], axis=1)
+    )
     results = previous(args)
     for n, n_sets in {1_000: 1}.items() if args.quick else SIZES.items():
-        for make in (movielens, planted, habits):
+        for make in (movielens, planted, baskets):
             results[f"{make.__name__}, {n:,} rows"] = found = compared(make, data, n, range(n_sets))
             print(make.__name__, n, found, flush=True)
-            write(args, {"all": ALL, "data sets": n_sets}, results)
+            write(args, {"all": str(ALL), "data sets": n_sets}, results)
 
 
 if __name__ == "__main__":

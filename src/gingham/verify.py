@@ -323,7 +323,8 @@ class Checker:
         guess, draws = np.array(facts["predictions"]), np.repeat(np.arange(len(self.weights)), self.weights.astype(int))
         shuffled, pilot, starts = facts["order"] == "shuffle", facts["pilot"], facts.get("references", [])
         came = any(("drawn independently" if shuffled else "they arrived") in text for text in self.given)
-        self.need(came and not (starts and (not shuffled or self.said["anytime"])), "The sampling order was not stated.")
+        order_known = came and not (starts and (not shuffled or self.said["anytime"]))
+        self.need(order_known, "The sampling order was not stated.")
         self.same("seed", chosen.get("seed"), float(facts["seed"]) if shuffled else None, 0.0)
         draws = np.random.default_rng(facts["seed"]).permutation(draws) if shuffled else draws
         spans = [*([(at, edges[-1]) for at in starts] or [(pilot, edges[0])]), *pairwise(edges)]

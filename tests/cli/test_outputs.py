@@ -17,7 +17,7 @@ from typer.main import get_command
 import gingham as gg
 from gingham.cli.app import EXAMPLES, app, roles_of
 from gingham.files import Reads, Writes, checkpoint_of
-from gingham.fitting.loop import CheckpointFile
+from gingham.fitting.checkpoints import CheckpointFile
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes of Unix")
 FIT = ("--axes", "user,movie", "--label", "rating", "-q")

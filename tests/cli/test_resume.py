@@ -9,7 +9,7 @@ import pytest
 import gingham as gg
 from gingham.cli.app import run
 from gingham.files import checkpoint_of
-from gingham.fitting.loop import CheckpointFile
+from gingham.fitting.checkpoints import CheckpointFile
 from killing import killed, seconds_of
 
 KILLS = 3

@@ -7,7 +7,7 @@ import pytest
 from gingham import storage
 from gingham.cli.tables.kinds import KINDS as ALL_KINDS
 from gingham.files import checkpoint_of
-from gingham.fitting.loop import CheckpointFile
+from gingham.fitting.checkpoints import CheckpointFile
 from model_kinds import write_tables
 
 KINDS = tuple(kind for kind in ALL_KINDS if kind != "ranking")  # its fit is short and keeps no checkpoint

@@ -14,7 +14,6 @@ import time
 import pytest
 
 import gingham as gg
-from gingham.cli import app
 from gingham.files import checkpoint_of
 
 COMMAND = [sys.executable, "-m", "gingham"]
@@ -81,20 +80,19 @@ def test_a_signal_during_imports(long_fit, tmp_path, seconds):
 
 
 def test_the_second_signal_ends_at_once_and_leaves_no_part(tmp_path):
-    """In a process that hears nothing of the first one, and writes a file."""
+    """In a fit that hears nothing of the first one, and writes a file."""
     code = f"""
 import sys, time
 from gingham.cli.signals import SIGNALS
 from gingham.files import atomic
+from gingham.fitting.interruption import interrupted, interruptible
 SIGNALS.install()
-with SIGNALS.told(), atomic({str(tmp_path / "x")!r}) as stream:
-    while True:
-        try:
-            sys.stdout.write("ready\\n"); sys.stdout.flush()
-            while True:
-                time.sleep(0.01)
-        except KeyboardInterrupt:
-            pass
+with SIGNALS.interrupt_fit(), interruptible(), atomic({str(tmp_path / "x")!r}) as stream:
+    for asked in (False, True):
+        while interrupted() != asked:
+            time.sleep(0.01)
+        sys.stdout.write("ready\\n"); sys.stdout.flush()
+    time.sleep(60)
 """
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     for _ in range(2):
@@ -105,30 +103,6 @@ with SIGNALS.told(), atomic({str(tmp_path / "x")!r}) as stream:
     assert child.returncode == 128 + signal.SIGTERM
     assert said.decode() == "Error: Terminated.\n"
     assert not list(tmp_path.iterdir())
-
-
-def test_a_signal_that_is_lost_in_a_callback_comes_again():
-    code = """
-import sys, time
-from gingham.cli.signals import SIGNALS
-SIGNALS.install()
-class Deaf:
-    def __del__(self):
-        sys.stdout.write("ready\\n"); sys.stdout.flush()
-        time.sleep(60)
-try:
-    with SIGNALS.told():
-        Deaf()
-        time.sleep(60)
-except KeyboardInterrupt:
-    sys.exit(7)
-"""
-    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert child.stdout.readline() == b"ready\n"
-    child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=30)
-    assert child.returncode == 7
-    assert said == b""
 
 
 def test_a_signal_that_is_switched_off_stays_so():
@@ -171,17 +145,3 @@ def _cpu_seconds(pid: int) -> float:
             fields = stream.read().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     return 0.0
-
-
-def test_an_error_that_ctrl_c_brought_about_is_an_interruption(monkeypatch, capsys):
-    """A library that cannot clear up in the middle of something puts its own error in the place of Ctrl-C."""
-
-    def half_done(*arguments, **options):
-        try:
-            raise KeyboardInterrupt
-        finally:
-            raise ValueError("half done")
-
-    monkeypatch.setattr(app, "app", half_done)
-    assert app.run([]) == 130
-    assert capsys.readouterr().err == "Error: Interrupted.\n"

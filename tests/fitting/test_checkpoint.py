@@ -6,21 +6,29 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from ctrl_c import press_ctrl_c
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError, InterruptedWarning
-from gingham.fitting import loop
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, CheckpointFile, Down, Restart, best_of
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint, CheckpointFile
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Restart, best_of
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Down
 from gingham.fitting.starts import random
 from gingham.fitting.sweep import Sweep
+from gingham.kernels import threads
 from gingham.models.graph.estimator import GraphClustering
 from gingham.models.grid.estimator import CoClusteringRegressor
 
 
 class Killed(BaseException):
     """Nothing in the library catches it."""
+
+
+def kill():
+    raise Killed
 
 
 def opened(path, resume=False) -> Checkpoint:
@@ -114,34 +122,34 @@ def test_without_a_store_nothing_is_known_and_nothing_kept():
     stage.keep(lambda: pytest.fail("the state was asked for"))
 
 
-@pytest.mark.parametrize("end", [Killed, KeyboardInterrupt])
+@pytest.mark.parametrize("end", ["killed", "interrupted"])
 def test_starts_side_by_side_are_kept_too(end, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "available_threads", lambda: 3)
+    monkeypatch.setattr(threads, "available_threads", lambda: 3)
     problem = grid()
     solver = Sweep(tol=-1.0, max_iter=40)
     swept = []
 
-    def fit(checkpoint, ends=None):
+    def fit(checkpoint, end_fit=None):
         def solve(restart: Restart):
             start = random(problem, [3, 2], restart.rng)
             return solver.solve(problem, start, restart.report, restart.checkpoint)
 
         def watch(progress):
             swept.append(progress.restart)
-            if ends is not None and progress[:3:2] == (1, 20):
-                raise ends
+            if end_fit is not None and progress[:3:2] == (1, 20):
+                end_fit()
 
         rng = np.random.default_rng(0)
         return best_of(solve, 4, rng, max_iter=40, callback=watch, checkpoint=checkpoint, one_core=True)
 
     whole = fit(NO_CHECKPOINT)
     assert len(swept) == 4 * 40
-    if end is Killed:
+    if end == "killed":
         with pytest.raises(Killed):
-            fit(opened(tmp_path / "kept"), end)
+            fit(opened(tmp_path / "kept"), kill)
     else:
-        with pytest.warns(InterruptedWarning):
-            assert fit(opened(tmp_path / "kept"), end).interrupted
+        with interruptible(), pytest.warns(InterruptedWarning):
+            assert fit(opened(tmp_path / "kept"), press_ctrl_c).interrupted
     swept.clear()
     resumed = fit(opened(tmp_path / "kept", resume=True))
     assert len(swept) <= 3 * 40 - 20  # the first start was done, the second halfway

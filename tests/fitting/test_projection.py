@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from ctrl_c import press_ctrl_c
 from gingham.cells import Absolute, ZeroOne
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.fitting.certified import Certified, certificate, facts, local_table, merge_pair, prune
-from gingham.fitting.loop import Constant, Down, best_of
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import best_of
 from gingham.fitting.projection import Projection, half_step
+from gingham.fitting.schedules import Constant, Down
 from gingham.fitting.starts import from_labels, make_start, random
 from problems import FIVE, all_cells, random_problem, random_sample
 
@@ -174,9 +177,9 @@ def test_interruption_returns_the_best_so_far_with_a_warning():
     def impatient(progress):
         seen.append(progress)
         if progress.restart == 1 and progress.iteration == 2:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
-    with pytest.warns(InterruptedWarning, match="restart 2 of 3 after 3 sweeps"):
+    with interruptible(), pytest.warns(InterruptedWarning, match="restart 2 of 3 after 3 sweeps"):
         solution = best_of_starts(problem, starts, impatient)
     first = STEADY.solve(problem, starts[0])
     assert solution.objective.total <= first.objective.total

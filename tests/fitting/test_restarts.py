@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import _thread
 import threading
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import pytest
 
 import gingham as gg
+from ctrl_c import press_ctrl_c
 from gingham.errors import InterruptedWarning
-from gingham.fitting import loop
-from gingham.fitting.loop import Interrupted, ctrl_c_in_locks, side_by_side
 from gingham.kernels import threads
+from gingham.kernels.threads import side_by_side
 from gingham.models.counts import fit as counts
 from gingham.models.counts.fit import choose_n_clusters
 
@@ -28,7 +25,6 @@ OBJECTIVE: Any = None
 @dataclass
 class Ended:
     number: int
-    interrupted: bool = False
     thread: threading.Thread | None = None
 
 
@@ -37,31 +33,17 @@ def use(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Sets how many threads there are, more than numba would allow included."""
 
     def set_threads(n: int) -> None:
-        monkeypatch.setattr(loop, "available_threads", lambda: n)
+        monkeypatch.setattr(threads, "available_threads", lambda: n)
 
     return set_threads
 
 
 def steady(number: int, n_sweeps: int = 3, pause: float = 0.0) -> Callable[[Any], Ended]:
     def job(report: Any) -> Ended:
-        try:
-            for sweep in range(n_sweeps):
-                time.sleep(pause)
-                report(sweep, 1.0, OBJECTIVE)
-        except KeyboardInterrupt:
-            return Ended(number, True, threading.current_thread())
-        return Ended(number, False, threading.current_thread())
-
-    return job
-
-
-def interrupting(number: int) -> Callable[[Any], Ended]:
-    """A job during which the user presses Ctrl-C."""
-
-    def job(report: Any) -> Ended:
-        time.sleep(0.05)
-        _thread.interrupt_main()
-        return steady(number, 10_000, 0.001)(report)
+        for sweep in range(n_sweeps):
+            time.sleep(pause)
+            report(sweep, 1.0, OBJECTIVE)
+        return Ended(number, threading.current_thread())
 
     return job
 
@@ -71,24 +53,18 @@ def run(jobs: Any, n_jobs: int, tell: Any = lambda *facts: None) -> list[Ended]:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_results_and_reports_come_in_order_on_the_calling_thread(use: Any, n: int) -> None:
+def test_results_come_in_order_and_reports_one_at_a_time(use: Any, n: int) -> None:
     use(n)
-    told, asked = [], []
-
-    def jobs() -> Iterator[Any]:
-        for number in range(5):
-            asked.append(threading.current_thread())
-            yield steady(number, 5 - number, 0.002)
+    told = []
 
     def tell(number: int, sweep: int, *rest: Any) -> None:
-        told.append((number, sweep, threading.current_thread()))
+        told.append((number, sweep))
 
-    results = run(jobs(), 5, tell)
-    here = threading.current_thread()
+    results = run([steady(number, 5 - number, 0.002) for number in range(5)], 5, tell)
     assert [result.number for result in results] == list(range(5))
-    assert told == [(number, sweep, here) for number in range(5) for sweep in range(5 - number)]
-    assert asked == [here] * 5
-    assert (results[0].thread is here) == (n == 1)
+    for number in range(5):
+        assert [sweep for job, sweep in told if job == number] == list(range(5 - number))
+    assert (results[0].thread is threading.current_thread()) == (n == 1)
 
 
 def test_no_more_jobs_at_once_than_threads(use: Any) -> None:
@@ -104,94 +80,6 @@ def test_no_more_jobs_at_once_than_threads(use: Any) -> None:
 
     assert len(run([job] * 6, 6)) == 6
     assert most[0] == 2
-
-
-def test_ctrl_c_ends_the_jobs_with_what_they_have(use: Any) -> None:
-    use(2)
-    begun = []
-
-    def jobs() -> Iterator[Any]:
-        for job in (steady(0, 10_000, 0.001), interrupting(1), steady(2)):
-            begun.append(job)
-            yield job
-
-    results: list[Ended] = []
-    with pytest.raises(Interrupted):
-        results.extend(side_by_side(jobs(), 3))
-    assert [(result.number, result.interrupted) for result in results] == [(0, True), (1, True)]
-    assert len(begun) == 2
-
-
-def test_ctrl_c_while_a_thread_starts_is_ctrl_c(use: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The lock that the main thread waits with makes a RuntimeError of it."""
-    use(2)
-    submit, calls = ThreadPoolExecutor.submit, []
-
-    def interrupted(pool: ThreadPoolExecutor, *task: Any) -> Any:
-        calls.append(task)
-        if len(calls) == 1:
-            return submit(pool, *task)
-        try:
-            raise KeyboardInterrupt
-        finally:
-            Lock().release()
-
-    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
-    results: list[Ended] = []
-    with pytest.raises(Interrupted):
-        results.extend(side_by_side([steady(0, 10_000, 0.001), steady(1)], 2))
-    assert [(result.number, result.interrupted) for result in results] == [(0, True)]
-
-
-def test_ctrl_c_does_not_take_away_what_a_job_has_found(use: Any) -> None:
-    """It comes when the first job has swept and puts its result together, which asks how many threads there are."""
-    use(2)
-    pressed = threading.Event()
-
-    def found(report: Any) -> Ended:
-        course = loop.iterate(
-            lambda place, factor: (place, OBJECTIVE),
-            0,
-            loop.Constant(),
-            to_state=lambda place: {},
-            from_state=lambda state: 0,
-            converges=lambda seen: True,
-            max_iter=1,
-        )
-        pressed.wait(5)
-        while not threads._this_thread.budget.stopped:  # type: ignore[union-attr]
-            time.sleep(0.001)
-        threads.available_threads()
-        return Ended(0, course.interrupted)
-
-    def pressing(report: Any) -> Ended:
-        _thread.interrupt_main()
-        pressed.set()
-        return steady(1, 10_000, 0.001)(report)
-
-    results: list[Ended] = []
-    with pytest.raises(Interrupted):
-        results.extend(side_by_side([found, pressing], 2))
-    assert results[:1] == [Ended(0)]  # the other one may not have begun
-
-
-def test_an_error_of_a_lock_without_ctrl_c_is_none() -> None:
-    with pytest.raises(RuntimeError, match="unlocked"), ctrl_c_in_locks():
-        Lock().release()
-
-
-def test_a_job_that_had_not_yet_begun_to_sweep_leaves_nothing(use: Any) -> None:
-    use(2)
-
-    def starting(report: Any) -> Ended:
-        while True:  # a start asks how many threads it may use between its steps
-            threads.available_threads()
-            time.sleep(0.001)
-
-    results: list[Ended] = []
-    with pytest.raises(Interrupted):
-        results.extend(side_by_side([starting, interrupting(1)], 2))
-    assert [result.number for result in results] == [1]
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -219,16 +107,24 @@ def test_an_exception_in_a_callback_reaches_the_caller_and_ends_the_jobs(use: An
     assert threading.active_count() == before
 
 
-def test_jobs_share_the_cores() -> None:
-    budget, before = threads.ThreadBudget(4, busy=2), threads.available_threads()
-    with budget.on_this_thread():
+def test_jobs_share_the_threads() -> None:
+    shared, before = threads.Shared(4, running=2), threads.available_threads()
+    with shared.on_this_thread():
         assert threads.available_threads() == 2
-        budget.busy = 3
+        shared.running = 3
         assert threads.available_threads() == 1
-        budget.stopped = True
-        with pytest.raises(KeyboardInterrupt):
-            threads.available_threads()
+        shared.running = 1
+        assert threads.available_threads() == 4
     assert threads.available_threads() == before
+
+
+def test_jobs_end_when_nobody_waits_for_more_results(use: Any) -> None:
+    use(2)
+    before = threading.active_count()
+    results = side_by_side([steady(0), steady(1, 10_000, 0.001), steady(2, 10_000, 0.001)], 3, lambda *facts: None)
+    assert next(results).number == 0
+    results.close()
+    assert threading.active_count() == before
 
 
 # the estimators
@@ -347,14 +243,16 @@ def test_hard_grids_are_the_same_for_any_number_of_threads(use: Any, start: str)
 
 
 @pytest.mark.parametrize("n", [1, 2])
-def test_progress_is_told_in_order_whatever_the_number_of_threads(use: Any, n: int) -> None:
+def test_progress_of_a_start_is_the_same_for_any_number_of_threads(use: Any, n: int) -> None:
+    def heard() -> list[list[Any]]:
+        facts: list[Any] = []
+        gg.CoOccurrenceClustering(4, n_init=3, random_state=0).fit(table(), callback=facts.append)
+        return [[progress for progress in facts if progress.restart == start] for start in range(3)]
+
     use(1)
-    alone: list[Any] = []
-    gg.CoOccurrenceClustering(4, n_init=3, random_state=0).fit(table(), callback=alone.append)
+    alone = heard()
     use(n)
-    seen: list[Any] = []
-    gg.CoOccurrenceClustering(4, n_init=3, random_state=0).fit(table(), callback=seen.append)
-    assert seen == alone
+    assert heard() == alone
 
 
 @pytest.mark.parametrize("n", [1, 2])
@@ -365,21 +263,10 @@ def test_interrupted_starts_keep_the_best_so_far(use: Any, n: int) -> None:
     def impatient(progress: Any) -> None:
         seen.append(progress)
         if progress.restart == 1:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     with pytest.warns(InterruptedWarning, match="best solution so far"):
         model = gg.CoOccurrenceClustering(4, n_init=6, random_state=0).fit(table(), callback=impatient)
-    assert max(progress.restart for progress in seen) == 1
+    assert max(progress.restart for progress in seen) < 3  # no other start began
+    assert model.interrupted_
     assert model.objective_.total <= [p for p in seen if p.restart == 0][-1].objective.total
-
-
-def test_an_interruption_is_not_lost_where_nobody_asks_for_the_rest(use):
-    use(2)
-
-    def pressed(*facts: Any) -> None:
-        raise KeyboardInterrupt
-
-    results = side_by_side([steady(0), steady(1)], 2, pressed)
-    assert next(results).number == 0
-    with pytest.raises(Interrupted):
-        results.close()

@@ -7,11 +7,14 @@ from itertools import product
 import numpy as np
 import pytest
 
+from ctrl_c import press_ctrl_c
 from gingham.cells import Absolute, Logarithmic, Mass, Quadratic
 from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Constant, Solution
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Solution
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import from_labels
 from gingham.fitting.sweep import Sweep
 from gingham.kernels import sweep as hard_moves
@@ -156,14 +159,12 @@ def test_items_that_look_together_end_where_no_move_is_left(cell: object, monkey
     assert np.array_equal(again.posterior.labels[0], together.posterior.labels[0])
 
 
-def test_interrupted_sweeps_keep_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_sweeps_keep_what_is_done() -> None:
     rng = np.random.default_rng(2)
     problem = Problem.grid(unlabelled(rng, 2), Mass(), 1.0)
 
-    def stop(*args: object) -> None:
-        raise KeyboardInterrupt
-
-    solution = Sweep().solve(problem, random_start(problem, 3, rng), report=stop)
+    with interruptible():
+        solution = Sweep().solve(problem, random_start(problem, 3, rng), report=press_ctrl_c)
     assert solution.interrupted
     assert solution.n_iter == 1
 

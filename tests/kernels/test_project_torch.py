@@ -14,8 +14,8 @@ from gingham.data import Sample  # noqa: E402
 from gingham.errors import GinghamError  # noqa: E402
 from gingham.fitting import projection  # noqa: E402
 from gingham.fitting import projection_torch as device  # noqa: E402
-from gingham.fitting.loop import Down  # noqa: E402
 from gingham.fitting.projection import Projection, use_torch  # noqa: E402
+from gingham.fitting.schedules import Down  # noqa: E402
 from gingham.fitting.starts import from_labels, random  # noqa: E402
 from gingham.kernels import grid_torch as device_grid  # noqa: E402
 from gingham.kernels import project_torch as accelerated  # noqa: E402

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 import gingham as gg
+from gingham.models.layers import Sampler
 from gingham.summary.values import Errors, Score
 
 
@@ -36,9 +37,7 @@ def test_labels_that_count_are_said(kind):
     y = np.floor(np.exp(rng.normal(3, 1.5, len(X))))
     model = {
         "grid": regressor(),
-        "layers": gg.LayeredCoClusteringRegressor(
-            1, 2, n_chains=1, n_sweeps=3, burn_in=1, baskets=None, n_pilots=0, noise=1.0
-        ),
+        "layers": gg.LayeredCoClusteringRegressor(1, 2, baskets=0, sampler=Sampler(1, 3, 1, noise=1.0)),
         "tree": gg.TreeCoClustering((2, 2), loss="quadratic", max_iter=3, random_state=0),
         "bayesian": gg.BayesianCoClustering(2, family="gaussian", max_iter=3, random_state=0),
     }[kind]  # fmt: skip

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gingham as gg
 from gingham.errors import GinghamError, InterruptedWarning
-from gingham.fitting.loop import CheckpointFile, kept_in
+from gingham.fitting.checkpoints import CheckpointFile, kept_in
 from model_examples import discovered, examples
 
 EXAMPLES = examples()

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import gingham as gg
+from ctrl_c import press_ctrl_c
 from gingham.errors import InterruptedWarning
 from gingham.fitting import loop
+from gingham.fitting.interruption import interrupt, interrupted
+from gingham.kernels import threads
 from gingham.models import base
+from gingham.models.layers import Sampler
 
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 12, (400, 2))
@@ -37,7 +44,7 @@ def press(restart: int):
 
     def listen(progress):
         if progress.restart == restart:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     return listen
 
@@ -59,7 +66,7 @@ def test_interrupted_in_any_restart(case, restart, tmp_path):
 
 def test_features(monkeypatch):
     model = gg.InformationClustering(2, n_init=3, random_state=0)
-    monkeypatch.setattr(loop, "available_threads", lambda: 1)
+    monkeypatch.setattr(threads, "available_threads", lambda: 1)
     table = (RNG.random((20, 6)) < 0.5).astype(int)
     done = []
     from gingham.models.features import estimator as information
@@ -68,8 +75,9 @@ def test_features(monkeypatch):
 
     def presses(*args, **more):
         done.append(1)
-        result = found(*args, **more)
-        return result if len(done) != 2 else type(result)(**{**vars(result), "interrupted": True})
+        if len(done) == 2:
+            press_ctrl_c()
+        return found(*args, **more)
 
     monkeypatch.setattr(information, "iob_max", presses)
     with pytest.warns(InterruptedWarning):
@@ -86,7 +94,7 @@ def test_a_committee_ends_with_the_member_that_was_interrupted(monkeypatch):
     def listen(progress):
         sweeps.append(progress.iteration)
         if sweeps.count(0) == 2:  # in the first sweep of the second member
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     monkeypatch.setattr("gingham.models.grid.estimator.stderr_progress", listen)
     with pytest.warns(InterruptedWarning):
@@ -101,7 +109,7 @@ def test_a_committee_ends_with_the_member_that_was_interrupted(monkeypatch):
 
 def test_what_is_not_interrupted_says_so():
     assert base.Persistent.interrupted_ is False
-    layered = gg.LayeredCoClusteringRegressor(1, 2, n_pilots=0, n_sweeps=4, burn_in=1, random_state=0).fit(X, Y)
+    layered = gg.LayeredCoClusteringRegressor(1, 2, sampler=Sampler(n_sweeps=4, burn_in=1), random_state=0).fit(X, Y)
     assert not layered.interrupted_
     views = [RNG.random((30, 3)), RNG.random((30, 3))]
     assert not gg.PairwiseClusterAnalysis(1, ridge=0.1).fit(views).interrupted_
@@ -116,13 +124,61 @@ def test_what_is_not_interrupted_says_so():
 )
 def test_ctrl_c_before_anything_is_decided_ends_the_fit(model, monkeypatch):
     """A pilot that is cut short would decide wrongly, and whoever presses Ctrl-C does not want the fit to go on."""
-    from gingham.fitting import loop, projection
-    from gingham.models.bayesian import fit as variational
+    settled = loop.settled
 
-    def cut(*args, **more):
-        return loop.cut_short(loop.fixed_point(*args, **more))
+    def press(objectives, *args, **more):
+        if len(objectives) == 1:
+            press_ctrl_c()
+        return settled(objectives, *args, **more)
 
-    monkeypatch.setattr(projection, "fixed_point", cut)
-    monkeypatch.setattr(variational, "fixed_point", cut)
+    monkeypatch.setattr(loop, "settled", press)
     with pytest.raises(KeyboardInterrupt):
         clone(model).fit(X, Y)
+    assert not interrupted()
+
+
+def test_the_second_ctrl_c_ends_a_fit_at_once():
+    sweeps = []
+
+    def press_twice(progress):
+        sweeps.append(progress)
+        press_ctrl_c()
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        clone(CASES["regressor"][0]).fit(X, Y, callback=press_twice)
+    assert len(sweeps) == 1
+    assert not interrupted()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_the_program_stays():
+    heard = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number) or interrupt())
+    try:
+        with pytest.warns(InterruptedWarning):
+            model = clone(CASES["regressor"][0]).fit(X, Y, callback=press_ctrl_c)
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert heard == [signal.SIGINT]
+    assert model.interrupted_
+
+
+def test_ctrl_c_where_no_fit_runs_is_pythons_own():
+    with pytest.raises(KeyboardInterrupt):
+        interrupt()
+
+
+def test_a_fit_on_another_thread_leaves_signals_alone():
+    handlers = []
+
+    def fit():
+        clone(CASES["regressor"][0]).fit(
+            X, Y, callback=lambda progress: handlers.append(signal.getsignal(signal.SIGINT))
+        )
+
+    thread = threading.Thread(target=fit)
+    thread.start()
+    thread.join()
+    assert set(handlers) == {signal.default_int_handler}

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import gingham as gg
+from gingham.models.layers import Sampler
 
 RNG = np.random.default_rng(0)
 USERS, FILMS = RNG.integers(0, 40, 1500), RNG.integers(0, 30, 1500)
@@ -14,12 +15,12 @@ X = pd.DataFrame({"user": USERS, "film": FILMS})
 Y = np.clip(np.rint(3 + 1.5 * np.where((USERS % 2) == (FILMS % 2), 1, -1) + RNG.normal(0, 0.4, 1500)), 1, 5)
 NEW = pd.DataFrame({"user": ["anna"] * 20, "film": np.arange(20)})
 LABELS = np.where(np.arange(20) % 2 == 0, 5.0, 1.0)
-LAYERS = {"n_layers": 2, "n_chains": 1, "n_sweeps": 15, "burn_in": 5, "random_state": 0}
+LAYERS = {"n_layers": 2, "sampler": Sampler(1, 15, 5), "random_state": 0}
 GRID = gg.CoClusteringRegressor((3, 3), alphabet=range(1, 6), random_state=0)
 MODELS = {
     "grid": GRID,
     "committee": gg.Committee(GRID, 2, random_state=0),
-    "layers": gg.LayeredCoClusteringRegressor(baskets=None, **LAYERS),
+    "layers": gg.LayeredCoClusteringRegressor(baskets=0, **LAYERS),
     "baskets": gg.LayeredCoClusteringRegressor(baskets=2, **LAYERS),
 }
 

@@ -126,3 +126,18 @@ def test_planted_grids_are_shown_as_they_were_found(seed) -> None:
             assert adjusted_rand_score(truth, shown) == adjusted_rand_score(truth, own)
         if sizes != "auto":
             assert model.summary_.size == tuple(finest)
+
+
+@pytest.mark.parametrize("loss", ["log", "zero-one"])
+def test_classes_are_summarised_alike_whether_they_are_numbers_or_words(loss) -> None:
+    rng = np.random.default_rng(0)
+    X = np.argwhere(rng.random((50, 40)) < 0.5)
+    y = (X.sum(axis=1) % 2) ^ (rng.random(len(X)) < 0.1)
+    words, numbers = (
+        gg.CoClusteringClassifier((2, 2), loss=loss, random_state=0).fit(X, labels).summary_
+        for labels in (np.array(["no", "yes"])[y], y)
+    )
+    assert numbers.tables[0].measure == "labels"
+    assert numbers.errors.loss == loss
+    assert numbers.errors == words.errors
+    assert numbers.errors.model < numbers.errors.scores[1].value

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import gingham as gg
 from gingham.certificates.progressive import Plan, combined_losses, draws_in_order, progressive_bound
+from gingham.models.layers import Sampler
 
 STARS = range(1, 6)
 
@@ -51,7 +52,9 @@ FAMILIES = {
     "quadratic": gg.CoClusteringRegressor(2, loss="quadratic", bounds=(1, 5), random_state=0),
     "classifier": gg.CoClusteringClassifier(2, alphabet=STARS, random_state=0),
     "log": gg.CoClusteringClassifier(2, loss="log", alphabet=STARS, random_state=0),
-    "layered": gg.LayeredCoClusteringRegressor(2, 2, alphabet=STARS, n_sweeps=30, n_chains=1, random_state=0),
+    "layered": gg.LayeredCoClusteringRegressor(
+        2, 2, alphabet=STARS, sampler=Sampler(n_sweeps=30, n_chains=1), random_state=0
+    ),
     "committee": gg.Committee(gg.CoClusteringRegressor(2, alphabet=STARS), n_members=2, random_state=0),
     "tree": gg.TreeCoClustering((2, 2), alphabet=STARS, random_state=0),
     "bayesian": gg.BayesianCoClustering(2, bounds=(1, 5), concentration=0.5, random_state=0),
@@ -314,7 +317,7 @@ def test_a_loaded_model_is_not_fitted_without_what_its_file_could_not_hold(tmp_p
     X = rng.integers(0, 12, (300, 2))
     y = np.where(X.sum(axis=1) % 2 == 0, 5, 1)
     side = {0: pd.DataFrame({"id": np.arange(12), "kind": np.where(np.arange(12) % 2, "odd", "even")})}
-    short = {"n_layers": 1, "n_clusters": (2, 2), "n_chains": 1, "n_sweeps": 4, "burn_in": 2, "baskets": None}
+    short = {"n_layers": 1, "n_clusters": (2, 2), "sampler": Sampler(1, 4, 2), "baskets": 0}
     model = gg.LayeredCoClusteringRegressor(alphabet=range(1, 6), side=side, random_state=0, **short).fit(X, y)
     model.save(tmp_path / "side.gingham")
     loaded = gg.load(tmp_path / "side.gingham")

@@ -17,8 +17,8 @@ from distributed import Client, LocalCluster  # noqa: E402
 import gingham as gg  # noqa: E402
 from gingham.core.problem import Problem  # noqa: E402
 from gingham.data import Alphabet, Mode, Sample  # noqa: E402
-from gingham.fitting.loop import Constant, Down  # noqa: E402
 from gingham.fitting.projection import Projection  # noqa: E402
+from gingham.fitting.schedules import Constant, Down  # noqa: E402
 from gingham.scale import distributed  # noqa: E402
 from gingham.scale.fit_distributed import GROUP_TUPLES, _groups  # noqa: E402
 from gingham.scale.partition_sums import joined  # noqa: E402

@@ -6,8 +6,8 @@ import pytest
 
 import gingham as gg
 from gingham.core.problem import Problem
-from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant
 
 MODEL = gg.CoClusteringRegressor(
     n_clusters=3,

@@ -150,9 +150,6 @@ def run(arguments: list[str]) -> int:
         console.say_error(f"{error.strerror or error}{name}.")
         return 2
     except Exception as error:
-        if came_of_ctrl_c(error):
-            console.say_error("Interrupted.")
-            return 130
         console.say_error(
             f"Internal error (please report): {type(error).__name__}: {error}. Set GINGHAM_TRACEBACK=1 to see where."
         )
@@ -160,11 +157,3 @@ def run(arguments: list[str]) -> int:
             console.messages().print(traceback.format_exc(), markup=False)
         return 1
     return result if isinstance(result, int) else 0
-
-
-def came_of_ctrl_c(error: BaseException) -> bool:
-    """Whether an error arose while something made room for an interruption: a library's half-written file, say."""
-    earlier: BaseException | None = error
-    while earlier is not None and not isinstance(earlier, KeyboardInterrupt):
-        earlier = earlier.__context__
-    return earlier is not None

@@ -155,7 +155,7 @@ def fit(
         from gingham.cli.tables.columns import with_ids
         from gingham.cli.tables.kinds import kind_named
         from gingham.data.table_files import content_of, read_table, unfolded
-        from gingham.fitting.loop import kept_in
+        from gingham.fitting.checkpoints import kept_in
 
         if len({ids for ids, _, _ in relations}) < len(relations):
             raise GinghamError("--relation names the same columns of ids twice; one table for each.")
@@ -197,7 +197,7 @@ def fit(
         prints = [columns_of(table, named)]
         prints += [columns_of(other, {*ids, title}) for ids, (title, other) in further.items()]
         key = identity({"tables": prints, "relations": [(ids, title) for ids, title, _ in relations], **asdict(wanted)})
-        with SIGNALS.told(), kept_in(kept, key, resume, checkpoint_every) as (checkpoint, known):
+        with SIGNALS.interrupt_fit(), kept_in(kept, key, resume, checkpoint_every) as (checkpoint, known):
             if known is not None:
                 console.say_note(f"Going on after {known} sweeps.")
             task = FitTask(table, wanted, {"callback": phase.sweep, "checkpoint": checkpoint}, further)

@@ -15,9 +15,11 @@ from gingham.certificates.bounds import GibbsLaw, effective_loss, find
 from gingham.certificates.evidence import labels_by_type, log_binomial, of_posterior
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet, Sample
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.coarsen import cheapest, joined, prune
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Solution, cut_short
+from gingham.fitting.loop import Report, Solution, mark_interrupted
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant
 
 DELTA = 0.05
 
@@ -57,7 +59,7 @@ class Certified:
         if self.merge and not solution.interrupted:
             for coarser in self._coarser(problem, solution, checkpoint):
                 if coarser.interrupted:
-                    best = cut_short(best)
+                    best = mark_interrupted(best)
                     break
                 value = certificate(coarser.posterior, sample, cell, self.bound)
                 if value < lowest:

@@ -14,7 +14,9 @@ from gingham.arrays import Floats
 from gingham.cells.losses import ON_DEVICE, unmet
 from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import Report, Solution, fixed_point
+from gingham.fitting.schedules import Down, Schedule
 from gingham.kernels.project import STEP_BYTES, USUAL_SWEEPS, Rows, Work, aligned, goes_to_device, projector, row_blocks
 from gingham.kernels.threads import one_blas_thread, over_blocks
 

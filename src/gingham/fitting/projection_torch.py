@@ -10,28 +10,18 @@ from gingham.arrays import AnyArray
 from gingham.cells.losses import refuse_unmet
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.errors import GinghamError
-from gingham.fitting.loop import (
-    NO_CHECKPOINT,
-    Checkpoint,
-    Report,
-    Schedule,
-    Solution,
-    Trace,
-    iterate,
-    last_objective,
-    settled,
-)
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import Report, Solution, Trace, iterate, settled, solution_of
 from gingham.fitting.projection import TORCH_NEEDS, supports_torch
+from gingham.fitting.schedules import Schedule
 from gingham.storage import State
 
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from gingham.kernels.grid_torch import Cell
+    from gingham.kernels.grid_torch import Cell, Grid
     from gingham.kernels.project_torch import DeviceRows
-
-    Snapshot = dict[str, list[Tensor]]
 
 
 def solve(
@@ -57,24 +47,18 @@ def solve(
     layouts, cell = _on_device(problem, start.n_clusters, assigns[0].dtype)
     grid = Grid(layouts, cell, assigns, answers, half=False)
 
-    def snapshot() -> Snapshot:
-        """What a checkpoint needs; it stays on the device until it is written."""
-        return grid.snapshot() if checkpoint.active else {}
+    def sweep(grid: Grid, factor: float) -> tuple[Grid, Objective]:
+        return grid, _objective(grid.sweep(beta * factor).tolist(), problem)
 
-    def restore(state: State) -> Snapshot:
+    def restored(state: State) -> Grid:
         grid.restore(state)
-        return snapshot()
+        return grid
 
-    def sweep(_: Snapshot, factor: float) -> tuple[Snapshot, Objective]:
-        objective = _objective(grid.sweep(beta * factor).tolist(), problem)
-        return snapshot(), objective
-
-    course = iterate(
-        sweep, snapshot(), schedule, to_state=_on_host, from_state=restore,
-        converges=partial(settled, schedule=schedule, tol=tol), max_iter=max_iter, report=report, checkpoint=checkpoint,
+    run = iterate(
+        sweep, grid, schedule, to_file=_on_host, from_file=restored,
+        terminate=partial(settled, schedule=schedule, tol=tol), max_iter=max_iter, report=report, checkpoint=checkpoint,
     )  # fmt: skip
-    posterior = _posterior(start, grid.assigns, grid.answers)
-    return Solution(posterior, last_objective(course.trace), course.trace, course.converged, course.interrupted)
+    return solution_of(run, _posterior(start, grid.assigns, grid.answers))
 
 
 def solve_together(
@@ -104,22 +88,20 @@ def solve_together(
         found = _posterior(starts[b], [q[b] for q in grid.assigns], grid.answers[b])
         done[b] = Solution(found, objectives[b][-1], trace, converged, interrupted)
 
-    def sweep(place: None, factor: float) -> tuple[None, Objective]:
+    def sweep(_: None, factor: float) -> tuple[None, Objective]:
         terms = grid.sweep(beta * factor).tolist()
         for b in set(range(len(starts))) - set(done):
             objectives[b].append(_objective(terms[b], problem))
             if settled(objectives[b], schedule, tol):
                 end(b, converged=True, interrupted=False)
-        return place, objectives[0][-1]
+        return None, objectives[0][-1]
 
-    course = iterate(
-        sweep, None, schedule, to_state=lambda place: {}, from_state=lambda state: None,
-        converges=lambda _: len(done) == len(starts), max_iter=max_iter,
+    run = iterate(
+        sweep, None, schedule, to_file=lambda _: {}, from_file=lambda _: None,
+        terminate=lambda _: len(done) == len(starts), max_iter=max_iter,
     )  # fmt: skip
-    if not all(objectives):
-        raise KeyboardInterrupt
     for b in set(range(len(starts))) - set(done):
-        end(b, converged=False, interrupted=course.interrupted)
+        end(b, converged=False, interrupted=run.interrupted)
     return [done[b] for b in range(len(starts))]
 
 
@@ -153,8 +135,8 @@ def _together(starts: Sequence[tuple[list[Tensor], Tensor]]) -> tuple[list[Tenso
     return assigns, torch.stack([answers for _, answers in starts])
 
 
-def _on_host(snapshot: Snapshot) -> State:
-    return {name: [tensor.cpu().numpy() for tensor in tensors] for name, tensors in snapshot.items()}
+def _on_host(grid: Grid) -> State:
+    return {name: [tensor.cpu().numpy() for tensor in tensors] for name, tensors in grid.snapshot().items()}
 
 
 def _objective(terms: Sequence[float], problem: Problem) -> Objective:

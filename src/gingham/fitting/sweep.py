@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from gingham.arrays import AnyArray, Floats
+from gingham.arrays import Floats
 from gingham.cells.losses import HARD_MOVES, Need, refuse_unmet
 from gingham.core.problem import Objective, Posterior, Problem, check_table
 from gingham.errors import GinghamError
-from gingham.fitting.loop import (
-    NO_CHECKPOINT,
-    Checkpoint,
-    Constant,
-    Course,
-    Report,
-    Solution,
-    Trace,
-    iterate,
-    last_objective,
-    rng_state,
-)
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import Report, Run, Solution, iterate, rng_state, solution_of
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import from_labels
 from gingham.kernels.sweep import Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
 from gingham.storage import State
@@ -54,10 +45,10 @@ class Sweep:
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Solution:
         board, moving = board_of(problem, start)
-        course = self.descend(board, moving, problem.betas[0], constant_of(problem), report, checkpoint)
+        run = self.descend(board, moving, problem.betas[0], constant_of(problem), report, checkpoint)
         labels = [board.labels_of(mode) for mode in range(board.n_modes)]
         posterior = from_labels(problem, labels, start.n_clusters)
-        return Solution(posterior, last_objective(course.trace), course.trace, course.converged, course.interrupted)
+        return solution_of(run, posterior)
 
     def descend(
         self,
@@ -67,11 +58,10 @@ class Sweep:
         constant: float = 0.0,
         report: Report | None = None,
         checkpoint: Checkpoint = NO_CHECKPOINT,
-    ) -> Course[list[AnyArray]]:
+    ) -> Run[Board]:
         """Move items on a board, in place, until at most ``tol`` of them move in a sweep.
 
-        ``constant`` is added to the board's cost to give N·L̂. A trace has at least one objective: where nothing was
-        done, that of the start.
+        ``constant`` is added to the board's cost to give N·L̂.
         """
         rng = np.random.default_rng(self.seed)
         items = np.concatenate([np.arange(board.first_item[mode], board.first_item[mode + 1]) for mode in moving])
@@ -83,29 +73,23 @@ class Sweep:
             paid = self.price * size_cost(board, moving)
             return Objective((board_cost(board) + constant,), (paid,), (beta,))
 
-        def copies() -> list[AnyArray]:
-            """What a checkpoint needs of the board, which may be half moved when a sweep is interrupted."""
-            return [array.copy() for array in changed] if checkpoint.active else []
-
-        def step(_: list[AnyArray], factor: float) -> tuple[list[AnyArray], Objective]:
+        def step(board: Board, factor: float) -> tuple[Board, Objective]:
             nonlocal n_moved
             before = board.labels.copy()
             sweep(board, rng.permutation(items), beta, self.price, self.backend, at_once)
             n_moved = int((board.labels != before).sum())
-            return copies(), objective()
+            return board, objective()
 
-        def restore(state: State) -> list[AnyArray]:
+        def restored(state: State) -> Board:
             for array, known in zip(changed, state["board"]):
                 array[...] = known
-            return copies()
+            return board
 
-        at_start = objective()
-        course = iterate(
-            step, copies(), Constant(), to_state=lambda board: {"board": board}, from_state=restore,
-            converges=lambda _: n_moved <= self.tol * len(items), max_iter=self.max_iter, report=report,
-            checkpoint=checkpoint, memory=rng_state(rng),
+        return iterate(
+            step, board, Constant(), to_file=lambda _: {"board": [array.copy() for array in changed]},
+            from_file=restored, terminate=lambda _: n_moved <= self.tol * len(items), max_iter=self.max_iter,
+            report=report, checkpoint=checkpoint, memory=rng_state(rng),
         )  # fmt: skip
-        return course if course.trace.objectives else replace(course, trace=Trace((1.0,), (at_start,)))
 
 
 def board_of(problem: Problem, start: Posterior) -> tuple[Board, list[int]]:

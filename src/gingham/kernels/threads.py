@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from time import perf_counter, sleep
 from typing import TypeVar
@@ -24,58 +25,47 @@ Result = TypeVar("Result")
 
 SERIAL_WORK = 2**21  # fewer multiply-adds than this are done before a second thread has started
 LEAST_PART = 32  # the smallest block is this part of what falls to a thread
-SOON = 5e-4  # seconds for which the end of the last block is looked for: falling asleep and waking take longer
-
-
-@dataclass(eq=False)
-class ThreadBudget:
-    """Cores shared by jobs that run side by side, each on a thread of its own. No result depends on it."""
-
-    n_threads: int  # of all jobs together
-    busy: int = 0  # jobs at work; the last ones use the cores of those that have ended
-    stopped: bool = False  # whether jobs are to end
-
-    def share(self) -> int:
-        """What falls to one job. One that is to end learns it here, as the main thread learns of Ctrl-C."""
-        if not _this_thread.told:  # once: what was found so far has still to be put together
-            self.end_if_stopped()
-        return max(1, self.n_threads // max(1, self.busy))
-
-    def end_if_stopped(self) -> None:
-        """Tell a job that is to end."""
-        if self.stopped:
-            _this_thread.told = True
-            raise KeyboardInterrupt
-
-    @contextmanager
-    def on_this_thread(self) -> Iterator[None]:
-        """What the calling thread starts keeps to its share."""
-        _this_thread.budget, _this_thread.told = self, False
-        try:
-            yield
-        finally:
-            _this_thread.budget = None
+SPIN_SECONDS = 5e-4  # for which the end of the last block is awaited: to fall asleep and wake takes longer
+POLL_SECONDS = 0.2  # on some systems a wait without end does not let signals through
 
 
 class _ThisThread(threading.local):
-    budget: ThreadBudget | None = None
-    told = False  # that the jobs are to end
-    alone: bool = False  # what it calls must not spread out again
+    shared: Shared | None = None  # by the jobs of which the calling thread does one
 
 
 _this_thread = _ThisThread()
 
 
+@dataclass(eq=False)
+class Shared:
+    """Threads that jobs share which run side by side. No result depends on how many fall to each."""
+
+    n_threads: int
+    running: int = 1  # jobs at work; the last ones use the threads of those that have ended
+    unneeded: bool = False  # whether nobody waits for the results any more
+
+    @contextmanager
+    def on_this_thread(self) -> Iterator[None]:
+        """What the calling thread does inside keeps to its share."""
+        before, _this_thread.shared = _this_thread.shared, self
+        try:
+            yield
+        finally:
+            _this_thread.shared = before
+
+
+class UnneededError(Exception):
+    """Ends a job for whose result nobody waits any more."""
+
+
 def available_threads() -> int:
     """How many threads the caller may use: what numba may, or its share where other jobs run beside it."""
-    budget = _this_thread.budget
-    return thread_limit() if budget is None else budget.share()
+    shared = _this_thread.shared
+    return thread_limit() if shared is None else max(1, shared.n_threads // max(1, shared.running))
 
 
 def thread_limit() -> int:
-    """What numba may use, were nothing else at work; numba is asked where something has loaded it, and not loaded."""
-    if _this_thread.alone:
-        return 1
+    """What numba may use; it is asked where something has loaded it, and not loaded."""
     numba = sys.modules.get("numba")
     if numba is not None and hasattr(numba, "get_num_threads"):  # it may be half imported, on another thread
         return int(numba.get_num_threads())
@@ -85,19 +75,6 @@ def thread_limit() -> int:
 @cache
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def result_at_hand() -> None:
-    """The job on this thread has swept: what it found has to be put together, which Ctrl-C must not take away.
-
-    Its next report still tells it of Ctrl-C, as in a later stage of the same job.
-    """
-    _this_thread.told = True
-
-
-def stay_alone() -> None:
-    """The calling thread is one of a pool: what it calls stays on it."""
-    _this_thread.alone = True
 
 
 def in_blocks(
@@ -125,7 +102,7 @@ def spread(run: Callable[[int, int], None], cuts: Ints, n_threads: int) -> None:
 
     helpers = [_pool(n_threads - 1).submit(take) for _ in range(n_threads - 1)]
     take()
-    until = perf_counter() + SOON
+    until = perf_counter() + SPIN_SECONDS
     for helper in helpers:
         if not helper.cancel():  # one that has not begun would find nothing left to do
             while not helper.done() and perf_counter() < until:
@@ -182,12 +159,8 @@ def one_library_thread() -> AbstractContextManager[object]:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Everything on the calling thread alone, as a worker that has other threads at work expects of a task."""
-    before, _this_thread.alone = _this_thread.alone, True
-    try:
-        with one_blas_thread():
-            yield
-    finally:
-        _this_thread.alone = before
+    with Shared(1).on_this_thread(), one_blas_thread():
+        yield
 
 
 def over_blocks(run: Callable[[Block], Result], blocks: Sequence[Block]) -> Iterator[Result]:
@@ -198,7 +171,7 @@ def over_blocks(run: Callable[[Block], Result], blocks: Sequence[Block]) -> Iter
         return
     several = max(1, len(blocks) // (LEAST_PART * n_threads))  # at a time: a hand-over costs as much as a block
     parts = [blocks[at : at + several] for at in range(0, len(blocks), several)]
-    running = [_pool_alone(n_threads).submit(lambda part: list(map(run, part)), part) for part in parts]
+    running = [_pool_without_nesting(n_threads).submit(lambda part: list(map(run, part)), part) for part in parts]
     try:
         for results in running:
             yield from results.result()
@@ -207,14 +180,65 @@ def over_blocks(run: Callable[[Block], Result], blocks: Sequence[Block]) -> Iter
 
 
 @cache
-def _pool_alone(n_threads: int) -> ThreadPoolExecutor:
+def _pool_without_nesting(n_threads: int) -> ThreadPoolExecutor:
     """Threads that wait for work and do not spread out: those of `_pool` are for callers, who do."""
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="gingham block", initializer=stay_alone)
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="gingham block", initializer=disable_nested_threads)
+
+
+def disable_nested_threads() -> None:
+    """The calling thread is one of a pool: what it calls stays on it."""
+    _this_thread.shared = Shared(1)
+
+
+def side_by_side(
+    jobs: Sequence[Callable[[Callable[..., None]], Result]], n_jobs: int, notify: Callable[..., None]
+) -> Generator[Result, None, None]:
+    """The results of jobs, in their order; at most ``n_jobs`` run at a time, on as many threads as the caller may use.
+
+    Parameters
+    ----------
+    jobs : functions of a report, which they call after every step
+    notify : callable
+        Called with the number of a job and what it reported, by one job at a time, on the thread of the job.
+    """
+    n_threads = min(available_threads(), n_jobs, len(jobs))
+    if n_threads <= 1:
+        for number, job in enumerate(jobs):
+            yield job(partial(notify, number))
+        return
+    shared, lock = Shared(available_threads(), 0), threading.Lock()
+
+    def work(number: int) -> Result:
+        def report(*facts: object) -> None:
+            if shared.unneeded:
+                raise UnneededError
+            with lock:
+                notify(number, *facts)
+
+        with lock:
+            shared.running += 1
+        try:
+            with shared.on_this_thread():
+                return jobs[number](report)
+        finally:
+            with lock:
+                shared.running -= 1
+
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        # In a copy of the caller's context: numpy keeps there what it does about overflows.
+        for run in [pool.submit(copy_context().run, work, number) for number in range(len(jobs))]:
+            while not run.done():
+                wait([run], POLL_SECONDS)
+            yield run.result()
+    finally:
+        shared.unneeded = True
+        pool.shutdown(cancel_futures=True)
 
 
 def _forget_pools() -> None:
     _pool.cache_clear()
-    _pool_alone.cache_clear()
+    _pool_without_nesting.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):  # a forked process has none of its parent's threads

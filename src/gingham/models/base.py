@@ -98,7 +98,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         check_is_fitted(self)
         super().save(path)
 
-    def _set_course(self, found: Found) -> None:
+    def _set_run(self, found: Found) -> None:
         """How the fit went: for every estimator that sweeps."""
         self.trace_ = found.trace
         self.n_iter_ = len(found.trace.factors)
@@ -266,6 +266,8 @@ def _savable(value: object) -> bool:
         return all(_savable(v) for v in value)
     if isinstance(value, dict):
         return all(_savable(v) for v in value.values())
+    if storage.VALUES.get(type(value).__name__) is type(value):
+        return True
     return value is None or isinstance(value, (bool, int, float, str, range, np.ndarray, np.generic))
 
 
@@ -402,7 +404,7 @@ class GridModel(TupleModel):
     def _set_solution(self, solution: Solution) -> None:
         self.posterior_ = solution.posterior
         self.objective_ = solution.objective
-        self._set_course(solution)
+        self._set_run(solution)
 
     @property
     def assign_(self) -> tuple[Floats, ...]:
@@ -498,7 +500,7 @@ def observed_of(
     """
     modes, codes, values = sample.modes, sample.codes, sample.labels
     alphabet = sample.alphabet
-    named = alphabet is not None and not alphabet.numeric
+    named = labels_are_names(sample, loss)
     memberships = list(memberships) or [None] * len(modes)
     if len(modes) == 1:  # the items have no partners: beside them stands everything as one
         modes, codes = (*modes, Mode("all", np.array(["all"]))), (*codes, np.zeros(sample.n_rows, dtype=np.int32))
@@ -527,6 +529,12 @@ def observed_of(
     )
 
 
+def labels_are_names(sample: Sample, loss: str = "") -> bool:
+    """Whether labels are classes to a summary: they are no numbers, or the loss does not ask how far apart they are."""
+    alphabet = sample.alphabet
+    return alphabet is not None and (not alphabet.numeric or loss in ("log", "zero-one"))
+
+
 def distilled_observed(
     sample: Sample, board: Distilled, refit: Callable[[Bools], Refit], prediction: str, loss: str
 ) -> Observed:
@@ -534,7 +542,7 @@ def distilled_observed(
     found = observed_of(
         sample, board.labels, refit=refit, prediction=prediction, expected=board.expected(sample.codes), loss=loss
     )
-    named = sample.alphabet is not None and not sample.alphabet.numeric
+    named = labels_are_names(sample)
     return replace(found, blocks=None if named else board.blocks, distilled=True)
 
 
@@ -545,7 +553,7 @@ def distilled_from(factors: Factors, sample: Sample) -> Distilled:
     predictions' own: what people choose to rate lies above these, and held-out rows are predicted better.
     """
     board = distill(factors, (sample.counts(0), sample.counts(1)), (FINEST_BOARD, FINEST_BOARD))
-    if sample.labels is None or (sample.alphabet is not None and not sample.alphabet.numeric):
+    if sample.labels is None or labels_are_names(sample):
         return board
     met = board.blocks[tuple(labels[code] for labels, code in zip(board.labels, sample.codes))]
     shift = float(np.average(met, weights=sample.weights))
@@ -577,7 +585,7 @@ def distilled_refit(model: Any, sample: Sample, kept: Bools, time: Floats | None
         found[at[known]] = label[known]
         labels.append(found)
     wide_board = replace(board, effects=(effects[0], effects[1]), labels=(labels[0], labels[1]))
-    named = sample.alphabet is not None and not sample.alphabet.numeric
+    named = labels_are_names(sample)
     return Refit(
         wide_board.labels,
         predictions_of(model, named_rows(sample, rows_of(sample, ~kept)[0]), sample, **times[1]),
@@ -593,7 +601,7 @@ def expected_by(posterior: Posterior, sample: Sample) -> Floats | None:
 
 def moments_of(posterior: Posterior, sample: Sample, relation: int = 0) -> Floats | None:
     """Mean and mean square of the labels in every cell, shape (m_1, …, m_d, 2); None where labels are no numbers."""
-    if sample.labels is None or (sample.alphabet is not None and not sample.alphabet.numeric):
+    if sample.labels is None or labels_are_names(sample):
         return None
     sums = posterior.statistics(sample, relation, Moments(2))
     whole = sums.reshape(-1, 3).sum(axis=0)
@@ -682,15 +690,15 @@ def refit_of(model: GridModel, sample: Sample, kept: Bools) -> Refit:
     """Clusters of a model that was fitted on some of the rows of a sample, and what it predicts of the others."""
     codes = [code[~kept] for code in sample.codes]
     posterior = model.posterior_
-    numeric = sample.alphabet is None or sample.alphabet.numeric
-    predictions = posterior.predict(codes) if numeric else posterior.predict_distribution(codes)
+    if labels_are_names(sample, posterior.label_cell().name):
+        return Refit(posterior.labels, posterior.predict_distribution(codes))
     expected = expected_by(posterior, sample)
-    return Refit(posterior.labels, predictions, mean_label(sample, kept) if expected is None else expected)
+    return Refit(posterior.labels, posterior.predict(codes), mean_label(sample, kept) if expected is None else expected)
 
 
 def mean_label(sample: Sample, kept: Bools | None = None) -> Floats | None:
     """The mean of the numbers of the rows, or of some, for every row; None where labels are no numbers."""
-    if sample.labels is None or (sample.alphabet is not None and not sample.alphabet.numeric):
+    if sample.labels is None or labels_are_names(sample):
         return None
     rows = slice(None) if kept is None else kept
     weights = None if sample.weights is None else sample.weights[rows]
@@ -771,7 +779,7 @@ def warn_of(sentences: Sequence[str]) -> None:
 
 
 def _numbers(sample: Sample) -> Floats | None:
-    named = sample.alphabet is not None and not sample.alphabet.numeric
+    named = labels_are_names(sample)
     return None if sample.labels is None or named else np.asarray(sample.labels)
 
 

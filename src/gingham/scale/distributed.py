@@ -23,7 +23,8 @@ from gingham.cells import CellModel
 from gingham.core.problem import Objective, Posterior, Problem, Structure
 from gingham.data import Alphabet, Features, Mode, Sample
 from gingham.data.sample import Sums, SumsOfSample, joined_ids
-from gingham.fitting.loop import Constant, Report, Schedule, Solution, fixed_point
+from gingham.fitting.loop import Report, Solution, fixed_point
+from gingham.fitting.schedules import Constant, Schedule
 from gingham.kernels.threads import one_thread
 from gingham.scale.dask_worker import Client, Future, Value, submit
 from gingham.scale.partition_sums import (

@@ -21,7 +21,9 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import from_frame, id_columns
 from gingham.data.sample import distinct, joined_ids
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Callback, Constant, Restart, Solution, best_of, make_schedule
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Callback, Restart, Solution, best_of
+from gingham.fitting.schedules import Constant, make_schedule
 from gingham.fitting.starts import expand_clusters, make_start
 from gingham.scale import distributed
 from gingham.scale.dask_worker import Client, Future, submit
@@ -155,7 +157,8 @@ def fit_distributed(
         def solve(restart: Restart) -> Solution:
             return solver.solve(problem, make_start(start, problem, sizes, restart.rng), restart.report)
 
-        solution = best_of(solve, n_init, rng, max_iter=model.max_iter, callback=callback)
+        with interruptible():
+            solution = best_of(solve, n_init, rng, max_iter=model.max_iter, callback=callback)
     model._set_solution(solution)
     model.beta_ = float(beta)
     model.fit_rows_ = (first.with_rows(*others),)

@@ -15,9 +15,11 @@ from gingham.cells.losses import total_statistics
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Sample
 from gingham.errors import GinghamError
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.coarsen import merge_while_it_pays, prune
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Solution, completed
+from gingham.fitting.loop import Solution, completed
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import Start, make_start
 from gingham.fitting.sweep import Sweep
 

@@ -18,8 +18,8 @@ from gingham.certificates.confidence import checked_delta
 from gingham.core.problem import Posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Report, side_by_side
-from gingham.kernels.threads import one_library_thread
+from gingham.fitting.interruption import interruptible
+from gingham.kernels.threads import one_library_thread, side_by_side
 from gingham.selection.auto import held_out_losses
 
 CRITERIA = ("cv", "certificate", "one-se")
@@ -204,27 +204,18 @@ def beta_path(
         folds = list(KFold(cv, shuffle=True, random_state=random_state).split(np.arange(n_rows)))
     done = 0
 
-    def tell(what: str) -> None:
+    def notify(number: int) -> None:
         nonlocal done
         done += 1
-        if callback is not None:
-            callback(PathProgress(done, len(folds) + len(ordered), what))
+        if callback is not None:  # the path on all the data comes after the folds
+            callback(PathProgress(done, len(folds) + len(ordered), "fold" if number < len(folds) else "point"))
 
-    def notify(number: int, *_: object) -> None:
-        if number == len(folds):  # the path on all the data, after the folds
-            tell("point")
-
-    jobs = [partial(_fold, model, X, y, ordered, seen, rest) for seen, rest in folds]
-    whole = partial(_points, model, X, y, ordered, delta)
+    jobs: list[Callable[..., list[Any]]] = [partial(_fold, model, X, y, ordered, seen, rest) for seen, rest in folds]
+    jobs.append(partial(_points, model, X, y, ordered, delta))
     on_device = hasattr(model, "goes_to_device") and model.goes_to_device(X, y)  # a GPU has one job at a time
     at_once = 1 if on_device else len(folds) + 1 if n_jobs is None or n_jobs < 0 else n_jobs
-    found: list[Any] = []
-    with one_library_thread():  # for all jobs together: each alone would undo what others still rely on
-        for part in side_by_side([*jobs, whole], at_once, notify):  # type: ignore[type-var]
-            found.append(part.values)
-            if len(found) <= len(folds):
-                tell("fold")
-    *held, points = found
+    with interruptible(), one_library_thread():  # for all jobs together: each alone would undo what others rely on
+        *held, points = list(side_by_side(jobs, at_once, notify))
     weights = np.array([len(rest) for _, rest in folds])
     for at, point in enumerate(points if folds else ()):
         gibbs, predicted = (np.array([fold[at][which] for fold in held]) for which in (0, 1))
@@ -237,22 +228,17 @@ def beta_path(
     return BetaPath(tuple(points), tuple(mode.name for mode in modes))
 
 
-class Part(NamedTuple):
-    """What one of the jobs side by side has found, one value a β."""
-
-    values: list[Any]
-    interrupted: bool = False
-
-
-def _points(model: Any, X: Any, y: Any, betas: Sequence[float], delta: float, report: Report) -> Part:
+def _points(
+    model: Any, X: Any, y: Any, betas: Sequence[float], delta: float, report: Callable[[], None]
+) -> list[PathPoint]:
     """The path on all the data, without what folds say."""
     points = []
-    for at, (beta, (fitted, sample)) in enumerate(zip(betas, _descend(model, X, y, betas))):
+    for beta, (fitted, sample) in zip(betas, _descend(model, X, y, betas)):
         posterior: Posterior = fitted.posterior_
         certificate = _certificate(fitted, sample, X, y, delta) if delta else None
         points.append(PathPoint(beta, posterior, posterior.gibbs_loss(sample), np.nan, np.nan, np.nan, certificate))
-        report(at, 1.0, fitted.objective_)
-    return Part(points)
+        report()
+    return points
 
 
 def _descend(model: Any, X: Any, y: Any, betas: Sequence[float]) -> Iterator[tuple[Any, Sample]]:
@@ -276,11 +262,15 @@ def _one_by_one(model: Any, X: Any, y: Any, betas: Sequence[float]) -> Iterator[
         yield fitted.fit(X, y), fitted.sample(X, y)
 
 
-def _fold(model: Any, X: Any, y: Any, betas: Sequence[float], seen: Any, rest: Any, report: Report) -> Part:
+def _fold(
+    model: Any, X: Any, y: Any, betas: Sequence[float], seen: Any, rest: Any, report: Callable[[], None]
+) -> list[tuple[float, float]]:
     """Held-out losses of the Gibbs and of the deterministic prediction at each β."""
     X_seen, y_seen = _safe_indexing(X, seen), _safe_indexing(y, seen)
     X_rest, y_rest = _safe_indexing(X, rest), np.asarray(_safe_indexing(y, rest))
-    return Part([_held_out(fitted, X_rest, y_rest) for fitted, _ in _descend(model, X_seen, y_seen, betas)])
+    losses = [_held_out(fitted, X_rest, y_rest) for fitted, _ in _descend(model, X_seen, y_seen, betas)]
+    report()
+    return losses
 
 
 def _held_out(fitted: Any, X: Any, y: Any) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from gingham.cells.losses import total_statistics
 from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Down
+from gingham.fitting.schedules import Down
 from gingham.fitting.starts import make_start
 from gingham.models.bayesian import per_entry_estep as entries
 from gingham.models.bayesian.fit import APPROXIMATIONS, Variational, begin

@@ -9,6 +9,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gingham as gg
+from gingham.models.layers import Sampler
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +85,7 @@ def test_cross_members_do_not_see_their_fold(stars) -> None:
 
 def test_layered_members_average_means_and_cuts(stars) -> None:
     X, y = stars
-    layered = gg.LayeredCoClusteringRegressor(2, 4, n_chains=1, n_sweeps=30, n_pilots=1, alphabet=range(1, 6))
+    layered = gg.LayeredCoClusteringRegressor(2, 4, alphabet=range(1, 6), sampler=Sampler(n_chains=1, n_sweeps=30))
     model = gg.Committee(layered, 2, cross=True, random_state=0).fit(X, y)
     mean = np.mean([m.predict(X) for m in model.members_], axis=0)
     np.testing.assert_allclose(model.predict(X), mean)

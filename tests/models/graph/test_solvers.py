@@ -15,7 +15,7 @@ from gingham.data import Alphabet
 from gingham.data.graphs import from_graph, with_alphabet
 from gingham.datasets import planted_graph
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Constant
+from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import from_labels, random
 from gingham.kernels import sweep as hard_moves
 from gingham.kernels import threads

@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import gingham as gg
+from ctrl_c import press_ctrl_c
 from gingham.errors import InterruptedWarning
 
 
@@ -198,7 +199,7 @@ def test_callback_hears_of_every_sweep_and_may_interrupt():
     def listen(progress):
         heard.append(progress.iteration)
         if len(heard) == 4:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     with pytest.warns(InterruptedWarning, match="after 4 sweeps"):
         model = clone(MODEL).fit(X, Y, callback=listen)

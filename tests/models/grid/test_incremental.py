@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import gingham as gg
+from gingham.models.layers import Sampler
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def new_users(X):
     [
         gg.CoClusteringRegressor(3, beta=1.0, alphabet=range(1, 6), random_state=0),
         gg.CoClusteringRegressor(3, loss="quadratic", beta=1.0, alphabet=range(1, 6), random_state=0),
-        gg.LayeredCoClusteringRegressor(2, 4, n_chains=1, n_sweeps=40, n_pilots=1, random_state=0),
+        gg.LayeredCoClusteringRegressor(2, 4, sampler=Sampler(1, 40), random_state=0),
         gg.Committee(gg.CoClusteringRegressor(3, beta=1.0, alphabet=range(1, 6)), 3, random_state=0),
     ],
 )
@@ -59,7 +60,7 @@ def test_users_and_films_new_at_once(table, layered) -> None:
     X, y = table
     old = (X[:, 0] < 50) & (X[:, 1] < 40)
     grid = gg.CoClusteringRegressor(3, beta=1.0, alphabet=range(1, 6), random_state=0)
-    layers = gg.LayeredCoClusteringRegressor(2, 4, n_chains=1, n_sweeps=40, n_pilots=1, random_state=0)
+    layers = gg.LayeredCoClusteringRegressor(2, 4, sampler=Sampler(1, 40), random_state=0)
     model = (layers if layered else grid).fit(X[old], y[old])
     given = ~old & (np.arange(len(X)) % 2 == 0)
     model.fold_in(X[given], y[given])
@@ -72,7 +73,7 @@ def test_users_and_films_new_at_once(table, layered) -> None:
 def test_a_growing_table_ends_near_one_fit(table, layered) -> None:
     X, y = table
     grid = gg.CoClusteringRegressor(3, beta=1.0, alphabet=range(1, 6), random_state=0)
-    layers = gg.LayeredCoClusteringRegressor(2, 4, n_chains=2, n_sweeps=40, n_pilots=1, random_state=0)
+    layers = gg.LayeredCoClusteringRegressor(2, 4, sampler=Sampler(2, 40), random_state=0)
     model = layers if layered else grid
     whole = clone(model).fit(X[:2700], y[:2700])
     parts = [np.flatnonzero(X[:900, 0] < 40), *np.array_split(np.arange(900, 2700), 2)]  # users come later
@@ -82,7 +83,7 @@ def test_a_growing_table_ends_near_one_fit(table, layered) -> None:
     assert error[0] == pytest.approx(error[1], abs=0.05)
     assert error[0] < 0.5 * np.mean(np.abs(y[2700:] - np.median(y[:2700])))
     if layered:
-        assert model.model_.n_draws == whole.model_.n_draws
+        assert model.draws_.n_draws == whole.draws_.n_draws
         assert model.noise_ == pytest.approx(whole.noise_, rel=0.2)  # not that of the first, small part
     else:
         sample = whole.sample(X[:2700], y[:2700])
@@ -94,7 +95,7 @@ def test_layers_that_go_on_learn_from_old_users_too(table) -> None:
     X, y = table
     first, later = np.arange(200), np.arange(200, 2700)
     known = 2700 + np.flatnonzero(np.isin(X[2700:, 0], X[first, 0]))
-    settings = {"n_chains": 1, "n_sweeps": 40, "n_pilots": 1, "random_state": 0}
+    settings = {"sampler": Sampler(1, 40), "random_state": 0}
     model = gg.LayeredCoClusteringRegressor(2, 4, **settings, side={1: (np.arange(45), np.eye(3)[np.arange(45) % 3])})
     before = model.partial_fit(X[first], y[first]).predict(X[known])
     after = model.partial_fit(X[later], y[later]).predict(X[known])
@@ -111,10 +112,3 @@ def test_names_that_come_later_and_strings(table) -> None:
     model.partial_fit([("abe", "jaws"), ("zoe", "heat")], ["hate", "like"])
     assert model.items_[0].tolist() == ["abe", "ann", "bob", "zoe"]
     assert model.predict([("abe", "heat"), ("zoe", "jaws")]).tolist() == ["hate", "like"]
-
-
-def test_soft_layers_say_what_to_do(table) -> None:
-    X, y = table
-    model = gg.LayeredCoClusteringRegressor(2, 2, solver="projection", n_chains=1, n_sweeps=2, n_pilots=0).fit(X, y)
-    with pytest.raises(gg.GinghamError, match="sampled"):
-        model.fold_in(X, y)

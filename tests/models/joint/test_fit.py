@@ -8,8 +8,8 @@ import pytest
 from gingham.cells import Absolute, Logarithmic, Quadratic, ZeroOne
 from gingham.core.problem import Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
-from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant
 from gingham.models.joint.fit import Joint, joint_start, mode_cost
 
 ALPHABET = Alphabet.of([0, 1, 2], given=True)

@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 
 import gingham as gg
-from gingham.models.layers.baskets import Basket, BasketDraws, LayerPlan
+from gingham.models.layers import Sampler
+from gingham.models.layers.draws import LayerDraws
 from gingham.models.layers.factors import interaction_factors
+from gingham.models.layers.problem import BASKET, ITEM, Basket, LayerPlan
 
-SMALL = {"n_layers": 2, "n_chains": 2, "n_sweeps": 20, "burn_in": 10, "baskets": 2, "random_state": 0}
+SMALL = {"n_layers": 2, "sampler": Sampler(2, 20, 10), "baskets": 2, "random_state": 0}
 
 
 def ratings(n=1200, seed=0):
@@ -89,8 +91,8 @@ def test_no_matrix_of_all_pairs_is_formed():
     n, m, k, n_draws = 12_000, 9_000, 3, 4
     pairs = rng.integers(n, size=60_000), rng.integers(m, size=60_000)
     baskets = Basket.of_pairs(*pairs, n, m), Basket.itself(n)
-    layers = LayerPlan("habit", 0, 1, 0, k, k, True), LayerPlan("taste", 0, 1, 1, k, k, False)
-    draws = BasketDraws(
+    layers = LayerPlan(BASKET, 0, 1, 0, k, k, True), LayerPlan(ITEM, 0, 1, 1, k, k, False)
+    draws = LayerDraws(
         (n, m), baskets, layers, None, 1.0, np.zeros(n_draws, dtype=np.int64), np.zeros(n_draws),
         np.zeros((n_draws, n + m), dtype=np.float32), np.ones((n_draws, 2)),
         rng.integers(k, size=(n_draws, m + m + m + n), dtype=np.uint8),

@@ -1,6 +1,7 @@
 import numpy as np
 
 import gingham as gg
+from as_one_table import EXCUSED, RankerOfFirstTwo
 from model_examples import Example
 
 rng = np.random.default_rng(5)
@@ -23,7 +24,7 @@ EXAMPLES = [
         (PAIRS,),
         lambda model: model.scores(PAIRS[:, 0], PAIRS[:, 1]),
         TINY,
-        checked="a ranking takes pairs (user, item), and scikit-learn's checks fit tables of any width",
+        checked=RankerOfFirstTwo(random_state=0),
         keeps_nothing=NO_CHECKPOINT,
     ),
     Example(
@@ -31,6 +32,8 @@ EXAMPLES = [
         gg.BasketRanker(("items",), n_factors=16, random_state=0),
         (WIDE,),
         lambda model: model.scores(WIDE[:, 0], WIDE[:, 1]),
+        checked=gg.BasketRanker(random_state=0),
+        excused=EXCUSED,
         keeps_nothing=NO_CHECKPOINT,
     ),
 ]

@@ -218,7 +218,7 @@ def test_bad_settings_get_a_sentence(X, settings, words):
 
 
 def test_bad_tables_get_a_sentence(model):
-    with pytest.raises(gg.GinghamError, match="X has 3 columns, not 2"):
+    with pytest.raises(gg.GinghamError, match="n_features = 3, not 2"):
         gg.BasketRanker().fit(np.zeros((4, 3)))
     with pytest.raises(gg.GinghamError, match="weight"):
         gg.BasketRanker().fit([[1, 2], [1, 3]], sample_weight=[1, -1])

@@ -10,8 +10,8 @@ from gingham.core.problem import Posterior, Problem, Tree
 from gingham.core.tree import TreePosterior, unique_rows
 from gingham.data import Alphabet, Mode, Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Constant
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant
 from gingham.models.tree.messages import Messages
 
 ALPHABET = Alphabet.of([0, 1, 2], given=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self, cast
 
@@ -15,10 +15,13 @@ from gingham.cells.families import Family, family_kind, make_family
 from gingham.cells.losses import total_statistics
 from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Alphabet, Bounds, Sample
+from gingham.data.adapt import Columns
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Constant, Down, Restart, Solution, best_of
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Callback, Restart, Solution, best_of
 from gingham.fitting.starts import Sizes, Start, expand_clusters, from_votes, make_start
-from gingham.models.base import FEW, GridModel, advise, numeric_labels, plain_labels, refit_on, stderr_progress
+from gingham.models.base import FEW, GridModel, advise, numeric_labels, plain_labels, refit_on
 from gingham.models.bayesian import coembedding, predictive
 from gingham.models.bayesian.dirichlet import DirichletPosterior
 from gingham.models.bayesian.fit import EvidenceBound, Variational, begin
@@ -50,29 +53,23 @@ class BayesianCoClustering(DensityMixin, GridModel):
     approximation : {"per_entry", "shared"}
         "per_entry" gives every entry its own distribution over clusters (the tighter bound and better
         predictions); "shared" gives one to all entries of an item (P2's own, several times faster).
-    concentration : "validate", float or (float, float)
+    concentration : "validate", "learn", float or (float, float)
         α of rows and of columns. "validate" chooses them on 5 % of the entries, which then take part in the fit.
-    concentrations : sequence of float
-        What "validate" tries, on both modes alike and then on each mode near the best.
-    learn_concentration : bool
-        Whether α moves with the fit. On sparse data the bound then prefers one flat cluster.
+        "learn" is P2's: α begins at 1 and moves with the fit. On sparse data the bound then prefers one flat cluster.
     alphabet : sequence, optional
         The possible labels of the Bernoulli and categorical families; read off the data otherwise.
-    pseudo : float
-        Typical entries added to every cell (the conjugate prior).
-    shift : float
-        Smallest possible count of the Poisson family.
+    family_params : dict, optional
+        ``{"pseudo": 1.0, "shift": 0.0}``: typical entries added to every cell (the conjugate prior), and the smallest
+        possible count of the Poisson family.
     bounds : (float, float), optional
         Smallest and largest possible label of the Gaussian and Poisson families, where a certificate is wanted.
     start : {"singular", "spectral", "means", "random"}, label arrays or Posterior
     n_init : int
         Number of starts; the one with the highest evidence bound is kept.
-    temperature : float
-        Where tempering begins (P2 §4.1.1); 1 is none, which is best on all data that was tried.
-    max_iter, tol : int, float
-        Stop after so many sweeps, or when the bound changes relatively by less than ``tol``.
+    max_iter : int
+        Sweeps at most; a fit ends earlier when the bound changes relatively by less than 1e-5.
     backend : {"auto", "compiled", "reference", "torch"}
-    random_state, verbose
+    random_state : int, RandomState or None
 
     Attributes
     ----------
@@ -110,21 +107,16 @@ class BayesianCoClustering(DensityMixin, GridModel):
     family: str = "auto"
     approximation: str = "per_entry"
     concentration: str | float | Sequence[float] = "validate"
-    concentrations: Sequence[float] = (0.1, 0.5, 1.0, 2.0)
-    learn_concentration: bool = False
     alphabet: Iterable[object] | None = None
-    pseudo: float = 1.0
-    shift: float = 0.0
+    family_params: Mapping[str, float] | None = None
     bounds: tuple[float, float] | None = None
     start: Start = "singular"
     n_init: int = 1
-    temperature: float = 1.0
     max_iter: int = 100
-    tol: float = 1e-5
     backend: str = "auto"
     random_state: Seed = None
-    verbose: int = 0
 
+    @interruptible()
     def fit(
         self,
         X: TableLike,
@@ -152,19 +144,15 @@ class BayesianCoClustering(DensityMixin, GridModel):
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.loop``.
+            Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
         columns, labels, weights = self._observed(X, y, sample_weight)
-        if len(columns.columns) != 2:
-            raise GinghamError(
-                f"Bayesian co-clustering needs two columns of ids (rows, columns); X has {len(columns.columns)}."
-            )
         alphabet = self._alphabet(labels)
         bounds = Bounds.of(self.bounds, given=True)
         if bounds is not None and labels.dtype.kind in "biuf":
             bounds.check(labels, "The label of row")
         sample = Sample.of(columns.columns, labels, weights, names=columns.names, alphabet=alphabet)
-        family = make_family(self._family(labels), alphabet, self.pseudo, self.shift)
+        family = self._prior(self._family(labels), alphabet)
         if sample.labels is not None:
             family.check(sample.labels)
         family = family.informed(total_statistics(family, sample))
@@ -178,8 +166,6 @@ class BayesianCoClustering(DensityMixin, GridModel):
         problem = Problem(structure, (sample,), (family,), (1.0,))
         solver = self._solver()
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        if callback is None and self.verbose:
-            callback = stderr_progress
 
         def start_of(at: Problem, rng: np.random.Generator) -> Posterior:
             # Frozen columns have no memberships to start; `begin` gives them their own cells.
@@ -189,13 +175,16 @@ class BayesianCoClustering(DensityMixin, GridModel):
             return make_start(self.start, free, n_clusters, rng)
 
         self.validation_: dict[tuple[float, ...], float] = {}  # perplexities of the concentrations that were tried
-        if isinstance(self.concentration, str):
-            if self.concentration != "validate":
-                raise GinghamError(
-                    f"concentration={self.concentration!r} is unknown; give 'validate', a number, or one for each mode."
-                )
+        if self.concentration == "validate":
             alpha, self.validation_ = validate_concentration(
-                solver, problem, lambda at: start_of(at, rng), self.concentrations, rng, checkpoint
+                solver, problem, lambda at: start_of(at, rng), rng, checkpoint
+            )
+        elif self.concentration == "learn":
+            alpha = (1.0, 1.0)
+        elif isinstance(self.concentration, str):
+            raise GinghamError(
+                f"concentration={self.concentration!r} is unknown; give 'validate', 'learn', a number, or one for each "
+                "mode."
             )
         else:
             alpha = tuple(np.broadcast_to(np.asarray(self.concentration, dtype=np.float64), 2).tolist())
@@ -220,7 +209,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
 
     def _refit(self, sample: Sample, kept: Bools) -> Refit:
         alpha = tuple(float(np.mean(a)) for a in self.concentration_)
-        return refit_on(clone(self).set_params(concentration=alpha, n_init=1, verbose=0), sample, kept)
+        return refit_on(clone(self).set_params(concentration=alpha, n_init=1), sample, kept)
 
     def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
         """By mixed memberships, as `predict`; the spread is that of the cells' labels."""
@@ -234,16 +223,24 @@ class BayesianCoClustering(DensityMixin, GridModel):
         return Predicted(predictive.mean_and_std(self.beliefs_, codes)[0], found.uncertainty)
 
     def _solver(self) -> Variational:
-        if not (np.isfinite(self.temperature) and self.temperature > 0):
-            raise GinghamError(f"temperature={self.temperature} must be a finite number above 0; 1 is no tempering.")
-        return Variational(
-            self.approximation,
-            self.learn_concentration,
-            schedule=Constant() if self.temperature == 1 else Down(self.temperature),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            backend=self.backend,
-        )
+        learned = isinstance(self.concentration, str) and self.concentration == "learn"
+        return Variational(self.approximation, learned, max_iter=self.max_iter, backend=self.backend)
+
+    def _prior(self, name: str, alphabet: Alphabet | None) -> Family:
+        """The family with its prior."""
+        params = dict(self.family_params or {})
+        unknown = sorted(set(params) - {"pseudo", "shift"})
+        if unknown:
+            raise GinghamError(f"family_params has {unknown[0]!r}; it may have 'pseudo' and 'shift'.")
+        return make_family(name, alphabet, float(params.get("pseudo", 1.0)), float(params.get("shift", 0.0)))
+
+    def _columns(self, X: TableLike, reset: bool) -> Columns:
+        found = super()._columns(X, reset)
+        if len(found.columns) != 2:
+            raise GinghamError(
+                f"Bayesian co-clustering needs two columns of ids (rows, columns): n_features = {len(found.columns)}."
+            )
+        return found
 
     def _labels(self, y: ArrayLike) -> AnyArray:
         if self.family in ("gaussian", "poisson"):
@@ -327,7 +324,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         columns = [self._log_density(codes, np.full(len(codes[0]), label)) for label in np.asarray(labels)]
         return np.exp(np.stack(columns, axis=1))
 
-    def score_samples(self, X: TableLike, y: ArrayLike) -> Floats:
+    def log_likelihood(self, X: TableLike, y: ArrayLike) -> Floats:
         """ln p(y|x) of each entry, with memberships from the training entries only."""
         return self._log_density(self._codes(X), np.asarray(y))
 
@@ -342,7 +339,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Mean ln p(y|x)."""
         weights = None if sample_weight is None else np.asarray(sample_weight)
-        return float(np.average(self.score_samples(X, y), weights=weights))
+        return float(np.average(self.log_likelihood(X, y), weights=weights))
 
     def perplexity(self, X: TableLike, y: ArrayLike, protocol: str = "held-out") -> float:
         """exp(−mean ln p(y|x)); 1 is certainty, and no discrete model can be below.

@@ -15,7 +15,9 @@ from gingham.cells.losses import FAMILIES, Need, refuse_unmet
 from gingham.core.problem import Objective, Posterior, Problem, check_table
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Schedule, Solution, fixed_point
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import Report, Solution, fixed_point
+from gingham.fitting.schedules import Constant, Schedule
 from gingham.kernels.project import on_device, project, project_cost, project_table
 from gingham.models.bayesian import per_entry_estep as entries
 from gingham.models.bayesian.dirichlet import (

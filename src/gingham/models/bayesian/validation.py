@@ -5,18 +5,20 @@ The evidence bound does not choose α (it prefers memberships that predict worse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from gingham.core.problem import Posterior, Problem
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, completed
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import completed
 from gingham.models.bayesian.fit import Variational, begin
 from gingham.models.bayesian.predictive import log_density
 
 SHARE = 0.05  # of the entries are held out
 FEWEST = 20  # entries to hold out; with fewer there is nothing to learn from
+LADDER = (0.1, 0.5, 1.0, 2.0)  # the concentrations that are tried
 FALLBACK = 0.5
 SWEEPS = 50  # are enough to tell good from bad
 
@@ -27,11 +29,10 @@ def validate_concentration(
     solver: Variational,
     problem: Problem,
     make_start: Callable[[Problem], Posterior],
-    grid: Sequence[float],
     rng: np.random.Generator,
     checkpoint: Checkpoint = NO_CHECKPOINT,
 ) -> tuple[Concentration, dict[Concentration, float]]:
-    """Try every α of the grid on both modes alike, then move one mode at a time up or down while that helps.
+    """Try every α of `LADDER` on both modes alike, then move one mode at a time up or down while that helps.
 
     Returns the chosen α of each mode, and the held-out perplexity of every α that was tried.
     """
@@ -53,14 +54,13 @@ def validate_concentration(
             tried[alpha] = float(np.exp(-np.average(log_density(q, held), weights=held.weights)))
         return tried[alpha]
 
-    ladder = sorted(float(a) for a in set(grid))
-    best: Concentration = min(((a, a) for a in ladder), key=perplexity)
+    best: Concentration = min(((a, a) for a in LADDER), key=perplexity)
     free = [mode for mode in range(2) if mode not in problem.structure.frozen]
     while True:
         near = [best]
         for mode in free:
-            at = ladder.index(best[mode])
-            beside = ladder[max(at - 1, 0) : at] + ladder[at + 1 : at + 2]
+            at = LADDER.index(best[mode])
+            beside = LADDER[max(at - 1, 0) : at] + LADDER[at + 1 : at + 2]
             near += [(*best[:mode], to, *best[mode + 1 :]) for to in beside]
         nearest = min(near, key=perplexity)
         if nearest == best:

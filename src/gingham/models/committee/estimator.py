@@ -21,8 +21,9 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import tuples_of
 from gingham.data.sample import Part, checked_weights, rows_of_draws, tuples, whole_counts
 from gingham.errors import GinghamError, UnseenItemsWarning
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.distill import Factors
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interrupted, interruptible
 from gingham.fitting.projection import Projection, use_torch_batch
 from gingham.models.base import Persistent, TupleModel, distilled_from, distilled_observed, distilled_refit
 from gingham.models.questions import Predicted
@@ -112,6 +113,7 @@ class Committee(TupleModel):
         modes: tuple[Mode, ...] = self.members_[0].item_modes()
         return modes
 
+    @interruptible()
     def fit(
         self,
         X: TableLike,
@@ -389,10 +391,10 @@ def _interrupted(member: BaseEstimator) -> bool:
 
 
 def _until_interrupted(members: Sequence[BaseEstimator]) -> Iterator[BaseEstimator]:
-    """The members one after the other; none after one that Ctrl-C has ended. In other processes it ends them all."""
+    """The members one after the other; none after one that Ctrl-C has ended."""
     for member in members:
         yield member
-        if _interrupted(member):
+        if interrupted():
             return
 
 

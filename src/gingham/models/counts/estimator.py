@@ -23,7 +23,9 @@ from gingham.core.problem import Posterior, Structure
 from gingham.data.adapt import Names, count_matrix, with_names
 from gingham.data.sample import Mode, need_unmasked
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, completed
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Callback, completed
 from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, advice_on, stderr_progress, warn_of
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
@@ -136,6 +138,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False)
         return count_matrix(X, type(self).__name__, allow_zero)
 
+    @interruptible()
     def fit(
         self,
         X: object,
@@ -158,7 +161,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.loop``.
+            Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
         X, *found = with_names(X, names)
         counts = self._counts(X, reset=True)
@@ -279,7 +282,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         everything -= xlogy(self.row_mass_, self.row_mass_).sum() + xlogy(self.column_mass_, self.column_mass_).sum()
         self.information_kept_ = float(self.information_ * total / everything) if everything > 1e-12 else 1.0
         self.objective_ = blocks.objective
-        self._set_course(blocks)
+        self._set_run(blocks)
         return self
 
     # what scikit-learn's biclustering offers

@@ -20,25 +20,15 @@ from gingham.certificates import certify_density
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data import Mode, Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import (
-    NO_CHECKPOINT,
-    Callback,
-    Checkpoint,
-    Down,
-    Report,
-    Restart,
-    Schedule,
-    Solution,
-    Trace,
-    best_of,
-    completed,
-    side_by_side,
-)
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import Callback, Report, Restart, Solution, Trace, best_of, completed, ignore_progress
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Down, Schedule
 from gingham.fitting.starts import from_labels, with_best_answers
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.project import Work, goes_to_device
 from gingham.kernels.sweep import make_board
+from gingham.kernels.threads import side_by_side
 from gingham.models.counts.starts import COUNT_STARTS, block_table, start_labels
 from gingham.storage import State
 
@@ -137,10 +127,10 @@ class CountSolver:
         sweep = Sweep(float(not free), self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
         total = float(counts.sum())
         beta, constant = 1.0 if free else self.beta, -float(xlogy(total, total))
-        course = sweep.descend(board, moving, beta, constant, report, sweeps)
+        run = sweep.descend(board, moving, beta, constant, report, sweeps)
         labels = (board.labels_of(0).copy(), board.labels_of(1).copy())
-        last = course.trace.objectives[-1]
-        return CountBlocks(labels, None, shape, last, course.trace, course.converged, course.interrupted)
+        last = run.trace.objectives[-1]
+        return CountBlocks(labels, None, shape, last, run.trace, run.converged, run.interrupted)
 
     def fit_sizes(
         self,
@@ -150,11 +140,11 @@ class CountSolver:
         checkpoint: Checkpoint = NO_CHECKPOINT,
     ) -> Generator[CountBlocks, None, None]:
         """Blocks of several sizes, each from a seed of its own, side by side where each keeps one core busy."""
-        jobs = (
+        jobs = [
             partial(self.fit, counts, size, own, checkpoint=checkpoint.stage(f"size {size[0]}, {size[1]}"))
             for size, own in zip(sizes, rng.spawn(len(sizes)))
-        )
-        return side_by_side(jobs, len(sizes) if self.one_core else 1)
+        ]
+        return side_by_side(jobs, len(sizes) if self.one_core else 1, ignore_progress)
 
     def best(
         self,

@@ -22,7 +22,9 @@ from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theor
 from gingham.data import Mode
 from gingham.data.adapt import Names, categorical_entries, category_names, with_names
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Course, Restart, best_of
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Restart, Run, best_of
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.sweep import make_board
 from gingham.models.base import Persistent
@@ -72,7 +74,7 @@ class Entries:
         return found
 
 
-def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, run: Restart) -> Course[tuple[Ints, Floats]]:
+def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, restart: Restart) -> Run[tuple[Ints, Floats]]:
     """Move instances one by one while the observed information rises: their clusters, and that of each feature.
 
     Features stand as singletons, so the cost of the log cells, N·H(X_j | T) summed over features, differs
@@ -83,10 +85,10 @@ def iob_max(entries: Entries, n_clusters: int, start: Ints, sweep: Sweep, run: R
         "log", (entries.rows, entries.columns), (start, np.arange(d)), (n_clusters, d), (0,),
         marks=entries.values, n_features=entries.n_values,
     )  # fmt: skip
-    course = sweep.descend(board, (0,), 1.0, 0.0, run.report, run.checkpoint)
+    run = sweep.descend(board, (0,), 1.0, 0.0, restart.report, restart.checkpoint)
     labels = board.labels_of(0).copy()
     found = (labels, entries.feature_information(labels, n_clusters))
-    return Course(found, course.trace, course.converged, course.interrupted)
+    return Run(found, run.trace, run.converged, run.interrupted)
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,7 @@ class InformationClustering(ClusterMixin, Persistent):
         tags.input_tags.string = True
         return tags
 
+    @interruptible()
     def fit(
         self,
         X: TableLike,
@@ -202,7 +205,7 @@ class InformationClustering(ClusterMixin, Persistent):
         item_info : mapping from the name of a side to a frame, optional
             What is known of the instances, a row each; for summaries only, see :func:`gingham.summarize`.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.loop``.
+            Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
         entries = Entries(*categorical_entries(X))
         checkpoint.bound_to(self, X)
@@ -211,8 +214,8 @@ class InformationClustering(ClusterMixin, Persistent):
             raise GinghamError(f"n_clusters={self.n_clusters!r} must be a whole number from 1.")
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         found = self._best(entries, min(int(self.n_clusters), entries.shape[0]), rng, checkpoint)
-        self._set_course(found)
-        self.labels_, self.feature_information_ = found.place
+        self._set_run(found)
+        self.labels_, self.feature_information_ = found.state
         self.observed_information_ = float(self.feature_information_.mean())
         self.chance_information_ = self._chance(entries, rng)
         self.n_values_, self.feature_digests_ = entries.n_values, entries.digests()
@@ -257,21 +260,21 @@ class InformationClustering(ClusterMixin, Persistent):
     def _refit(self, entries: Entries, kept: Bools) -> Refit:
         part = replace(entries, rows=entries.rows[kept], columns=entries.columns[kept], values=entries.values[kept])
         found = self._best(part, int(self.labels_.max()) + 1, np.random.default_rng(0))
-        return Refit((found.place[0], None))
+        return Refit((found.state[0], None))
 
     def _best(
         self, entries: Entries, k: int, rng: np.random.Generator, checkpoint: Checkpoint = NO_CHECKPOINT
-    ) -> Course[tuple[Ints, Floats]]:
+    ) -> Run[tuple[Ints, Floats]]:
         """The clusters of some starts that tell most."""
         n = entries.shape[0]
 
-        def solve(restart: Restart) -> Course[tuple[Ints, Floats]]:
+        def solve(restart: Restart) -> Run[tuple[Ints, Floats]]:
             sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(restart.rng.integers(2**31)))
             return iob_max(entries, k, restart.rng.permutation(np.arange(n) % k), sweep, restart)
 
         return best_of(
             solve, self.n_init, rng, max_iter=self.max_iter, checkpoint=checkpoint, one_core=True,
-            cost=lambda found: -float(found.place[1].mean()),
+            cost=lambda found: -float(found.state[1].mean()),
         )  # fmt: skip
 
     def _chance(self, entries: Entries, rng: np.random.Generator) -> float:

@@ -22,7 +22,8 @@ from gingham.storage import savable
 PARTS = 10  # of all pairs; one of them is held out at a time
 ENOUGH = 1000  # edges that are held out in all, where the graph has so many; more parts are held out for that
 FEWEST_EDGES = 50  # below which held-out edges say nothing
-SURE = 1e-9  # distance of a block's share of edges from 1, so that no held-out pair costs infinitely much
+SURE = 1e-9  # distance of a chance from 1, so that no held-out pair costs infinitely much
+LIKELIHOOD_STEPS = 40  # towards the degrees that make the edges likeliest
 
 
 class EdgeChances(Protocol):
@@ -55,6 +56,42 @@ class BlockShares:
 
     def absent(self) -> float:
         return float(-(np.log1p(-self.shares) * _pairs(self.labels, len(self.shares))).sum() / 2.0)
+
+
+@dataclass(frozen=True, eq=False)
+class DegreesAlone:
+    """What degrees say without clusters: i and j are joined with the chance 1 − exp(−θ_i θ_j).
+
+    θ makes the edges likeliest, so that a hub that is joined to almost every node stays so. Every node starts from one
+    edge of a node with the mean θ. Nodes with like numbers of edges have the same θ: all pairs are pairs of degrees.
+    """
+
+    numbers: Ints  # (n,): which of the degrees each node has
+    sizes: Floats  # (T,) nodes of each degree
+    chances: Floats  # (T, T)
+
+    @classmethod
+    def of(cls, sample: PairSample, kept: float = 1.0) -> DegreesAlone:
+        """``kept``: the share of all pairs that the sample was drawn from; the others had no chance to be joined."""
+        degrees, numbers = np.unique(
+            np.bincount(np.concatenate(sample.codes), minlength=sample.n_nodes), return_inverse=True
+        )
+        sizes = np.bincount(numbers, minlength=len(degrees)).astype(np.float64)
+        theta = (degrees + 1.0) / np.sqrt(sizes @ (degrees + 1.0))
+        for _ in range(LIKELIHOOD_STEPS):
+            chances = -np.expm1(-np.outer(theta, theta))
+            expected = chances @ sizes - np.diag(chances)
+            theta *= np.sqrt((degrees + 1.0) / (expected + theta / np.average(theta, weights=sizes)))
+        chances = -np.expm1(-np.outer(theta, theta)) / kept
+        return cls(numbers, sizes, np.minimum(chances, 1.0 - SURE))
+
+    def nats(self, codes: Sequence[Ints]) -> tuple[Floats, Floats]:
+        chance = self.chances[self.numbers[codes[0]], self.numbers[codes[1]]]
+        return -np.log(chance), -np.log1p(-chance)
+
+    def absent(self) -> float:
+        pairs = np.outer(self.sizes, self.sizes) - np.diag(self.sizes)
+        return float(-(np.log1p(-self.chances) * pairs).sum() / 2.0)
 
 
 def _pairs(labels: Ints, k: int) -> Floats:
@@ -145,6 +182,8 @@ class DegreeChoice:
         In a sentence.
     plain_loss, corrected_loss : float or None
         Log loss of the two forms in nats per held-out pair; None where nothing was held out.
+    degrees_loss : float or None
+        The same of the degrees of the nodes alone, without clusters.
     n_held : int
         Held-out edges.
     """
@@ -153,6 +192,7 @@ class DegreeChoice:
     why: str
     plain_loss: float | None = None
     corrected_loss: float | None = None
+    degrees_loss: float | None = None
     n_held: int = 0
 
     def __str__(self) -> str:
@@ -168,6 +208,9 @@ def choose_degrees(
     ``partition`` finds the clusters (of this graph, with degrees or without). A small graph has several tenths held
     out in turn, until there are ENOUGH edges among them.
 
+    Plain blocks of a graph with hubs may do well only because they tell hubs from other nodes. So where degrees alone
+    predict as well as they do, degrees are corrected for: clusters then say what degrees do not.
+
     Of the pairs that are not joined nothing needs to be drawn: held out or not, a fit sees them alike. So a tenth of
     what all of them cost stands for those held out, which takes a sum over blocks and no n² numbers.
     """
@@ -175,25 +218,26 @@ def choose_degrees(
         sample = replace(sample.take(sample.labels != 0), complete=True)
     part = np.random.default_rng([seed, PARTS]).integers(PARTS, size=sample.n_rows)
     n_parts = min(PARTS, ceil(ENOUGH * PARTS / sample.n_rows))
-    losses = np.zeros(2)
+    kept = 1.0 - 1.0 / PARTS
+    losses = np.zeros(3)
     for number in range(n_parts):
         held = part == number
         rest = replace(sample.take(~held), complete=True)
-        kept = 1.0 - 1.0 / PARTS
-        plain, corrected = BlockShares, DegreeModel
-        losses += [
-            held_out_loss(plain.of(rest, *partition(rest, False), kept), sample, held),
-            held_out_loss(corrected.of(rest, *partition(rest, True), kept), sample, held),
+        forms: list[EdgeChances] = [
+            BlockShares.of(rest, *partition(rest, False), kept),
+            DegreeModel.of(rest, *partition(rest, True), kept),
+            DegreesAlone.of(rest, kept),
         ]
-    without, given = (losses / n_parts).tolist()
-    better = given < without
-    names, values = ("degree-corrected", "plain"), (given, without)
-    first = 0 if better else 1
-    why = (
-        f"{names[first]}: {values[first]:.4f} against {values[1 - first]:.4f} nats per held-out pair "
-        f"({names[1 - first]})"
-    )
-    return DegreeChoice(better, why, without, given, int((part < n_parts).sum()))
+        losses += [held_out_loss(form, sample, held) for form in forms]
+    plain, corrected, alone = (losses / n_parts).tolist()
+    unit = "nats per held-out pair"
+    if corrected < plain:
+        why = f"degree-corrected: {corrected:.4f} against {plain:.4f} {unit} (plain)"
+    elif alone <= plain:
+        why = f"degree-corrected: degrees alone have {alone:.4f} {unit}, and plain blocks no less ({plain:.4f})"
+    else:
+        why = f"plain: {plain:.4f} against {corrected:.4f} {unit} (degree-corrected)"
+    return DegreeChoice(min(corrected, alone) <= plain, why, plain, corrected, alone, int((part < n_parts).sum()))
 
 
 def held_out_loss(chances: EdgeChances, sample: PairSample, held: Bools) -> float:

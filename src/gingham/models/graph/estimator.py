@@ -20,7 +20,10 @@ from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, completed, make_schedule
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Callback, completed
+from gingham.fitting.schedules import Schedule, make_schedule
 from gingham.models.base import Persistent, check_within, mean_label, moments_of, predicted_by, stderr_progress
 from gingham.models.graph.degrees import FEWEST_EDGES, DegreeChoice, DegreeModel, choose_degrees
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
@@ -131,6 +134,7 @@ class GraphClustering(ClusterMixin, Persistent):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
+    @interruptible()
     def fit(
         self,
         X: object,
@@ -172,7 +176,7 @@ class GraphClustering(ClusterMixin, Persistent):
         solution = way.solve(problem, np.random.default_rng(seed), callback, checkpoint)
         self.posterior_ = solution.posterior
         self.objective_ = solution.objective
-        self._set_course(solution)
+        self._set_run(solution)
         self.n_features_in_ = sample.n_nodes
         self.directed_ = sample.directed
         self.degree_model_: DegreeModel | None = None

@@ -12,7 +12,8 @@ from gingham.core.problem import Objective, Posterior, Problem, Structure, find_
 from gingham.data import Alphabet
 from gingham.data.graphs import PairSample, label_values, with_alphabet
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Restart, Solution, Trace, best_of
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import Callback, Restart, Solution, Trace, best_of
 from gingham.fitting.starts import FIRMNESS, from_labels, from_posterior
 from gingham.models.graph.degrees import DegreeModel
 from gingham.models.graph.partition import (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import lgamma, log
 from typing import ClassVar, NamedTuple, Protocol
 
@@ -24,7 +25,10 @@ from gingham.cells import CellModel
 from gingham.certificates.divergence import kl_upper
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data.graphs import PairSample
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, iterate, rng_state
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interrupted
+from gingham.fitting.loop import iterate, rng_state
+from gingham.fitting.schedules import Constant
 from gingham.kernels.threads import one_blas_thread, one_library_thread
 from gingham.models.graph import kernels
 from gingham.models.graph.kernels import block_sums
@@ -449,15 +453,15 @@ class PartitionSearch:
                 return self.partition(self.merge(labels, n_clusters)[0])
             return self.partition(self.sweep(best.labels, rng, VISITS)[0])
 
-        def converges(costs: Sequence[Objective]) -> bool:
+        def terminate(costs: Sequence[Objective]) -> bool:
             return len(costs) > 2 and costs[-2].total == costs[-1].total
 
-        return self._search(step, converges, LATER_STEPS, rng, checkpoint)[0]
+        return self._search(step, terminate, LATER_STEPS, rng, checkpoint)[0]
 
     def _search(
         self,
         step: Callable[[Partition, int], Partition],
-        converges: Callable[[Sequence[Objective]], bool],
+        terminate: Callable[[Sequence[Objective]], bool],
         max_iter: int,
         rng: np.random.Generator,
         checkpoint: Checkpoint,
@@ -467,17 +471,17 @@ class PartitionSearch:
         Returns the last, and what that of every step costs.
         """
 
-        def one(place: Search, factor: float) -> tuple[Search, Objective]:
-            best = step(place.best, place.steps)
-            return Search(best, place.steps + 1), Objective((best.cost,), (0.0,), (1.0,))
+        def one(search: Search, factor: float) -> tuple[Search, Objective]:
+            best = step(search.best, search.steps)
+            return Search(best, search.steps + 1), Objective((best.cost,), (0.0,), (1.0,))
 
         nothing = Search(self.partition(np.zeros(self.sample.n_nodes, dtype=np.int64)), 0)
-        course = iterate(
-            one, nothing, Constant(), to_state=Search.state, from_state=Search.of_state, converges=converges,
+        run = iterate(
+            one, nothing, Constant(), to_file=Search.to_file, from_file=Search.from_file, terminate=terminate,
             max_iter=max_iter, checkpoint=checkpoint, memory=rng_state(rng),
         )  # fmt: skip
-        costs = [objective.total for objective in course.trace.objectives]
-        return replace(course.place.best, interrupted=course.interrupted), costs
+        costs = [objective.total for objective in run.trace.objectives]
+        return replace(run.state.best, interrupted=run.interrupted), costs
 
     def settle(self, labels: Ints, rng: np.random.Generator, most: int) -> Partition:
         """Merge while the cost falls, to at most so many clusters, and let nodes find their places in between.
@@ -617,20 +621,21 @@ class PartitionSearch:
                 return min(best, begin(FINER_CLUSTERS), key=lambda partition: partition.cost)
             return self.split_and_merge(best, rng, most, at_random=number % 2 == 1)
 
-        def converges(costs: Sequence[Objective]) -> bool:
+        def terminate(costs: Sequence[Objective]) -> bool:
             return len(costs) > 3 and costs[-3].total - costs[-1].total <= LEAST_GAIN * abs(costs[-1].total)
 
-        best, costs = self._search(step, converges, rounds, rng, checkpoint)
+        best, costs = self._search(step, terminate, rounds, rng, checkpoint)
         if best.interrupted:
             return best
-        try:
-            saved = (costs[2] - costs[-1]) / abs(costs[-1]) if len(costs) > 3 else 0.0
-            found = self.join(best, rng)
-            if self.code.counts and saved > COARSENING[self.code.counts].left:
-                found = self.coarsen(found, rng, COARSENING[self.code.counts].most * abs(costs[-1]))
-            return self.polish(found, rng)
-        except KeyboardInterrupt:
-            return replace(best, interrupted=True)
+        saved = (costs[2] - costs[-1]) / abs(costs[-1]) if len(costs) > 3 else 0.0
+        stages: list[Callable[[Partition, np.random.Generator], Partition]] = [self.join, self.polish]
+        if self.code.counts and saved > COARSENING[self.code.counts].left:
+            stages.insert(1, partial(self.coarsen, room=COARSENING[self.code.counts].most * abs(costs[-1])))
+        for stage in stages:
+            if interrupted():
+                return replace(best, interrupted=True)
+            best = stage(best, rng)
+        return best
 
 
 class Search(NamedTuple):
@@ -639,11 +644,11 @@ class Search(NamedTuple):
     best: Partition
     steps: int
 
-    def state(self) -> State:
+    def to_file(self) -> State:
         return {"labels": self.best.labels, "cost": self.best.cost, "steps": self.steps}
 
     @classmethod
-    def of_state(cls, state: State) -> Search:
+    def from_file(cls, state: State) -> Search:
         labels, k = compact(state["labels"])
         return cls(Partition(labels, k, state["cost"]), state["steps"])
 

@@ -19,20 +19,9 @@ from gingham.core.problem import Objective, Posterior, Problem, information_term
 from gingham.data import Features
 from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
 from gingham.errors import GinghamError
-from gingham.fitting.loop import (
-    NO_CHECKPOINT,
-    Checkpoint,
-    Constant,
-    Down,
-    Memory,
-    Report,
-    Schedule,
-    Solution,
-    fixed_point,
-    iterate,
-    rng_state,
-    settled,
-)
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import Memory, Report, Solution, fixed_point, iterate, rng_state, settled
+from gingham.fitting.schedules import Constant, Down, Schedule
 from gingham.kernels.project import BACKENDS, on_device, project_cost, row_blocks
 from gingham.kernels.sweep import Visit, batch_size, move_in_batches
 from gingham.models.graph import kernels, kernels_reference
@@ -304,13 +293,13 @@ class NodeSweep:
             return labels, hard_answers(problem, labels, k)[1]
 
         schedule = Constant()
-        course = iterate(
-            sweep, labels, schedule, to_state=lambda labels: {"labels": labels},
-            from_state=lambda state: state["labels"], converges=partial(settled, schedule=schedule, tol=self.tol),
+        run = iterate(
+            sweep, labels, schedule, to_file=lambda labels: {"labels": labels},
+            from_file=lambda state: state["labels"], terminate=partial(settled, schedule=schedule, tol=self.tol),
             max_iter=self.max_iter, report=report, checkpoint=checkpoint, memory=rng_state(rng),
         )  # fmt: skip
-        posterior, objective = hard_posterior(problem, course.place, k)
-        return Solution(posterior, objective, course.trace, course.converged, course.interrupted)
+        posterior, objective = hard_posterior(problem, run.state, k)
+        return Solution(posterior, objective, run.trace, run.converged, run.interrupted)
 
 
 class NodeKernels(NamedTuple):

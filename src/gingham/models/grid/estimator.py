@@ -22,19 +22,11 @@ from gingham.data.adapt import Columns, id_columns
 from gingham.data.sample import few_values, joined_ids, sample_kind
 from gingham.errors import GinghamError
 from gingham.fitting.certified import Certified
-from gingham.fitting.loop import (
-    NO_CHECKPOINT,
-    Callback,
-    Checkpoint,
-    Constant,
-    Restart,
-    Schedule,
-    Solution,
-    best_from,
-    best_of,
-    make_schedule,
-)
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Callback, Restart, Solution, best_from, best_of
 from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step
+from gingham.fitting.schedules import Constant, Schedule, make_schedule
 from gingham.fitting.starts import Sizes, Start, expand_clusters, make_start
 from gingham.fitting.sweep import Sweep
 from gingham.kernels.project import USUAL_SWEEPS, Work
@@ -155,7 +147,7 @@ class GridFit(GridPredictor):
         callback : callable, optional
             Called with a ``Progress`` after every sweep.
         checkpoint : Checkpoint, optional
-            Keeps where the fit stands, see ``gingham.fitting.loop``.
+            Keeps where the fit stands, see ``gingham.fitting.checkpoints``.
         """
         sample, cell = self._tuples(X, y, sample_weight)
         self._fit(sample, cell, callback, checkpoint.bound_to(self, X, y, sample_weight))
@@ -200,6 +192,7 @@ class GridFit(GridPredictor):
         sizes, items = self.n_clusters_, tuple(len(q) for q in self.assign_)
         return sample_kind(self.backend, Work(len(columns.columns[0]), items, sizes, 1, 1))
 
+    @interruptible()
     def _fit(
         self, sample: Sample, cell: CellModel, callback: Callback | None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Self:

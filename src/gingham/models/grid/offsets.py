@@ -19,8 +19,9 @@ from gingham.cells import CellModel
 from gingham.core.problem import Offsets, Posterior, Problem
 from gingham.data import Bounds, Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Constant, Down, Solution
+from gingham.fitting.loop import Solution
 from gingham.fitting.projection import Projection
+from gingham.fitting.schedules import Constant, Down
 from gingham.fitting.starts import make_start, with_best_answers
 from gingham.selection.auto import (
     FEWEST,

@@ -23,16 +23,10 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.sample import joined_ids, need_unmasked
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.fitting.loop import (
-    NO_CHECKPOINT,
-    Callback,
-    Checkpoint,
-    Restart,
-    Schedule,
-    Solution,
-    best_of,
-    make_schedule,
-)
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Callback, Restart, Solution, best_of
+from gingham.fitting.schedules import Schedule, make_schedule
 from gingham.fitting.starts import Start, expand_clusters
 from gingham.models.base import (
     Persistent,
@@ -126,6 +120,7 @@ class JointCoClustering(Persistent):
 
     # fitting
 
+    @interruptible()
     def fit(
         self,
         relations: Mapping[Relation, Any],
@@ -159,7 +154,7 @@ class JointCoClustering(Persistent):
         self.relations_ = tuple(tuple(str(name) for name in relation) for relation in relations)
         self.posterior_ = place_cold(problem, solution.posterior) if self.cold_start else solution.posterior
         self.objective_ = solution.objective
-        self._set_course(solution)
+        self._set_run(solution)
         self._remember(dict(relations), sum(sample.n_rows for sample in problem.samples), item_info, problem.samples)
         return self
 

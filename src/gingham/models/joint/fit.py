@@ -19,8 +19,10 @@ from gingham.core.problem import (
     information_terms,
 )
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Down, Report, Schedule, Solution, fixed_point
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.projection import coef_by_mode, damped, half_step
+from gingham.fitting.schedules import Down, Schedule
 from gingham.fitting.starts import (
     FIRMNESS,
     RANK,

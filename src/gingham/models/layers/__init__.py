@@ -1,1 +1,5 @@
-"""Sums of checkerboards: soft blocks and sampled chains."""
+"""Sums of checkerboards over items, over their baskets and over side information."""
+
+from gingham.lazy import lazy_names
+
+__getattr__, __dir__ = lazy_names(__name__, {"Sampler": "design"})

@@ -16,7 +16,7 @@ from scipy import linalg, sparse
 
 from gingham.arrays import Floats, Ints
 from gingham.errors import GinghamError, GinghamWarning
-from gingham.models.layers.baskets import BasketDraws, with_unknown
+from gingham.models.layers.draws import LayerDraws, with_unknown
 
 SHARE = 0.999  # of the squared interaction that the factors must keep
 SPARE, ROUNDS, PROBES = 10, 3, 16  # columns beyond the rank, subspace iterations, columns that measure the rest
@@ -36,7 +36,7 @@ class InteractionFactors(NamedTuple):
     right: Floats  # (n_items, r)
 
 
-def interaction_factors(draws: BasketDraws, rank: int = 64, joins: bool = False) -> InteractionFactors:
+def interaction_factors(draws: LayerDraws, rank: int = 64, joins: bool = False) -> InteractionFactors:
     """Factors of the draws' mean; see `LayeredCoClusteringRegressor.interaction_factors`."""
     if len(draws.n_items) != 2:
         raise GinghamError(
@@ -60,26 +60,16 @@ def interaction_factors(draws: BasketDraws, rank: int = 64, joins: bool = False)
             stacklevel=3,
         )
     users, items = draws.mean_offsets()
-    users = users + by_user - grand + _usual_windows(draws)
+    users = users + by_user - grand + draws.mean_window_effects(np.arange(n))
     items = items + by_item - grand
     base = float(draws.means.mean()) + grand + float(users.mean()) + float(items.mean())
     return InteractionFactors(base, users - users.mean(), items - items.mean(), left, right)
 
 
-def _usual_windows(draws: BasketDraws) -> Floats:
-    """What windows of time add to each user without a time, (n_users,)."""
-    users = np.arange(draws.n_items[0])
-    if draws.windows is None:
-        return np.zeros(len(users))
-    counts = np.bincount(draws.chains)
-    asked = [draws.windows.ask(chain, users, None)[0] for chain in range(len(counts))]
-    return np.average(asked, axis=0, weights=counts)
-
-
 class Pulls:
     """What all layers add to each user and item, averaged over the draws, as something to multiply with."""
 
-    def __init__(self, draws: BasketDraws, joins: bool) -> None:
+    def __init__(self, draws: LayerDraws, joins: bool) -> None:
         self.draws = draws
         layers = [(layer.source, layer.basket, joins and layer.joins) for layer in draws.layers]
         self.groups = [
@@ -117,7 +107,7 @@ class Group(NamedTuple):
     own: Floats | None  # what a target adds to itself when it joins a basket, (n_targets,)
 
 
-def _scaled_basket(draws: BasketDraws, basket: int, one_more: bool) -> sparse.csr_array:
+def _scaled_basket(draws: LayerDraws, basket: int, one_more: bool) -> sparse.csr_array:
     """|N(x)|^(−½), or with one more token (|N(x)| + 1)^(−½), where source x holds a token: (n_sources, n_tokens)."""
     held = draws.baskets[basket]
     sizes = np.diff(held.indptr)
@@ -125,7 +115,7 @@ def _scaled_basket(draws: BasketDraws, basket: int, one_more: bool) -> sparse.cs
     return sparse.csr_array((values, held.tokens, held.indptr), shape=(held.n_sources, held.n_tokens))
 
 
-def _tokens_by_targets(draws: BasketDraws, plans: list[int], block: Floats, back: bool) -> Floats:
+def _tokens_by_targets(draws: LayerDraws, plans: list[int], block: Floats, back: bool) -> Floats:
     """Σ onehot(d) G onehot(c)ᵀ block over draws and layers, divided by the draws; ``back`` multiplies the transpose."""
     layer = draws.layers[plans[0]]
     sizes = (draws.baskets[layer.basket].n_tokens, draws.n_items[layer.target])
@@ -151,7 +141,7 @@ def _one_hot(labels: list[Ints], sizes: list[int]) -> sparse.csr_array:
     return sparse.csr_array((np.ones(n * k), columns.ravel(), ends), shape=(n, int(starts[-1])))
 
 
-def _own_pulls(draws: BasketDraws, plans: list[int]) -> Floats:
+def _own_pulls(draws: LayerDraws, plans: list[int]) -> Floats:
     """What a target adds to itself when it joins a basket, summed over the layers and averaged over the draws."""
     total: Floats = np.zeros(draws.n_items[draws.layers[plans[0]].target])
     for s in range(draws.n_draws):

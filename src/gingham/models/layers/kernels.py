@@ -1,188 +1,733 @@
-"""Sums of checkerboards with hard clusters: draw labels and offsets, predict. numba, one thread a chain.
+"""The draws of basket layers in numba: one pass over the rows a layer, one over its baskets. One thread a chain.
 
-A layer's cells are kept flat. A tuple e falls in cell ``Σ_j labels[first_j + x_j(e)] · stride_j``, where the
-items of all modes stand in one row, mode j from position ``first_j`` on. Random numbers come from outside,
-so a chain is the same on every machine; the functions release the interpreter, so chains run side by side.
-`gingham.models.layers.kernels_reference` has the same functions in plain numpy.
+`gingham.models.layers.baskets_reference` has the same draws in plain numpy, and says what they are. Here
+
+* rows are grouped by target, so residuals and codes of sources are read in order, and what a layer has to take out of
+  the residuals is taken out while the next layer reads them;
+* clusters are padded to multiples of four, tables are flat and indices unsigned (a signed index is first compared with
+  zero), and sums over the rows of a target stay in registers;
+* random numbers come from outside.
+
+A source's row in ``table`` holds what the layer before pulls at each cluster of targets, then what this layer does; its
+row in ``stats`` holds Σ w and Σ w r of its rows by the cluster of their targets.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
+import math
+
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+from scipy.special import ndtr
 
 from gingham.kernels.compile import njit
+from gingham.kernels.project_compiled import sum_rows
+
+FAST = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
+f4, u8 = np.float32, np.uint64
+
+# Φ between −REACH and REACH in steps of 1/STEPS, with its slope: cubics through them are right to 4e-9
+STEPS, REACH = 32, 8.5
+GRID = np.arange(-REACH, REACH + 1.5 / STEPS, 1.0 / STEPS)
+PHI = np.ascontiguousarray(np.column_stack([ndtr(GRID), np.exp(-0.5 * GRID**2) / math.sqrt(2.0 * math.pi) / STEPS]))
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
-def put_back(codes, first, labels, strides, cells, weights, unit, residual, counts, sums):  # type: ignore[no-untyped-def]
-    """Add a layer's prediction to the residuals; count the tuples of each cell and sum their residuals.
+@njit(inline="always", **FAST)
+def cdf(x, phi):
+    """Equivalent to ``scipy.special.ndtr(x)``, to 4e-9; ``phi`` is the table above."""
+    place = (min(max(x, -8.4), 8.4) + REACH) * STEPS
+    at = int(place)
+    t = place - at
+    y0, s0, y1, s1 = phi[at, 0], phi[at, 1], phi[at + 1, 0], phi[at + 1, 1]
+    a, b = s0 - (y1 - y0), (y1 - y0) - s1
+    return y0 + t * ((y1 - y0) + (1.0 - t) * ((1.0 - t) * a + t * b))
 
-    Equivalent to ``residual += cells[at]; counts = bincount(at, w); sums = bincount(at, w * residual)``.
+
+@njit(inline="always", **FAST)
+def central(p):
+    """`ppf` between .02425 and .97575."""
+    q = p - 0.5
+    r = q * q
+    above = (-3.969683028665376e01 * r + 2.209460984245205e02) * r - 2.759285104469687e02
+    above = ((above * r + 1.383577518672690e02) * r - 3.066479806614716e01) * r + 2.506628277459239
+    below = (-5.447609879822406e01 * r + 1.615858368580409e02) * r - 1.556989798598866e02
+    below = ((below * r + 6.680131188771972e01) * r - 1.328068155288572e01) * r + 1.0
+    return above * q / below
+
+
+@njit(inline="always", **FAST)
+def ppf(p):
+    """Equivalent to ``scipy.special.ndtri(p)`` for 0 < p < 1, to a relative 1.2e-9 (Acklam's rational functions)."""
+    if p < 0.02425 or p > 0.97575:
+        q = math.sqrt(-2.0 * math.log(min(p, 1.0 - p)))
+        above = -7.784894002430293e-03 * q - 3.223964580411365e-01
+        above = ((above * q - 2.400758277161838) * q - 2.549732539343734) * q + 4.374664141464968
+        above = above * q + 2.938163982698783
+        below = (7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996
+        below = (below * q + 3.754408661907416) * q + 1.0
+        return above / below if p < 0.5 else -above / below
+    return central(p)
+
+
+@njit(inline="always", **FAST)
+def power_of_e(x):
+    """Equivalent to ``np.exp(x)`` for x ≤ 0 in float32, to a relative 4e-6, without a call.
+
+    e^x = 2^i · 2^f with 0 ≤ f < 1 and a polynomial for 2^f.
     """
-    counts[:] = 0.0
-    sums[:] = 0.0
-    pair = codes.shape[0] == 2  # by far the commonest case, worth a line of its own
-    for e in range(codes.shape[1]):
-        if pair:
-            at = labels[codes[0, e]] * strides[0] + labels[first[1] + codes[1, e]]
-        else:
-            at = 0
-            for j in range(codes.shape[0]):
-                at += labels[first[j] + codes[j, e]] * strides[j]
-        residual[e] += cells[at]
-        w = 1.0 if unit else weights[e]
-        counts[at] += w
-        sums[at] += w * residual[e]
+    t = max(x * f4(1.4426950408889634), f4(-126.0))
+    i = math.floor(t)
+    f = t - f4(i)
+    p = f4(1.8775767e-3) * f + f4(8.9893397e-3)
+    p = (p * f + f4(5.5826318e-2)) * f + f4(2.4015361e-1)
+    p = (p * f + f4(6.9315308e-1)) * f + f4(9.9999994e-1)
+    return p * np.int32((np.int32(i) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
-def take_out(codes, first, labels, strides, cells, residual):  # type: ignore[no-untyped-def]
-    """Equivalent to ``residual -= cells[at]``."""
-    pair = codes.shape[0] == 2
-    for e in range(codes.shape[1]):
-        if pair:
-            at = labels[codes[0, e]] * strides[0] + labels[first[1] + codes[1, e]]
-        else:
-            at = 0
-            for j in range(codes.shape[0]):
-                at += labels[first[j] + codes[j, e]] * strides[j]
-        residual[e] -= cells[at]
+@njit(inline="always", **FAST)
+def pick(scores, uniform):
+    """A cluster by its log weights, which are overwritten. Equivalent to inverting the cumulated weights."""
+    top = scores[0]
+    for k in range(1, len(scores)):
+        top = max(top, scores[k])
+    total = f4(0)
+    for k in range(len(scores)):
+        scores[k] = power_of_e(scores[k] - top)
+        total += scores[k]
+    left = uniform * total
+    below, chosen = f4(0), 0
+    for k in range(len(scores) - 1):  # all are looked at: where the search would stop cannot be guessed
+        below += scores[k]
+        chosen += left > below
+    return chosen
 
 
-@njit(cache=True, nogil=True, boundscheck=False, fastmath={"contract", "reassoc"})
-def draw_labels(  # type: ignore[no-untyped-def]
-    indptr, others, order, starts, strides, weights, unit, residual, cells, precision, log_prior, side,
-    uniforms, here, labels, counts, sums,
+@njit(**FAST)
+def pick_block(part, scores, top, left, below, log_share, half, uniforms, labels):
+    """Clusters of some targets by log_share + half · part, (targets, W) flat, which becomes 0.
+
+    Equivalent to `pick` of each; here targets stand side by side in the registers. The others are room.
+    """
+    width, n = len(log_share), len(labels)
+    for k in range(width):
+        share = log_share[k]
+        at = k
+        for i in range(n):
+            scores[k, i] = share + half * part[at]
+            at += width
+    part[: n * width] = 0
+    for i in range(n):
+        top[i] = scores[0, i]
+        below[i] = 0
+    for k in range(1, width):
+        for i in range(n):
+            top[i] = max(top[i], scores[k, i])
+    for k in range(width):
+        for i in range(n):
+            scores[k, i] = power_of_e(scores[k, i] - top[i])
+            below[i] += scores[k, i]
+    for i in range(n):
+        left[i] = uniforms[i] * below[i]
+        below[i] = 0
+        labels[i] = 0
+    for k in range(width - 1):
+        for i in range(n):
+            below[i] += scores[k, i]
+            labels[i] += left[i] > below[i]
+
+
+# a layer
+
+
+def score_rows_reference(
+    lanes, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+    start, stop,
 ):  # fmt: skip
-    """Draw the cluster of every item of one mode given the other modes' clusters.
+    """What `score_rows` does, in numpy; ``table`` and ``scores`` are flat."""
+    for e in range(start, stop):
+        q = base if targets is None else targets[e]
+        mine = table[sources[e] * row :][:row]
+        if moved:
+            residual[e] += mine[labels[q] + row // 2] - mine[before[q]]
+        g = mine[lane : lane + lanes]
+        at = (q - base) * stride + shift
+        scores[at : at + lanes] += (1.0 if weights is None else weights[e]) * g * (2.0 * residual[e] - g)
 
-    P(k) ∝ exp(log_prior_k + side_xk − (precision/2) Σ_e w_e [F_ke² − 2 F_ke r_e]), by inverting uniforms.
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
+def score_rows(
+    typing, lanes, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual,
+    weights, start, stop,
+):  # fmt: skip
+    """Add w g (2r − g) of the rows start:stop to ``lanes`` scores of their targets, g from ``lane`` on in the table.
+
+    With ``moved`` the residuals change first: what the layer before pulls is taken out, what this one does comes back.
+    ``lanes`` and ``moved`` are numbers in the source. All rows belong to the target ``base``, and sums stay in vector
+    registers, which the compiler would not find by itself; or ``targets`` says whose they are, from ``base`` on: where
+    targets have a row or two, the processor would guess the end of a loop for each wrongly.
+    """
+    n_lanes, moves = lanes.literal_value, bool(moved.literal_value)
+    size = types.uintp
+    signature = types.void(
+        lanes, moved, scores, size, size, table, size, size, before, labels, targets, size, sources, residual, weights,
+        size, size,
+    )  # fmt: skip
+
+    def codegen(context, builder, signature, args):
+        def data(i):
+            return context.make_array(signature.args[i])(context, builder, args[i]).data
+
+        def spread(number):
+            one = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
+            return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), n_lanes), [0] * n_lanes))
+
+        def number_at(array, place):
+            return builder.zext(builder.load(builder.gep(array, [place])), index)
+
+        def clusters_of(q):
+            return number_at(before, q), builder.add(number_at(labels, q), builder.lshr(row, index(1)))
+
+        contract = ("contract",)
+        stride, shift, row, lane, base, start, stop = (args[i] for i in (3, 4, 6, 7, 11, 15, 16))
+        scores, table, before, labels, sources, residual = (data(i) for i in (2, 5, 8, 9, 12, 13))
+        grouped = not isinstance(signature.args[10], types.Array)
+        number = context.get_data_type(signature.args[2].dtype)
+        vector = ir.VectorType(number, n_lanes)
+        index = context.get_value_type(size)
+        align = context.get_abi_sizeof(number)
+        goal = builder.bitcast(builder.gep(scores, [shift]), vector.as_pointer())
+        if grouped:
+            total = cgutils.alloca_once_value(builder, builder.load(goal, align=align))
+            last, old = clusters_of(base)
+        with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
+            mine = builder.gep(table, [builder.mul(number_at(sources, e), row)])
+            place = builder.gep(residual, [e])
+            r = builder.load(place)
+            if not grouped:
+                q = number_at(data(10), e)
+                at = builder.add(builder.mul(builder.sub(q, base), stride), shift)
+                own = builder.bitcast(builder.gep(scores, [at]), vector.as_pointer())
+            if moves:
+                if not grouped:
+                    last, old = clusters_of(q)
+                r = builder.fsub(r, builder.load(builder.gep(mine, [last])))
+                r = builder.fadd(r, builder.load(builder.gep(mine, [old])))
+                builder.store(r, place)
+            g = builder.load(builder.bitcast(builder.gep(mine, [lane]), vector.as_pointer()), align=align)
+            gain = builder.fsub(spread(builder.fadd(r, r)), g)
+            if isinstance(signature.args[14], types.Array):
+                g = builder.fmul(spread(builder.load(builder.gep(data(14), [e]))), g)
+            gain = builder.fmul(g, gain, flags=contract)
+            if grouped:
+                builder.store(builder.fadd(builder.load(total), gain, flags=contract), total)
+            else:
+                builder.store(builder.fadd(builder.load(own, align=align), gain, flags=contract), own, align=align)
+        if grouped:
+            builder.store(builder.load(total), goal, align=align)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def add_to_rows_reference(lanes, table, row, lane, step, factors, factor_row, factor_lane, codes, start, stop):
+    """What `add_to_rows` does, in numpy; tables are flat."""
+    for e in range(start, stop):
+        factor = 1.0 if factors is None else factors[codes[e] * factor_row + factor_lane :][:lanes]
+        table[codes[e] * row + lane :][:lanes] += step[:lanes] * factor
+
+
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
+def add_to_rows(typing, lanes, table, row, lane, step, factors, factor_row, factor_lane, codes, start, stop):
+    """Add ``step``, times ``factors`` of the same code where given, to ``lanes`` numbers of the rows of some codes."""
+    n_lanes, size = lanes.literal_value, types.uintp
+    signature = types.void(lanes, table, size, size, step, factors, size, size, codes, size, size)
+
+    def codegen(context, builder, signature, args):
+        def data(i):
+            return context.make_array(signature.args[i])(context, builder, args[i]).data
+
+        row, lane, factor_row, factor_lane, start, stop = (args[i] for i in (2, 3, 6, 7, 9, 10))
+        table, codes = data(1), data(8)
+        number = context.get_data_type(signature.args[1].dtype)
+        vector = ir.VectorType(number, n_lanes)
+        index = context.get_value_type(size)
+        align = context.get_abi_sizeof(number)
+        step = builder.load(builder.bitcast(data(4), vector.as_pointer()), align=align)
+
+        def place(table, code, row, lane):
+            at = builder.gep(table, [builder.add(builder.mul(code, row), lane)])
+            return builder.bitcast(at, vector.as_pointer())
+
+        with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
+            code = builder.zext(builder.load(builder.gep(codes, [e])), index)
+            goal, change = place(table, code, row, lane), step
+            if isinstance(signature.args[5], types.Array):
+                factor = builder.load(place(data(5), code, factor_row, factor_lane), align=align)
+                change = builder.fmul(step, factor, flags=("contract",))
+            builder.store(builder.fadd(builder.load(goal, align=align), change, flags=("contract",)), goal, align=align)
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@njit(inline="always", **FAST)
+def rows_of_block(
+    wide, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+    start, stop,
+):  # fmt: skip
+    """`score_rows` of eight clusters or (not ``wide``) four."""
+    if wide and moved:
+        score_rows(
+            8, 1, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+    elif wide:
+        score_rows(
+            8, 0, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+    elif moved:
+        score_rows(
+            4, 1, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+    else:
+        score_rows(
+            4, 0, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
+            start, stop,
+        )  # fmt: skip
+
+
+BLOCK, BLOCK_ROWS, SHORT = 256, 4096, 12  # targets at a time, their rows at most, rows of a target that has few
+
+
+@njit(**FAST)
+def draw_targets(
+    indptr, targets, sources, residual, weights, table, before, labels, log_share, precision, uniforms, stats
+):  # fmt: skip
+    """Draw every target's cluster; the residuals are left without this layer, ``stats`` are those of the new clusters.
+
+    P(c(q) = k) ∝ exp(log_share_k + ½ precision Σ_e w g_xk (2r − g_xk)), r the residual without this layer.
+
+    Equivalent to ``residual += now[x, labels[q]] - before[x, before[q]]; labels = picks; stats = bincounts``.
 
     Parameters
     ----------
-    others : (d − 1, N) codes of the other modes, tuples grouped by this mode's items
-    order : (N,) where each of these tuples stands in ``residual``
-    starts, strides : (d − 1,) of the other modes
-    cells : (m, rest) answers, this mode first
-    side : (n, m), or (0, 0) for none
-    here : position of this mode's first item in ``labels``
-    counts, sums : (m, rest) statistics of the new labels, written
+    targets, sources : (N,) uint32, rows grouped by target
+    weights : (N,) float32, or None
+    table : (n_sources · 2W,) float32
+    before : (n_targets,) uint8, the targets' clusters in the layer before
+    stats : (n_sources · 2W,) float32, written
     """
-    m, rest = cells.shape
-    seen = np.empty(rest, np.float32)
-    heard = np.empty(rest, np.float32)
-    weight = np.empty(m, np.float32)
-    half = np.float32(0.5 * precision)
-    answers = cells.astype(np.float32)
-    pair = others.shape[0] == 1
-    counts[:] = 0.0
-    sums[:] = 0.0
+    width, n = len(log_share), len(indptr) - 1
+    row, stride, wide = u8(2 * width), u8(width), width % 8 == 0
+    part, scores = np.zeros(BLOCK * width, f4), np.empty((width, BLOCK), f4)
+    top, left, below = np.empty(BLOCK, f4), np.empty(BLOCK, f4), np.empty(BLOCK, f4)
+    half = f4(0.5 * precision)
+    stats[:] = 0
+    first = 0
+    while first < n:
+        last = first + 1
+        while last < n and last - first < BLOCK and indptr[last + 1] - indptr[first] <= BLOCK_ROWS:
+            last += 1
+        begin, end = u8(indptr[first]), u8(indptr[last])
+        few = end - begin <= u8(SHORT * (last - first))
+        for shift in range(0, width, 8 if wide else 4):
+            moved, lane = shift == 0, u8(width + shift)
+            if few:
+                rows_of_block(
+                    wide, moved, part, stride, u8(shift), table, row, lane, before, labels, targets, u8(first),
+                    sources, residual, weights, begin, end,
+                )  # fmt: skip
+            else:
+                for q in range(first, last):
+                    rows_of_block(
+                        wide, moved, part, stride, u8(width * (q - first) + shift), table, row, lane, before, labels,
+                        None, u8(q), sources, residual, weights, u8(indptr[q]), u8(indptr[q + 1]),
+                    )  # fmt: skip
+        pick_block(part, scores, top, left, below, log_share, half, uniforms[first:last], labels[first:last])
+        for e in range(begin, end):
+            at = u8(sources[e]) * row + u8(labels[targets[e]])
+            w = f4(1) if weights is None else weights[e]
+            stats[at] += w
+            stats[at + stride] += w * residual[e]
+        first = last
+
+
+@njit(**FAST)
+def fill(contents, scale, tokens, cells, table, place):
+    """What every source pulls at each cluster of targets, into one half (``place`` 0 or 1) of the table's rows.
+
+    Equivalent to ``table.reshape(n, 2, W)[:, place] = scale[:, None] * contents @ cells``; without contents a source is
+    its own only token, and the rows are ``cells[tokens]``.
+    """
+    width = cells.shape[1]
+    itself = len(contents) == 0
+    for x in range(len(scale)):
+        at = u8(2 * width) * u8(x) + u8(place * width)
+        if itself:
+            for c in range(width):
+                table[at + u8(c)] = cells[tokens[x], c]
+            continue
+        for c in range(width):
+            table[at + u8(c)] = 0
+        for a in range(contents.shape[1]):
+            v = scale[x] * contents[x, a]
+            if v != 0:
+                for c in range(width):
+                    table[at + u8(c)] += v * cells[a, c]
+
+
+@njit(**FAST)
+def draw_cells(contents, scale, tokens, stats, precision, variance, normals, cells):
+    """Every column of the cells from its normal law, of precision·Σ_x n_xc p pᵀ + 1/variance with p = scale·contents.
+
+    ``normals`` (target clusters, token clusters) are not padded; padding of ``cells`` stays as it is.
+    """
+    m_target, m_token = normals.shape
+    width = cells.shape[1]
+    if len(contents) == 0:  # every source has one token: the precision is diagonal
+        counts, totals = np.zeros((m_token, m_target)), np.zeros((m_token, m_target))
+        for x in range(len(scale)):
+            at, a = u8(2 * width) * u8(x), tokens[x]
+            for c in range(m_target):
+                counts[a, c] += stats[at + u8(c)]
+                totals[a, c] += stats[at + u8(width + c)]
+        for a in range(m_token):
+            for c in range(m_target):
+                root = math.sqrt(precision * counts[a, c] + 1.0 / variance)
+                cells[a, c] = (precision * totals[a, c] / root + normals[c, a]) / root
+        return
+    squares = np.zeros((m_token, m_token, m_target))
+    sums = np.zeros((m_token, m_target))
+    for x in range(len(scale)):
+        at = u8(2 * width) * u8(x)
+        for a in range(m_token):
+            v = np.float64(scale[x] * contents[x, a])
+            if v == 0:
+                continue
+            for c in range(m_target):
+                sums[a, c] += v * stats[at + u8(width + c)]
+            for b in range(a + 1):
+                vb = v * np.float64(scale[x] * contents[x, b])
+                if vb != 0:
+                    for c in range(m_target):
+                        squares[a, b, c] += vb * stats[at + u8(c)]
+    lower = np.zeros((m_token, m_token))
+    z = np.zeros(m_token)
+    for c in range(m_target):  # L Lᵀ is the precision; L z = h plus normals; Lᵀ g = z
+        for a in range(m_token):
+            for b in range(a + 1):
+                t = precision * squares[a, b, c] + (1.0 / variance if a == b else 0.0)
+                for k in range(b):
+                    t -= lower[a, k] * lower[b, k]
+                lower[a, b] = math.sqrt(t) if a == b else t / lower[b, b]
+        for a in range(m_token):
+            t = precision * sums[a, c]
+            for k in range(a):
+                t -= lower[a, k] * z[k]
+            z[a] = t / lower[a, a]
+        for a in range(m_token):
+            z[a] += normals[c, a]
+        for a in range(m_token - 1, -1, -1):
+            t = z[a]
+            for k in range(a + 1, m_token):
+                t -= lower[k, a] * z[k]
+            z[a] = t / lower[a, a]
+            cells[a, c] = z[a]
+
+
+@njit(**FAST)
+def draw_tokens(indptr, holders, contents, scale, stats, table, cells, precision, log_share, uniforms, work, labels):
+    """Draw the cluster of every token, one after the other; contents of baskets follow.
+
+    P(d(j) = k) ∝ exp(log_share_k + ½ precision Σ_c D_c (2B_c − A_c D_c)), D = G_k − G_old, A = Σ_x a² n_x and
+    B = Σ_x a (S − n g)_x over the sources x that hold token j. ``work`` keeps a² n and a (S − n g) of every source, the
+    latter up to date; ``table`` holds g of these cells in the first half of its rows.
+    """
+    width, m_token = cells.shape[1], len(log_share)
+    row = u8(2 * width)
+    itself = len(contents) == 0
+    flat, step = contents.reshape(-1), np.empty(4, f4)
+    for x in range(len(scale)):
+        at, a = row * u8(x), scale[x]
+        for c in range(width):
+            n, g = stats[at + u8(c)], table[at + u8(c)]
+            work[at + u8(c)] = a * a * n
+            work[at + u8(width + c)] = a * (stats[at + u8(width + c)] - n * g)
+    total = np.empty(2 * width, f4)
+    scores = np.empty(m_token, f4)
+    half = f4(0.5 * precision)
+    for j in range(len(indptr) - 1):
+        start, stop = indptr[j], indptr[j + 1]
+        old = labels[j]
+        total[:] = 0
+        for shift in range(0, 2 * width, 8):
+            sum_rows(8, total, shift, work, shift, 2 * width, holders, None, start, stop)
+        for k in range(m_token):
+            t = f4(0)
+            for c in range(width):
+                v = cells[k, c] - cells[old, c]
+                t += v * (f4(2) * total[width + c] - total[c] * v)
+            scores[k] = log_share[k] + half * t
+        k = pick(scores, uniforms[j])
+        if k == old:
+            continue
+        labels[j] = k
+        if itself:
+            continue  # nobody else holds it
+        first, last = u8(start), u8(stop)
+        for block in range(0, width, 4):
+            for c in range(4):
+                step[c] = cells[old, block + c] - cells[k, block + c]
+            from_lane, to_lane = u8(block), u8(width + block)
+            add_to_rows(4, work, row, to_lane, step, work, row, from_lane, holders, first, last)
+        for block in range(0, contents.shape[1], 4):
+            for c in range(4):
+                step[c] = f4(block + c == k) - f4(block + c == old)
+            add_to_rows(4, flat, u8(contents.shape[1]), u8(block), step, None, row, u8(0), holders, first, last)
+
+
+@njit(cache=True, **FAST)
+def draw_layer(
+    indptr, targets, sources, residual, weights, table, before, labels, precision, target_share, target_uniforms, stats,
+    token_indptr, holders, contents, scale, tokens, token_share, token_uniforms, variance, normals, cells, work,
+):  # fmt: skip
+    """A layer's targets, cells, tokens and cells again.
+
+    The residuals are left without this layer, and what it pulls stands in the first half of the table's rows. Returns
+    the sum of the cells' squares. Shares need not be normalised.
+    """
+    fill(contents, scale, tokens, cells, table, 1)
+    draw_targets(
+        indptr, targets, sources, residual, weights, table, before, labels, target_share, precision, target_uniforms,
+        stats,
+    )  # fmt: skip
+    draw_cells(contents, scale, tokens, stats, precision, variance, normals[0], cells)
+    fill(contents, scale, tokens, cells, table, 0)
+    draw_tokens(
+        token_indptr,
+        holders,
+        contents,
+        scale,
+        stats,
+        table,
+        cells,
+        precision,
+        token_share,
+        token_uniforms,
+        work,
+        tokens,
+    )
+    draw_cells(contents, scale, tokens, stats, precision, variance, normals[1], cells)
+    fill(contents, scale, tokens, cells, table, 0)
+    squares = 0.0
+    for a in range(normals.shape[2]):
+        for c in range(normals.shape[1]):
+            squares += np.float64(cells[a, c]) ** 2
+    return squares
+
+
+@njit(cache=True, **FAST)
+def finish_layers(targets, sources, residual, table, width, labels):
+    """After the last layer of a mode: what it pulls, in the first half of the table's rows, leaves the residuals.
+
+    Equivalent to ``residual -= table.reshape(-1, 2 * width)[sources, labels[targets]]``.
+    """
+    row = u8(2 * width)
+    for e in range(len(residual)):
+        residual[e] -= table[u8(sources[e]) * row + u8(labels[targets[e]])]
+
+
+# offsets, latent answers, cut points
+
+
+@njit(cache=True, **FAST)
+def draw_offsets(indptr, residual, weights, precision, prior_precision, normals, offsets):
+    """Offsets of a mode's items, rows grouped by them; the residuals follow.
+
+    b ~ N(precision·Σ w (r + b)/p, 1/p), p = precision·Σ w + prior_precision.
+    """
     for x in range(len(indptr) - 1):
-        seen[:] = 0
-        heard[:] = 0
-        for p in range(indptr[x], indptr[x + 1]):
-            if pair:
-                at = np.int64(labels[starts[0] + others[0, p]])
+        count, total = 0.0, 0.0
+        for e in range(indptr[x], indptr[x + 1]):
+            if weights is None:
+                total += residual[e]
             else:
-                at = np.int64(0)
-                for j in range(others.shape[0]):
-                    at += labels[starts[j] + others[j, p]] * strides[j]
-            r = residual[order[p]]
-            if unit:
-                seen[at] += np.float32(1)
-                heard[at] += r
-            else:
-                w = np.float32(weights[order[p]])
-                seen[at] += w
-                heard[at] += w * r
-        top = np.float32(-np.inf)
-        for k in range(m):
-            cost = np.float32(0)
-            for c in range(rest):
-                f = answers[k, c]
-                cost += f * (seen[c] * f - np.float32(2) * heard[c])
-            weight[k] = np.float32(log_prior[k]) - half * cost
-            if side.shape[0] > 0:
-                weight[k] += np.float32(side[x, k])
-            top = max(top, weight[k])
-        total = np.float32(0)
-        for k in range(m):
-            weight[k] = np.exp(weight[k] - top)
-            total += weight[k]
-        left = np.float32(uniforms[x]) * total
-        k = 0
-        while k < m - 1 and left > weight[k]:
-            left -= weight[k]
-            k += 1
-        labels[here + x] = k
-        for c in range(rest):
-            counts[k, c] += seen[c]
-            sums[k, c] += heard[c]
-
-
-@njit(cache=True, nogil=True, boundscheck=False)
-def draw_offsets(items, weights, unit, residual, precision, prior_precision, normals, offsets):  # type: ignore[no-untyped-def]
-    """Draw the offset of every item of one mode: b ~ N(precision·Σ w (r + b)/p, 1/p), p = precision·Σ w + prior.
-
-    The residuals are changed to match. ``items`` (N,) are the tuples' items, in any order: nothing loops over the
-    tuples of an item, for most may have a single one. Equivalent to a ``bincount`` of the residuals and one line of
-    arithmetic.
-    """
-    n = len(offsets)
-    count, total = np.zeros(n), np.zeros(n)
-    for e in range(len(residual)):
-        x = items[e]
-        w = 1.0 if unit else weights[e]
-        count[x] += w
-        total[x] += w * residual[e]
-    for x in range(n):
-        p = precision * count[x] + prior_precision
-        drawn = precision * (total[x] + count[x] * offsets[x]) / p + normals[x] / np.sqrt(p)
-        total[x] = drawn - offsets[x]
+                total += weights[e] * residual[e]
+                count += weights[e]
+        if weights is None:
+            count = float(indptr[x + 1] - indptr[x])
+        p = precision * count + prior_precision
+        drawn = f4(precision * (total + count * offsets[x]) / p + normals[x] / math.sqrt(p))
+        change = drawn - offsets[x]
         offsets[x] = drawn
-    for e in range(len(residual)):
-        residual[e] -= np.float32(total[items[e]])
+        for e in range(indptr[x], indptr[x + 1]):
+            residual[e] -= change
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
-def predict_draws(codes, first, labels, strides, cells, offsets, means, importance, total, squares, reweighted):  # type: ignore[no-untyped-def]
-    """Add every draw's prediction, its square, and its reweighted value, of each tuple: draws (S, …), tuples (d, N).
+@njit(cache=True, **FAST)
+def draw_windows(begins, bit, residual, weights, counts, precision, prior_precision, normals, offsets, change):
+    """The same for windows of time, which are many and short.
 
-    Equivalent to ``p = means[s] + Σ_j offsets[s][x_j] + Σ_t cells[s, t][at]; total += p; squares += p²;
-    reweighted += p Σ_j importance[s][x_j]``, the last only where importance (S, P) are not empty.
+    Nothing loops over the rows of one window, for the processor would guess the end of each such loop wrongly.
+
+    Parameters
+    ----------
+    begins : (N,) uint8; a row whose number has this ``bit`` begins the next window
+    counts : (n,) float32, Σ w of each window
+    change : (n,) float32, room
     """
-    n_draws, n_layers = labels.shape[:2]
-    d, n = codes.shape
-    block = 4096  # a block's sums stay in cache while all draws pass over it
-    drawn = np.empty(block, np.float32)
-    for start in range(0, n, block):
-        stop = min(start + block, n)
-        for s in range(n_draws):
-            for e in range(start, stop):
-                b = np.float32(means[s])
-                for j in range(d):
-                    b += np.float32(offsets[s, first[j] + codes[j, e]])
-                drawn[e - start] = b
-            for t in range(n_layers):
-                layer = labels[s, t]
-                for e in range(start, stop):
-                    at = 0
-                    for j in range(d):
-                        at += layer[first[j] + codes[j, e]] * strides[j]
-                    drawn[e - start] += cells[s, t, at]
-            for e in range(start, stop):
-                p = np.float64(drawn[e - start])
-                total[e] += p
-                squares[e] += p * p
-                if len(importance) > 0:
-                    for j in range(d):
-                        reweighted[e] += p * importance[s, first[j] + codes[j, e]]
+    change[:] = 0
+    at = u8(0) - u8(1)
+    for e in range(len(residual)):
+        at += u8((begins[e] >> bit) & 1)
+        change[at] += residual[e] if weights is None else weights[e] * residual[e]
+    p0, f0 = f4(prior_precision), f4(precision)
+    for x in range(len(offsets)):
+        p = f0 * counts[x] + p0
+        drawn = f0 * (change[x] + counts[x] * offsets[x]) / p + normals[x] / math.sqrt(p)
+        change[x] = drawn - offsets[x]
+        offsets[x] = drawn
+    at = u8(0) - u8(1)
+    for e in range(len(residual)):
+        at += u8((begins[e] >> bit) & 1)
+        residual[e] -= change[at]
 
 
-@njit(cache=True, nogil=True, boundscheck=False)
-def add_soft(first_codes, second_codes, met, assign, out):  # type: ignore[no-untyped-def]
-    """Equivalent to ``out += np.einsum("ec,ec->e", met[first_codes], assign[second_codes])``."""
-    for e in range(len(out)):
-        i, j = first_codes[e], second_codes[e]
-        for c in range(assign.shape[1]):
-            out[e] += met[i, c] * assign[j, c]
+ROWS = 512  # at a time, so that what is worked out of them stays near and in vector registers
+
+
+@njit(cache=True, **FAST)
+def draw_latent(label_codes, latent, residual, weights, sd, cuts, uniforms, phi):
+    """Latent answers between the cut points of their labels; the effect, latent − residual, stays.
+
+    Equivalent to ``ndtri(ndtr(low) + (ndtr(high) - ndtr(low)) * uniforms)``, moved to the mean by √w under weights.
+    """
+    bounds = np.empty(len(cuts) + 2)
+    bounds[0], bounds[-1], bounds[1:-1] = -1e30, 1e30, cuts
+    chance, place = np.empty(ROWS), np.empty(ROWS)
+    for start in range(0, len(latent), ROWS):
+        some = slice(start, min(start + ROWS, len(latent)))
+        own, z, r, u = label_codes[some], latent[some], residual[some], uniforms[some]
+        for i in range(len(z)):
+            f = np.float64(z[i]) - np.float64(r[i])
+            below, above = cdf((bounds[own[i]] - f) / sd, phi), cdf((bounds[own[i] + 1] - f) / sd, phi)
+            chance[i] = min(max(below + (above - below) * np.float64(u[i]), 1e-10), 1.0 - 1e-10)
+        for i in range(len(z)):
+            place[i] = central(chance[i])
+        for i in range(len(z)):
+            if not 0.02425 <= chance[i] <= 0.97575:
+                place[i] = ppf(chance[i])
+        if weights is not None:
+            for i in range(len(z)):
+                w = weights[start + i]
+                if w == 1:
+                    continue
+                if w == 0:  # does not count: it keeps what it has
+                    place[i] = np.float64(r[i]) / sd
+                    continue
+                f = np.float64(z[i]) - np.float64(r[i])
+                low, high = (bounds[own[i]] - f) / sd, (bounds[own[i] + 1] - f) / sd
+                inside = max(cdf(high, phi) - cdf(low, phi), 1e-12)
+                slopes = math.exp(-0.5 * min(low * low, 1e3)) - math.exp(-0.5 * min(high * high, 1e3))
+                middle = slopes / math.sqrt(2.0 * math.pi) / inside
+                place[i] = middle + (place[i] - middle) / math.sqrt(w)
+        for i in range(len(z)):
+            f = np.float64(z[i]) - np.float64(r[i])
+            r[i] = f4(sd * place[i])
+            z[i] = f4(f + sd * place[i])
+
+
+@njit(cache=True, **FAST)
+def cut_gains(label_codes, latent, residual, weights, sd, cuts, proposed, phi):
+    """Σ_e w ln P(y | proposed)/P(y | cuts) for each cut that moves, (K − 1,); no two neighbours may move at a time."""
+    last = len(cuts)
+    bounds, moved = np.empty(last + 2), np.empty(last + 2)
+    bounds[0], bounds[-1], bounds[1:-1] = -1e30, 1e30, cuts
+    moved[:] = bounds
+    moved[1:-1] = proposed
+    touched = np.zeros(last + 1, np.uint8)  # label_codes with a bound that moves; only one of the two does
+    for k in range(last + 1):
+        touched[k] = bounds[k] != moved[k] or bounds[k + 1] != moved[k + 1]
+    rows, effects, ratios = np.empty(ROWS, np.uint32), np.empty(ROWS), np.empty(ROWS)
+    sums, product = np.zeros(last + 1), np.ones(last + 1)  # of each letter; logarithms are taken of products
+    for start in range(0, len(latent), ROWS):
+        some = slice(start, min(start + ROWS, len(latent)))
+        own, z, r = label_codes[some], latent[some], residual[some]
+        n = 0
+        for i in range(len(z)):
+            rows[n] = i
+            n += touched[own[i]]
+        for j in range(n):
+            effects[j] = np.float64(z[rows[j]]) - np.float64(r[rows[j]])
+        for j in range(n):
+            k, f = own[rows[j]], effects[j]
+            now = cdf((bounds[k + 1] - f) / sd, phi) - cdf((bounds[k] - f) / sd, phi)
+            then = cdf((moved[k + 1] - f) / sd, phi) - cdf((moved[k] - f) / sd, phi)
+            ratios[j] = max(then, 1e-12) / max(now, 1e-12)
+        if weights is not None:
+            for j in range(n):
+                w = weights[start + rows[j]]
+                if w != 1:
+                    sums[own[rows[j]]] += w * math.log(ratios[j])
+                    ratios[j] = 1.0
+        for j in range(n):
+            product[own[rows[j]]] *= ratios[j]
+            if j % 16 == 15 or j == n - 1:  # before a product leaves the range of numbers
+                for k in range(last + 1):
+                    sums[k] += math.log(product[k])
+                    product[k] = 1.0
+    gains = np.zeros(last)
+    for at in range(last):
+        if proposed[at] != cuts[at]:
+            gains[at] = sums[at] + sums[at + 1]
+    return gains
+
+
+# predictions
+
+
+@njit(cache=True, **FAST)
+def add_pulls(sources, source_of, asked, joins, indptr, tokens, itself, clusters, targets, cells, out):
+    """Add what a layer pulls at every row that is asked.
+
+    Equivalent to ``(Σ_j cells[clusters[j], c] + joining) / √(basket size)`` with c = targets[asked]; where a target
+    joins, it counts as one more token of the basket (an average one where it is unknown). Where a source is its own
+    only token (``itself``) and unknown (−1), the last row of the cells stands for it.
+    """
+    last, width = cells.shape[0] - 1, cells.shape[1]
+    pulls = np.zeros((len(sources), width), f4)
+    sizes = np.zeros(len(sources), f4)
+    for i in range(len(sources)):
+        x = sources[i]
+        if itself:
+            k = last if x < 0 else np.int64(clusters[x])
+            for c in range(width):
+                pulls[i, c] = cells[k, c]
+            sizes[i] = 1
+        elif x >= 0:
+            for p in range(indptr[x], indptr[x + 1]):
+                k = clusters[tokens[p]]
+                for c in range(width):
+                    pulls[i, c] += cells[k, c]
+            sizes[i] = indptr[x + 1] - indptr[x]
+    for e in range(len(source_of)):
+        i, c = source_of[e], targets[asked[e]]
+        pull, size = pulls[i, c], sizes[i]
+        if joins[e]:
+            pull += cells[last if asked[e] == len(clusters) else np.int64(clusters[asked[e]]), c]
+            size += f4(1)
+        if size > 0:
+            out[e] += pull / math.sqrt(size)
+
+
+@njit(cache=True, **FAST)
+def add_below(effects, sd, cuts, phi, below):
+    """Equivalent to ``below += ndtr((cuts - effects[:, None]) / sd[:, None])``."""
+    for e in range(len(effects)):
+        for k in range(len(cuts)):
+            below[e, k] += cdf((cuts[k] - effects[e]) / sd[e], phi)

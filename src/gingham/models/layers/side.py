@@ -1,6 +1,6 @@
-"""Side information: categories, numbers in bins and lists of values become tokens that items hold.
+"""Side information: categories, binned numbers and lists of values become tokens of items.
 
-A frame has a column of ids, named like its mode (or the first one), and any other columns. What becomes of a column is
+A frame has a column of ids, named like its mode (or the first one), and any other columns. How a column is read is
 decided once, from the frame that a model is fitted with; rows that come later are read in the same way.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Union, cast
 
 import numpy as np
 
-from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints
+from gingham.arrays import AnyArray, ArrayLike, Floats, Ints
 from gingham.data import Mode
 from gingham.data.adapt import frame_values, is_frame
 from gingham.errors import GinghamError
@@ -22,12 +22,12 @@ from gingham.storage import savable
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
-# A mode (its position or name) → a frame, or ids of its items and a table of yes or no.
+# A mode (its position or name) → a frame, or ids of its items and a table of zeros and ones.
 Sides = Mapping[int | str, Union["IntoDataFrame", tuple[Sequence[str] | Sequence[int] | AnyArray, ArrayLike]]]
 
 FLAG, CATEGORY, MANY, NUMBER = "flag", "category", "many", "number"
 SEPARATOR = "|"
-FEW = 12  # different numbers up to which each is a category
+FEW = 12  # distinct numbers up to which each is a category
 BINS = 10  # of numbers, with about as many items in each
 SHARED = 2  # items that must hold a token: what only one has says nothing of others
 
@@ -81,11 +81,12 @@ def _listed(value: object) -> bool:
     return isinstance(value, (list, tuple, set, np.ndarray)) or (isinstance(value, str) and SEPARATOR in value)
 
 
-class Held(NamedTuple):
-    """Rows of a table and the tokens that they hold."""
+class SideTokens(NamedTuple):
+    """Tokens of the items of one mode: each item with one of its tokens."""
 
     items: Ints
     tokens: Ints
+    n_tokens: int  # in all
 
 
 @savable
@@ -106,8 +107,8 @@ class SideCode:
                 held.update(set(column.words(value)))
         return cls(mode, columns, tuple(sorted(word for word, n in held.items() if n >= SHARED)))
 
-    def read(self, values: Mapping[str, Sequence[object]]) -> Held:
-        """Which of the tokens every row holds; columns that are absent say nothing."""
+    def read(self, values: Mapping[str, Sequence[object]]) -> SideTokens:
+        """The tokens of every row of a table; absent columns have none."""
         number = {word: at for at, word in enumerate(self.tokens)}
         items, tokens = [], []
         for column in self.columns:
@@ -116,31 +117,31 @@ class SideCode:
                     if word in number:
                         items.append(row)
                         tokens.append(number[word])
-        return Held(np.array(items, dtype=np.int64), np.array(tokens, dtype=np.int64))
+        return SideTokens(np.array(items, dtype=np.int64), np.array(tokens, dtype=np.int64), len(self.tokens))
 
 
 class GivenSide(NamedTuple):
-    """A table of one mode as it was given: ids, the values of its columns, and the numbers where they were numbers."""
+    """A table about the items of one mode, as it was given: ids, and the values of its columns."""
 
     at: int  # the mode
     ids: AnyArray
     values: dict[str, Sequence[object]]
-    numbers: Floats | None  # of yes-or-no tables
 
 
 def read_sides(names: Sequence[str], modes: Sequence[Mode], given: Sides) -> list[GivenSide]:
     """The given tables with the positions of their modes, checked."""
-    found = []
+    found: list[GivenSide] = []
     for key, table in given.items():
         at = names.index(cast(str, key)) if key in names else key
         if not isinstance(at, (int, np.integer)) or not 0 <= at < len(names):
             raise GinghamError(f"side= names the mode {key!r}; the modes are {', '.join(names)}.")
-        numbers = None
+        if any(side.at == at for side in found):
+            raise GinghamError(f"side= has two tables of the mode {names[at]!r}; join them into one.")
         if is_frame(table):
             values: dict[str, Sequence[object]] = dict(frame_values(table))
             name = names[at] if names[at] in values else next(iter(values), None)
             if name is None or len(values) < 2:
-                raise GinghamError(f"side[{key!r}] needs a column of ids and at least one of what is known of them.")
+                raise GinghamError(f"side[{key!r}] needs a column of ids and at least one other column.")
             ids = np.array(values.pop(name))
             if any(value is None for value in ids.tolist()):
                 raise GinghamError(f"side[{key!r}]: the column of ids {name!r} has a missing id.")
@@ -152,7 +153,7 @@ def read_sides(names: Sequence[str], modes: Sequence[Mode], given: Sides) -> lis
             raise GinghamError(f"side[{key!r}] needs distinct ids; got {len(ids)} ids, {named.n_items} distinct.")
         if named.items.dtype.kind != modes[at].items.dtype.kind:
             raise GinghamError(f"side[{key!r}]: ids have another type than the ids in X.")
-        found.append(GivenSide(int(at), ids, values, numbers))
+        found.append(GivenSide(int(at), ids, values))
     return found
 
 
@@ -170,53 +171,5 @@ def _yes_or_no(key: object, given: object) -> tuple[AnyArray, Floats]:
             f"({shape[1]} distinct) and a table of shape {table.shape}."
         )
     if not ((table >= 0) & (table <= 1)).all():
-        raise GinghamError(f"side[{key!r}]: properties are yes or no, numbers from 0 to 1.")
+        raise GinghamError(f"side[{key!r}]: properties must be numbers from 0 to 1.")
     return np.asarray(ids), table
-
-
-class SideTable(NamedTuple):
-    """Yes-or-no properties of a mode's items: a shared relation with frozen properties and Bernoulli cells."""
-
-    properties: Floats  # (n_items, g) of 0 and 1; a row of zeros where nothing is known
-    known: Bools  # (n_items,)
-    weight: float  # by which its log-likelihood counts
-
-    def log_odds(self, members: Floats) -> tuple[Floats, Floats, Floats]:
-        """θ_kg = (count_kg + 2·mean_g + .01)/(n_k + 2.02) of each cluster (m, g), from memberships (n, m).
-
-        Returns ln θ, ln(1 − θ) and the pseudo-counts of a yes, (g,); 2.02 minus these are those of a no.
-        """
-        members = members[self.known]
-        properties = self.properties[self.known]
-        prior = 2.0 * properties.mean(axis=0) + 0.01
-        theta = (members.T @ properties + prior) / (members.sum(axis=0)[:, None] + 2.02)
-        return np.log(theta), np.log1p(-theta), prior
-
-    def scores(self, members: Floats) -> Floats:
-        """w · Σ_g [G ln θ_kg + (1 − G) ln(1 − θ_kg)], (n_items, m): what each cluster says of each item."""
-        yes, no, _ = self.log_odds(members)
-        scores = self.weight * (self.properties @ (yes - no).T + no.sum(axis=1))
-        return np.where(self.known[:, None], scores, 0.0)
-
-    def cost(self, members: Floats) -> float:
-        """−w times the log-likelihood of the properties and of the pseudo-counts, least over θ."""
-        yes, no, prior = self.log_odds(members)
-        fitted = float(np.sum(members * self.scores(members)))
-        return -fitted - self.weight * float(np.sum(yes * prior + no * (2.02 - prior)))
-
-
-def side_tables(modes: Sequence[Mode], tables: Sequence[GivenSide]) -> tuple[SideTable | None, ...]:
-    """Given tables in the order of the modes and of their items (weight 1)."""
-    sides: list[SideTable | None] = [None] * len(modes)
-    for table in tables:
-        known = modes[table.at].encode(table.ids)
-        numbers = table.numbers
-        if numbers is None:
-            code = SideCode.of(modes[table.at].name, table.values)
-            held = code.read(table.values)
-            numbers = np.zeros((len(table.ids), len(code.tokens)))
-            numbers[held.items, held.tokens] = 1.0
-        aligned = np.zeros((modes[table.at].n_items, numbers.shape[1]))
-        aligned[known] = numbers
-        sides[table.at] = SideTable(aligned, np.isin(np.arange(len(aligned)), known), 1.0)
-    return tuple(sides)

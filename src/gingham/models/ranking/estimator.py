@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
-from gingham.data.adapt import frame_of, id_columns
+from gingham.data.adapt import Columns, frame_of, id_columns
 from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.kernels.threads import one_blas_thread, over_blocks
@@ -149,10 +149,7 @@ class BasketRanker(Persistent):
         for summaries (see :func:`gingham.summarize`).
         """
         self._check()
-        columns, names = id_columns(X)
-        if len(columns) != 2:
-            raise GinghamError(f"A ranking needs pairs (user, item): X has {len(columns)} columns, not 2.")
-        validate_data(self, X, skip_check_array=True, reset=True)
+        columns, names = self._columns(X, reset=True)
         weights = checked_weights(sample_weight, len(columns[0]))
         users, items = (Mode.of(column, name) for column, name in zip(columns, names))
         codes = users.encode(columns[0]).astype(np.int64) * items.n_items + items.encode(columns[1])
@@ -183,6 +180,13 @@ class BasketRanker(Persistent):
         self.side_names_ = (users.name, items.name)
         self._remember(None, 0, item_info)  # the baskets are part of the model
         return self
+
+    def _columns(self, X: TableLike, reset: bool) -> Columns:
+        columns = id_columns(X)
+        validate_data(self, X, skip_check_array=True, reset=reset)
+        if len(columns.columns) != 2:
+            raise GinghamError(f"A ranking needs pairs (user, item): n_features = {len(columns.columns)}, not 2.")
+        return columns
 
     def _has_data(self) -> bool:
         return True  # the baskets are part of the model
@@ -463,7 +467,7 @@ class BasketRanker(Persistent):
     def score(self, X: TableLike, y: object = None) -> float:
         """Mean NDCG@20 of pairs the fit has not seen: their items among all that each user has not taken."""
         check_is_fitted(self)
-        columns = id_columns(X).columns
+        columns = self._columns(X, reset=False).columns
         users, items = (Mode(n, ids).encode(c) for n, ids, c in zip("ui", (self.users_, self.items_), columns))
         known = (users >= 0) & (items >= 0)
         different, where = np.unique(users[known], return_inverse=True)

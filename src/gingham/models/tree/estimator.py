@@ -22,7 +22,10 @@ from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns
 from gingham.data.sample import joined_ids
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Callback, Checkpoint, Schedule, best_of, make_schedule
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.interruption import interruptible
+from gingham.fitting.loop import Callback, best_of
+from gingham.fitting.schedules import Schedule, make_schedule
 from gingham.fitting.starts import Sizes, Start, expand_clusters
 from gingham.models.base import (
     GridPredictor,
@@ -132,6 +135,7 @@ class TreeCoClustering(GridPredictor):
 
     # fitting
 
+    @interruptible()
     def fit(
         self,
         X: TableLike,

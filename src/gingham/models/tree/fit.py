@@ -16,7 +16,8 @@ from gingham.certificates.evidence import collect, sequence_price
 from gingham.core.problem import Problem, Tree
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting.loop import Checkpoint, Restart, Solution, cut_short, ignore_progress
+from gingham.fitting.checkpoints import Checkpoint
+from gingham.fitting.loop import Restart, Solution, ignore_progress, mark_interrupted
 from gingham.fitting.starts import Start
 from gingham.models.tree.messages import Messages
 from gingham.models.tree.starts import tree_start, with_tables
@@ -42,7 +43,7 @@ def solve_tree(problem: Problem, n_clusters: Sequence[int], solver: Messages, st
         soft = replace(problem, cells=(Logarithmic(alphabet),), betas=(1.0,))
         smooth = solver.solve(soft, with_tables(soft, begin.assign), run.report, checkpoint.stage("log loss"))
         if smooth.interrupted:
-            return cut_short(direct)
+            return mark_interrupted(direct)
         begin = with_tables(problem, smooth.posterior.assign)
         return _lower(direct, solver.solve(problem, begin, run.report, checkpoint.stage("after log loss")))
 
@@ -56,7 +57,7 @@ def solve_tree(problem: Problem, n_clusters: Sequence[int], solver: Messages, st
 def _lower(first: Solution, second: Solution) -> Solution:
     """The lower of two runs, interrupted where the second was."""
     best = min((first, second), key=lambda s: s.objective.total)
-    return cut_short(best) if second.interrupted else best
+    return mark_interrupted(best) if second.interrupted else best
 
 
 def one_cluster(problem: Problem) -> float:
@@ -108,7 +109,7 @@ def choose_tree(
         for a, b in combinations(top, 2):
             tried.append(fitted((*best.merges, (a, b, n_inner))))
             if tried[-1].solution.interrupted:
-                return best._replace(solution=cut_short(best.solution))
+                return best._replace(solution=mark_interrupted(best.solution))
         challenger = min(tried, key=lambda choice: choice.certificate)
         if challenger.certificate >= best.certificate:
             break

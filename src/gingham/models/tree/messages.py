@@ -13,8 +13,10 @@ from gingham.cells import CellModel
 from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
 from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint, Constant, Report, Schedule, Solution, fixed_point
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.projection import damped
+from gingham.fitting.schedules import Constant, Schedule
 from gingham.kernels.project import Rows, project, row_starts
 
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, TransformerTags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, Seed, TableLike
 from gingham.data import Mode
 from gingham.data.views import as_view, as_views, feature_names, objects_of, per_view
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.models.base import Persistent
 from gingham.models.views import fit as multiview
 from gingham.models.views import view_validation as heldout
@@ -52,6 +52,12 @@ class ViewsModel(Persistent):
     cv: int = 3
     random_state: Seed = 0
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags = TransformerTags()
+        tags.input_tags.two_d_array = False  # a list of them, one per view
+        return tags
+
     def fit(
         self,
         views: Sequence[TableLike | None],
@@ -72,7 +78,7 @@ class ViewsModel(Persistent):
         item_info : mapping {"object": frame}, optional
             What is known of the objects, a row each; for summaries only, see :func:`gingham.summarize`.
         checkpoint : Checkpoint, optional
-            Keeps which folds are done, see ``gingham.fitting.loop``.
+            Keeps which folds are done, see ``gingham.fitting.checkpoints``.
         """
         matrices = as_views(views, at_least=2)
         checkpoint.bound_to(self, list(views))

@@ -7,19 +7,22 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self, cast
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from gingham import storage
 from gingham.arrays import ArrayLike, Bools, Floats, Ints
 from gingham.certificates.clusters import ClusterCertificate, certify_clusters
 from gingham.data.adapt import frame_of
 from gingham.errors import GinghamError
-from gingham.models.base import Persistent
+from gingham.models.base import Saved
 
 Memberships = ArrayLike | Sequence[ArrayLike]  # indicators of one view, or of several
 
 
 @dataclass(eq=False, repr=False)
-class ExplanatoryClustering(Persistent):
+class ExplanatoryClustering(Saved, BaseEstimator):
     r"""Which of these given clusters explain the data? Weights Q over indicator functions, P3 (14) and (29).
 
     A *cluster* is an indicator f(x); a *pairwise cluster* has one in every view, and an object contradicts it when
@@ -72,6 +75,26 @@ class ExplanatoryClustering(Persistent):
     realizable: bool = False
     min_coverage: float = 0.0
     prior: ArrayLike | None = None
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # indicators of clusters, false or true: one matrix per view
+        return tags
+
+    def to_file(self) -> storage.State:
+        """Parameters and fitted attributes."""
+        check_is_fitted(self)
+        return {
+            "params": self.get_params(deep=False),
+            "fitted": {name: getattr(self, name) for name in self.saved_attributes},
+        }
+
+    @classmethod
+    def from_file(cls, state: storage.State) -> Self:
+        model = cls(**state["params"])
+        for name in cls.saved_attributes:
+            setattr(model, name, state["fitted"][name])
+        return model
 
     def fit(self, memberships: Memberships, y: object = None) -> Self:
         """Find the weights.

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold
 from gingham.arrays import Floats, Ints
 from gingham.data.views import Matrix
 from gingham.errors import GinghamError
-from gingham.fitting.loop import NO_CHECKPOINT, Checkpoint
+from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.models.views.fit import Method, Settings, max_components, mean_correlations, represent, solve
 from gingham.models.views.representations import Kernel
 from gingham.models.views.retrieval import component_weights, mean_over_views

@@ -1,8 +1,8 @@
-"""The sampler of basket layers in plain numpy: slow, obviously right.
+"""The draws of a chain in plain numpy: slow and simple.
 
-`log_joint` is the density that everything is drawn from, given σ²; every draw below is from the exact conditional law
-under it (the cut points by a Metropolis step). `gingham.models.layers.baskets_fit.BasketChain` does the same,
-quickly, and asks the generator for the same numbers in the same order.
+`log_joint` is the density that everything is drawn from, given σ²; every draw below is from the exact conditional
+distribution under it (the cut points by a Metropolis step). `gingham.models.layers.chain.Chain` does the same, quickly,
+and takes the same numbers from the generator in the same order.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from scipy.special import gammaln, ndtr, ndtri
 from scipy.stats import norm
 
 from gingham.arrays import Floats, Ints
-from gingham.models.layers.baskets import HABIT, SETTLE, BasketProblem, BasketState, inner_cuts
+from gingham.models.layers.problem import BASKET, OFFSET_SWEEPS, ChainState, LayerProblem, inner_cuts
 
 EDGE = 1e-10  # probabilities are kept this far from 0 and 1 before they are turned into latent answers
 
 
-def normalised(problem: BasketProblem, state: BasketState, t: int) -> Floats:
+def normalised(problem: LayerProblem, state: ChainState, t: int) -> Floats:
     """|N(x)|^(−½) Σ_j [d(j) = k], (n_sources, token clusters): a source's basket over clusters of tokens."""
     layer = problem.layers[t]
     basket = problem.baskets[layer.basket]
@@ -33,20 +33,20 @@ def normalised(problem: BasketProblem, state: BasketState, t: int) -> Floats:
     return contents
 
 
-def layer_effect(problem: BasketProblem, state: BasketState, t: int) -> Floats:
+def layer_effect(problem: LayerProblem, state: ChainState, t: int) -> Floats:
     """What layer t adds to every row, (N,)."""
     layer = problem.layers[t]
     pull = normalised(problem, state, t) @ state.cells[t].astype(np.float64)
     return pull[problem.codes[layer.source], state.targets[t][problem.codes[layer.target]]]
 
 
-def offset_codes(problem: BasketProblem) -> list[Ints]:
+def offset_codes(problem: LayerProblem) -> list[Ints]:
     """Which offset of each kind a row has."""
     windows = [np.repeat(np.arange(len(ends) - 1), np.diff(ends)) for ends in problem.window_ends]
     return [*problem.codes, *windows]
 
 
-def effect(problem: BasketProblem, state: BasketState) -> Floats:
+def effect(problem: LayerProblem, state: ChainState) -> Floats:
     """f, (N,)."""
     f: Floats = np.full(problem.n_rows, state.mean)
     for b, code in zip(state.offsets, offset_codes(problem)):
@@ -56,21 +56,21 @@ def effect(problem: BasketProblem, state: BasketState) -> Floats:
     return f
 
 
-def weights_of(problem: BasketProblem) -> Floats:
+def weights_of(problem: LayerProblem) -> Floats:
     return np.ones(problem.n_rows) if problem.weights is None else problem.weights
 
 
 # the density
 
 
-def log_joint(problem: BasketProblem, state: BasketState) -> float:
+def log_joint(problem: LayerProblem, state: ChainState) -> float:
     """ln p(z, y, μ, b, v, c, d, G, τ, cuts | σ²), the shares of clusters integrated out; −∞ where y and z disagree."""
     priors, scale = problem.priors, problem.scale
     z, f, w = state.latent.astype(np.float64), effect(problem, state), weights_of(problem)
     total = float(norm.logpdf(z, f, np.sqrt(state.noise / w)).sum())
-    if problem.letters is not None:
+    if problem.label_values is not None:
         bounds = np.concatenate([[-np.inf], state.cuts, [np.inf]])
-        inside = (bounds[problem.letter_codes] < z) & (z <= bounds[problem.letter_codes + 1])
+        inside = (bounds[problem.label_codes] < z) & (z <= bounds[problem.label_codes + 1])
         if not inside.all() or (np.diff(state.cuts) <= 0).any():
             return -np.inf
     total += float(norm.logpdf(state.mean, problem.center, np.sqrt(priors.mean_variance * scale)))
@@ -93,7 +93,7 @@ def scaled_inverse_chi2(v: float, weight: float, scale: float) -> float:
     return float(half * np.log(half * scale) - gammaln(half) - (half + 1.0) * np.log(v) - half * scale / v)
 
 
-# draws: each is the conditional law under the density above
+# draws: each is from the conditional distribution under the density above
 
 
 def log_shares(labels: Ints, m: int, rng: np.random.Generator) -> Floats:
@@ -113,7 +113,7 @@ def draw_variance(values: Floats, weight: float, scale: float, rng: np.random.Ge
     return (weight * scale + squares) / float(rng.chisquare(weight + values.size))
 
 
-def draw_offsets(problem: BasketProblem, state: BasketState, kind: int, rng: np.random.Generator) -> None:
+def draw_offsets(problem: LayerProblem, state: ChainState, kind: int, rng: np.random.Generator) -> None:
     """b_x ~ N(Σ w (r + b)/σ²/p, 1/p), p = Σ w/σ² + 1/v; then v."""
     code, old = offset_codes(problem)[kind], state.offsets[kind]
     w, n = weights_of(problem), len(old)
@@ -127,7 +127,7 @@ def draw_offsets(problem: BasketProblem, state: BasketState, kind: int, rng: np.
     )
 
 
-def draw_mean(problem: BasketProblem, state: BasketState, rng: np.random.Generator) -> None:
+def draw_mean(problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> None:
     w = weights_of(problem)
     without = state.latent - effect(problem, state) + state.mean
     prior = 1.0 / (problem.priors.mean_variance * problem.scale)
@@ -136,7 +136,7 @@ def draw_mean(problem: BasketProblem, state: BasketState, rng: np.random.Generat
     state.mean = float(mean + rng.standard_normal() / np.sqrt(precision))
 
 
-def target_scores(problem: BasketProblem, state: BasketState, t: int) -> Floats:
+def target_scores(problem: LayerProblem, state: ChainState, t: int) -> Floats:
     """ln p(z | c(q) = k, everything else) up to a constant, (targets, clusters); targets are independent."""
     layer = problem.layers[t]
     pull = normalised(problem, state, t) @ state.cells[t].astype(np.float64)
@@ -147,14 +147,14 @@ def target_scores(problem: BasketProblem, state: BasketState, t: int) -> Floats:
     return scores
 
 
-def draw_targets(problem: BasketProblem, state: BasketState, t: int, rng: np.random.Generator) -> None:
+def draw_targets(problem: LayerProblem, state: ChainState, t: int, rng: np.random.Generator) -> None:
     share = log_shares(state.targets[t], problem.layers[t].n_target_clusters, rng)
     scores = share + target_scores(problem, state, t)
     uniforms = rng.random(len(scores), dtype=np.float32)
     state.targets[t] = np.array([pick(row, u) for row, u in zip(scores, uniforms)], dtype=np.uint8)
 
 
-def token_scores(problem: BasketProblem, state: BasketState, t: int, token: int) -> Floats:
+def token_scores(problem: LayerProblem, state: ChainState, t: int, token: int) -> Floats:
     """ln p(z | d(token) = k, everything else) up to a constant, (clusters,)."""
     w, old = weights_of(problem), state.tokens[t][token]
     without = state.latent - effect(problem, state) + layer_effect(problem, state, t)
@@ -166,13 +166,13 @@ def token_scores(problem: BasketProblem, state: BasketState, t: int, token: int)
     return scores
 
 
-def draw_tokens(problem: BasketProblem, state: BasketState, t: int, rng: np.random.Generator) -> None:
+def draw_tokens(problem: LayerProblem, state: ChainState, t: int, rng: np.random.Generator) -> None:
     share = log_shares(state.tokens[t], problem.layers[t].n_token_clusters, rng)
     for token, u in enumerate(rng.random(len(state.tokens[t]), dtype=np.float32)):
         state.tokens[t][token] = pick(share + token_scores(problem, state, t, token), u)
 
 
-def draw_cells(problem: BasketProblem, state: BasketState, t: int, rng: np.random.Generator) -> None:
+def draw_cells(problem: LayerProblem, state: ChainState, t: int, rng: np.random.Generator) -> None:
     """Column c of G ~ N(A⁻¹h, A⁻¹), A = Σ_e w p pᵀ/σ² + 1/τ, h = Σ_e w r p/σ² over the rows whose target is in c."""
     layer = problem.layers[t]
     w, baskets = weights_of(problem), normalised(problem, state, t)[problem.codes[layer.source]]
@@ -190,7 +190,7 @@ def draw_cells(problem: BasketProblem, state: BasketState, t: int, rng: np.rando
     state.cells[t] = cells
 
 
-def draw_layer(problem: BasketProblem, state: BasketState, t: int, rng: np.random.Generator) -> None:
+def draw_layer(problem: LayerProblem, state: ChainState, t: int, rng: np.random.Generator) -> None:
     draw_targets(problem, state, t, rng)
     draw_cells(problem, state, t, rng)
     draw_tokens(problem, state, t, rng)
@@ -199,14 +199,14 @@ def draw_layer(problem: BasketProblem, state: BasketState, t: int, rng: np.rando
     state.cell_variances[t] = draw_variance(state.cells[t], priors.cell_weight, priors.cell_variance * state.noise, rng)
 
 
-def log_interval(problem: BasketProblem, state: BasketState, f: Floats, cuts: Floats) -> Floats:
+def log_interval(problem: LayerProblem, state: ChainState, f: Floats, cuts: Floats) -> Floats:
     """ln P(y | f, cuts) of every row, z integrated out."""
     bounds = np.concatenate([[-np.inf], cuts, [np.inf]])
-    sd, k = np.sqrt(state.noise), problem.letter_codes
+    sd, k = np.sqrt(state.noise), problem.label_codes
     return np.log(np.maximum(ndtr((bounds[k + 1] - f) / sd) - ndtr((bounds[k] - f) / sd), 1e-12))
 
 
-def draw_cuts(problem: BasketProblem, state: BasketState, rng: np.random.Generator) -> Ints:
+def draw_cuts(problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> Ints:
     """Each inner cut by a Metropolis step with z integrated out, every second one at a time; which were accepted."""
     f, w = effect(problem, state), weights_of(problem)
     accepted = np.zeros(len(state.cuts), dtype=np.int64)
@@ -226,14 +226,14 @@ def draw_cuts(problem: BasketProblem, state: BasketState, rng: np.random.Generat
     return accepted
 
 
-def draw_latent(problem: BasketProblem, state: BasketState, rng: np.random.Generator) -> None:
+def draw_latent(problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> None:
     """z ~ N(f, σ²) between the cut points of its label.
 
-    A row of weight w stands for w answers, of which the mean is kept: one draw, moved towards the mean of the law by
+    A row of weight w stands for w answers, of which the mean is kept: one draw, moved towards the conditional mean by
     √w, has its mean and variance.
     """
     f, sd = effect(problem, state), np.sqrt(state.noise)
-    bounds, k = np.concatenate([[-np.inf], state.cuts, [np.inf]]), problem.letter_codes
+    bounds, k = np.concatenate([[-np.inf], state.cuts, [np.inf]]), problem.label_codes
     low, high = (bounds[k] - f) / sd, (bounds[k + 1] - f) / sd
     below, above = ndtr(low), ndtr(high)
     uniforms = rng.random(problem.n_rows, dtype=np.float32).astype(np.float64)
@@ -246,11 +246,9 @@ def draw_latent(problem: BasketProblem, state: BasketState, rng: np.random.Gener
 
 
 class Ahead:
-    """A generator that has drawn what the layers of a mode need beside uniforms, all of a kind at once."""
+    """A generator that has drawn what the layers of a mode need except uniforms, all of a kind at once."""
 
-    def __init__(
-        self, problem: BasketProblem, state: BasketState, mine: Sequence[int], rng: np.random.Generator
-    ) -> None:
+    def __init__(self, problem: LayerProblem, state: ChainState, mine: Sequence[int], rng: np.random.Generator) -> None:
         layers = [problem.layers[t] for t in mine]
         sizes = [(layer.n_target_clusters, layer.n_token_clusters) for layer in layers]
         labels = [(state.targets[t], state.tokens[t]) for t in mine]
@@ -274,22 +272,20 @@ class Ahead:
         return self.rng.random(n, dtype=dtype)
 
 
-def sweep(problem: BasketProblem, state: BasketState, rng: np.random.Generator) -> None:
+def sweep(problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> None:
     """Cut points and z; then, mode by mode, its offsets and the layers whose targets are its items."""
-    settled = state.n_sweeps >= SETTLE
-    if settled and problem.letters is not None:
+    if state.draws_layers and problem.label_values is not None:
         draw_cuts(problem, state, rng)
         draw_latent(problem, state, rng)
     for mode in range(problem.n_modes):
-        if problem.has_offsets:
-            draw_offsets(problem, state, mode, rng)
+        draw_offsets(problem, state, mode, rng)
         if mode == 0:
             for window in range(len(problem.windows)):
                 draw_offsets(problem, state, problem.n_modes + window, rng)
             draw_mean(problem, state, rng)
-        if settled:
+        if state.draws_layers:
             layers = [(t, layer) for t, layer in enumerate(problem.layers) if layer.target == mode]
-            mine = [t for t, layer in layers if layer.kind != HABIT or state.awake]
+            mine = [t for t, layer in layers if layer.kind != BASKET or state.baskets_enabled]
             ahead = Ahead(problem, state, mine, rng)
             for t in mine:
                 draw_layer(problem, state, t, cast(np.random.Generator, ahead))
@@ -299,7 +295,7 @@ def sweep(problem: BasketProblem, state: BasketState, rng: np.random.Generator) 
 # the other direction: parameters from their priors, answers from parameters
 
 
-def draw_prior(problem: BasketProblem, noise: float, rng: np.random.Generator) -> BasketState:
+def draw_prior(problem: LayerProblem, noise: float, rng: np.random.Generator) -> ChainState:
     """All parameters from their priors; the latent answers and labels follow by `draw_answers`."""
     priors, scale = problem.priors, problem.scale
     variances = [
@@ -310,8 +306,8 @@ def draw_prior(problem: BasketProblem, noise: float, rng: np.random.Generator) -
         priors.cell_weight * priors.cell_variance * noise / float(rng.chisquare(priors.cell_weight))
         for _ in problem.layers
     ]
-    letters = np.zeros(1) if problem.letters is None else problem.letters
-    cuts = (letters[1:] + letters[:-1]) / 2.0
+    label_values = np.zeros(1) if problem.label_values is None else problem.label_values
+    cuts = (label_values[1:] + label_values[:-1]) / 2.0
     inner = inner_cuts(problem)
     if len(inner):
         cuts[inner[0] : inner[-1] + 1] = np.sort(rng.uniform(cuts[0], cuts[-1], len(inner)))
@@ -319,7 +315,7 @@ def draw_prior(problem: BasketProblem, noise: float, rng: np.random.Generator) -
     def labels(n: int, m: int) -> Ints:
         return rng.choice(m, size=n, p=rng.dirichlet(np.ones(m))).astype(np.uint8)
 
-    return BasketState(
+    return ChainState(
         noise=noise,
         mean=float(rng.normal(problem.center, np.sqrt(priors.mean_variance * scale))),
         offsets=[rng.normal(0, np.sqrt(v), n).astype(np.float32) for n, v in zip(problem.n_offsets, variances)],
@@ -334,15 +330,15 @@ def draw_prior(problem: BasketProblem, noise: float, rng: np.random.Generator) -
         cuts=cuts,
         steps=np.full(len(cuts), float(np.sqrt(scale))),
         latent=np.zeros(problem.n_rows, dtype=np.float32),
-        n_sweeps=SETTLE,
-        awake=True,
+        n_sweeps=OFFSET_SWEEPS,
+        baskets_enabled=True,
     )
 
 
-def draw_answers(problem: BasketProblem, state: BasketState, rng: np.random.Generator) -> Floats:
+def draw_answers(problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> Floats:
     """New labels (N,) given the parameters; z is set to match."""
     z = effect(problem, state) + np.sqrt(state.noise / weights_of(problem)) * rng.standard_normal(problem.n_rows)
     state.latent = z.astype(np.float32)
-    if problem.letters is None:
+    if problem.label_values is None:
         return state.latent.astype(np.float64)
-    return problem.letters[np.searchsorted(state.cuts, state.latent)]
+    return problem.label_values[np.searchsorted(state.cuts, state.latent)]

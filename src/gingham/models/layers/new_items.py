@@ -1,13 +1,13 @@
-"""New items in a model of basket layers, without fitting it again: what was learned stays as it is.
+"""New items in a fitted model; everything that was learned stays as it is.
 
-A new user has a basket as soon as it is known what it has met, and tokens as soon as something is known of it. Offset
-and clusters are drawn, in every kept draw, where there are labels; without them the offset is 0 and the clusters are
-the average over all.
+A new user has a basket as soon as the items that it met are known, and tokens as soon as there is side information
+about it. Where there are labels, its offset and clusters are drawn in every kept draw; without labels its offset is 0
+and it has the average of all clusters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,34 +15,36 @@ from scipy.special import ndtr, ndtri
 
 from gingham.arrays import Bools, Floats, Ints
 from gingham.data import Mode, Sample
-from gingham.models.layers.baskets import (
-    HABIT,
-    SETTLE,
-    TASTE,
+from gingham.models.layers.draws import LayerDraws, PredictionRows, with_unknown
+from gingham.models.layers.problem import (
+    BASKET,
+    ITEM,
+    OFFSET_SWEEPS,
     Basket,
-    BasketDraws,
-    BasketProblem,
-    BasketState,
-    Question,
+    ChainState,
+    LayerProblem,
     first_state,
-    with_unknown,
 )
-from gingham.models.layers.baskets_fit import Held
+from gingham.models.layers.side import SideTokens
 
-N_SWEEPS = 3  # over the new items' clusters, for each draw; it starts where the draw before ended
+N_SWEEPS = 3  # per draw over the new items' clusters, which start where the previous draw ended
 
 
-def extended_baskets(
-    draws: BasketDraws, before: Sequence[Mode], after: Sequence[Mode], codes: Sequence[Ints], held: Sequence[Held]
-) -> BasketDraws:
-    """The draws with room for new items, which have the average clusters and no offset.
+def with_new_items(
+    draws: LayerDraws,
+    before: Sequence[Mode],
+    after: Sequence[Mode],
+    codes: Sequence[Ints],
+    side: Mapping[int, SideTokens],
+) -> LayerDraws:
+    """The draws with new items, which have the average of all clusters and no offset.
 
-    ``codes`` are tuples that were met, labelled or not, and ``held`` new side information, in the new numbering.
+    ``codes`` are new observations, labelled or not, and ``side`` has new tokens of modes, both in the new numbering.
     """
     place = [mode.encode(old.items) for old, mode in zip(before, after)]
     n_items = tuple(mode.n_items for mode in after)
     is_new = [np.isin(np.arange(n), at, invert=True) for n, at in zip(n_items, place)]
-    # Whom an item meets is added as long as nothing was learned from it: people have a basket first, and rate later.
+    # Baskets grow as long as no labels of an item were used: people meet items first and rate them later.
     is_open = [new.copy() for new in is_new]
     for mode, at in enumerate(place):
         is_open[mode][at] = draws.items_without_labels(mode)[:-1]
@@ -51,23 +53,23 @@ def extended_baskets(
         if layer.basket in baskets:
             continue
         old, p, q = draws.baskets[layer.basket], layer.source, layer.target
-        if layer.kind == TASTE:
+        if layer.kind == ITEM:
             baskets[layer.basket] = Basket.itself(n_items[p])
             continue
         sources, tokens = [place[p][old.sources]], [old.tokens]
-        if layer.kind == HABIT:
+        if layer.kind == BASKET:
             tokens = [place[q][old.tokens]]
             fresh = is_open[p][codes[p]] if len(codes) else np.zeros(0, dtype=bool)
             if fresh.any():
                 sources.append(codes[p][fresh])
                 tokens.append(codes[q][fresh])
         else:
-            for table in held:
-                if table.mode == p and table.n_tokens == old.n_tokens:
-                    new = is_new[p][table.items]
-                    sources.append(table.items[new])
-                    tokens.append(table.tokens[new])
-        n_tokens = n_items[q] if layer.kind == HABIT else old.n_tokens
+            table = side.get(p)
+            if table is not None:
+                new = is_new[p][table.items]
+                sources.append(table.items[new])
+                tokens.append(table.tokens[new])
+        n_tokens = n_items[q] if layer.kind == BASKET else old.n_tokens
         baskets[layer.basket] = Basket.of_pairs(
             np.concatenate(sources).astype(np.int64), np.concatenate(tokens).astype(np.int64), n_items[p], n_tokens
         )
@@ -76,7 +78,7 @@ def extended_baskets(
         targets = np.full((draws.n_draws, n_items[layer.target]), layer.n_target_clusters, dtype=np.uint8)
         targets[:, place[layer.target]] = np.stack([draws.targets(s, t) for s in range(draws.n_draws)])
         mine = np.stack([draws.tokens(s, t) for s in range(draws.n_draws)])
-        of_mode = {TASTE: layer.source, HABIT: layer.target}.get(layer.kind)
+        of_mode = {ITEM: layer.source, BASKET: layer.target}.get(layer.kind)
         if of_mode is None:
             tokens_now = mine
         else:
@@ -99,8 +101,8 @@ def extended_baskets(
     )
 
 
-def fold_in_baskets(draws: BasketDraws, new: Sequence[Bools], sample: Sample, rng: np.random.Generator) -> BasketDraws:
-    """Offsets and clusters of the marked items of each mode, from labelled tuples in the draws' numbering."""
+def draw_new_items(draws: LayerDraws, new: Sequence[Bools], sample: Sample, rng: np.random.Generator) -> LayerDraws:
+    """Offsets and clusters of the marked items of each mode, from labelled observations in the draws' numbering."""
     draws = replace(draws, labels=draws.labels.copy(), offsets=draws.offsets.copy())
     for mode, fresh in enumerate(new):
         rows = fresh[sample.codes[mode]]
@@ -109,15 +111,15 @@ def fold_in_baskets(draws: BasketDraws, new: Sequence[Bools], sample: Sample, rn
     return draws
 
 
-def _fold_mode(draws: BasketDraws, mode: int, fresh: Bools, sample: Sample, rng: np.random.Generator) -> None:
+def _fold_mode(draws: LayerDraws, mode: int, fresh: Bools, sample: Sample, rng: np.random.Generator) -> None:
     items = np.unique(sample.codes[mode])
     at = np.searchsorted(items, sample.codes[mode])
     n, y = len(items), np.asarray(sample.labels)
     weights: Floats = np.ones(len(y)) if sample.weights is None else sample.weights
     counts = np.bincount(at, weights, minlength=n)
-    question = Question.of(draws, sample.codes)
+    prepared = PredictionRows.of(draws, sample.codes)
     aims = [t for t, layer in enumerate(draws.layers) if layer.target == mode]
-    selves = [t for t, layer in enumerate(draws.layers) if layer.kind == TASTE and layer.source == mode]
+    selves = [t for t, layer in enumerate(draws.layers) if layer.kind == ITEM and layer.source == mode]
     own = [*((t, True) for t in aims), *((t, False) for t in selves)]
     labels = {key: np.zeros(n, dtype=np.int64) for key in own}
     offset = np.zeros(n)
@@ -129,9 +131,9 @@ def _fold_mode(draws: BasketDraws, mode: int, fresh: Bools, sample: Sample, rng:
         choices, shares = {}, {}
         for t in range(len(draws.layers)):
             if (t, True) not in labels and (t, False) not in labels:
-                question.add_layer(draws, s, t, fixed)
+                prepared.add_layer(draws, s, t, fixed)
         for t, aimed in own:
-            choices[t, aimed] = _choices(draws, question, s, t, aimed)
+            choices[t, aimed] = _choices(draws, prepared, s, t, aimed)
             layer = draws.layers[t]
             m = layer.n_target_clusters if aimed else layer.n_token_clusters
             mine = draws.targets(s, t) if aimed else draws.tokens(s, t)
@@ -140,7 +142,7 @@ def _fold_mode(draws: BasketDraws, mode: int, fresh: Bools, sample: Sample, rng:
                 labels[t, aimed] = rng.integers(m, size=n)
         f = fixed + offset[at] + sum(choices[key][np.arange(len(y)), labels[key][at]] for key in own)
         for _ in range(N_SWEEPS):
-            z = y if draws.letters is None else _latent(draws, s, y, f, rng)
+            z = y if draws.label_values is None else _latent(draws, s, y, f, rng)
             precision = counts / draws.noise + 1.0 / draws.variances[s, mode]
             mean = np.bincount(at, weights * (z - f + offset[at]), minlength=n) / draws.noise / precision
             drawn = mean + rng.standard_normal(n) / np.sqrt(precision)
@@ -160,35 +162,35 @@ def _fold_mode(draws: BasketDraws, mode: int, fresh: Bools, sample: Sample, rng:
             (draws.targets(s, t) if aimed else draws.tokens(s, t))[items] = labels[t, aimed]
 
 
-def _choices(draws: BasketDraws, question: Question, s: int, t: int, aimed: bool) -> Floats:
-    """What the layer would pull at each row if the new item were in each cluster, (N, m)."""
-    layer, asked = draws.layers[t], question.layers[t]
+def _choices(draws: LayerDraws, prepared: PredictionRows, s: int, t: int, aimed: bool) -> Floats:
+    """The effect of the layer on each row if the new item were in each cluster, (N, m)."""
+    layer, rows = draws.layers[t], prepared.layers[t]
     if not aimed:
         cells, targets = with_unknown(draws.cells_of(s, t), draws.targets(s, t), draws.tokens(s, t))
-        return cells[: layer.n_token_clusters, targets[asked.targets]].T.astype(np.float64)
+        return cells[: layer.n_token_clusters, targets[rows.targets]].T.astype(np.float64)
     found = []
     for k in range(layer.n_target_clusters):
-        pull = np.zeros(question.n_rows)
-        question.add_layer(draws, s, t, pull, cluster=k)
+        pull = np.zeros(prepared.n_rows)
+        prepared.add_layer(draws, s, t, pull, cluster=k)
         found.append(pull)
     return np.stack(found, axis=1)
 
 
-def _latent(draws: BasketDraws, s: int, y: Floats, f: Floats, rng: np.random.Generator) -> Floats:
+def _latent(draws: LayerDraws, s: int, y: Floats, f: Floats, rng: np.random.Generator) -> Floats:
     """z between the cut points of the labels."""
-    k = np.searchsorted(draws.letters, y)  # type: ignore[arg-type]
+    k = np.searchsorted(draws.label_values, y)  # type: ignore[arg-type]
     bounds, sd = np.concatenate([[-np.inf], draws.cuts[s], [np.inf]]), np.sqrt(draws.noise)
     low, high = ndtr((bounds[k] - f) / sd), ndtr((bounds[k + 1] - f) / sd)
     return np.asarray(f + sd * ndtri(np.clip(low + (high - low) * rng.random(len(y)), 1e-10, 1 - 1e-10)))
 
 
-def last_states(draws: BasketDraws, problem: BasketProblem, rng: np.random.Generator) -> list[BasketState]:
-    """For each chain its last draw as a state to go on from, for a problem with the draws' items.
+def last_states(draws: LayerDraws, problem: LayerProblem, rng: np.random.Generator) -> list[ChainState]:
+    """For each chain its last draw as a state to continue from, for a problem with the draws' items.
 
-    What is new in it begins at random.
+    New items start in random clusters.
     """
     states = []
-    for chain in range(int(draws.chains.max()) + 1):
+    for chain in range(draws.n_chains):
         s = int(np.flatnonzero(draws.chains == chain)[-1])
         state = first_state(problem, draws.noise, rng)
         for t, layer in enumerate(draws.layers):
@@ -203,8 +205,8 @@ def last_states(draws: BasketDraws, problem: BasketProblem, rng: np.random.Gener
         d = problem.n_modes
         state.offsets[:d] = [draws.offsets_of(s, mode).copy() for mode in range(d)]
         state.offset_variances[:d] = draws.variances[s].tolist()
-        state.mean, state.n_sweeps, state.awake = float(draws.means[s]), SETTLE, True
-        if draws.letters is not None:
+        state.mean, state.n_sweeps, state.baskets_enabled = float(draws.means[s]), OFFSET_SWEEPS, True
+        if draws.label_values is not None:
             state.cuts = draws.cuts[s].copy()
         states.append(state)
     return states

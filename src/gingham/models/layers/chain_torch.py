@@ -1,12 +1,12 @@
-"""Chains of basket layers with their rows on a GPU: the draws of `baskets_fit.BasketChain`, one for one.
+"""Chains with their rows on a GPU, which make the same draws as `gingham.models.layers.chain.Chain`.
 
-Rows, residuals, latent answers, clusters and what baskets hold stay on the device. What is small (shares of clusters,
-cells, cut points, variances) is drawn on the host by the chain's own generator, as on a core; numbers for every row and
-every item come from the device's generator. With the same numbers both make the same draws, to rounding.
+Rows, residuals, latent answers, clusters and contents of baskets stay on the device. Small arrays (shares of clusters,
+cells, cut points, variances) are drawn on the host by the chain's own generator, as on a core; random numbers per row
+and per item come from the device's generator. With the same numbers both make the same draws, up to rounding.
 
-Tokens are drawn one after the other, since a source holds many of them. One program goes through them and sums over
-the sources that hold each; chains have streams of their own, so that theirs run side by side. Sums have a fixed order:
-a seed gives the same bits every time.
+Tokens are drawn one after another, because a source holds many of them. One kernel visits them in order and sums over
+the sources that hold each; chains have streams of their own, so these kernels run side by side. Sums have a fixed
+order, so a seed gives the same bits every time.
 """
 
 from __future__ import annotations
@@ -30,28 +30,18 @@ from gingham.kernels.project_torch import (
     to_device,
     triton_kernels,
 )
-from gingham.models.layers.baskets import (
-    HABIT,
-    TASTE,
-    Basket,
-    BasketDraws,
-    BasketProblem,
-    BasketState,
-    LayerPlan,
-    Question,
-    with_unknown,
-)
-from gingham.models.layers.baskets_fit import BasketChain
-from gingham.models.layers.kernels_torch import histograms
+from gingham.models.layers.chain import Chain
+from gingham.models.layers.draws import LayerDraws, PredictionRows, with_unknown
+from gingham.models.layers.problem import ITEM, Basket, ChainState, LayerPlan, LayerProblem
 from gingham.storage import State
 
-ROWS = 2**24  # that are worked on together where numbers of 64 bits are made of each
+ROWS = 2**24  # per step where 64-bit numbers are computed for each row
 EDGE = 1e-10  # probabilities are kept this far from 0 and 1 before they are turned into latent answers
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceBasket:
-    """Who holds what, in both directions; not made for sources that are their own only token."""
+    """Tokens of sources and sources of tokens; not made for item layers."""
 
     scale: Tensor  # (n_sources,) |N(x)|^(−½)
     by_source: DeviceRows
@@ -76,17 +66,17 @@ class DeviceBasket:
 
 @dataclass(frozen=True, eq=False)
 class DeviceLayout:
-    """The rows of a problem on the device, as all chains want them."""
+    """The rows of a problem on the device, shared by all chains."""
 
-    problem: BasketProblem
+    problem: LayerProblem
     width: int  # the largest number of target clusters
     codes: tuple[Tensor, ...]  # int32, of each mode
     rows: dict[tuple[int, int], DeviceRows]  # grouped by the first mode, with the codes of the second and the row
     baskets: tuple[DeviceBasket | None, ...]
-    letters: Tensor  # (N,) uint8, empty for the gaussian likelihood
+    label_codes: Tensor  # (N,) uint8, empty for the gaussian likelihood
 
     @classmethod
-    def of(cls, problem: BasketProblem) -> DeviceLayout:
+    def of(cls, problem: LayerProblem) -> DeviceLayout:
         codes = tuple(to_device(code) for code in problem.codes)
         d, n = problem.n_modes, problem.n_rows
         order = torch.arange(n, device=codes[0].device, dtype=torch.int64 if n > 2**31 - 1 else torch.int32)
@@ -102,25 +92,24 @@ class DeviceLayout:
             DeviceBasket.of(basket) if at in used and not basket.is_itself else None
             for at, basket in enumerate(problem.baskets)
         )
-        letters = np.zeros(0) if problem.letters is None else problem.letter_codes
         width = max([4, *(layer.n_target_clusters for layer in problem.layers)])
-        layout = cls(problem, width, codes, rows, baskets, to_device(letters.astype(np.uint8)))
+        layout = cls(problem, width, codes, rows, baskets, to_device(problem.label_codes.astype(np.uint8)))
         if codes[0].is_cuda:
-            torch.cuda.synchronize()  # chains look at it from streams of their own
+            torch.cuda.synchronize()  # chains read it on streams of their own
         return layout
 
-    def begin(self, problem: BasketProblem, state: BasketState, rng: np.random.Generator) -> DeviceBasketChain:
-        """A chain with these rows; the problem may have other phases of its windows."""
-        return DeviceBasketChain(problem, state, rng, self)
+    def begin(self, problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> DeviceChain:
+        """A chain on these rows; the problem may have other phases of its time windows."""
+        return DeviceChain(problem, state, rng, self)
 
 
-class DeviceBasketChain(BasketChain):
-    """One chain on the device. Between sweeps ``state`` has what it has drawn, but for the latent answers."""
+class DeviceChain(Chain):
+    """One chain on the device. Between sweeps ``state`` holds its draw except for the latent answers."""
 
     layout: DeviceLayout  # type: ignore[assignment]
 
     def __init__(
-        self, problem: BasketProblem, state: BasketState, rng: np.random.Generator, layout: DeviceLayout
+        self, problem: LayerProblem, state: ChainState, rng: np.random.Generator, layout: DeviceLayout
     ) -> None:
         self.stream = torch.cuda.Stream() if device_name() == "cuda" else None
         self._generator: torch.Generator | None = None
@@ -128,10 +117,10 @@ class DeviceBasketChain(BasketChain):
 
     @contextmanager
     def _on_stream(self) -> Iterator[None]:
-        with torch.cuda.stream(self.stream):  # None: as it is
+        with torch.cuda.stream(self.stream):  # None: the current stream
             yield
 
-    def _take(self, state: BasketState) -> None:
+    def _load_state(self, state: ChainState) -> None:
         problem, self.state = self.problem, state
         self.accepted: Ints = np.zeros(len(state.cuts), dtype=np.int64)
         with self._on_stream():
@@ -145,13 +134,13 @@ class DeviceBasketChain(BasketChain):
             self.count_rows(problem.weights)
 
     def to_file(self) -> State:
-        device = self._random.get_state().numpy()  # first: it may have to be begun, with a number of the host's
+        device = self._random.get_state().numpy()  # first: starting it may draw a number from the host's generator
         with self._on_stream():
             self.state.latent = self.latent.cpu().numpy()
             return {**super().to_file(), "device": device}
 
     def _residual_now(self) -> Floats:
-        return np.array(self.residual.cpu().numpy())  # not the same memory, where the device is the host
+        return np.array(self.residual.cpu().numpy())  # a copy, where the device is the host
 
     def restore(self, kept: State) -> None:
         super().restore(kept)
@@ -228,7 +217,7 @@ class DeviceBasketChain(BasketChain):
                 for t, one in enumerate(now):
                     kept[t] = one.cpu().numpy()
 
-    def _enter(self, mode: int) -> None:
+    def _reorder(self, mode: int) -> None:
         """Rows stay in the order of the problem."""
 
     def _mean_square(self) -> float:
@@ -240,13 +229,13 @@ class DeviceBasketChain(BasketChain):
         residual, weights = self.residual, self.weights
         if window < 0:
             other = 1 if kind == 0 and problem.n_modes > 1 else 0
-            none = torch.zeros(1, max(problem.n_items), dtype=torch.uint8, device=old.device)
+            none = torch.zeros(max(problem.n_items), dtype=torch.uint8, device=old.device)
             rows = self.layout.rows[kind, other]
-            heard = histograms(rows, none, residual[None], weights, 1)[:, 0, 1, 0].double()
+            sums = histograms(rows, none, residual, weights, 1)[:, 1, 0].double()
         else:
-            heard = segment_sums(residual if weights is None else weights * residual, self.ends[window])
+            sums = segment_sums(residual if weights is None else weights * residual, self.ends[window])
         precision = self.sizes[kind] / state.noise + 1.0 / state.offset_variances[kind]
-        mean = (heard + self.sizes[kind] * old) / state.noise / precision
+        mean = (sums + self.sizes[kind] * old) / state.noise / precision
         new = (mean + self._normals(len(old)).double() / precision.sqrt()).float()
         change = new - self.offsets[kind]
         if window < 0:
@@ -266,11 +255,10 @@ class DeviceBasketChain(BasketChain):
 
     def _draw_layers(self, mode: int) -> None:
         state = self.state
-        layers = [(t, layer) for t, layer in enumerate(self.problem.layers) if layer.target == mode]
-        mine = [(t, layer) for t, layer in layers if state.awake or layer.kind != HABIT]
+        mine = self._layers_with(mode)
         if not mine:
             return
-        shares, normals, freedom = self._ahead(mine)
+        shares, normals, freedom = self._random_numbers(mine)
         priors = self.problem.priors
         for at, (t, layer) in enumerate(mine):
             self._draw_layer(t, layer, shares[at], normals[at])
@@ -290,8 +278,8 @@ class DeviceBasketChain(BasketChain):
         scores = target_scores(layout.rows[layer.target, layer.source], pull, self.residual, self.weights)
         self.targets[t] = pick(target_share + half * scores, self._uniforms(0, len(scores)))
         stats = histograms(
-            layout.rows[layer.source, layer.target], self.targets[t][None], self.residual[None], self.weights, width
-        )[:, 0]  # (n_sources, 2, W): Σ w and Σ w r of a source's rows by the cluster of their targets
+            layout.rows[layer.source, layer.target], self.targets[t], self.residual, self.weights, width
+        )  # (n_sources, 2, W): Σ w and Σ w r of a source's rows by the cluster of their targets
         self._draw_cells(t, stats, normals[0])
         self._draw_tokens(t, stats, token_share, half)
         self._draw_cells(t, stats, normals[1])
@@ -309,49 +297,49 @@ class DeviceBasketChain(BasketChain):
             state.cells[t] = ((totals / state.noise / root + normals.T) / root).astype(np.float32)
             return
         p = (basket.scale[:, None] * contents).double()
-        seen, heard = stats[:, 0].double(), stats[:, 1].double()
-        squares = ((p[:, :, None] * p[:, None, :]).flatten(1).T @ seen).view(m, m, -1).permute(2, 0, 1)
-        both = torch.cat([squares.flatten(1), (p.T @ heard).T], dim=1).cpu().numpy() / state.noise
+        counts, sums = stats[:, 0].double(), stats[:, 1].double()
+        squares = ((p[:, :, None] * p[:, None, :]).flatten(1).T @ counts).view(m, m, -1).permute(2, 0, 1)
+        both = torch.cat([squares.flatten(1), (p.T @ sums).T], dim=1).cpu().numpy() / state.noise
         precision = both[:, : m * m].reshape(-1, m, m) + prior * np.eye(m)
         lower = np.linalg.cholesky(precision)
         z = np.linalg.solve(lower, both[:, m * m :, None]) + normals[:, :, None]
         state.cells[t] = np.linalg.solve(lower.transpose(0, 2, 1), z)[:, :, 0].T.astype(np.float32)
 
     def _draw_tokens(self, t: int, stats: Tensor, log_share: Tensor, half: float) -> None:
-        """P(d(j) = k) as in `baskets_kernels.draw_tokens`; without baskets tokens are independent."""
+        """P(d(j) = k) as in `gingham.models.layers.kernels.draw_tokens`; without baskets tokens are independent."""
         layer = self.problem.layers[t]
         basket, labels = self.layout.baskets[layer.basket], self.tokens[t]
         cells, uniforms = to_device(self.state.cells[t]), self._uniforms(1, len(labels))
-        seen, heard = stats[:, 0], stats[:, 1]
+        counts, sums = stats[:, 0], stats[:, 1]
         if basket is None:
-            self.tokens[t] = pick(log_share + half * (2.0 * heard @ cells.T - seen @ cells.T**2), uniforms)
+            self.tokens[t] = pick(log_share + half * (2.0 * sums @ cells.T - counts @ cells.T**2), uniforms)
             return
-        seen = basket.scale[:, None] ** 2 * seen
-        heard = basket.scale[:, None] * (heard - stats[:, 0] * self._pull(t))
-        draw_tokens(basket, seen.contiguous(), heard.contiguous(), cells, log_share, half, uniforms, labels)
+        counts = basket.scale[:, None] ** 2 * counts
+        sums = basket.scale[:, None] * (sums - stats[:, 0] * self._pull(t))
+        draw_tokens(basket, counts.contiguous(), sums.contiguous(), cells, log_share, half, uniforms, labels)
         self.held[t] = self._contents(t)
 
     def _cut_gains(self, proposed: Floats) -> Floats:
-        state, letters = self.state, self.layout.letters
+        state, codes = self.state, self.layout.label_codes
         gains = np.zeros(len(state.cuts))
         moved = np.flatnonzero(proposed != state.cuts)
-        touched = {int(letter) for at in moved for letter in (at, at + 1)}
+        touched = {int(label) for at in moved for label in (at, at + 1)}
         sums = dict.fromkeys(touched, 0.0)
         sd = float(np.sqrt(state.noise))
         then, now = (np.concatenate([[-1e30], cuts, [1e30]]) for cuts in (proposed, state.cuts))
-        for start in range(0, len(letters), ROWS):
+        for start in range(0, len(codes), ROWS):
             some = slice(start, start + ROWS)
-            own, f = letters[some], (self.latent[some] - self.residual[some]).double()
-            for letter in touched:
-                rows = torch.nonzero(own == letter).ravel()
+            own, f = codes[some], (self.latent[some] - self.residual[some]).double()
+            for label in touched:
+                rows = torch.nonzero(own == label).ravel()
                 effect = f[rows]
                 mass = [
-                    interval(effect, bounds[letter], bounds[letter + 1], sd).clamp(min=1e-12) for bounds in (then, now)
+                    interval(effect, bounds[label], bounds[label + 1], sd).clamp(min=1e-12) for bounds in (then, now)
                 ]
                 ratio = torch.log(mass[0] / mass[1])
                 if self.weights is not None:
                     ratio *= self.weights[some][rows]
-                sums[letter] += float(ratio.sum())
+                sums[label] += float(ratio.sum())
         for at in moved:
             gains[at] = sums[int(at)] + sums[int(at) + 1]
         return gains
@@ -361,7 +349,7 @@ class DeviceBasketChain(BasketChain):
         bounds = to_device(np.concatenate([[-1e30], self.state.cuts, [1e30]]))
         for start in range(0, len(self.latent), ROWS):
             some = slice(start, start + ROWS)
-            own = self.layout.letters[some].int()
+            own = self.layout.label_codes[some].int()
             f = (self.latent[some] - self.residual[some]).double()
             low, high = ((bounds.index_select(0, own + side) - f) / sd for side in (0, 1))
             below, above = torch.special.ndtr(low), torch.special.ndtr(high)
@@ -393,8 +381,8 @@ class DeviceBasketChain(BasketChain):
         return torch.randn(n, generator=self._random, device=self._random.device)
 
 
-class DeviceAsked(NamedTuple):
-    """`baskets.Asked` on the device."""
+class DeviceLayerRows(NamedTuple):
+    """`gingham.models.layers.draws.LayerRows` on the device."""
 
     sources: Tensor
     source_of: Tensor
@@ -402,16 +390,16 @@ class DeviceAsked(NamedTuple):
     joins: Tensor
 
 
-class DeviceQuestion:
-    """Rows that are asked, on the device; `effect` and `sums` answer as `Question.effect` and `BasketDraws.law` do."""
+class DevicePredictionRows:
+    """Rows to predict, on the device; see `PredictionRows.effect` and `LayerDraws.predictive`."""
 
-    def __init__(self, draws: BasketDraws, question: Question) -> None:
+    def __init__(self, draws: LayerDraws, rows: PredictionRows) -> None:
         self.draws = draws
-        put = cache(lambda key: to_device(arrays[key]))  # layers share most of what they ask
-        arrays = {id(a): a for asked in question.layers for a in asked}
-        self.codes = [to_device(code) for code in question.codes]
-        self.asked = [DeviceAsked(*(put(id(a)) for a in asked)) for asked in question.layers]
-        baskets = {layer.basket: draws.baskets[layer.basket] for layer in draws.layers if layer.kind != TASTE}
+        put = cache(lambda key: to_device(arrays[key]))  # layers share most arrays
+        arrays = {id(a): a for layer in rows.layers for a in layer}
+        self.codes = [to_device(code) for code in rows.codes]
+        self.layers = [DeviceLayerRows(*(put(id(a)) for a in layer)) for layer in rows.layers]
+        baskets = {layer.basket: draws.baskets[layer.basket] for layer in draws.layers if layer.kind != ITEM}
         self.baskets = {at: self._rows(basket) for at, basket in baskets.items()}
         self.sizes = {at: to_device(np.diff(basket.indptr)).float() for at, basket in baskets.items()}
 
@@ -421,43 +409,43 @@ class DeviceQuestion:
         return device_rows(*tables, None, None, None, basket.n_sources, 1, [1], [basket.n_tokens])
 
     def effect(self, s: int) -> Tensor:
-        """f of every row in one draw, without windows of time, (N,) float64."""
+        """f of every row in one draw, without time windows, (N,) float64."""
         draws = self.draws
         f = torch.full((len(self.codes[0]),), float(draws.means[s]), dtype=torch.float64, device=self.codes[0].device)
         for mode, code in enumerate(self.codes):
             offsets = to_device(np.append(draws.offsets_of(s, mode), np.float32(0)))
             f += offsets.index_select(0, code % len(offsets))  # −1 is the last
-        for t in range(len(self.asked)):
+        for t in range(len(self.layers)):
             f += self._pulled(s, t)
         return f
 
     def _pulled(self, s: int, t: int) -> Tensor:
-        """What one layer pulls in one draw; see `baskets_kernels.add_pulls`."""
-        draws, asked, layer = self.draws, self.asked[t], self.draws.layers[t]
+        """The effect of one layer in one draw; see `gingham.models.layers.kernels.add_pulls`."""
+        draws, rows, layer = self.draws, self.layers[t], self.draws.layers[t]
         labels = draws.tokens(s, t)
         table, targets = with_unknown(draws.cells_of(s, t), draws.targets(s, t), labels)
         cells, tokens, clusters = to_device(table), to_device(labels), to_device(targets)
         last = len(table) - 1
-        at = clusters.index_select(0, asked.targets).long()
-        sources = asked.sources.long()
-        if layer.kind == TASTE:
+        at = clusters.index_select(0, rows.targets).long()
+        sources = rows.sources.long()
+        if layer.kind == ITEM:
             own = torch.cat([tokens, tokens.new_full((1,), last)]).long()  # −1 is the last
-            return cells[own[sources], :].index_select(0, asked.source_of).gather(1, at[:, None])[:, 0]
+            return cells[own[sources], :].index_select(0, rows.source_of).gather(1, at[:, None])[:, 0]
         held = basket_sums(self.baskets[layer.basket], members(tokens, last + 1))
         known = (sources >= 0).float()
         pulls = known[:, None] * (held @ cells)[sources.clamp(min=0)]
         sizes = known * self.sizes[layer.basket][sources.clamp(min=0)]
-        pull = pulls.index_select(0, asked.source_of).gather(1, at[:, None])[:, 0]
-        size = sizes.index_select(0, asked.source_of)
+        pull = pulls.index_select(0, rows.source_of).gather(1, at[:, None])[:, 0]
+        size = sizes.index_select(0, rows.source_of)
         if layer.joins:
             more = torch.cat([tokens, tokens.new_full((1,), last)]).long()  # an unknown target is an average one
-            joins = asked.joins.float()
-            pull = pull + joins * cells[more[asked.targets.long()], at]
+            joins = rows.joins.float()
+            pull = pull + joins * cells[more[rows.targets.long()], at]
             size = size + joins
         return torch.where(size > 0, pull / size.clamp(min=1.0).sqrt(), 0.0)
 
     def sums(self, windows: Sequence[tuple[Floats, Floats]], cuts: Floats) -> tuple[Floats, Floats]:
-        """Σ f, (N,), and Σ P(y ≤ letter), (N, cuts), over the draws; ``windows`` of each chain add and spread."""
+        """Σ f, (N,), and Σ P(y ≤ value), (N, cuts), over the draws; ``windows`` has offsets and variances per chain."""
         draws, n = self.draws, len(self.codes[0])
         total = torch.zeros(n, dtype=torch.float64, device=self.codes[0].device)
         below = torch.zeros(n, cuts.shape[1], dtype=torch.float64, device=total.device)
@@ -472,7 +460,7 @@ class DeviceQuestion:
             total += f
             if not cuts.shape[1]:
                 continue
-            for mode, code in enumerate(self.codes):  # of items that nothing is known of
+            for mode, code in enumerate(self.codes):  # of items without labels
                 offsets = to_device(np.append(draws.offsets_of(s, mode), np.float32(0)))
                 unknown = offsets.index_select(0, code % len(offsets)) == 0
                 spread += torch.where(unknown, float(draws.variances[s, mode]), 0.0)
@@ -544,27 +532,47 @@ def target_scores(rows: DeviceRows, pull: Tensor, residual: Tensor, weights: Ten
     return out[: block.n_rows]
 
 
+def histograms(rows: DeviceRows, labels: Tensor, residual: Tensor, weights: Tensor | None, width: int) -> Tensor:
+    """Σ w and Σ w r of every item's rows by the cluster of the item at their other end, (n, 2, width)."""
+    (block,) = rows.blocks
+    index, order = rows.others
+    out = torch.zeros(block.n_rows + block.n_partials, 1, 2, width, device=residual.device)
+    if triton_kernels is not None and residual.is_cuda:
+        parts = labels[None].contiguous(), residual[None]
+        triton_kernels.residual_histograms(block, index, order, *parts, weights, width, out)
+        return out[: block.n_rows, 0]
+    out = out[:, 0]
+    item = torch.repeat_interleave(block.target, (block.end - block.begin).long())
+    flat = item * 2 * width + labels[index.long()].long()
+    w = torch.ones_like(residual) if weights is None else weights
+    w, wr = w[order.long()], (w * residual)[order.long()]
+    out.view(-1).index_add_(0, flat, w).index_add_(0, flat + width, wr)
+    for row, begin, end in zip(block.fold_row.tolist(), block.fold_begin.tolist(), block.fold_end.tolist()):
+        out[row] = out[block.n_rows + begin : block.n_rows + end].sum(0)
+    return out[: block.n_rows]
+
+
 def draw_tokens(
-    basket: DeviceBasket, seen: Tensor, heard: Tensor, cells: Tensor, log_share: Tensor, half: float, uniforms: Tensor,
+    basket: DeviceBasket, counts: Tensor, sums: Tensor, cells: Tensor, log_share: Tensor, half: float, uniforms: Tensor,
     labels: Tensor,
 ) -> None:  # fmt: skip
     """Draw the cluster of every token, one after the other, into ``labels``.
 
     P(d(j) = k) ∝ exp(log_share_k + half Σ_c D_c (2B_c − A_c D_c)), D = G_k − G_old, A = Σ_x seen_x and B = Σ_x heard_x
-    over the sources x that hold token j; ``heard`` is kept up to date.
+    over the sources x that hold token j; ``sums`` is kept up to date.
     """
-    total = basket_sums(basket.by_token, seen)
-    if triton_kernels is not None and seen.is_cuda:
+    total = basket_sums(basket.by_token, counts)
+    if triton_kernels is not None and counts.is_cuda:
         triton_kernels.draw_tokens(
-            basket.indptr, basket.holders, total, seen, heard, cells, log_share, half, uniforms, labels
+            basket.indptr, basket.holders, total, counts, sums, cells, log_share, half, uniforms, labels
         )
         return
     ends: Sequence[int] = basket.indptr.tolist()
     for j, now in enumerate(labels.tolist()):
         holders = basket.holders[ends[j] : ends[j + 1]].long()
         step = cells - cells[now]
-        scores = log_share + half * (step * (2.0 * heard[holders].sum(0) - total[j] * step)).sum(1)
+        scores = log_share + half * (step * (2.0 * sums[holders].sum(0) - total[j] * step)).sum(1)
         new = int(pick(scores[None], uniforms[j : j + 1])[0])
         if new != now:
             labels[j] = new
-            heard[holders] -= seen[holders] * step[new]
+            sums[holders] -= counts[holders] * step[new]

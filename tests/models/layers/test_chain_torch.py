@@ -11,8 +11,7 @@ torch = pytest.importorskip("torch")
 import gingham as gg  # noqa: E402
 from gingham.data import Sample  # noqa: E402
 from gingham.errors import GinghamError  # noqa: E402
-from gingham.models.layers import baskets as values  # noqa: E402
-from gingham.models.layers import baskets_fit  # noqa: E402
+from gingham.models.layers import Sampler, design, draws, fit  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -34,15 +33,7 @@ def ratings(n=600, users=40, movies=25, seed=0):
 
 
 def model(**settings):
-    defaults = {
-        "n_sweeps": 14,
-        "burn_in": 6,
-        "n_chains": 2,
-        "baskets": 1,
-        "n_layers": 3,
-        "noise": 0.6,
-        "random_state": 0,
-    }
+    defaults = {"sampler": Sampler(2, 14, 6, noise=0.6), "baskets": 1, "n_layers": 3, "random_state": 0}
     return gg.LayeredCoClusteringRegressor(**{**defaults, **settings})
 
 
@@ -58,7 +49,7 @@ def test_predictions_equal_the_compiled_ones(likelihood, dated, monkeypatch):
     when = None if not dated else np.array([1e5, np.nan, 2e5, 3e5, np.nan, 4e5, 5e5, 9e9])
     expected = fitted.predict(asked, time=when), fitted.predict_distribution(asked, time=when)
     quantiles = fitted.predict_quantiles(asked, [0.2, 0.7], time=when)
-    monkeypatch.setattr(values, "on_device", lambda n_cells: True)
+    monkeypatch.setattr(draws, "predicts_on_device", lambda n_lookups: True)
     np.testing.assert_allclose(fitted.predict(asked, time=when), expected[0], atol=2e-6)
     np.testing.assert_allclose(fitted.predict_distribution(asked, time=when), expected[1], atol=2e-6)
     np.testing.assert_allclose(fitted.predict_quantiles(asked, [0.2, 0.7], time=when), quantiles, atol=2e-5)
@@ -66,9 +57,9 @@ def test_predictions_equal_the_compiled_ones(likelihood, dated, monkeypatch):
 
 def test_a_fit_through_torch_predicts_as_well_and_repeats_itself():
     X, y, times = ratings()
-    train, test = slice(0, 500), slice(500, None)
-    fits = [model(backend="torch", n_sweeps=20).fit(X[train], y[train], time=times[train]) for _ in range(2)]
-    compiled = model(backend="compiled", n_sweeps=20).fit(X[train], y[train], time=times[train])
+    train, test, longer = slice(0, 500), slice(500, None), Sampler(2, 20, 6, noise=0.6)
+    fits = [model(backend="torch", sampler=longer).fit(X[train], y[train], time=times[train]) for _ in range(2)]
+    compiled = model(backend="compiled", sampler=longer).fit(X[train], y[train], time=times[train])
     found = [one.predict(X[test], time=times[test]) for one in (*fits, compiled)]
     np.testing.assert_array_equal(found[0], found[1])
     errors = [float(np.sqrt(np.mean((one - y[test]) ** 2))) for one in found]
@@ -80,20 +71,19 @@ def test_a_fit_through_torch_predicts_as_well_and_repeats_itself():
 def test_where_chains_run(monkeypatch):
     X, y, _ = ratings()
     sample = Sample.of([X[:, 0], X[:, 1]], y)
-    effort = baskets_fit.EFFORTS["default"]
-    problem = baskets_fit.make_problem(sample, None, None, [], effort, (4, 4))
-    assert baskets_fit.on_device(problem, "torch", 3)
-    assert not baskets_fit.on_device(problem, "compiled", 3)
-    monkeypatch.setattr(baskets_fit, "gpu_is_there", lambda: True)
-    assert not baskets_fit.on_device(problem, "auto", 3)  # too small to pay
-    monkeypatch.setattr(baskets_fit, "WORTHWHILE", 0.0)
-    monkeypatch.setattr(baskets_fit, "ON_DEVICE", (0.0, 0.0))
-    assert baskets_fit.on_device(problem, "auto", 3)
+    problem = design.make_problem(sample, None, None, {}, design.EFFORTS["default"], (4, 4))
+    assert fit.runs_on_device(problem, "torch")
+    assert not fit.runs_on_device(problem, "compiled")
+    monkeypatch.setattr(fit, "has_gpu", lambda: True)
+    assert not fit.runs_on_device(problem, "auto")  # too small to pay
+    monkeypatch.setattr(fit, "DEVICE_WORK", 0)
+    monkeypatch.setattr(fit, "DEVICE_TOKEN", 0)
+    assert fit.runs_on_device(problem, "auto")
     with pytest.raises(GinghamError, match="'cores' is unknown"):
-        baskets_fit.on_device(problem, "cores", 3)
-    monkeypatch.setattr("gingham.models.layers.estimator.gpu_is_there", lambda: False)
-    assert not model(backend="torch", baskets="auto")._uses_baskets(2)  # torch draws baskets slowly on cores
-    assert model(backend="torch", baskets=2)._uses_baskets(2)
+        fit.runs_on_device(problem, "cores")
+    monkeypatch.setattr("gingham.models.layers.estimator.has_gpu", lambda: False)
+    assert not model(backend="torch", baskets="auto")._has_baskets(2)  # torch draws baskets slowly on cores
+    assert model(backend="torch", baskets=2)._has_baskets(2)
 
 
 def test_fits_and_predicts_without_numba():
@@ -107,10 +97,11 @@ found = importlib.util.find_spec
 importlib.util.find_spec = lambda name, package=None: None if name == "numba" else found(name, package)
 import numpy as np
 from gingham.models import LayeredCoClusteringRegressor
+from gingham.models.layers import Sampler
 rng = np.random.default_rng(0)
 X = np.column_stack([rng.integers(0, 20, 300), rng.integers(0, 12, 300)])
 y = rng.integers(1, 6, 300).astype(float)
-model = LayeredCoClusteringRegressor(1, baskets=1, n_chains=1, n_sweeps=3, burn_in=1, noise=1.0, backend="torch")
+model = LayeredCoClusteringRegressor(1, baskets=1, backend="torch", sampler=Sampler(1, 3, 1, noise=1.0))
 print(model.fit(X, y).predict(X[:3]).shape, "numba" in {k for k, v in sys.modules.items() if v is not None})
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -11,21 +11,21 @@ import pytest
 from numba import njit
 from scipy.special import gammaln, ndtr, ndtri
 
-from gingham.models.layers import baskets_kernels as kernel
-from gingham.models.layers import baskets_reference as reference
-from gingham.models.layers.baskets import (
-    HABIT,
+from gingham.models.layers import kernels as kernel
+from gingham.models.layers.chain import Chain, Layout
+from gingham.models.layers.problem import (
+    BASKET,
+    ITEM,
     SIDE,
-    TASTE,
     Basket,
-    BasketProblem,
     LayerPlan,
+    LayerProblem,
     Priors,
     first_state,
 )
-from gingham.models.layers.baskets_fit import BasketChain, Layout
+from models.layers import reference
 
-LETTERS = np.array([1.0, 2.0, 3.0, 5.0, 6.0])
+LABEL_VALUES = np.array([1.0, 2.0, 3.0, 5.0, 6.0])
 
 
 def tiny(n=(5, 4), rows=12, ordinal=True, time=True, weights=False, m=(2, 3), modes=2, seed=0):
@@ -38,22 +38,22 @@ def tiny(n=(5, 4), rows=12, ordinal=True, time=True, weights=False, m=(2, 3), mo
     genres = Basket.of_pairs(np.array([0, 0, 1, n[1] - 1]), np.array([0, 1, 1, 0]), n[1], 2)
     baskets = (Basket.itself(n[0]), Basket.of_pairs(u, i, *n), Basket.of_pairs(i, u, *n[::-1]), genres)
     layers = (
-        LayerPlan(TASTE, 0, 1, 0, m[0], m[1], False),
-        LayerPlan(HABIT, 0, 1, 1, m[0], m[1], True),
-        LayerPlan(HABIT, 1, 0, 2, m[1], m[0], True),
+        LayerPlan(ITEM, 0, 1, 0, m[0], m[1], False),
+        LayerPlan(BASKET, 0, 1, 1, m[0], m[1], True),
+        LayerPlan(BASKET, 1, 0, 2, m[1], m[0], True),
         LayerPlan(SIDE, 1, 0, 3, 2, 2, False),
     )
     codes = [u, i]
     if modes == 3:
         codes.append(rng.integers(3, size=rows))
         baskets = (*baskets, Basket.of_pairs(codes[2], i, 3, n[1]), Basket.itself(n[1]))
-        layers = (*layers, LayerPlan(HABIT, 2, 1, 4, 2, 2, True), LayerPlan(TASTE, 1, 2, 5, 2, 2, False))
-    return BasketProblem(
+        layers = (*layers, LayerPlan(BASKET, 2, 1, 4, 2, 2, True), LayerPlan(ITEM, 1, 2, 5, 2, 2, False))
+    return LayerProblem(
         n_items=n if modes == 2 else (*n, 3),
         codes=np.stack(codes).astype(np.int32),
-        labels=rng.choice(LETTERS, rows) if ordinal else rng.normal(3, 1, rows),
+        labels=rng.choice(LABEL_VALUES, rows) if ordinal else rng.normal(3, 1, rows),
         weights=rng.integers(1, 4, rows).astype(float) if weights else None,
-        letters=LETTERS if ordinal else None,
+        label_values=LABEL_VALUES if ordinal else None,
         baskets=baskets,
         layers=layers,
         times=times if time else None,
@@ -219,7 +219,7 @@ def test_latent_answers_are_drawn_between_their_cut_points(uniform):
     f, sd = reference.effect(problem, state), np.sqrt(state.noise)
     reference.draw_latent(problem, state, Fixed(uniform=uniform))
     bounds = np.concatenate([[-np.inf], state.cuts, [np.inf]])
-    low, high = (ndtr((bounds[problem.letter_codes + i] - f) / sd) for i in (0, 1))
+    low, high = (ndtr((bounds[problem.label_codes + i] - f) / sd) for i in (0, 1))
     np.testing.assert_allclose((ndtr((state.latent - f) / sd) - low) / (high - low), uniform, atol=2e-5)
 
 
@@ -283,7 +283,7 @@ def geweke(n, broken=None, rounds=3, seed=0):
         problem = replace(problem, labels=reference.draw_answers(problem, state, rng))
         before = facts(problem, state)
         for _ in range(rounds):
-            chain = BasketChain(problem, state, rng)
+            chain = Chain(problem, state, rng)
             if broken is not None:
                 broken(chain)
             chain.sweep()
@@ -320,7 +320,7 @@ def test_compiled_draws_move_in_lockstep_with_the_reference(case):
     state = first_state(problem, 0.7, np.random.default_rng(1))
     copy = deepcopy(state)
     generators = np.random.default_rng(2), np.random.default_rng(2)
-    chain = BasketChain(problem, copy, generators[1], Layout.of(problem))
+    chain = Chain(problem, copy, generators[1], Layout.of(problem))
     for _ in range(14):
         reference.sweep(problem, state, generators[0])
         chain.sweep()
@@ -340,9 +340,9 @@ def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch
     """torch on whatever device there is, with the host's numbers in place of the device's."""
     torch = pytest.importorskip("torch")
     from gingham.kernels.project_torch import to_device
-    from gingham.models.layers.baskets_torch import DeviceBasketChain, DeviceLayout
+    from gingham.models.layers.chain_torch import DeviceChain, DeviceLayout
 
-    class FromHost(DeviceBasketChain):
+    class FromHost(DeviceChain):
         def _uniforms(self, which, n):
             return to_device(self.rng.random(n, dtype=np.float32))
 
@@ -382,7 +382,7 @@ def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch
 @pytest.mark.parametrize("ordinal", [True, False])
 def test_a_chain_on_a_device_goes_on_from_a_checkpoint(ordinal):
     pytest.importorskip("torch")
-    from gingham.models.layers.baskets_torch import DeviceLayout
+    from gingham.models.layers.chain_torch import DeviceLayout
 
     problem = tiny(ordinal=ordinal)
     layout = DeviceLayout.of(problem)
@@ -449,7 +449,7 @@ def test_gains_of_cuts_are_differences_of_the_likelihood():
     for weights in (None, np.random.default_rng(0).integers(1, 4, 18).astype(np.float32)):
         proposed = state.cuts + np.array([0.0, 0.05, 0.0, 0.0])
         gains = kernel.cut_gains(
-            problem.letter_codes.astype(np.uint8), state.latent, (state.latent - f).astype(np.float32), weights,
+            problem.label_codes.astype(np.uint8), state.latent, (state.latent - f).astype(np.float32), weights,
             float(np.sqrt(state.noise)), state.cuts, proposed, kernel.PHI,
         )  # fmt: skip
         change = reference.log_interval(problem, state, f, proposed) - reference.log_interval(
@@ -463,7 +463,7 @@ def test_residuals_do_not_drift():
     """Residuals are carried along in float32 through thousands of changes; from scratch they are the same."""
     rng = np.random.default_rng(0)
     problem = tiny(n=(40, 30), rows=700, seed=3)
-    chain = BasketChain(problem, first_state(problem, 0.7, rng), rng)
+    chain = Chain(problem, first_state(problem, 0.7, rng), rng)
     for _ in range(120):
         chain.sweep(adapt=True)
     np.testing.assert_allclose(chain.residual, chain.state.latent - chain.effect(), atol=1e-4)

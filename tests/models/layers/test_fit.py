@@ -1,4 +1,4 @@
-"""LayeredCoClusteringRegressor with baskets: side information, time, laws, new items, files, interruptions."""
+"""LayeredCoClusteringRegressor: predictions, side information, time, new items, files, interruptions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ import polars as pl
 import pytest
 
 import gingham as gg
+from ctrl_c import press_ctrl_c
 from gingham.data import Sample
 from gingham.errors import InterruptedWarning
-from gingham.models.layers import baskets_fit
-from gingham.models.layers.baskets import HABIT, LEVELS, Intervals, shortest
-from gingham.models.layers.baskets_fit import window_widths
+from gingham.models.layers import Sampler, design
+from gingham.models.layers.design import window_widths
+from gingham.models.layers.draws import LEVELS, Intervals, shortest
+from gingham.models.layers.problem import BASKET
 from gingham.models.layers.side import SideCode, SideColumn
 
 STARS = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-SMALL = {"n_layers": 2, "n_chains": 2, "n_sweeps": 30, "burn_in": 10, "baskets": 2, "random_state": 0}
+ONE, TWO = Sampler(1, 30, 10), Sampler(2, 30, 10)
+SMALL = {"n_layers": 2, "sampler": TWO, "baskets": 2, "random_state": 0}
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +33,7 @@ def _unseen_ids_are_expected():
         yield
 
 
-def taste(users, films, rng, noise=0.6):
+def stars_of(users, films, rng, noise=0.6):
     """Stars of a 3 × 3 taste."""
     table = np.array([[5, 3, 1], [1, 5, 3], [3, 1, 5]])
     return np.clip(np.rint(table[users % 3, films % 3] + rng.normal(0, noise, len(users))), 1, 5)
@@ -39,7 +42,7 @@ def taste(users, films, rng, noise=0.6):
 def ratings(n=2000, seed=0):
     rng = np.random.default_rng(seed)
     users, films = rng.integers(50, size=n), rng.integers(45, size=n)
-    return pd.DataFrame({"user": users, "film": films}), taste(users, films, rng)
+    return pd.DataFrame({"user": users, "film": films}), stars_of(users, films, rng)
 
 
 @pytest.fixture(scope="module")
@@ -52,14 +55,14 @@ def error(model, X, y, **more):
     return float(np.sqrt(np.mean((model.predict(X, **more) - y) ** 2)))
 
 
-def test_mean_label_quantiles_and_intervals_belong_to_one_law(fitted):
+def test_mean_label_quantiles_and_intervals_belong_to_one_distribution(fitted):
     model, X, y = fitted
-    law = model.predict_distribution(X)
-    np.testing.assert_allclose(law.sum(axis=1), 1.0)
-    assert law.min() >= 0
-    np.testing.assert_allclose(model.predict(X), law @ STARS, atol=1e-9)
+    probabilities = model.predict_distribution(X)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert probabilities.min() >= 0
+    np.testing.assert_allclose(model.predict(X), probabilities @ STARS, atol=1e-9)
     label = model.predict(X, rule="label")
-    np.testing.assert_array_equal(label, STARS[(np.cumsum(law, axis=1) < 0.5).sum(axis=1)])
+    np.testing.assert_array_equal(label, STARS[(np.cumsum(probabilities, axis=1) < 0.5).sum(axis=1)])
     np.testing.assert_array_equal(model.predict_quantiles(X, [0.5])[:, 0], label)
     low, high = model.predict_interval(X, 0.9).T
     assert 0.85 < np.mean((low <= y) & (y <= high)) < 0.98  # whole stars: six seeds cover .915 to .97
@@ -69,22 +72,22 @@ def test_mean_label_quantiles_and_intervals_belong_to_one_law(fitted):
         model.predict_quantiles(X, [0.0])
 
 
-def test_intervals_of_strangers_hold_the_share_of_the_law_that_is_asked(fitted):
+def test_intervals_of_cold_start_users_hold_the_share_that_is_asked(fitted):
     """Rows held out told how much is enough for items with labels, and nothing of others."""
     model, X, _ = fitted
-    assert model.intervals_.share(0.9) < 0.9  # whole stars hold more than is asked
+    assert model._intervals.share(0.9) < 0.9  # whole stars hold more than is asked
     model = copy.deepcopy(model).fold_in(pd.DataFrame({"user": ["by basket"] * 5, "film": range(5)}))
     people = ["nobody", "by basket", X["user"].iloc[0]]
     asked = pd.DataFrame({"user": [one for one in people for _ in range(40)], "film": np.tile(np.arange(40), 3)})
-    law = np.cumsum(np.column_stack([np.zeros(len(asked)), model.predict_distribution(asked)]), axis=1)
+    probabilities = np.cumsum(np.column_stack([np.zeros(len(asked)), model.predict_distribution(asked)]), axis=1)
     first, last = np.searchsorted(STARS, model.predict_interval(asked, 0.9).T)
     rows = np.arange(len(asked))
-    held = law[rows, last + 1] - law[rows, first]
-    strange = asked["user"].isin(people[:2]).to_numpy()
-    np.testing.assert_array_equal(model.model_.without_labels(model._codes(asked)), strange)
-    assert (held[strange] >= 0.9).all()
-    assert (held[~strange] >= model.intervals_.share(0.9)).all()
-    assert (held[~strange] < 0.9).any()
+    held = probabilities[rows, last + 1] - probabilities[rows, first]
+    cold = asked["user"].isin(people[:2]).to_numpy()
+    np.testing.assert_array_equal(model.draws_.without_labels(model._codes(asked)), cold)
+    assert (held[cold] >= 0.9).all()
+    assert (held[~cold] >= model._intervals.share(0.9)).all()
+    assert (held[~cold] < 0.9).any()
 
 
 def test_labels_may_follow_a_basket(fitted):
@@ -94,9 +97,9 @@ def test_labels_may_follow_a_basket(fitted):
     at_once, later = copy.deepcopy(fitted[0]), copy.deepcopy(fitted[0])
     at_once.fold_in(met, liked)
     later.fold_in(met[:5])
-    assert later.model_.without_labels(later._codes(met)).all()
+    assert later.draws_.without_labels(later._codes(met)).all()
     later.fold_in(met, liked)
-    assert not later.model_.without_labels(later._codes(met)).any()
+    assert not later.draws_.without_labels(later._codes(met)).any()
     np.testing.assert_array_equal(later.predict(met), at_once.predict(met))
     assert error(later, met, liked) < 0.5
 
@@ -108,11 +111,11 @@ def test_labels_may_follow_a_table():
     met = pd.DataFrame({"user": 200, "film": np.arange(30)})
     before = model.predict(met)
     model.fold_in(met, np.full(30, 5.0))
-    assert not model.model_.without_labels(model._codes(met)).any()
+    assert not model.draws_.without_labels(model._codes(met)).any()
     assert model.predict(met).mean() > before.mean() + 0.5
-    layer = next(layer for layer in model.model_.layers if layer.kind == HABIT and layer.source == 0)
+    layer = next(layer for layer in model.draws_.layers if layer.kind == BASKET and layer.source == 0)
     at = int(model.modes_[0].encode([200])[0])
-    assert np.diff(model.model_.baskets[layer.basket].indptr)[at] == 30
+    assert np.diff(model.draws_.baskets[layer.basket].indptr)[at] == 30
 
 
 def test_items_of_a_table_alone_have_no_offset_and_the_spread_of_all():
@@ -120,22 +123,22 @@ def test_items_of_a_table_alone_have_no_offset_and_the_spread_of_all():
     X, y = ratings(600)
     films = pd.DataFrame({"film": [*range(45), 99], "kind": [film % 3 for film in [*range(45), 99]]})
     model = gg.LayeredCoClusteringRegressor(**SMALL, side={"film": films}).fit(X, y)
-    draws, at = model.model_, int(model.modes_[1].encode([99])[0])
+    draws, at = model.draws_, int(model.modes_[1].encode([99])[0])
     offsets = np.array([draws.offsets_of(s, 1) for s in range(draws.n_draws)])
     assert (offsets[:, at] == 0).all()
     assert (np.delete(offsets, at, axis=1) != 0).all()
     asked = pd.DataFrame({"user": [0, 0], "film": [99, 0]})
     assert draws.without_labels(model._codes(asked)).tolist() == [True, False]
-    law = model.predict_distribution(asked)
-    spread = law @ STARS**2 - (law @ STARS) ** 2
+    probabilities = model.predict_distribution(asked)
+    spread = probabilities @ STARS**2 - (probabilities @ STARS) ** 2
     assert spread[0] > spread[1]
 
 
-def test_real_labels_of_strangers_have_the_interval_of_their_law():
+def test_real_labels_of_cold_start_users_have_uncalibrated_intervals():
     X, y = ratings()
     y = y + np.random.default_rng(1).normal(0, 0.3, len(y))
-    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 1}).fit(X, y)
-    model.intervals_ = Intervals(LEVELS, LEVELS / 2)
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "sampler": ONE}).fit(X, y)
+    model._intervals = Intervals(LEVELS, LEVELS / 2)
     asked = pd.DataFrame({"user": [0, -7, 0], "film": [3, 3, -7]})
     got = model.predict_interval(asked, 0.8)
     np.testing.assert_allclose(got[1:], model.predict_quantiles(asked, [0.1, 0.9])[1:])
@@ -145,7 +148,7 @@ def test_real_labels_of_strangers_have_the_interval_of_their_law():
 def test_real_labels_have_intervals_that_cover():
     X, y = ratings()
     y = y + np.random.default_rng(1).normal(0, 0.3, len(y))
-    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 1}).fit(X[:1600], y[:1600])
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "sampler": ONE}).fit(X[:1600], y[:1600])
     assert model.alphabet_ is None
     for level in (0.5, 0.9):
         low, high = model.predict_interval(X[1600:], level).T
@@ -159,17 +162,17 @@ def test_real_labels_have_intervals_that_cover():
         model.predict_distribution(X)
 
 
-@pytest.mark.parametrize("letters", [(0, 1), (1, 2, 4), tuple(range(11))], ids=str)
-def test_any_alphabet_outer_cuts_fixed(letters):
+@pytest.mark.parametrize("label_values", [(0, 1), (1, 2, 4), tuple(range(11))], ids=str)
+def test_any_alphabet_outer_cuts_fixed(label_values):
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(30, size=900), rng.integers(25, size=900)])
-    y = np.array(letters)[np.clip((X[:, 0] % 2 == X[:, 1] % 2) * (len(letters) - 1), 0, None)]
-    y = np.where(rng.random(900) < 0.3, rng.choice(letters, 900), y)
-    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 1, "alphabet": letters}).fit(X, y)
-    assert model.cuts_[0] == pytest.approx((letters[0] + letters[1]) / 2)
-    assert model.cuts_[-1] == pytest.approx((letters[-1] + letters[-2]) / 2)
+    y = np.array(label_values)[np.clip((X[:, 0] % 2 == X[:, 1] % 2) * (len(label_values) - 1), 0, None)]
+    y = np.where(rng.random(900) < 0.3, rng.choice(label_values, 900), y)
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "sampler": ONE, "alphabet": label_values}).fit(X, y)
+    assert model.cuts_[0] == pytest.approx((label_values[0] + label_values[1]) / 2)
+    assert model.cuts_[-1] == pytest.approx((label_values[-1] + label_values[-2]) / 2)
     assert (np.diff(model.cuts_) > 0).all()
-    assert set(model.predict(X, rule="label")) <= set(letters)
+    assert set(model.predict(X, rule="label")) <= set(label_values)
     assert error(model, X, y) < np.std(y)
 
 
@@ -183,30 +186,32 @@ def test_gaussian_likelihood_of_stars_has_labels_too(fitted):
 
 def test_short_chains_keep_the_share_of_draws_that_long_ones_keep():
     X, y = ratings(300)
-    model = gg.LayeredCoClusteringRegressor(1, 2, baskets=1, n_chains=1, n_sweeps=10, random_state=0).fit(X, y)
-    assert model.model_.n_draws == 7
+    model = gg.LayeredCoClusteringRegressor(
+        1, 2, baskets=1, sampler=Sampler(n_chains=1, n_sweeps=10), random_state=0
+    ).fit(X, y)
+    assert model.draws_.n_draws == 7
 
 
-def test_few_rows_get_few_layers_of_habit_and_few_chains_unless_they_are_asked_for():
+def test_few_rows_have_few_basket_layers_and_few_chains_by_default():
     X, y = ratings(300)
-    short = {"n_layers": 1, "n_clusters": 2, "n_sweeps": 4, "random_state": 0}
-    few = gg.LayeredCoClusteringRegressor(**short).fit(X, y)
-    assert str(few.selection_).startswith("1 layers of taste, 4 layers of habit, 3 chains of 4 sweeps")
-    asked = gg.LayeredCoClusteringRegressor(**short, baskets=5, n_chains=4).fit(X, y)
-    assert str(asked.selection_).startswith("1 layers of taste, 10 layers of habit, 4 chains of 4 sweeps")
-    many = baskets_fit.for_rows(baskets_fit.EFFORTS["default"], 50_000)
-    assert many == baskets_fit.EFFORTS["default"]
-    assert baskets_fit.for_rows(baskets_fit.EFFORTS["fast"], 10).n_chains == 2
+    short = {"n_layers": 1, "n_clusters": 2, "random_state": 0}
+    few = gg.LayeredCoClusteringRegressor(**short, sampler=Sampler(n_sweeps=4)).fit(X, y)
+    assert str(few.selection_).startswith("1 item layers, 4 basket layers, 3 chains of 4 sweeps")
+    asked = gg.LayeredCoClusteringRegressor(sampler=Sampler(4, 4), **short, baskets=5).fit(X, y)
+    assert str(asked.selection_).startswith("1 item layers, 10 basket layers, 4 chains of 4 sweeps")
+    many = design.for_rows(design.EFFORTS["default"], 50_000)
+    assert many == design.EFFORTS["default"]
+    assert design.for_rows(design.EFFORTS["fast"], 10).n_chains == 2
 
 
 # summary
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_habits_are_left_out_of_much_data_in_which_they_say_nothing(told, monkeypatch):
+def test_basket_layers_that_do_not_help_are_left_out_of_large_data(told, monkeypatch):
     """Users who met films of one kind like that kind; or everybody met what chance brought along."""
-    monkeypatch.setattr(baskets_fit, "MANY", 1000)
-    monkeypatch.setattr(baskets_fit, "ALL_HABITS", 1000)
+    monkeypatch.setattr(design, "MANY", 1000)
+    monkeypatch.setattr(design, "ALL_BASKETS", 1000)
     rng = np.random.default_rng(2)
     if told:
         users = np.repeat(np.arange(600), 5)
@@ -215,11 +220,11 @@ def test_habits_are_left_out_of_much_data_in_which_they_say_nothing(told, monkey
         stars = np.where(films % 2 != liked, 2, 4) + rng.integers(-1, 2, 3000)
     else:
         users, films = rng.integers(50, size=3000), rng.integers(120, size=3000)
-        stars = taste(users, films, rng)
+        stars = stars_of(users, films, rng)
     X = pd.DataFrame({"user": users, "film": films})
     model = gg.LayeredCoClusteringRegressor(**{**SMALL, "baskets": "auto", "effort": "fast"}).fit(X, stars)
-    assert ("habit did not help" in str(model.selection_)) is not told
-    assert any(layer.kind == "habit" for layer in model.layers_) is told
+    assert ("basket layers did not help" in str(model.selection_)) is not told
+    assert any(layer.kind == BASKET for layer in model.layers_) is told
 
 
 def test_parts_and_accounts_add_up_to_the_latent_answer():
@@ -230,9 +235,9 @@ def test_parts_and_accounts_add_up_to_the_latent_answer():
     asked = pd.DataFrame({"user": [3, 5, 999], "film": [7, 8, 7]})
     parts = model.contributions(asked, time=[5e5, np.nan, 1.0])
     codes = [mode.encode(asked[mode.name].to_numpy()) for mode in model.modes_]
-    effects, _ = model.model_.effects(codes, np.array([5e5, np.nan, 1.0]))
+    effects, _ = model.draws_.effects(codes, np.array([5e5, np.nan, 1.0]))
     np.testing.assert_allclose(sum(parts.values()), effects.mean(axis=0), atol=1e-5)
-    assert {"average", "offset, user", "time", "habit, user to film", "side information, film to user"} <= set(parts)
+    assert {"average", "offset, user", "time", "basket, user to film", "side information, film to user"} <= set(parts)
     assert parts["offset, user"][2] == 0.0
 
     why = model.explain((3, 7))
@@ -248,8 +253,6 @@ def test_parts_and_accounts_add_up_to_the_latent_answer():
     assert own == "offset, user"
     assert offset == pytest.approx(parts["offset, user"][0])
     assert all(amount >= 0 and "it met" in reason for reason, amount in moved)
-    with pytest.raises(gg.GinghamError, match="baskets"):
-        gg.LayeredCoClusteringRegressor(2, 2, baskets=None, n_pilots=0, n_sweeps=25).fit(X, y).contributions(X)
 
 
 # side information
@@ -284,7 +287,7 @@ def test_columns_become_tokens():
 def test_films_known_by_their_genres_alone(kind):
     rng = np.random.default_rng(0)
     users, films = rng.integers(60, size=2500), rng.integers(60, size=2500)
-    X, y = pd.DataFrame({"user": users, "film": films}), taste(users, films, rng)
+    X, y = pd.DataFrame({"user": users, "film": films}), stars_of(users, films, rng)
     old = films < 50
     genres = {"film": np.arange(60), "genre": [f"g{i % 3}" for i in range(60)], "year": rng.integers(1950, 2000, 60)}
     side = {1: (np.arange(60), np.eye(3)[np.arange(60) % 3])} if kind is dict else {"film": kind(genres)}
@@ -321,7 +324,7 @@ def dated(n=2400, seed=0):
 
 def test_windows_of_time_are_learned_and_average_out_without_a_time():
     X, y = dated()
-    settings = {**SMALL, "n_sweeps": 20, "n_chains": 2}
+    settings = {**SMALL, "sampler": Sampler(2, 20, 10)}
     model = gg.LayeredCoClusteringRegressor(**settings, time="when").fit(X[:2000], y[:2000])
     without = gg.LayeredCoClusteringRegressor(**settings).fit(X[["user", "film"]][:2000], y[:2000])
     test = X[2000:]
@@ -353,28 +356,30 @@ def factors(n=16_000, seed=0):
     people, questions = rng.integers(1500, size=n), rng.integers(12, size=n)
     traits, weights = rng.normal(size=(1500, 3)), rng.normal(size=(12, 3))
     y = np.einsum("nk,nk->n", traits[people], weights[questions]) + rng.normal(0, 1.0, n)
-    return pd.DataFrame({"person": people, "question": questions}), y
+    return pd.DataFrame({"person": people, "query": questions}), y
 
 
 def test_few_items_that_are_met_often_have_clusters_of_their_own():
     X, y = factors()
     first, rest = slice(0, 12_000), slice(12_000, None)
-    model = gg.LayeredCoClusteringRegressor(n_chains=1, random_state=0).fit(X[first], y[first])
-    assert "each item of 'question'" in str(model.selection_)
-    assert all(layer.n_token_clusters == 12 and layer.n_target_clusters == 2 for layer in model.model_.layers)
+    model = gg.LayeredCoClusteringRegressor(sampler=Sampler(n_chains=1), random_state=0).fit(X[first], y[first])
+    assert "each item of 'query'" in str(model.selection_)
+    assert all(layer.n_token_clusters == 12 and layer.n_target_clusters == 2 for layer in model.draws_.layers)
     # What is not known of a person is no noise: the noise is nearer to the true 1 than the error is.
-    assert abs(model.noise_ - 1.0) < 0.5 * abs(model.scatter_ - 1.0)
-    usual = gg.LayeredCoClusteringRegressor(n_clusters=4, n_chains=1, random_state=0).fit(X[first], y[first])
+    assert abs(model.noise_ - 1.0) < 0.5 * abs(model._error - 1.0)
+    usual = gg.LayeredCoClusteringRegressor(n_clusters=4, sampler=Sampler(n_chains=1), random_state=0).fit(
+        X[first], y[first]
+    )
     assert error(model, X[rest], y[rest]) < error(usual, X[rest], y[rest])
     low, high = model.predict_interval(X[rest], 0.9).T
     assert 0.87 < np.mean((low <= y[rest]) & (y[rest] <= high)) < 0.93
     # The same where the few items are the first mode.
-    turned = baskets_fit.designs_for(
-        Sample.of([X["question"].to_numpy(), X["person"].to_numpy()], y),
-        baskets_fit.Design(baskets_fit.EFFORTS["default"], (4, 4)),
+    turned = design.designs_for(
+        Sample.of([X["query"].to_numpy(), X["person"].to_numpy()], y),
+        design.Design(design.EFFORTS["default"], (4, 4)),
         sizes_are_open=True,
     )
-    assert [design.taste_clusters for design in turned] == [(4, 4), (12, 2)]
+    assert [design.item_clusters for design in turned] == [(4, 4), (12, 2)]
 
 
 # new items
@@ -387,7 +392,7 @@ def test_new_users_from_ratings_from_a_basket_and_from_what_is_known():
     informed = gg.LayeredCoClusteringRegressor(**SMALL, side={"user": people}).fit(X, y)
     known = plain.predict(X), informed.predict(X)
     films, rng = np.arange(45), np.random.default_rng(5)
-    plain.fold_in(pd.DataFrame({"user": 100, "film": films[:30]}), taste(np.full(30, 0), films[:30], rng))
+    plain.fold_in(pd.DataFrame({"user": 100, "film": films[:30]}), stars_of(np.full(30, 0), films[:30], rng))
     plain.fold_in(pd.DataFrame({"user": 101, "film": films[:30]}))
     informed.fold_in(side={"user": pd.DataFrame({"user": [102], "kind": ["k0"]})})
     truth = np.array([5, 3, 1])[films[30:] % 3]
@@ -400,7 +405,7 @@ def test_new_users_from_ratings_from_a_basket_and_from_what_is_known():
         np.testing.assert_allclose(model.predict(X), before, atol=1e-6)  # what was learned stays
     with pytest.raises(gg.GinghamError, match="fit it with side="):
         plain.fold_in(side={"user": people})
-    with pytest.raises(gg.GinghamError, match="tuples"):
+    with pytest.raises(gg.GinghamError, match="observations"):
         plain.fold_in()
 
 
@@ -417,12 +422,12 @@ def test_a_basket_alone_tells_a_new_users_taste():
     assert error(model.fold_in(X[~old]), X[~old], y[~old]) < 0.9 * before
 
 
-def test_what_is_not_known_spreads_the_law(fitted):
+def test_unknown_users_have_a_wider_distribution(fitted):
     model, X, _ = fitted
     known = model.predict_distribution(X[:50])
-    stranger = model.predict_distribution(X[:50].assign(user=999))
-    entropy = lambda law: -np.sum(law * np.log(law + 1e-12), axis=1).mean()  # noqa: E731
-    assert entropy(stranger) > entropy(known)
+    cold_start = model.predict_distribution(X[:50].assign(user=999))
+    entropy = lambda probabilities: -np.sum(probabilities * np.log(probabilities + 1e-12), axis=1).mean()  # noqa: E731
+    assert entropy(cold_start) > entropy(known)
 
 
 def test_a_basket_without_labels_leaves_the_offset_unknown():
@@ -432,14 +437,14 @@ def test_a_basket_without_labels_leaves_the_offset_unknown():
     films = np.arange(30)
     model.fold_in(pd.DataFrame({"user": 100, "film": films}))
     model.fold_in(
-        pd.DataFrame({"user": 101, "film": films}), taste(np.zeros(30, dtype=int), films, np.random.default_rng(5))
+        pd.DataFrame({"user": 101, "film": films}), stars_of(np.zeros(30, dtype=int), films, np.random.default_rng(5))
     )
     codes = [
         mode.encode(ids) for mode, ids in zip(model.modes_, (np.array([0, 100, 101, 999]), np.zeros(4, dtype=int)))
     ]
-    known, basket, rated, stranger = model.model_.effects(codes)[1].mean(axis=0)
+    known, basket, rated, cold_start = model.draws_.effects(codes)[1].mean(axis=0)
     assert known == rated == 0
-    assert basket == stranger > 0
+    assert basket == cold_start > 0
 
 
 # files, threads, interruptions
@@ -460,19 +465,19 @@ def test_a_file_keeps_every_answer(fitted, tmp_path):
 
 def test_ctrl_c_keeps_the_chains_done():
     X, y = ratings(600)
-    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 3, "n_jobs": 1})
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "sampler": Sampler(3, 30, 10), "n_jobs": 1})
     told = []
 
     def press(progress):
         told.append((progress.restart, progress.iteration, progress.n_restarts, progress.max_iter))
         if progress.restart == 1 and progress.iteration == 4:
-            raise KeyboardInterrupt
+            press_ctrl_c()
 
     with pytest.warns(InterruptedWarning, match="1 of 3 chains"):
         model.fit(X, y, callback=press)
     assert model.interrupted_
     assert told[0] == (0, 0, 3, 30)
-    alone = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 1}).fit(X, y)
+    alone = gg.LayeredCoClusteringRegressor(**{**SMALL, "sampler": ONE}).fit(X, y)
     np.testing.assert_array_equal(model.predict(X), alone.predict(X))  # the first chain, as it would have been
     assert not model.fit(X, y).interrupted_
 
@@ -483,9 +488,9 @@ def test_three_modes():
     y = np.clip(
         np.rint(3 + 1.5 * ((X[:, 0] % 2 == X[:, 1] % 2) - 0.5) + (X[:, 2] % 2) + rng.normal(0, 0.5, 2000)), 1, 5
     )
-    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "n_chains": 1}).fit(X[:1600], y[:1600])
+    model = gg.LayeredCoClusteringRegressor(**{**SMALL, "sampler": ONE}).fit(X[:1600], y[:1600])
     assert error(model, X[1600:], y[1600:]) < 0.75
-    pairs = {(layer.source, layer.target) for layer in model.model_.layers if layer.kind == "habit"}
+    pairs = {(layer.source, layer.target) for layer in model.draws_.layers if layer.kind == BASKET}
     assert pairs == {(0, 1), (1, 0)}  # everybody has met every third one: who met it says nothing
 
 
@@ -508,8 +513,12 @@ def test_shortest_runs_of_labels():
         ({"likelihood": "poisson"}, "likelihood"),
         ({"effort": "huge"}, "effort"),
         ({"baskets": "many"}, "baskets"),
-        ({"baskets": 3, "solver": "projection"}, "sampled"),
-        ({"n_sweeps": 5}, "burn_in"),
+        ({"sampler": Sampler(n_sweeps=5, burn_in=5)}, "burn_in"),
+        ({"sampler": Sampler(n_chains=0)}, "n_chains"),
+        ({"sampler": Sampler(noise=-1.0)}, "noise"),
+        ({"n_layers": -1}, "n_layers"),
+        ({"n_layers": "many"}, "n_layers"),
+        ({"n_clusters": "many"}, "n_clusters"),
     ],
 )
 def test_bad_settings_are_refused_with_a_sentence(settings, words):

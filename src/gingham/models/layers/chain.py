@@ -1,0 +1,366 @@
+"""One chain of draws on the cores.
+
+A chain makes the draws that tests/models/layers/reference.py defines, in the layout of `gingham.models.layers.kernels`.
+Rows are kept grouped by the items of each target mode, so residuals move from one order to the next twice per sweep
+rather than once per layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gingham.arrays import Floats, Ints
+from gingham.lazy import lazy_module
+from gingham.models.layers.problem import BASKET, ChainState, LayerPlan, LayerProblem, inner_cuts
+from gingham.storage import State
+
+if TYPE_CHECKING:
+    from gingham.models.layers import kernels as kernel
+else:
+    kernel = lazy_module("gingham.models.layers.kernels")
+
+LOWEST = -1e30  # log share of padding, which is never drawn
+ADAPT = 5  # sweeps of the burn-in after which the step sizes of the cut points are adjusted
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """The rows grouped by one mode's items."""
+
+    indptr: Ints  # (n_items + 1,) int64
+    targets: Ints  # (N,) uint32, this mode's own codes
+    sources: dict[int, Ints]  # codes of the source modes of layers that have this target, (N,) uint32
+    weights: Floats | None  # (N,) float32
+    from_last: Ints  # each row's position in the previous order: of the mode before, or (mode 0) of the last mode
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The rows of a problem in the orders that chains need, shared by all chains."""
+
+    orders: tuple[Order, ...]
+    width: int  # of tables: the largest number of target clusters, padded to a multiple of four
+    label_codes: Ints  # (N,) uint8, empty for the gaussian likelihood
+
+    @classmethod
+    def of(cls, problem: LayerProblem) -> Layout:
+        codes = problem.codes
+        kind = np.int32 if problem.n_rows < 2**31 else np.int64
+        rows = [np.arange(problem.n_rows, dtype=kind)]  # the first mode's order is the order of the problem
+        rows += [np.argsort(codes[j], kind="stable").astype(kind) for j in range(1, problem.n_modes)]
+        orders = []
+        for mode, mine in enumerate(rows):
+            place = np.empty_like(mine)  # each row's position in the previous order
+            place[rows[mode - 1]] = np.arange(problem.n_rows, dtype=kind)
+            from_modes = {layer.source for layer in problem.layers if layer.target == mode}
+            counts = np.bincount(codes[mode], minlength=problem.n_items[mode])
+            orders.append(
+                Order(
+                    np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+                    codes[mode][mine].astype(np.uint32),
+                    {j: codes[j][mine].astype(np.uint32) for j in sorted(from_modes)},
+                    None if problem.weights is None else problem.weights[mine].astype(np.float32),
+                    place[mine],
+                )
+            )
+        m = max([4, *(layer.n_target_clusters for layer in problem.layers)])
+        return cls(tuple(orders), padded(m), problem.label_codes.astype(np.uint8))
+
+    def begin(self, problem: LayerProblem, state: ChainState, rng: np.random.Generator) -> Chain:
+        """A chain on these rows; the problem may have other phases of its time windows."""
+        return Chain(problem, state, rng, self)
+
+    def with_weights(self, problem: LayerProblem, weights: Floats | None) -> Layout:
+        """The same rows with other weights, (N,) in the order of the problem; 0 for rows that do not count."""
+        orders, rows = [], np.arange(problem.n_rows)
+        for mode, order in enumerate(self.orders):
+            rows = rows[order.from_last] if mode else rows
+            mine = None if weights is None else weights[rows].astype(np.float32)
+            orders.append(replace(order, weights=mine))
+        return replace(self, orders=tuple(orders))
+
+
+def padded(m: int) -> int:
+    """The number of clusters, rounded up to fill vector registers."""
+    return -(-m // 4) * 4
+
+
+class Chain:
+    """One chain. ``state`` holds its present draw and `sweep` makes the next; ``noise`` may be set between sweeps."""
+
+    def __init__(
+        self, problem: LayerProblem, state: ChainState, rng: np.random.Generator, layout: Layout | None = None
+    ) -> None:
+        self.problem, self.rng = problem, rng
+        self.layout = Layout.of(problem) if layout is None else layout
+        self._load_state(state)
+
+    def _load_state(self, state: ChainState) -> None:
+        """Continue from a state, and compute what follows from it."""
+        problem, self.state = self.problem, state
+        self.accepted: Ints = np.zeros(len(state.cuts), dtype=np.int64)
+        self.none: Floats = np.zeros((0, 0), dtype=np.float32)
+        baskets = [problem.baskets[layer.basket] for layer in problem.layers]
+        self.contents = [
+            self.none if basket.is_itself else basket.contents(labels, padded(layer.n_token_clusters))
+            for basket, labels, layer in zip(baskets, state.tokens, problem.layers)
+        ]
+        # Padded to the width of the tables; the state's cells are views of them.
+        self.cells = [np.zeros((padded(len(g)), self.layout.width), dtype=np.float32) for g in state.cells]
+        for room, cells in zip(self.cells, state.cells):
+            room[: len(cells), : cells.shape[1]] = cells
+        n = max([problem.n_items[layer.source] for layer in problem.layers], default=0)
+        for t, (room, cells) in enumerate(zip(self.cells, state.cells)):
+            state.cells[t] = room[: len(cells), : cells.shape[1]]
+        most = [max(map(len, labels), default=0) for labels in (state.targets, state.tokens)]
+        self.uniforms = [np.empty(size, dtype=np.float32) for size in (*most, problem.n_rows)]
+        self.table, self.stats, self.work = np.zeros((3, n * 2 * self.layout.width), dtype=np.float32)
+        self.residual: Floats = (state.latent - self.effect()).astype(np.float32)
+        self.spare: Floats = np.empty_like(self.residual)
+        self.counts = self.window_counts(problem.weights)
+
+    # checkpoints
+
+    def to_file(self) -> State:
+        """All that sweeps change."""
+        state = {part.name: deepcopy(getattr(self.state, part.name)) for part in fields(self.state)}
+        state["cells"] = [np.ascontiguousarray(cells) for cells in state["cells"]]
+        return {
+            "state": state, "residual": self._residual_now(), "accepted": self.accepted.copy(),
+            "random": self.rng.bit_generator.state,
+        }  # fmt: skip
+
+    def _residual_now(self) -> Floats:
+        return self.residual.copy()
+
+    def restore(self, kept: State) -> None:
+        """Continue from the state that `to_file` returned for a chain of the same problem."""
+        self.rng.bit_generator.state = kept["random"]
+        self._load_state(ChainState(**kept["state"]))
+        self.residual, self.accepted = kept["residual"].copy(), kept["accepted"].copy()
+
+    # what follows from the state
+
+    def effect(self) -> Floats:
+        """f of every row from scratch, (N,)."""
+        problem, state = self.problem, self.state
+        f: Floats = np.full(problem.n_rows, state.mean)
+        for b, code in zip(state.offsets, problem.codes):
+            f += b[code]
+        for b, ends in zip(state.offsets[problem.n_modes :], problem.window_ends):
+            f += np.repeat(b, np.diff(ends))
+        for t, layer in enumerate(problem.layers):
+            basket = problem.baskets[layer.basket]
+            if basket.is_itself:
+                pull: Floats = self.cells[t][state.tokens[t]]
+            else:
+                pull = basket.scale[:, None] * (self.contents[t] @ self.cells[t])
+            f += pull[problem.codes[layer.source], state.targets[t][problem.codes[layer.target]]]
+        return f
+
+    def count_rows(self, weights: Floats | None) -> None:
+        """Use these weights from now on, (N,) in the order of the problem; 0 for rows that do not count."""
+        self.layout = self.layout.with_weights(self.problem, weights)
+        self.counts = self.window_counts(weights)
+
+    def effects(self, rows: Ints) -> Floats:
+        """f of some rows, between sweeps."""
+        return (self.state.latent[rows] - self.residual[rows]).astype(np.float64)
+
+    def add_below(self, effects: Floats, below: Floats) -> None:
+        """Add P(y ≤ value) of rows with these effects to ``below``, (rows, K − 1)."""
+        sd = np.full(len(effects), np.sqrt(self.state.noise))
+        kernel.add_below(effects, sd, self.state.cuts, kernel.PHI, below)
+
+    @cached_property
+    def _begins(self) -> Ints:
+        """Per row one bit per width, which is set where a window begins, (N,)."""
+        begins = np.zeros(self.problem.n_rows, dtype=np.uint8)
+        for bit, ends in enumerate(self.problem.window_ends):
+            begins[ends[:-1]] |= np.uint8(1 << bit)
+        return begins
+
+    def window_counts(self, weights: Floats | None) -> list[Floats]:
+        """The total weight of every window, for each width."""
+        every = self.problem.window_ends
+        totals = [np.diff(ends) if weights is None else np.add.reduceat(weights, ends[:-1]) for ends in every]
+        return [total.astype(np.float32) for total in totals]
+
+    @cached_property
+    def _inner(self) -> Ints:
+        return np.array(inner_cuts(self.problem), dtype=np.int64)
+
+    # one sweep
+
+    def sweep(self, adapt: bool = False) -> None:
+        """Draw everything once; with ``adapt``, adjust the step sizes of the cut points to their acceptance rates."""
+        problem, state = self.problem, self.state
+        if state.draws_layers and problem.label_values is not None:
+            self._draw_cuts(adapt)
+            self._draw_latent()
+        for mode in range(problem.n_modes):
+            if mode:
+                self._reorder(mode)
+            self._draw_offsets(mode)
+            if mode == 0:
+                for window in range(len(problem.windows)):
+                    self._draw_offsets(problem.n_modes + window)
+                self._draw_mean()
+            if state.draws_layers:
+                self._draw_layers(mode)
+        if problem.n_modes > 1:
+            self._reorder(0)
+        state.end_sweep(self._mean_square())
+
+    def _reorder(self, mode: int) -> None:
+        """Bring the residuals into the order of the next mode."""
+        np.take(self.residual, self.layout.orders[mode].from_last, out=self.spare)
+        self.residual, self.spare = self.spare, self.residual
+
+    def _mean_square(self) -> float:
+        return float(np.square(self.residual, dtype=np.float64).mean())
+
+    def _draw_offsets(self, kind: int) -> None:
+        problem, state = self.problem, self.state
+        window, offsets = kind - problem.n_modes, state.offsets[kind]
+        order = self.layout.orders[kind if window < 0 else 0]
+        precisions = 1.0 / state.noise, 1.0 / state.offset_variances[kind]
+        normals = self.rng.standard_normal(len(offsets), dtype=np.float32)
+        if window < 0:
+            kernel.draw_offsets(order.indptr, self.residual, order.weights, *precisions, normals, offsets)
+        else:
+            kernel.draw_windows(
+                self._begins, window, self.residual, order.weights, self.counts[window], *precisions, normals, offsets,
+                np.empty_like(offsets),
+            )  # fmt: skip
+        state.offset_variances[kind] = self._variance(
+            offsets, problem.priors.offset_weight, problem.offset_variance(kind)
+        )
+
+    def _variance(self, values: Floats, weight: float, scale: float) -> float:
+        """v ~ (weight·scale + Σ values²)/χ²(weight + n)."""
+        squares = float(np.square(values, dtype=np.float64).sum())  # not by BLAS, which would start threads of its own
+        return (weight * scale + squares) / float(self.rng.chisquare(weight + values.size))
+
+    def _draw_mean(self) -> None:
+        problem, state = self.problem, self.state
+        count, total = self._totals()
+        prior = 1.0 / (problem.priors.mean_variance * problem.scale)
+        precision = count / state.noise + prior
+        centre = ((total + count * state.mean) / state.noise + prior * problem.center) / precision
+        new = float(centre + self.rng.standard_normal() / np.sqrt(precision))
+        self.residual -= np.float32(new - state.mean)
+        state.mean = new
+
+    def _totals(self) -> tuple[float, float]:
+        """Σ w and Σ w r of all rows."""
+        weights = self.layout.orders[0].weights
+        if weights is None:
+            return float(self.problem.n_rows), float(self.residual.sum(dtype=np.float64))
+        return float(weights.sum(dtype=np.float64)), float((weights * self.residual).sum(dtype=np.float64))
+
+    def _layers_with(self, target: int) -> list[tuple[int, LayerPlan]]:
+        """The layers with this target mode that are drawn in this sweep."""
+        layers = [(t, layer) for t, layer in enumerate(self.problem.layers) if layer.target == target]
+        return [(t, layer) for t, layer in layers if self.state.baskets_enabled or layer.kind != BASKET]
+
+    def _draw_layers(self, mode: int) -> None:
+        problem, state, order, width = self.problem, self.state, self.layout.orders[mode], self.layout.width
+        mine = self._layers_with(mode)
+        if not mine:
+            return
+        shares, normals, freedom = self._random_numbers(mine)
+        precision, priors, residual = 1.0 / state.noise, problem.priors, self.residual
+        weights, indptr, targets = order.weights, order.indptr, order.targets
+        before: Ints = np.zeros(problem.n_items[mode], dtype=np.uint8)
+        source, sources = mine[0][1].source, order.sources[mine[0][1].source]
+        self.table[:] = 0
+        draw_layer, finish_layers = kernel.draw_layer, kernel.finish_layers
+        for at, (t, layer) in enumerate(mine):
+            if layer.source != source:  # the table has a row per source: the last layer must leave the residuals first
+                finish_layers(targets, sources, residual, self.table, width, before)
+                source, sources, before = layer.source, order.sources[layer.source], np.zeros_like(before)
+                self.table[:] = 0
+            basket, labels, tokens = problem.baskets[layer.basket], state.targets[t], state.tokens[t]
+            token_indptr, holders = basket.by_token
+            used = basket.n_sources * 2 * width
+            squares = draw_layer(
+                indptr, targets, sources, residual, weights, self.table[:used], before, labels, precision,
+                shares[at, 0, :width], self._uniforms(0, len(labels)), self.stats[:used], token_indptr, holders,
+                self.contents[t], basket.scale, tokens, shares[at, 1, : layer.n_token_clusters],
+                self._uniforms(1, len(tokens)), state.cell_variances[t],
+                normals[at, :, : layer.n_target_clusters, : layer.n_token_clusters], self.cells[t], self.work[:used],
+            )  # fmt: skip
+            before = labels
+            # v ~ (weight·scale + Σ G²)/χ²(weight + cells), as of offsets
+            prior = priors.cell_weight * priors.cell_variance * state.noise
+            state.cell_variances[t] = (prior + squares) / freedom[at]
+        finish_layers(targets, sources, residual, self.table, width, before)
+
+    def _random_numbers(self, mine: Sequence[tuple[int, LayerPlan]]) -> tuple[Floats, Floats, list[float]]:
+        """Random numbers of some layers except uniforms: one call per kind, because calls cost more than numbers.
+
+        Returns
+        -------
+        Logarithms of unnormalised shares of the clusters of targets and of tokens (layers, 2, most clusters), π ~
+        Dirichlet(1 + counts), padded with log shares of clusters that are never drawn; normals (layers, 2, target
+        clusters, token clusters); χ² for the variance of the cells.
+        """
+        state, rng = self.state, self.rng
+        sizes = [(layer.n_target_clusters, layer.n_token_clusters) for _, layer in mine]
+        both = [(state.targets[t], state.tokens[t]) for t, _ in mine]
+        counts = [np.bincount(one, minlength=m) for pair, own in zip(both, sizes) for one, m in zip(pair, own)]
+        logs = np.log(rng.standard_gamma(np.concatenate(counts) + 1.0))
+        most = max(max(own) for own in sizes)
+        shares = np.full((len(mine), 2, max(most, self.layout.width)), LOWEST, dtype=np.float32)
+        shares.reshape(-1, shares.shape[2])[np.arange(shares.shape[2]) < np.array(sizes).reshape(-1, 1)] = logs
+        normals = rng.standard_normal((len(mine), 2, max(m for m, _ in sizes), max(m for _, m in sizes)))
+        freedom = rng.chisquare([self.problem.priors.cell_weight + m * k for m, k in sizes])
+        return shares, normals, freedom.tolist()
+
+    def _uniforms(self, which: int, n: int) -> Floats:
+        """The next n uniforms, in one of three buffers: allocating memory costs more than drawing the numbers."""
+        buffer: Floats = self.uniforms[which][:n]
+        self.rng.random(dtype=np.float32, out=buffer)
+        return buffer
+
+    def _draw_cuts(self, adapt: bool) -> None:
+        state = self.state
+        for parity in (0, 1):
+            chosen = self._inner[parity::2]
+            if not len(chosen):
+                continue
+            proposed = state.cuts.copy()
+            proposed[chosen] += state.steps[chosen] * self.rng.standard_normal(len(chosen))
+            limits = np.log(self.rng.random(len(chosen)))
+            inside = (state.cuts[chosen - 1] < proposed[chosen]) & (proposed[chosen] < state.cuts[chosen + 1])
+            proposed[chosen[~inside]] = state.cuts[chosen[~inside]]
+            gains = self._cut_gains(proposed)
+            accepted = chosen[inside & (limits < gains[chosen])]
+            state.cuts[accepted] = proposed[accepted]
+            self.accepted[accepted] += 1
+        if adapt and state.n_sweeps % ADAPT == ADAPT - 1:
+            # Two of five proposals should be accepted.
+            state.steps *= np.where(self.accepted > 0.4 * ADAPT, 1.3, np.where(self.accepted < 0.4 * ADAPT, 0.75, 1.0))
+            self.accepted[:] = 0
+
+    def _cut_gains(self, proposed: Floats) -> Floats:
+        """Σ_e w ln P(y | proposed)/P(y | cuts) for each cut that moves, (K − 1,)."""
+        state = self.state
+        return kernel.cut_gains(
+            self.layout.label_codes, state.latent, self.residual, self.layout.orders[0].weights,
+            float(np.sqrt(state.noise)), state.cuts, proposed, kernel.PHI,
+        )  # fmt: skip
+
+    def _draw_latent(self) -> None:
+        state = self.state
+        kernel.draw_latent(
+            self.layout.label_codes, state.latent, self.residual, self.layout.orders[0].weights,
+            float(np.sqrt(state.noise)), state.cuts, self._uniforms(2, self.problem.n_rows), kernel.PHI,
+        )  # fmt: skip
