@@ -39,10 +39,13 @@ from gingham.certificates.bounds import GibbsLaw, log_wealth
 from gingham.certificates.evidence import collect
 from gingham.certificates.holdout import betting
 from gingham.certificates.prices import partition_exact
+from gingham.cli.tables.adapter import FitTask, TableSource
+from gingham.cli.tables.adapter import opened as beside
+from gingham.cli.tables.arguments import CertificateRequest, FitOptions
+from gingham.cli.tables.kinds import kind_named
 from gingham.core.problem import Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
-from gingham.models.tables import CertificateRequest, FitOptions, FitTask, TableSource, tables_of_kind
 
 FIGURES = {
     "attacks": "summary/attacks",
@@ -240,21 +243,20 @@ def entries_set_aside(rng: np.random.Generator) -> Outcome:
     counts = rng.multinomial(2000, COUNT_LAW.ravel()).reshape(COUNT_LAW.shape)
     at = np.nonzero(counts)
     table = pl.DataFrame({"a": at[0], "b": at[1], "n": counts[at]})
-    tables = tables_of_kind("cooccurrence")
+    kind = kind_named("cooccurrence")
     options = FitOptions(
         ("a", "b"), None, "cooccurrence", "n", clusters="2", holdout=0.4, n_init=1, max_iter=3,
         seed=int(rng.integers(2**31)),
     )  # fmt: skip
-    fitted = tables.fit(FitTask(table, options))
-    fitted.model.notes_ = fitted.notes
-    opened = tables.open(fitted.model, TableSource(table))
+    fitted, _ = kind.tables.fit(kind, FitTask(table, options))
+    opened = beside(fitted, TableSource(table))
 
     def fails(certificate: gg.Certificate) -> bool:
         codes = [np.arange(COUNT_SIDE).repeat(COUNT_SIDE), np.tile(np.arange(COUNT_SIDE), COUNT_SIDE)]
-        return float(-COUNT_LAW.ravel() @ fitted.model.density_.log_density(codes)) > certificate.value
+        return float(-COUNT_LAW.ravel() @ fitted.density_.log_density(codes)) > certificate.value
 
     found = fails(opened.certificates(CertificateRequest(DELTA, population=COUNT_LAW.shape))["counted pairs"])
-    return Outcome(found, fails(fitted.model.certify(opened.counts, DELTA, COUNT_LAW.shape)))
+    return Outcome(found, fails(fitted.certify(opened.data[0], DELTA, COUNT_LAW.shape)))
 
 
 def predicted(model: Any) -> np.ndarray:
@@ -266,16 +268,15 @@ def on_the_command_line(
     table: pl.DataFrame, rng: np.random.Generator, holdout: float, progressive: bool | None
 ) -> tuple[Any, dict[str, Any]]:
     """What gingham fit and gingham certify do with a table, in this process."""
-    tables = tables_of_kind("coclustering")
+    kind = kind_named("coclustering")
     weight = "n" if "n" in table.columns else None
     options = FitOptions(
         ("a", "b"), "y", weight=weight, clusters="1", beta=1.0, alphabet="0,1", max_iter=3, holdout=holdout,
         seed=int(rng.integers(2**31)),
     )  # fmt: skip
-    fitted = tables.fit(FitTask(table, options))
-    fitted.model.notes_ = fitted.notes
+    fitted, _ = kind.tables.fit(kind, FitTask(table, options))
     request = CertificateRequest(DELTA, progressive=progressive)
-    return fitted.model, tables.open(fitted.model, TableSource(table)).certificates(request)
+    return fitted, beside(fitted, TableSource(table)).certificates(request)
 
 
 def example() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -631,10 +632,10 @@ def rows_beside_ids_of_another_type() -> object:
 @refused(CALLS, "objects of the fit in another file, as new objects")
 def objects_of_the_fit() -> object:
     table = pl.DataFrame(np.random.default_rng(0).standard_normal((60, 4)), schema=["x1", "x2", "y1", "y2"])
-    family = tables_of_kind("pairwise")
-    fitted = family.fit(FitTask(table, FitOptions(("x1,x2;y1,y2",), None, model="pairwise", holdout=0.0)))
-    fitted.model.notes_ = fitted.notes
-    return family.open(fitted.model, TableSource(table[::-1])).certificates(CertificateRequest(DELTA))
+    kind = kind_named("pairwise")
+    options = FitOptions(("x1,x2;y1,y2",), None, model="pairwise", holdout=0.0)
+    fitted, _ = kind.tables.fit(kind, FitTask(table, options))
+    return beside(fitted, TableSource(table[::-1])).certificates(CertificateRequest(DELTA))
 
 
 @refused(CALLS, "a ranking, proved better than one that has the hidden items in its baskets")

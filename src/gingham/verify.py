@@ -357,13 +357,11 @@ class Checker:
     def progressive(self) -> tuple[float, float, float]:
         """(N/n)(ν − exp{mean ln(ν − Y_t) − ln(1/δ)/N}), ν from the warm-up, losses of models that come before draws."""
         facts, chosen, edges, convex = (self.facts, self.said["parameters"], self.facts["edges"], self.name in OF_GAP)
-        guess, draws = (
-            np.array(facts["predictions"]),
-            np.repeat(np.arange(len(self.weights)), self.weights.astype(int)),
-        )
+        guess, draws = np.array(facts["predictions"]), np.repeat(np.arange(len(self.weights)), self.weights.astype(int))
         shuffled, pilot, starts = (facts["order"] == "shuffle", facts["pilot"], facts.get("references", []))
         came = (SHUFFLED if shuffled else ARRIVED) & self.codes
-        self.need(came and not (starts and (not shuffled or self.said["anytime"])), "Nobody says that rows came so.")
+        order_known = came and not (starts and (not shuffled or self.said["anytime"]))
+        self.need(order_known, "The sampling order was not stated.")
         self.same("seed", chosen.get("seed"), float(facts["seed"]) if shuffled else None, 0.0)
         draws = np.random.default_rng(facts["seed"]).permutation(draws) if shuffled else draws
         spans = [*([(at, edges[-1]) for at in starts] or [(pilot, edges[0])]), *pairwise(edges)]
