@@ -69,7 +69,7 @@ def lines() -> Iterator[str]:
         for name in listed.split():
             yield f"| {{doc}}`{name} <generated/{name}>` | {summary(name)} |"
         yield from ("", "```{toctree}", ":hidden:", "")
-        yield from (f"generated/{name}" for name in listed.split())
+        yield from (f"{name} <generated/{name}>" for name in listed.split())
         yield from ("```", "")
 
 

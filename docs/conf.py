@@ -15,8 +15,10 @@ sys.path.insert(0, str(HERE))
 from api_groups import lines as api_lines  # noqa: E402
 
 import gingham  # noqa: E402
+from claims import write_claims  # noqa: E402
 from papers import write_verdicts  # noqa: E402
 from results import write_results  # noqa: E402
+from validation import write_validation  # noqa: E402
 
 project = "gingham"
 author = "The gingham developers"
@@ -24,7 +26,7 @@ copyright = author
 version = release = gingham.__version__
 extensions = [
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
+    "mathml",
     "sphinx.ext.viewcode",
     "myst_parser",
     "numpydoc",
@@ -42,9 +44,17 @@ autodoc_member_order = "bysource"
 exclude_patterns = ["_build", "**.ipynb_checkpoints", "api/generated/index.rst"]
 html_theme = "pydata_sphinx_theme"
 html_static_path = ["_static"]
+html_css_files = ["gingham.css"]
 html_title = "gingham"
 html_show_sourcelink = False
-html_theme_options = {"navigation_depth": 2, "show_toc_level": 2, "navbar_align": "left", "footer_start": ["copyright"]}
+html_theme_options = {
+    "header_links_before_dropdown": 5,
+    "navigation_depth": 2,
+    "show_nav_level": 1,
+    "show_toc_level": 1,
+    "navbar_align": "left",
+    "footer_start": ["copyright"],
+}
 sphinx_gallery_conf = {
     "examples_dirs": str(HERE.parent / "examples"),
     "gallery_dirs": "auto_examples",
@@ -86,6 +96,8 @@ def write_api_pages() -> None:
 
 write_api_pages()
 write_results(HERE.parent / "benchmarks" / "results", HERE / "results_tables")
+write_claims(HERE / "results_tables")
+write_validation(HERE / "results_tables")
 write_verdicts(HERE / "papers")
 
 

@@ -1,7 +1,4 @@
-"""Benchmark results as Markdown tables: every number comes from benchmarks/results/*.json.
-
-``python docs/results.py`` also renews the table in README.md.
-"""
+"""All benchmark results as one page of tables, from benchmarks/results/*.json."""
 
 from __future__ import annotations
 
@@ -14,33 +11,29 @@ FIRST = ("summary", "means", "mean")
 
 
 def write_results(results: Path, folder: Path) -> None:
-    """A page for each JSON file."""
+    """One page with a section for each JSON file."""
     folder.mkdir(exist_ok=True)
     for old in folder.glob("*.md"):
         old.unlink()
+    lines = ["# All tables", "", "Every section shows one file of `benchmarks/results`.", ""]
     for path in sorted(results.glob("*.json")):
-        (folder / f"{path.stem}.md").write_text(page(path), encoding="utf-8")
+        lines += section(path)
+    (folder / "tables.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def page(path: Path) -> str:
+def section(path: Path) -> list[str]:
     """Title, settings and tables of one benchmark."""
     content = json.loads(path.read_text(encoding="utf-8"))
     title = path.stem.replace("_", " ").capitalize()
     versions = ", ".join(f"{name} {number}" for name, number in content.get("versions", {}).items())
-    parts = [
-        f"# {title}",
-        "",
-        f"From `benchmarks/results/{path.name}`; seed {content.get('seed', '–')}. {versions}.",
-        "",
-    ]
+    lines = [f"## {title}", "", f"`{path.name}`; seed {content.get('seed', '–')}. {versions}.", ""]
     settings = content.get("settings") or {}
     if settings:
-        parts += ["## Settings", "", *flat_table(settings), ""]
+        lines += ["Settings:", "", *flat_table(settings), ""]
     results = content.get("results", {})
-    if isinstance(results, dict):  # what is meant to be read first comes first
+    if isinstance(results, dict):  # summaries come first
         results = {key: results[key] for key in sorted(results, key=lambda key: key not in FIRST)}
-    parts += ["## Results", "", *tables(results), ""]
-    return "\n".join(parts)
+    return [*lines, *tables(results), ""]
 
 
 def tables(value: Any, name: str = "") -> list[str]:

@@ -8,12 +8,15 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 import gingham
+from gingham.cli.app import run
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(p for p in DOCS.rglob("*.md") if "_build" not in p.parts and "results_tables" not in p.parts)
@@ -34,11 +37,23 @@ def test_every_public_name_is_reached_from_the_reference(monkeypatch):
     assert "generated/groups.inc" in (DOCS / "api" / "index.md").read_text(encoding="utf-8")
 
 
-def test_every_guide_page_is_in_the_contents_and_has_a_picture():
-    contents = (DOCS / "index.md").read_text(encoding="utf-8")
+def test_every_page_is_in_the_contents_of_one_section():
+    """The header has five entries, and the sidebar of each shows the pages below it."""
+    above: dict[Path, list[Path]] = {}
+    for page in PAGES:
+        for listed in re.findall(r"^```\{toctree\}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.S | re.M):
+            for entry in re.findall(r"^(?!:)(?:.*<)?([\w./]+?)>?$", listed, re.M):
+                above.setdefault((page.parent / f"{entry}.md").resolve(), []).append(page)
+    front = DOCS / "index.md"
+    assert sum(parents == [front] for parents in above.values()) == 5
+    for page in PAGES:
+        if page != front:
+            assert len(above.get(page.resolve(), [])) == 1, f"{page.name} is listed in {above.get(page.resolve())}"
+
+
+def test_every_guide_page_has_a_picture():
     for page in sorted((DOCS / "guide").glob("*.md")):
-        assert re.search(rf"^guide/{page.stem}$", contents, re.M), f"{page.name} is not in the contents"
-        assert "![" in page.read_text(encoding="utf-8"), f"{page.name} has no picture"
+        assert page.stem == "index" or "![" in page.read_text(encoding="utf-8"), f"{page.name} has no picture"
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -140,16 +155,53 @@ def test_no_page_shows_a_placeholder():
         assert "{{" not in page.read_text(encoding="utf-8"), page
 
 
+README = DOCS.parent / "README.md"
+
+
+def test_the_script_of_the_readme_prints_what_the_readme_shows(tmp_path, monkeypatch, capsys):
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    script, output = re.search(r"^```python\n(.*?)^```\n\n^```text\n(.*?)^```$", text, re.S | re.M).groups()
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    exec(compile(script, "README.md", "exec"), namespace)
+    assert capsys.readouterr().out == output
+    assert "<html" in (tmp_path / "digits.html").read_text(encoding="utf-8")
+    trivial = np.abs(namespace["images"][namespace["hidden"]] - np.median(namespace["y"])).mean()
+    assert f"a mean error of {trivial:.2f} grey levels" in text
+
+
+def test_the_commands_of_the_readme_run(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    user, movie = rng.integers(0, 20, 600), rng.integers(0, 15, 600)
+    stars = np.clip(np.where(user % 2 == movie % 2, 4, 2) + rng.integers(-1, 2, 600), 1, 5)
+    table = np.column_stack([user, movie, stars])
+    np.savetxt(tmp_path / "ratings.csv", table, "%d", ",", header="user,movie,stars", comments="")
+    monkeypatch.chdir(tmp_path)
+    commands = re.search(r"^```bash\n(gingham .*?)^```$", README.read_text(encoding="utf-8"), re.S | re.M)[1]
+    for command in commands.splitlines():
+        assert run(shlex.split(command, comments=True)[1:]) == 0, command
+    assert (tmp_path / "report.html").exists()
+
+
+def test_links_of_the_readme_lead_somewhere():
+    for target in re.findall(r"\]\(([\w./-]+)\)", README.read_text(encoding="utf-8")):
+        assert (README.parent / target).exists(), target
+
+
 def test_results_in_the_readme_come_from_files(monkeypatch):
-    module = generator("readme_results", monkeypatch)
-    text = module.renew()
-    assert "| RMSE | MAE |" in text
+    module = generator("claims", monkeypatch)
+    assert module.renew() == README.read_text(encoding="utf-8")
+    assert module.line("RMSE ↓", 0.9, 0.8, "myFM", ".1f") == "| RMSE ↓ | 0.9 | **0.8** (myFM) |"
+    assert "| RMSE | MAE |" in "\n".join(module.ratings())
 
 
-def test_the_table_of_attacks_comes_from_its_file(monkeypatch):
-    module = generator("attack_results", monkeypatch)
-    for page in (module.GUARANTEES, module.FILES):
-        assert module.renew(page) == page.read_text(encoding="utf-8")
+def test_the_tables_of_the_validation_page_come_from_files(tmp_path, monkeypatch):
+    module = generator("validation", monkeypatch)
+    module.write_validation(tmp_path)
+    page = (DOCS / "validation.md").read_text(encoding="utf-8")
+    for written in tmp_path.iterdir():
+        assert f"results_tables/{written.name}" in page
     assert module.line("rows", "true", {"rate": 0.012}, {"rate": 0.5}) == "| rows | true | 1.2 % | 50.0 % |"
     every = [row for _, row in module.results("certificate_coverage")["summary"]["broken bounds"].items()]
     quoted = "\n".join(module.broken())

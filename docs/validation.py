@@ -1,7 +1,7 @@
-"""What was tried against certificates and files, from the JSON files: ``python docs/attack_results.py`` renews it.
+"""The tables of validation.md, written from the JSON files whenever the documentation is built.
 
-In guide/guarantees.md the attacks on certificates, the bounds with a mistake in them that the simulations must find
-out, and the mutants that the tests must kill; in command_line.md the damaged and odd files.
+They show the attacks on certificates, the bounds with a mistake that the simulations must detect, the mutants that the
+tests must kill, and the damaged files.
 """
 
 from __future__ import annotations
@@ -10,9 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from measured import ROOT, renewed, results
-
-GUARANTEES, FILES = ROOT / "docs" / "guide" / "guarantees.md", ROOT / "docs" / "command_line.md"
+from measured import results
 
 
 def percent(row: dict[str, Any] | None) -> str:
@@ -20,7 +18,7 @@ def percent(row: dict[str, Any] | None) -> str:
 
 
 def attacks() -> Iterator[str]:
-    """One line an attack: what it gets, how often that is false, and how often it was without the rule."""
+    """One line per attack: the outcome, how often it is false, and how often it is false without the rule."""
     found, cover = results("attacks"), results("attacks_cover")
     summary = found["summary"]
     yield (
@@ -30,7 +28,7 @@ def attacks() -> Iterator[str]:
         f"true, at most {100 * cover['summary']['worst']:.1f} % failures (`attacks`, `attacks_cover`)."
     )
     yield ""
-    yield "| attack | what it gets | false in | without the rule that stops it |"
+    yield "| attack | outcome | false in | without the rule |"
     yield "|---|---|---|---|"
     for group, by_title in found.items():
         if group == "summary":
@@ -85,7 +83,7 @@ def coverage() -> Iterator[str]:
         return f"{100 * min(rates):.1f} to {100 * max(rates):.1f} %"
 
     yield (
-        f"In {fewest:,} to {most:,} samples a problem no bound failed in more than {100 * worst:.2g} % against any "
+        f"In {fewest:,} to {most:,} samples per problem no bound failed in more than {100 * worst:.2g} % against any "
         f"adversary ({of})."
     )
     yield (
@@ -93,7 +91,7 @@ def coverage() -> Iterator[str]:
         f"{', '.join(percent(row) for row in in_sample)} of the samples on the three problems."
     )
     yield (
-        "Along streams, with the posterior refitted after every tuple and the worst moment to stop, log-wealth fails "
+        "Along streams, with the posterior refitted after every observation and the worst moment to stop, log-wealth fails "
         f"in {range_of('log-wealth')} of 2,000 streams; a kl bound that is sound for one sample size fixed beforehand "
         f"(Occam's, for single hypotheses) fails in {range_of('kl of a fixed sample size (Occam)')}."
     )
@@ -104,7 +102,7 @@ def coverage() -> Iterator[str]:
 
 
 def broken() -> Iterator[str]:
-    """One line a mistake: the most failures on each problem, and which of them are more than chance allows."""
+    """One line per mistake: the most failures on each problem, and which of them are more than chance allows."""
     by_bound: dict[str, list[tuple[str, dict[str, Any]]]] = {}
     for place, bounds in results("certificate_coverage")["summary"]["broken bounds"].items():
         part, problem = place.split(", ", 1)
@@ -116,11 +114,11 @@ def broken() -> Iterator[str]:
     caught = sum(row["caught"] for row in every)
     never = [title for title, rows in by_bound.items() if not any(row["caught"] for _, row in rows)]
     yield (
-        f"{len(every)} cases, {caught} found out; {len(by_bound)} mistakes, of which "
-        f"{len(by_bound) - len(never)} are found out on at least one problem."
+        f"{len(every)} cases, {caught} detected; {len(by_bound)} mistakes, of which "
+        f"{len(by_bound) - len(never)} are detected on at least one problem."
     )
     yield ""
-    yield "| bound with a mistake | found out: failures | not found out: failures |"
+    yield "| bound with a mistake | detected: failures | not detected: failures |"
     yield "|---|---|---|"
     for title, rows in by_bound.items():
         shown = [
@@ -181,23 +179,16 @@ def mutants() -> Iterator[str]:
 
 
 TABLES = {
-    "attacks": (GUARANTEES, attacks),
-    "coverage": (GUARANTEES, coverage),
-    "broken bounds": (GUARANTEES, broken),
-    "mutants": (GUARANTEES, mutants),
-    "files": (FILES, files),
+    "attacks": attacks,
+    "coverage": coverage,
+    "broken_bounds": broken,
+    "mutants": mutants,
+    "files": files,
 }
 
 
-def renew(page: Path) -> str:
-    """A page with fresh tables."""
-    text = page.read_text(encoding="utf-8")
-    for name, (place, table) in TABLES.items():
-        if place == page:
-            text = renewed(text, name, "attack_results", table())
-    return text
-
-
-if __name__ == "__main__":
-    for each in (GUARANTEES, FILES):
-        each.write_text(renew(each), encoding="utf-8")
+def write_validation(folder: Path) -> None:
+    """One file per table, which validation.md includes."""
+    folder.mkdir(exist_ok=True)
+    for name, table in TABLES.items():
+        (folder / f"{name}.inc").write_text("\n".join(table()).rstrip() + "\n", encoding="utf-8")
