@@ -153,10 +153,22 @@ def overview() -> Iterator[str]:
         yield line(title, means[split][ours][measure], means[split][peer][measure], "myFM", form)
     for title, rows, measure, ours, peer, shown in (
         ("MovieLens-1M, the 20 best items: NDCG ↑", lists, "ndcg", "BasketRanker", "iALS", "iALS"),
-        ("planted ring graph, 5,000 nodes: adjusted Rand index ↑", planted["ring 5000"], "ari_median",
-         "gingham, k found", "graspologic", "graspologic"),
-        ("planted groups, 1,000 nodes: adjusted Rand index ↑", planted["assortative 1000"], "ari_median",
-         "gingham, k found", "leidenalg", "leidenalg"),
+        (
+            "planted ring graph, 5,000 nodes: adjusted Rand index ↑",
+            planted["ring 5000"],
+            "ari_median",
+            "gingham, k found",
+            "graspologic",
+            "graspologic",
+        ),
+        (
+            "planted groups, 1,000 nodes: adjusted Rand index ↑",
+            planted["assortative 1000"],
+            "ari_median",
+            "gingham, k found",
+            "leidenalg",
+            "leidenalg",
+        ),
     ):
         yield line(title, rows[ours][measure], rows[peer][measure], shown, ".3f", least=False)
 

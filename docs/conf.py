@@ -13,12 +13,15 @@ sys.path.insert(0, str(HERE.parent / "src"))
 sys.path.insert(0, str(HERE))
 
 from api_groups import lines as api_lines  # noqa: E402
+from claims import write_claims  # noqa: E402
+from graph_results import write_graphs  # noqa: E402
+from layer_results import write_layers  # noqa: E402
+from scale_results import write_speed  # noqa: E402
+from validation import write_validation  # noqa: E402
 
 import gingham  # noqa: E402
-from claims import write_claims  # noqa: E402
 from papers import write_verdicts  # noqa: E402
 from results import write_results  # noqa: E402
-from validation import write_validation  # noqa: E402
 
 project = "gingham"
 author = "The gingham developers"
@@ -96,8 +99,8 @@ def write_api_pages() -> None:
 
 write_api_pages()
 write_results(HERE.parent / "benchmarks" / "results", HERE / "results_tables")
-write_claims(HERE / "results_tables")
-write_validation(HERE / "results_tables")
+for write in (write_claims, write_graphs, write_layers, write_speed, write_validation):
+    write(HERE / "results_tables")
 write_verdicts(HERE / "papers")
 
 

@@ -1,13 +1,13 @@
-"""The tables in guide/graphs.md, from benchmarks/results/*.json: ``python docs/graph_results.py`` renews them."""
+"""The tables of graphs in results.md, written from the JSON files whenever the documentation is built."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from measured import ROOT, renewed, results
+from measured import results
 
-PAGE = ROOT / "docs" / "guide" / "graphs.md"
 PLANTED = {
     "assortative 5000": "5,000 nodes, 10 communities",
     "ring 5000": "5,000 nodes, ring of 10",
@@ -59,19 +59,13 @@ def large(found: dict[str, Any]) -> Iterator[str]:
         yield f"| {name} | {own['nodes']:,}, {own['edges']:,} | " + " | ".join(cells) + " |"
 
 
-def renew() -> str:
-    """The page with fresh tables."""
+def write_graphs(folder: Path) -> None:
+    """One file per table."""
     planted_runs, large_runs = results("peers_graphs_planted"), results("speed_graphs_large")
     tables = {
         "planted": planted(planted_runs, degrees=False),
-        "planted with degrees": planted(planted_runs, degrees=True),
+        "planted_with_degrees": planted(planted_runs, degrees=True),
         "large": large(large_runs),
     }
-    page = PAGE.read_text(encoding="utf-8")
     for name, lines in tables.items():
-        page = renewed(page, name, "graph_results", lines)
-    return page
-
-
-if __name__ == "__main__":
-    PAGE.write_text(renew(), encoding="utf-8")
+        (folder / f"graphs_{name}.inc").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,28 +1,16 @@
-"""What guide/layers.md says of errors beside peers, from peers_baskets.json: ``python docs/layer_results.py``."""
+"""What results.md says about layers, written from the JSON files whenever the documentation is built."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from measured import ROOT, renewed, results
+from measured import results
 
-PAGE = ROOT / "docs" / "guide" / "layers.md"
 OURS, DATED = "ours + side", "ours + side + time"
 MYFM, MYFM_DATED = "myFM ordinal, ids + implicit + side", "myFM ordinal, ids + implicit + side + time"
 LENSKIT, SVD = "LensKit item-kNN (20 neighbours)", "Surprise SVD (100 factors, 60 epochs, reg .1)"
-NAMES = {
-    DATED: "layers with tables and time",
-    MYFM_DATED: "myFM ordinal, the same tables and windows of time",
-    OURS: "layers with tables",
-    MYFM: "myFM ordinal, ids + implicit + side",
-    "myFM ids + implicit + side": "myFM, ids + implicit + side",
-    "myFM ids + implicit": "myFM, ids + implicit",
-    "myFM ids": "myFM, ids",
-    SVD: "Surprise SVD",
-    LENSKIT: "LensKit item-kNN",
-    "Surprise SVD++ (defaults)": "Surprise SVD++",
-}
 ERRORS = ("rmse", "mae", "label")
 
 
@@ -35,20 +23,6 @@ def means(found: dict[str, Any], splits: list[str], method: str, name: str) -> f
     return sum(found["by_split"][split][method][name] for split in splits) / len(splits)
 
 
-def table(found: dict[str, Any]) -> Iterator[str]:
-    rows = found["summary"]["u1-u5"]["means"]
-    folds = [f"u{k}" for k in range(1, 6)]
-    yield "| MovieLens-100K, mean of u1–u5 | RMSE | MAE | whole stars | CPU s |"
-    yield "|---|---|---|---|---|"
-    for method, name in NAMES.items():
-        search = 0.0
-        if all("search_cpu_s" in found["by_split"][fold][method] for fold in folds):
-            search = means(found, folds, method, "search_cpu_s")
-        more = f" (and {search:.0f} for the rank)" if search >= 0.5 else ""
-        errors = " | ".join(short(rows[method][error]) for error in ERRORS)
-        yield f"| {name} | {errors} | {rows[method]['cpu_s']:.0f}{more} |"
-
-
 def others(found: dict[str, Any]) -> Iterator[str]:
     """Intervals, the order of time, MovieLens-1M and Jester."""
     group = found["summary"]
@@ -56,7 +30,7 @@ def others(found: dict[str, Any]) -> Iterator[str]:
     share = {method: f"{100 * here[method]['coverage_90']:.1f} %" for method in (OURS, DATED)}
     yield (
         f"Intervals that should cover 90 % cover {share[OURS]} without time and {share[DATED]} with it. In the order "
-        "of time (the first 80 % for training, what came later for testing) everybody's error is larger, "
+        "of time (the first 80 % for training, the rest for testing) every error is larger, "
         f"{later[OURS]['rmse']:.3f} for layers, {later[DATED]['rmse']:.3f} with windows of time, "
         f"{min(row['rmse'] for name, row in later.items() if name.startswith('myFM')):.3f} for myFM's best form, "
         f"{later[SVD]['rmse']:.3f} for SVD; intervals cover {100 * later[OURS]['coverage_90']:.1f} %, since most of "
@@ -114,16 +88,11 @@ def plain(found: dict[str, Any]) -> Iterator[str]:
         yield f"| {name} | {errors} | {row['fit_cpu_s']:.1f} |"
 
 
-TABLES = {"errors": table, "other data": others, "cold start": cold_start, "plain": plain}
+TABLES = {"other_data": others, "cold_start": cold_start, "plain": plain}
 
 
-def renew() -> str:
-    """The page with fresh figures."""
-    found, page = results("peers_baskets"), PAGE.read_text(encoding="utf-8")
+def write_layers(folder: Path) -> None:
+    """One file per table or paragraph."""
+    found = results("peers_baskets")
     for name, lines in TABLES.items():
-        page = renewed(page, name, "layer_results", lines(found))
-    return page
-
-
-if __name__ == "__main__":
-    PAGE.write_text(renew(), encoding="utf-8")
+        (folder / f"layers_{name}.inc").write_text("\n".join(lines(found)).rstrip() + "\n", encoding="utf-8")

@@ -1,13 +1,12 @@
-"""The tables in guide/scale.md, from benchmarks/results/*.json: ``python docs/scale_results.py`` renews them."""
+"""The tables of speed in results.md, written from the JSON files whenever the documentation is built."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from measured import ROOT, renewed, results
-
-PAGE = ROOT / "docs" / "guide" / "scale.md"
+from measured import results
 
 
 def duration(seconds: float) -> str:
@@ -30,7 +29,7 @@ def growth(found: dict[str, Any]) -> Iterator[str]:
         return
     yield "**Measured** in CPU seconds of all threads: sorting and 50 sweeps, 16 × 16 clusters, five labels."
     yield ""
-    yield "| tuples | items | sorting | a sweep | the fit | peak memory |"
+    yield "| observations | items | sorting | one sweep | the fit | peak memory |"
     yield "|---|---|---|---|---|---|"
     for row in rows:
         items = " × ".join(f"{n:,}" for n in row["shape"])
@@ -89,7 +88,7 @@ def predicted(found: dict[str, Any]) -> Iterator[str]:
     )
     yield ""
     cores = sorted({row["cores"] for row in rows})
-    yield "| tuples | " + " | ".join(f"{n} cores" for n in cores) + " |"
+    yield "| observations | " + " | ".join(f"{n} cores" for n in cores) + " |"
     yield "|---|" + "---|" * len(cores)
     for tuples in sorted({row["tuples"] for row in rows}):
         times = {row["cores"]: duration(row["predicted_fit_s"]) for row in rows if row["tuples"] == tuples}
@@ -105,11 +104,11 @@ def phases(found: dict[str, Any]) -> Iterator[str]:
     if not rows or not powers:
         return
     yield (
-        "**Measured**, every phase of a fit by itself, and a prediction and a certificate of all its tuples: CPU "
-        "seconds, 16 × 16 clusters, with the power of the tuples by which each grows."
+        "**Measured**, every phase of a fit by itself, and a prediction and a certificate of all observations: CPU "
+        "seconds, 16 × 16 clusters, with the power of the number of observations by which each grows."
     )
     yield ""
-    yield "| tuples | " + " | ".join(PHASES) + " | peak memory |"
+    yield "| observations | " + " | ".join(PHASES) + " | peak memory |"
     yield "|---|" + "---|" * (len(PHASES) + 1)
     for row in rows:
         times = " | ".join(duration(row[phase]) for phase in PHASES)
@@ -131,13 +130,9 @@ def baskets(found: dict[str, Any]) -> Iterator[str]:
         yield ""
 
 
-def renew() -> str:
-    """The page with fresh tables."""
+def write_speed(folder: Path) -> None:
+    """All tables as one file."""
     found = results("speed_growth")
     lines = [*growth(found), *phases(found), *cluster(results("speed_dask")), *predicted(found)]
     lines += baskets(results("speed_gpu_baskets"))
-    return renewed(PAGE.read_text(encoding="utf-8"), "measured", "scale_results", lines)
-
-
-if __name__ == "__main__":
-    PAGE.write_text(renew(), encoding="utf-8")
+    (folder / "speed.inc").write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")

@@ -91,9 +91,9 @@ def coverage() -> Iterator[str]:
         f"{', '.join(percent(row) for row in in_sample)} of the samples on the three problems."
     )
     yield (
-        "Along streams, with the posterior refitted after every observation and the worst moment to stop, log-wealth fails "
-        f"in {range_of('log-wealth')} of 2,000 streams; a kl bound that is sound for one sample size fixed beforehand "
-        f"(Occam's, for single hypotheses) fails in {range_of('kl of a fixed sample size (Occam)')}."
+        "Along streams, with the posterior refitted after every observation and the worst moment to stop, log-wealth "
+        f"fails in {range_of('log-wealth')} of 2,000 streams; a kl bound that is sound for one sample size fixed "
+        f"beforehand (Occam's, for single hypotheses) fails in {range_of('kl of a fixed sample size (Occam)')}."
     )
     yield (
         f"The kl bound with ξ(N) fails in {range_of('kl')}: its ½ ln N happens to cover the looking, but no proof says "

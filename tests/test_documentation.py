@@ -208,20 +208,17 @@ def test_the_tables_of_the_validation_page_come_from_files(tmp_path, monkeypatch
     assert all(bound.removeprefix("broken: ") in quoted for bounds in every for bound in bounds)
 
 
-def test_the_figures_of_the_layers_page_come_from_files(monkeypatch):
-    module = generator("layer_results", monkeypatch)
-    assert module.renew() == module.PAGE.read_text(encoding="utf-8")
-    assert (module.short(0.86242), module.short(1.0148, 3)) == (".8624", "1.015")
-
-
-def test_the_tables_of_the_graph_page_come_from_files(monkeypatch):
-    module = generator("graph_results", monkeypatch)
-    assert module.renew() == module.PAGE.read_text(encoding="utf-8")
-    assert (module.two_digits(138.2), module.two_digits(0.0363)) == ("140", "0.036")
-
-
-def test_the_tables_of_the_scale_page_come_from_files(monkeypatch):
-    module = generator("scale_results", monkeypatch)
-    assert module.renew() == module.PAGE.read_text(encoding="utf-8")
+def test_the_tables_of_the_results_page_come_from_files(tmp_path, monkeypatch):
+    layers, graphs, speed = (generator(f"{name}_results", monkeypatch) for name in ("layer", "graph", "scale"))
+    layers.write_layers(tmp_path)
+    graphs.write_graphs(tmp_path)
+    speed.write_speed(tmp_path)
+    generator("claims", monkeypatch).write_claims(tmp_path)
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    for written in tmp_path.iterdir():
+        assert f"results_tables/{written.name}" in page
+        assert written.read_text(encoding="utf-8").strip()
+    assert (layers.short(0.86242), layers.short(1.0148, 3)) == (".8624", "1.015")
+    assert (graphs.two_digits(138.2), graphs.two_digits(0.0363)) == ("140", "0.036")
     rows = [{"tuples": 10**9, "cores": 16, "predicted_fit_s": 7200.0}]
-    assert "| 1,000,000,000 | 2.0 h |" in list(module.predicted({"predicted": rows}))
+    assert "| 1,000,000,000 | 2.0 h |" in list(speed.predicted({"predicted": rows}))
