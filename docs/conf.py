@@ -69,7 +69,6 @@ sphinx_gallery_conf = {
 suppress_warnings = ["config.cache"]
 
 
-MOVED = {"guide/cooccurrence": "counts.html", "guide/views": "several_views.html"}  # pages that became one with another
 FOREIGN = "BaseEstimator, ValueError, UserWarning, tuple"  # whose members are documented elsewhere
 
 
@@ -121,17 +120,6 @@ def plain_symbols(app, what, name, value, options, lines):
         lines[at] = re.sub(r"(?<![`\w.:])([A-Za-z]\w*)_(?=[\s,.;:)\]]|$)", r"``\1_``", line)
 
 
-def keep_old_addresses(app, error):
-    """A page that moved sends its readers on."""
-    if error is None and app.builder.format == "html":
-        for old, new in MOVED.items():
-            page = (
-                f'<!doctype html><meta http-equiv="refresh" content="0; url={new}"><a href="{new}">This page moved.</a>'
-            )
-            (Path(app.outdir) / f"{old}.html").write_text(page, encoding="utf-8")
-
-
 def setup(app):
-    app.connect("build-finished", keep_old_addresses)
     app.connect("autodoc-skip-member", skip_foreign)
     app.connect("autodoc-process-docstring", plain_symbols, priority=900)

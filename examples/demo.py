@@ -46,8 +46,8 @@ def run_demo(folder: Path, seed: int = 0) -> dict:
     aside = visible & (rng.random(digits.shape) < SET_ASIDE)
     learn = visible & ~aside
 
-    X, y = tuples(digits, learn, names)
-    unseen, truth = tuples(digits, ~visible, names)
+    X, y = observations(digits, learn, names)
+    unseen, truth = observations(digits, ~visible, names)
     settings = {"loss": "absolute", "alphabet": GREY_LEVELS, "random_state": seed}
     fine = gg.CoClusteringRegressor((40, 64), beta=0.2, **settings).fit(X, y)  # fills in
     coarse = gg.CoClusteringRegressor((10, 20), objective="certificate", **settings).fit(X, y)  # for summary
@@ -56,7 +56,7 @@ def run_demo(folder: Path, seed: int = 0) -> dict:
     filled = digits.astype(float)
     filled[~visible] = fine.predict(unseen)
     by_mean, by_median = pixel_baselines(digits, learn, np.nonzero(~visible)[1])
-    aside_X, aside_y = tuples(digits, aside, names)
+    aside_X, aside_y = observations(digits, aside, names)
     readable = jensen(coarse, X, y)
     exact = gg.certify_predictions(aside_y, fine.predict(aside_X), alphabet=GREY_LEVELS, delta=DELTA)
     lines = [
@@ -121,7 +121,7 @@ def load_images() -> tuple[np.ndarray, np.ndarray]:
     return bunch.data.astype(np.int64), bunch.target
 
 
-def tuples(digits: np.ndarray, mask: np.ndarray, names: list[str]) -> tuple[pl.DataFrame, np.ndarray]:
+def observations(digits: np.ndarray, mask: np.ndarray, names: list[str]) -> tuple[pl.DataFrame, np.ndarray]:
     """(image, pixel) pairs under a mask, by name, and their grey levels."""
     images, pixels = np.nonzero(mask)
     places = np.array([f"row {pixel // 8 + 1}, column {pixel % 8 + 1}" for pixel in range(digits.shape[1])])
@@ -145,7 +145,7 @@ def draw(
     holes = np.where(visible, digits, np.nan)
     for at, (values, title) in enumerate(((holes, "1797 digits, 60 % hidden"), (filled, "filled in, by clusters"))):
         ax = figure.add_subplot(boards[at])
-        X, y = tuples(values, np.isfinite(values), names)
+        X, y = observations(values, np.isfinite(values), names)
         sample = readable.sample(X, np.rint(y).astype(int))
         plots.checkerboard(readable.posterior_, sample, reorder=at == 1, ax=ax)
         colors = ax.images[0].get_cmap()
