@@ -92,8 +92,9 @@ def cold_start(found: dict[str, Any]) -> Iterator[str]:
     cover = {who: 100 * found["summary"][who]["means"][OURS]["coverage_90"] for who in ("cold-users", "cold-movies")}
     machine = "myFM ids + implicit + side"
     yield (
-        "Predictions for *cold-start* users and movies are less certain. A tenth of the users with half of their pairs known and no rating (three "
-        f"draws; RMSE, MAE, whole stars): {three('cold-users', OURS)}; averages of the movies have "
+        "Predictions for *cold-start* users and movies are less certain. A tenth of the users with half of their "
+        f"pairs known and no rating (three draws; RMSE, MAE, whole stars): {three('cold-users', OURS)}; averages of "
+        "the movies have "
         f"{three('cold-users', 'averages')}, myFM {three('cold-users', machine)}. A tenth of the movies, known by "
         f"genre and year (three draws): {three('cold-movies', OURS)}; averages of the users "
         f"{three('cold-movies', 'averages')}, myFM {three('cold-movies', machine)}. Here layers guess {bias(OURS)} too "

@@ -4,8 +4,8 @@ Planted: 4 × 4 checkerboards of 80 × 60 items, half of the entries seen, with 
 Rand index with the truth, of `labels_` and of what is shown. Senate (1997–2021): a random tenth of the votes set aside,
 `CoClusteringClassifier` with nothing set; error and log loss, agreement of the groups of members with their party, and
 how large the share of yeas is in every block that is shown. Graphs (largest component, undirected): `GraphClustering`
-with nothing set; the log loss of a random tenth of all pairs that the fit took for absent, agreement of the clusters and
-of the groups shown with the known ones over five seeds.
+with nothing set; the log loss of a random tenth of all pairs that the fit took for absent, agreement of the clusters
+and of the groups shown with the known ones over five seeds.
 """
 
 from __future__ import annotations
@@ -106,7 +106,8 @@ def senate(folder: str | None, seed: int) -> dict[str, object]:
         "ari of labels_ with party": adjusted_rand_score(party, model.labels_[0]),
         "ari of what is shown with party": adjusted_rand_score(party, people),
         "members of each group": [
-            {name: int((party[people == a] == name).sum()) for name in np.unique(party)} for a in range(summary.size[0])
+            {str(name): int((party[people == a] == name).sum()) for name in np.unique(party)}
+            for a in range(summary.size[0])
         ],
         "votes of each group": np.bincount(votes, minlength=summary.size[1]),
         "share of yeas, groups of members × of votes": blocks,

@@ -9,12 +9,12 @@ import pytest
 import gingham as gg
 from ctrl_c import press_ctrl_c
 from gingham import storage
+from gingham.cli.tables.kinds import KINDS as ALL_KINDS
 from gingham.files import checkpoint_of
 from gingham.fitting.checkpoints import CheckpointFile
-from gingham.models.tables import families
 from model_kinds import write_tables
 
-KINDS = tuple(kind for kind in families() if kind != "ranking")  # its fit is short and keeps no checkpoint
+KINDS = tuple(kind for kind in ALL_KINDS if kind != "ranking")  # its fit is short and keeps no checkpoint
 INTERRUPTED = 130  # the exit code where there is no model yet
 AUTO = {"graph": ["--starts", "4"], "pairwise": ["--clusters", "auto"], "cooccurrence": ["--clusters", "auto"]}
 # What has several stages: sizes and β that are chosen, several starts, certificates, trees that are compared.

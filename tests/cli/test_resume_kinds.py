@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from gingham import storage
+from gingham.cli.tables.kinds import KINDS as ALL_KINDS
 from gingham.files import checkpoint_of
 from gingham.fitting.checkpoints import CheckpointFile
-from gingham.models.tables import families
 from model_kinds import write_tables
 
-KINDS = tuple(kind for kind in families() if kind != "ranking")  # its fit is short and keeps no checkpoint
+KINDS = tuple(kind for kind in ALL_KINDS if kind != "ranking")  # its fit is short and keeps no checkpoint
 
 
 class Stopped(MemoryError):

@@ -13,9 +13,9 @@ import pytest
 
 import gingham as gg
 from ctrl_c import press_ctrl_c
+from gingham.engine import threads
+from gingham.engine.threads import side_by_side
 from gingham.errors import InterruptedWarning
-from gingham.kernels import threads
-from gingham.kernels.threads import side_by_side
 from gingham.models.counts import fit as counts
 from gingham.models.counts.fit import choose_n_clusters
 

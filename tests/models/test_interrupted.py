@@ -11,10 +11,10 @@ from sklearn.base import clone
 
 import gingham as gg
 from ctrl_c import press_ctrl_c
+from gingham.engine import threads
 from gingham.errors import InterruptedWarning
 from gingham.fitting import loop
 from gingham.fitting.interruption import interrupt, interrupted
-from gingham.kernels import threads
 from gingham.models import base
 from gingham.models.layers import Sampler
 
