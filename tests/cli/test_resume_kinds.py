@@ -20,7 +20,8 @@ class Stopped(MemoryError):
 @pytest.fixture(autouse=True)
 def one_seed(monkeypatch):
     """The rows on which a command measures errors are drawn anew by every command; here they are the same ones."""
-    monkeypatch.setattr("gingham.models.tables.fresh_seed", lambda: 7)
+    for module in ("labels", "labelled_rows"):
+        monkeypatch.setattr(f"gingham.cli.tables.{module}.fresh_seed", lambda: 7)
 
 
 @pytest.fixture(scope="module")
