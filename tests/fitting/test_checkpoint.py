@@ -10,6 +10,7 @@ from ctrl_c import press_ctrl_c
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
+from gingham.engine import threads
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint, CheckpointFile
 from gingham.fitting.interruption import interruptible
@@ -18,7 +19,6 @@ from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Down
 from gingham.fitting.starts import random
 from gingham.fitting.sweep import Sweep
-from gingham.kernels import threads
 from gingham.models.graph.estimator import GraphClustering
 from gingham.models.grid.estimator import CoClusteringRegressor
 

@@ -159,7 +159,7 @@ def certificate_of_labels(
     """
     import polars as pl
 
-    from gingham.certificates import certify_labels
+    from gingham.certificates import certify as certify_clusters
     from gingham.cli.tables.arguments import parse_alphabet
     from gingham.cli.tables.columns import id_column
     from gingham.data.table_files import read_table
@@ -174,7 +174,7 @@ def certificate_of_labels(
     if len(columns) != len(cluster_files):
         shown = f"{len(columns)} axes ({', '.join(columns)})"
         raise GinghamError(f"{len(cluster_files)} files of clusters were given for {shown}.")
-    return certify_labels(
+    return certify_clusters(
         [_clusters(name) for name in cluster_files],
         table.select(id_column(table[column]).cast(pl.String) for column in columns),
         table[label].to_numpy(),

@@ -230,7 +230,7 @@ def fit(
 
 def small_products(n_rows: int) -> AbstractContextManager[object]:
     """Matrix products of few rows on one thread: the others would wait for more at the cost of a core."""
-    from gingham.kernels.threads import one_blas_thread
+    from gingham.engine.threads import one_blas_thread
 
     return one_blas_thread() if n_rows <= FEW_ROWS else nullcontext()
 

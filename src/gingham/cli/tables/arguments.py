@@ -13,7 +13,7 @@ from gingham.data.sample import MAX_LABELS
 from gingham.errors import GinghamError
 
 if TYPE_CHECKING:
-    from gingham.certificates.evidence import Population
+    from gingham.certificates.observed import Population
 
 Interval = tuple[float, float]
 Relation = tuple[str, ...]  # names of the id columns of one table

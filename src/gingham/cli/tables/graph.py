@@ -169,7 +169,7 @@ def said_of_degrees(model: Any) -> Facts:
 
 def block_certificates(posterior: Posterior, sample: PairSample, request: CertificateRequest) -> Facts:
     """Certificates of the blocks' squared error on all pairs, and of what they gain over one answer for all."""
-    from gingham.certificates import certify, certify_gain
+    from gingham.certificates import certify
 
     letters, bounds = posterior.cells[0].alphabet, posterior.cells[0].bounds
     if letters is None and bounds is None:
@@ -189,6 +189,6 @@ def block_certificates(posterior: Posterior, sample: PairSample, request: Certif
         )
     }  # fmt: skip
     if letters is not None:
-        gain = certify_gain(squared, sample, delta=request.delta / 2, alphabet=stated)
+        gain = certify(squared, sample, bound="gain", delta=request.delta / 2, alphabet=stated)
         found["pairs of nodes, against one answer for all"] = gain
     return found

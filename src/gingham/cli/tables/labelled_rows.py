@@ -352,15 +352,12 @@ class Tested:
 
     def certificate(self, space: LabelSpace, loss: object, delta: float) -> Certificate:
         """The guarantee for the models that were tested, from the rows that each has not seen."""
-        from gingham.certificates.holdout import certify_cross_fitted, certify_predictions
+        from gingham.certificates import certify_predictions
 
-        stated: dict[str, Any] = {"loss": loss, "alphabet": space.values, "label_bounds": space.bounds, "delta": delta}
-        y, weight = self.rows.y, self.rows.weight
-        if self.folds[-1] == 0:
-            return certify_predictions(self.predictions, y, sample_weight=weight, predictor=self.covers, **stated)
-        return certify_cross_fitted(
-            self.predictions, y, self.folds, sample_weight=weight, predictor=self.covers, **stated
-        )
+        return certify_predictions(
+            self.rows.y, self.predictions, loss=loss, alphabet=space.values, label_bounds=space.bounds, delta=delta,
+            sample_weight=self.rows.weight, predictor=self.covers, folds=self.folds if self.folds[-1] else None,
+        )  # fmt: skip
 
 
 def measured(
@@ -419,12 +416,12 @@ def constant_guarantees(
     certificates: Mapping[str, Any], rows: Rows, space: LabelSpace, loss: object
 ) -> dict[str, float]:
     """What is guaranteed of one constant answer for all rows, for every certificate of the same loss."""
-    from gingham.certificates.partitions import certify_labels
+    from gingham.certificates import certify
 
     one = [np.zeros(column.n_unique()) for column in rows.X.get_columns()]
     found = {}
     for name, certificate in certificates.items():
-        constant = certify_labels(
+        constant = certify(
             one, rows.X, rows.y, loss=loss, alphabet=space.values, label_bounds=space.bounds,
             sample_weight=rows.weight, delta=certificate.delta,
         )  # fmt: skip

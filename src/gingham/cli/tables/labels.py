@@ -165,9 +165,9 @@ def errors(at: Place, data: Rows, share: float | None, fitted: Callable[[Rows], 
     name = loss if isinstance(loss, str) else "own"
     losses = None
     if name not in UNITS:
-        from gingham.certificates.holdout import losses_of
+        from gingham.certificates.losses import StatedLoss
 
-        losses = partial(losses_of, model.posterior_.cells[at.relation])
+        losses = StatedLoss.of_cell(model.posterior_.cells[at.relation]).losses
     letters = np.unique(data.y) if name == "zero-one" else None
     return measured(data, share, fitted, lambda one, X: replace(at, model=one).labels(X), name, losses, letters)
 
