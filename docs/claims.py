@@ -32,7 +32,7 @@ def table(title: str, rows: dict[str, dict[str, float]]) -> Iterator[str]:
     yield "| | RMSE | MAE | MAE of whole stars | CPU s |"
     yield "|---|---|---|---|---|"
     for name, row in sorted(rows.items(), key=lambda pair: pair[1].get("rmse", float("inf"))):
-        shown = f"**{name.replace('ours', 'gingham')}**" if name.startswith("ours") else name
+        shown = f"**{re.sub('^ours', 'gingham', name)}**" if name.startswith("ours") else name
         if "rmse" not in row:
             yield f"| {shown} | – | – | – | not finished within {row['not finished within cpu_s']:.0f} |"
             continue
@@ -187,13 +187,14 @@ def write_claims(folder: Path) -> None:
     for name, rows in TABLES.items():
         (folder / f"claim_{name}.inc").write_text("\n".join(rows()).rstrip() + "\n", encoding="utf-8")
     means = results("peers_baskets")["summary"]["u1-u5"]["means"]
-    bars(folder / "claim_ratings.svg", {name: row["rmse"] for name, row in means.items()}, "RMSE in stars", start=0.8)
+    errors = {name: row["rmse"] for name, row in means.items()}
+    points(folder / "claim_ratings.svg", errors, "RMSE in stars", least=True)
     lists = results("peers_ranking")["ml1m"]["mean"]
     names = ("popularity", "item-kNN", "EASE", "iALS", "BasketRanker")
-    bars(folder / "claim_ranking.svg", {name: lists[name]["ndcg"] for name in names}, "NDCG of the 20 best items")
+    points(folder / "claim_ranking.svg", {name: lists[name]["ndcg"] for name in names}, "NDCG of the 20 best items")
     ring = results("peers_graphs_planted")["degrees ring 5000"]
     found = {name: ring[name]["ari_median"] for name in ("graspologic", "leidenalg", "gingham, k found")}
-    bars(folder / "claim_graphs.svg", found, "adjusted Rand index")
+    points(folder / "claim_graphs.svg", found, "adjusted Rand index")
     rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in list(certified())[2:] if row]
     intervals(folder / "claim_certified.svg", {name: (float(test), float(value)) for name, value, test in rows})
 
@@ -201,15 +202,20 @@ def write_claims(folder: Path) -> None:
 OURS, OTHER = "#a33224", "#9aa5b1"
 
 
-def bars(path: Path, values: dict[str, float], label: str, start: float = 0.0) -> None:
-    """One horizontal bar per method; gingham's own in colour."""
-    ordered = sorted(values, key=values.__getitem__, reverse=start > 0)
-    colours = [OURS if re.search("ours|gingham|CoClustering|Basket", name) else OTHER for name in ordered]
-    figure, ax = plt.subplots(figsize=(8, 0.4 + 0.32 * len(values)), layout="constrained")
-    shown = [name.replace("ours", "gingham") for name in ordered]
-    ax.bar_label(ax.barh(shown, [values[name] for name in ordered], color=colours), fmt="%.3f", padding=3)
-    ax.set(xlabel=label, xlim=(start, None))
-    ax.margins(x=0.1)
+def points(path: Path, values: dict[str, float], label: str, *, least: bool = False) -> None:
+    """One point per method, the best at the top; gingham's own in colour."""
+    names = sorted(values, key=values.__getitem__, reverse=least)
+    figure, ax = plt.subplots(figsize=(8, 0.6 + 0.3 * len(names)), layout="constrained")
+    for place, name in enumerate(names):
+        own = name.startswith(("ours", "gingham", "CoClustering", "Basket"))
+        ax.plot(values[name], place, "o", color=OURS if own else OTHER, markersize=9)
+        ax.annotate(f"{values[name]:.3f}", (values[name], place), (8, 0), textcoords="offset points", va="center")
+    ax.set_yticks(range(len(names)), [re.sub("^ours", "gingham", name) for name in names])
+    ax.set(xlabel=f"{label} ({'lower' if least else 'higher'} is better)")
+    ax.margins(x=0.12)
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.grid(axis="y", color="#e4e7eb")
+    ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
     save(figure, path)
 

@@ -18,7 +18,7 @@ from model_examples import discovered, examples
 EXAMPLES = {type(example.model).__name__: example for example in reversed(examples())}
 KINDS = tuple(sorted(discovered()))
 METHODS = ("describe", "to_frame", "recommend", "similar", "explain", "plot", "report", "_repr_html_")
-PAGE = Path(__file__).parents[2] / "docs" / "guide" / "summary.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guide" / "summaries.md"
 
 # where a question has no meaning for a kind: what it says
 REFUSED = {
