@@ -763,7 +763,8 @@ class Rows:
         if model.errors_ is None:  # merged clusters, say: another model than the one that was measured
             return None
         kept = notes["measured"]
-        return Tested.of(self.folds(kept["share"], int(kept["seed"])), np.asarray(kept["predictions"]))
+        seed = int(kept["seed"])
+        return Tested.of(self.folds(kept["share"], seed), np.asarray(kept["predictions"]), seed)
 
     def sample(self, modes: Sequence[Mode]) -> Sample:
         """The rows as tuples of the items of modes."""
@@ -950,11 +951,12 @@ class Tested:
     predictions: AnyArray
     folds: Ints  # number of the fold of each row
     n_learned: float  # draws that each of the models learned from
+    seed: int  # by which the rows were divided
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[Rows, Rows]], predictions: AnyArray) -> Tested:
+    def of(cls, parts: Sequence[tuple[Rows, Rows]], predictions: AnyArray, seed: int) -> Tested:
         folds = np.repeat(np.arange(len(parts)), [len(held) for _, held in parts])
-        return cls(Rows.joined([held for _, held in parts]), predictions, folds, parts[0][0].n_draws)
+        return cls(Rows.joined([held for _, held in parts]), predictions, folds, parts[0][0].n_draws, seed)
 
     @property
     def name(self) -> str:
@@ -984,20 +986,25 @@ class Tested:
 
     def certificate(self, space: LabelSpace, loss: object, delta: float) -> Certificate:
         """The guarantee for the models that were tested, from the rows that each has not seen."""
+        from gingham.certificates.certificate import drawn_order
         from gingham.certificates.holdout import certify_cross_fitted, certify_predictions
 
         stated: Facts = {"loss": loss, "alphabet": space.values, "label_bounds": space.bounds, "delta": delta}
         y, weight = self.rows.y, self.rows.weight
         if self.folds[-1] == 0:
-            return certify_predictions(self.predictions, y, sample_weight=weight, predictor=self.covers, **stated)
-        return certify_cross_fitted(
-            self.predictions, y, self.folds, sample_weight=weight, predictor=self.covers, **stated
-        )
+            made = certify_predictions(self.predictions, y, sample_weight=weight, predictor=self.covers, **stated)
+        else:
+            made = certify_cross_fitted(
+                self.predictions, y, self.folds, sample_weight=weight, predictor=self.covers, **stated
+            )
+        divided = drawn_order(self.seed, False, "division of the rows")
+        return replace(made, assumptions=(*made.assumptions, divided))
 
 
 def measured(
     data: Rows,
     share: float | None,
+    seed: int,
     fit: Callable[[Rows], Any],
     say: Callable[[Any, pl.DataFrame], AnyArray],
     loss: str,
@@ -1006,10 +1013,10 @@ def measured(
 ) -> tuple[Errors, Facts] | None:
     """The error of a model that is fitted anew without some of the rows, beside simple rules; and what a file keeps.
 
-    The seed is drawn here, so that nobody can have chosen a lucky one, and kept. ``letters`` are the labels where
-    they are names or classes, in the order of the columns of distributions. None where a fit was interrupted.
+    ``seed`` divides the rows; it is that of the fit, so that the same fit reports the same error, and it is kept.
+    ``letters`` are the labels where they are names or classes, in the order of the columns of distributions. None where
+    a fit was interrupted.
     """
-    seed = fresh_seed()
     parts = data.folds(share, seed)
     if not parts:
         return None
@@ -1034,7 +1041,7 @@ def measured(
         own = said if letters is None or said.ndim == 2 else codes_among(letters, said)
         for name, guess in {MODEL: own, **simple}.items():
             found.setdefault(name, []).append(guess)
-    tested = Tested.of(parts, np.concatenate(kept))
+    tested = Tested.of(parts, np.concatenate(kept), seed)
     labels = tested.rows.y if letters is None else codes_among(letters, tested.rows.y)
     joined_up = {name: np.concatenate(guesses) for name, guesses in found.items()}
     errors = errors_of(labels, tested.rows.weight, joined_up, loss, tested.how, losses)
@@ -1210,19 +1217,22 @@ class TupleTables(FamilyTables[Any]):
             again = clone(unfitted)
             return again.fit(rows.X, rows.y, rows.weight, **accepted(again.fit, without_file))
 
-        found = None if model.interrupted_ else self.measured(model, data, options.holdout, fitted)
+        found = None if model.interrupted_ else self.measured(model, data, options, fitted)
         if found is not None:
             model.errors_, notes["measured"] = found
         return FittedModel(model, notes, facts)
 
     def measured(
-        self, model: Any, data: Rows, share: float | None, fitted: Callable[[Rows], Any]
+        self, model: Any, data: Rows, options: FitOptions, fitted: Callable[[Rows], Any]
     ) -> tuple[Errors, Facts] | None:
         """The error of the model by the loss that its predictions are judged by."""
         loss = self.judged_by(model)
         if loss == "log":
             values = np.asarray(self.label_values(model))
-            return measured(data, share, fitted, lambda one, X: self.laws(one, X, values), "log", letters=values)
+            return measured(
+                data, options.holdout, options.seed, fitted, lambda one, X: self.laws(one, X, values), "log",
+                letters=values,
+            )  # fmt: skip
         name = loss if isinstance(loss, str) else "own"
         losses = None
         if name not in UNITS:
@@ -1230,7 +1240,10 @@ class TupleTables(FamilyTables[Any]):
 
             losses = partial(losses_of, model.posterior_.cells[0])
         letters = np.unique(data.y) if name == "zero-one" else None
-        return measured(data, share, fitted, lambda one, X: np.asarray(one.predict(X)), name, losses, letters)
+        return measured(
+            data, options.holdout, options.seed, fitted, lambda one, X: np.asarray(one.predict(X)), name, losses,
+            letters,
+        )  # fmt: skip
 
     def laws(self, model: Any, X: pl.DataFrame, values: AnyArray) -> Floats:
         """Distributions over the labels of the model of all rows, of a model that may not have seen all of them."""

@@ -84,8 +84,9 @@ class JointTables(common.FamilyTables["JointCoClustering"]):
         if not model.interrupted_:
             quietly = {name: value for name, value in task.arguments.items() if name != "checkpoint"}
             found = common.measured(
-                first, options.holdout, lambda rows: fitted(rows, quietly), partial(predictions, axes, first.named),
-                judged_by(model, axes), letters=np.unique(first.y) if first.named else None,
+                first, options.holdout, options.seed, lambda rows: fitted(rows, quietly),
+                partial(predictions, axes, first.named), judged_by(model, axes),
+                letters=np.unique(first.y) if first.named else None,
             )  # fmt: skip
             if found is not None:
                 model.errors_, notes["measured"] = found
