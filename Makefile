@@ -31,7 +31,7 @@ test-all: test-lowest
 
 # Old versions of other packages warn of things that they no longer do: here warnings are no errors.
 LOWEST := .venvs/lowest
-QUICK  := tests/cells tests/core tests/data tests/fitting tests/kernels tests/models tests/certificates tests/selection \
+QUICK  := tests/cells tests/core tests/data tests/fitting tests/engine tests/models tests/certificates tests/selection \
           tests/summary tests/plots tests/report tests/cli tests/test_storage.py tests/test_verify.py
 test-lowest:
 	@echo "== lowest versions that are declared"

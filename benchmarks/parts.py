@@ -12,9 +12,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint, kept_in
+from gingham.fitting.interruption import end_if_interrupted, interrupt, interruptible
 
 
 @contextmanager
@@ -31,14 +31,12 @@ def in_parts(file: Path | None, name: str, seconds: int) -> Iterator[tuple[float
     before = json.loads(clock.read_text()) if clock.exists() else 0.0
     start = time.process_time()
 
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGALRM, stop)
+    signal.signal(signal.SIGALRM, interrupt)
     signal.alarm(seconds)
     try:
-        with kept_in(file, name, resume=True, every=60) as (checkpoint, _):
+        with interruptible(), kept_in(file, name, resume=True, every=60) as (checkpoint, _):
             yield before, checkpoint
+            end_if_interrupted()
     except KeyboardInterrupt:
         clock.write_text(json.dumps(before + time.process_time() - start))
         sys.exit(3)

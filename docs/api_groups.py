@@ -33,16 +33,15 @@ GROUPS = {
     "Guarantee predictions": (
         "Certificates for predictions, lists and densities of any model. "
         "{doc}`Which one to quote </guide/which_certificate>`.",
-        "certify_progressive certify_predictions certify_ranking certify_density certify_folds certify_stream "
-        "Progressive ProgressivePredictor",
+        "certify_progressive certify_predictions certify_ranking Progressive ProgressivePredictor",
     ),
     "Guarantee clusters": (
         "Certificates for a checkerboard, for clusters from any library, and for the gain over a constant.",
-        "certify certify_labels certify_gain certify_partition compare_partitions Certificate",
+        "certify Certificate",
     ),
     "Choose β and the number of clusters": (
         "All of this happens by itself when nothing is set.",
-        "beta_path BetaPath merge simplify prune Selection workload_path",
+        "beta_path BetaPath simplify Selection workload_path",
     ),
     "Work on large data": ("Tables that do not fit into memory.", "fit_distributed OutOfCore"),
     "Set or add a loss, a family, a schedule": (

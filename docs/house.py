@@ -24,14 +24,13 @@ FLOORS = [  # from the top: everything imports downwards only
     [("summary/", "a fitted model for people: named groups, facts, errors; knows no model")],
     [
         ("selection/", "β and size, one function each"),
-        ("scale/", "dask, out of core"),
         ("datasets/", "planted, public"),
     ],
-    [("fitting/", "one loop, starts, schedules, checkpoints, projection, sweep, coarsening")],
+    [("fitting/", "one loop, starts, schedules, checkpoints, projection, sweep, merging")],
     [("certificates/", "what is guaranteed; knows no model")],
     [("core/", "structure, posterior, problem: frozen values")],
     [("cells/", "what a block predicts, what a mistake costs"), ("data/", "what was observed")],
-    [("kernels/", "project and sweep: reference, compiled, torch"), ("storage.py", "model files")],
+    [("engine/", "sums over observations: on the cores, on a GPU, from files, on dask"), ("storage.py", "model files")],
 ]
 WIDTH, HEIGHT, GAP, MARGIN = 920, 54, 12, 20
 COLOURS = ["#fde8e4", "#fde8e4", "#e4effd", "#fde8e4", "#eef3e2", "#eef3e2", "#fdf5dc", "#f3eafa", "#f3eafa", "#ececec"]

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
-VERDICTS = ("reproduced", "repaired", "refuted", "not reproducible here")
+VERDICTS = ("reproduced", "partial", "repaired", "refuted", "not reproducible here")
 PAGES = ("p0", "p1", "p2", "p3", "p4")
 SECTION = re.compile(r"^### (.+)\n\n\*\*(\w[\w ]*)\.\*\*", re.MULTILINE)
 

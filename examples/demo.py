@@ -58,7 +58,7 @@ def run_demo(folder: Path, seed: int = 0) -> dict:
     by_mean, by_median = pixel_baselines(digits, learn, np.nonzero(~visible)[1])
     aside_X, aside_y = tuples(digits, aside, names)
     readable = jensen(coarse, X, y)
-    exact = gg.certify_predictions(fine.predict(aside_X), aside_y, alphabet=GREY_LEVELS, delta=DELTA)
+    exact = gg.certify_predictions(aside_y, fine.predict(aside_X), alphabet=GREY_LEVELS, delta=DELTA)
     lines = [
         ("40 × 64 clusters, mean", mean_error(filled[~visible], truth), exact.value, "a tenth set aside"),
         (

@@ -22,7 +22,7 @@ print(model.n_clusters_, "clusters, adjusted Rand index", round(adjusted_rand_sc
 # %%
 # What is guaranteed: the excess of the quadratic loss over the best constant on new pairs. Below zero, clusters help.
 
-gain = gg.certify_gain(model, model.sample(edges))
+gain = gg.certify(model, model.sample(edges), bound="gain")
 print("observed", round(gain.empirical, 4), "guaranteed", round(gain.value, 4))
 
 # %%

@@ -23,12 +23,12 @@ fits = np.where(rng.random(n_trials) < 0.05, 1 - fits, fits)  # one trial in twe
 X = np.column_stack([blocks, boxes])
 
 # %%
-# The same boxes, three ways to sort the blocks. ``certify_labels`` takes clusters from anywhere.
+# The same boxes, three ways to sort the blocks. ``certify`` takes clusters from anywhere.
 
 choices = {"by shape": shape, "by colour": colour, "all alike": np.zeros(n_blocks, dtype=int)}
 errors = {}
 for name, clusters in choices.items():
-    certificate = gg.certify_labels([clusters, opening], X, fits, loss="zero-one", alphabet=(0, 1))
+    certificate = gg.certify([clusters, opening], X, fits, loss="zero-one", alphabet=(0, 1))
     errors[name] = certificate.empirical, certificate.value
     print(f"{name:10s}  observed error {certificate.empirical:.3f}, certified {certificate.value:.3f}")
 

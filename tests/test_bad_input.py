@@ -166,8 +166,8 @@ CASES = {
     "median by Gibbs": (lambda: gg.certify(fitted(), X, Y, predictor="median"), "holdout"),
     "fractional counts": (lambda: gg.certify(fitted(), X, Y, sample_weight=np.full(40, 0.5)), "whole numbers"),
     "unseen items": (lambda: gg.certify(fitted(), X + 100, Y), "none of the ids is among"),
-    "clusters for one mode": (lambda: gg.certify_labels([np.zeros(8)], X, Y, alphabet=range(3)), "one per"),
-    "clusters without alphabet": (lambda: gg.certify_labels([np.zeros(8), np.zeros(5)], X, Y), "State the possible"),
+    "clusters for one mode": (lambda: gg.certify([np.zeros(8)], X, Y, alphabet=range(3)), "one per"),
+    "clusters without alphabet": (lambda: gg.certify([np.zeros(8), np.zeros(5)], X, Y), "State the possible"),
     # below the door
     "two labels for one alphabet row": (lambda: Sample.of([[1, 2]], [1]), "rows"),
     "nested alphabet": (lambda: Alphabet.of(np.zeros((2, 2)), given=True), "flat"),
@@ -199,7 +199,7 @@ ANYTHING = st.one_of(
 def test_whatever_comes_is_fitted_or_refused_in_words(rows, labels):
     # GinghamError, or scikit-learn's word on targets; anything else would come through
     with contextlib.suppress(ValueError, TypeError):
-        C(2, max_iter=2, backend="reference", random_state=0).fit(rows, labels)
+        C(2, max_iter=2, random_state=0).fit(rows, labels)
 
 
 @settings(max_examples=60, deadline=None)

@@ -16,6 +16,7 @@ MOST_ASKED_CELLS = 1  # isinstance on a cell outside cells/
 MOST_ASKED_MODELS = 3  # isinstance on a model outside its own family
 MOST_ASKED_POSTERIORS = 3  # isinstance on a posterior or a structure outside its own room
 MOST_PRIVATE = 14  # private attributes of an object of another room
+MOST_DEVICE_TESTS = 116  # tests for torch or an array module outside engine/ and models/layers
 OF_NAMED_TUPLES = {"_replace", "_asdict", "_fields", "_make"}  # public in spite of their names
 
 
@@ -125,6 +126,21 @@ def test_no_hidden_channel_steers_a_fit():
         assert "ContextVar" not in text, file
         assert not re.search(r"^\s*global ", text, re.M), file
         assert not re.search(r"__dict__\[|vars\(\w+\)\.update|vars\(\w+\)\[", text), file
+
+
+DEVICE_TEST = re.compile(
+    r"import torch|(find_spec|import_module|modules\.get)\(\"torch|== \"torch\"|on_device\b|namespace\(|on_host\("
+)
+
+
+def test_few_ask_where_an_array_lies():
+    found = [
+        f"{file.relative_to(SOURCE)}: {match[0]}"
+        for file in FILES
+        if room(file) not in ("engine", "models/layers", "arrays")
+        for match in DEVICE_TEST.finditer(file.read_text(encoding="utf-8"))
+    ]
+    assert len(found) <= MOST_DEVICE_TESTS, found
 
 
 def test_the_picture_shows_every_room_and_family():

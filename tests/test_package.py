@@ -51,7 +51,7 @@ def test_the_wheel_fits_a_model_where_it_is_installed(built, tmp_path):
         archive.extractall(tmp_path)
     script = (
         "import gingham as gg; print(gg.__file__);"
-        "print(gg.CoClusteringRegressor(2, solver='sweep', backend='reference', random_state=0)"
+        "print(gg.CoClusteringRegressor(2, solver='sweep', random_state=0)"
         ".fit([(u, i) for u in range(4) for i in range(4)], [u // 2 + i // 2 for u in range(4) for i in range(4)])"
         ".predict([(0, 3)]))"
     )

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import inspect
 import re
 import sys
 from pathlib import Path
 
 import pytest
+
+import gingham.models
+from gingham.models.bayesian.fit import Variational
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "docs"))
@@ -72,3 +78,66 @@ def test_files_and_pictures_are_there(page):
         assert (ROOT / path).exists() or (ROOT / "src" / "gingham" / path).exists(), path
     for path in re.findall(r"\]\(\.\./\.\./(benchmarks/results/[\w.]+)\)", text):
         assert (ROOT / path).exists(), path
+
+
+TEXTS = {page: (FOLDER / f"{page}.md").read_text(encoding="utf-8") for page in papers.PAGES}
+POINTER = re.compile(r"(?<![`}])`([^`\n]+)`(?!`)")  # not a citation
+ROOMS = ("gingham", "gingham.models", "gingham.certificates", "gingham.core.problem", "gingham.models.views.retrieval")
+SOURCES = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "src" / "gingham").rglob("*.py"))
+TAKERS = [getattr(gingham, name) for name in gingham.__all__ if name in gingham.models.MODULES or name == "certify"]
+TAKERS += [Variational, gingham.BayesianCoClustering.embed]
+OPTIONS = {name for taker in TAKERS for name in inspect.signature(taker).parameters}
+
+
+def found(path: str) -> bool:
+    """Whether a dotted name is something of gingham: a module, or what a module or a class has."""
+    parts = path.removeprefix("gg.").removeprefix("gingham.").split(".")
+    for room in ROOMS:
+        at = importlib.import_module(room)
+        for part in parts:
+            if inspect.isclass(at) and not hasattr(at, part):
+                fitted = rf"^\s*[\w, ]*\b{part}\b"  # an attribute that the docstring lists
+                return part in inspect.signature(at).parameters or bool(re.search(fitted, at.__doc__ or "", re.M))
+            if inspect.ismodule(at) and not hasattr(at, part):
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(f"{at.__name__}.{part}")
+            at = getattr(at, part, None)
+        if at is not None:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("page", papers.PAGES)
+def test_every_pointer_leads_somewhere(page):
+    """Classes, functions, options and files that a page names."""
+    lost = []
+    for pointer in sorted(set(POINTER.findall(re.sub(r"```.*?```", "", TEXTS[page], flags=re.DOTALL)))):
+        option, _, value = pointer.partition("=")
+        if "/" in pointer:
+            there = (ROOT / pointer).exists() or (ROOT / "src" / "gingham" / pointer).exists()
+        elif "=" in pointer:
+            there = option in OPTIONS and (not value.startswith('"') or value in SOURCES)
+        else:
+            there = found(pointer)
+        lost += [] if there else [pointer]
+    assert lost == []
+
+
+def test_a_pointer_that_leads_nowhere_is_noticed():
+    assert found("CoClusteringRegressor.predict")
+    assert not found("CoClusteringRegressor.predicted")
+    assert not found("certificates.papers.theorem99")
+    assert "concentrations" not in OPTIONS
+
+
+@pytest.mark.parametrize("page", papers.PAGES)
+def test_the_lines_that_run_a_paper_run(page, capsys):
+    (block,) = re.findall(r"```python\n(.*?)```", TEXTS[page], re.DOTALL)
+    exec(compile(block, page, "exec"), {})
+    assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", papers.PAGES)
+def test_what_was_repaired_names_the_error(page):
+    sections = re.findall(r"^### (.+)\n\n\*\*Repaired\.\*\*(.*?)(?=^##|\Z)", TEXTS[page], re.MULTILINE | re.DOTALL)
+    assert [title for title, body in sections if not re.search(r"[Tt]he error|[Tt]wo errors", body)] == []

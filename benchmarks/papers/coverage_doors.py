@@ -25,8 +25,6 @@ from gingham.certificates import (
     Assumption,
     bounds,
     certify,
-    certify_folds,
-    certify_gain,
     certify_predictions,
     held_out_part,
     transductive,
@@ -72,12 +70,12 @@ def in_sample(problem: Planted, n_samples: int, seed: int) -> Tally:
         for broken, value in broken_bounds(certificate.evidence).items():
             tally.above(broken, name, true, value)
         tally.above("log-wealth, mean", name, problem.loss_of(posterior.predict(problem.codes)), certificate.value)
-        gain = certify_gain(posterior, sample)
+        gain = certify(posterior, sample, bound="gain")
         tally.above("gain, constant", name, true - best_constant, gain.value)
         law, price = gain.evidence.law, gain.evidence.prices["exact"].total
         naive = gain.evidence.in_unit(bounds.log_wealth(law, price / 2, gain.n_tuples, 1 - 1e-12).value)
         tally.above("broken: gain, half the KL, no δ", name, true - best_constant, naive)
-        gain = certify_gain(posterior, sample, reference=guesses)
+        gain = certify(posterior, sample, reference=guesses, bound="gain")
         tally.above("gain, reference", name, true - reference_loss, gain.value)
         opposite = flipped(posterior)
         evidence, below = collect(opposite, sample), -problem.loss(opposite)
@@ -103,7 +101,7 @@ def gain(problem: Planted, n_samples: int, seed: int) -> Tally:
         strength = (1.0, 2.0)[turn % 2]
         name = ("tilted", "tilted twice")[turn % 2]
         posterior = made_up(problem, counts, strength)
-        found = certify_gain(posterior, problem.sample(counts))
+        found = certify(posterior, problem.sample(counts), bound="gain")
         true = problem.loss(posterior) - best_constant
         tally.above("gain, constant", name, true, found.value)
         law, price = found.evidence.law, found.evidence.prices["exact"].total
@@ -140,16 +138,16 @@ def holdout(problem: Planted, n_samples: int, seed: int) -> Tally:
             tally.above(f"holdout, {method}", name, true, value)
         options = {"loss": "absolute", "alphabet": letters.values, "sample_weight": weights}
         means = folds_of(problem, other, rng, tally)  # the same committee on tuples that no member has seen
-        value = certify_predictions(means[at], y, **options).value
+        value = certify_predictions(y, means[at], **options).value
         tally.above("holdout, committee", "fitted on the complement", problem.loss_of(means), value)
         # Of many predictors fixed beforehand the sample takes the one that hurts most; the union is paid.
         pattern = problem.pattern(tuple(best_of_many(problem, counts, rng, n_patterns=CANDIDATES)))
         chosen = np.where(pattern > 0, letters.numbers.max(), letters.numbers.min())
         true = problem.loss_of(chosen)
         for method in ("log-wealth", "betting", "kl", "maurer-pontil"):
-            value = certify_predictions(chosen[at], y, candidates=CANDIDATES, method=method, **options).value
+            value = certify_predictions(y, chosen[at], candidates=CANDIDATES, method=method, **options).value
             tally.above(f"holdout, union, {method}", "best of many", true, value)
-        value = certify_predictions(chosen[at], y, method="kl", **options).value
+        value = certify_predictions(y, chosen[at], method="kl", **options).value
         tally.above("broken: union over candidates forgotten", "best of many", true, value)
     return tally
 
@@ -170,7 +168,7 @@ def folds_of(
     team = SimpleNamespace(
         folds_=folds, fold_predictions_=guesses, fold_rows_=np.arange(len(at)), fold_labels_=letters.values[labels]
     )
-    value = certify_folds(team, alphabet=letters.values).value
+    value = certify(team, alphabet=letters.values, bound="folds").value
     means = np.mean(members, axis=0)
     tally.above("cross-committee", "fitted on the complement", problem.loss_of(means), value)
     return means

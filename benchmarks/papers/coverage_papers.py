@@ -16,7 +16,7 @@ from gingham.certificates import bounds, certify, equation15, papers
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.clusters import certify_clusters
 from gingham.certificates.divergence import kl
-from gingham.certificates.evidence import partition_papers
+from gingham.certificates.prices import partition_papers
 from gingham.core.problem import Posterior, Tree
 from gingham.core.tree import TreePosterior
 

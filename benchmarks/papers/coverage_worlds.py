@@ -19,7 +19,7 @@ from scipy.special import logsumexp, softmax
 from gingham.certificates import bounds
 from gingham.certificates.bounds import GibbsLaw
 from gingham.certificates.divergence import kl
-from gingham.certificates.evidence import labels_by_type, partition_exact
+from gingham.certificates.prices import labels_by_type, partition_exact
 
 UPPER: dict[str, Callable[..., bounds.Bound]] = {
     "log-wealth": bounds.log_wealth,

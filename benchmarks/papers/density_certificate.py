@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import arguments, previous, write
 from gingham import CoOccurrenceClustering
-from gingham.certificates import certify_density
+from gingham.certificates import certify
 from gingham.models.counts.fit import CountSolver, count_sample
 
 FIGURES = {
@@ -106,7 +106,8 @@ def coverage(name, repeats, seed, delta):
         sample = count_sample(sparse.csr_array(counts))
         slack = []
         for kind, assigns in attempts(counts, p, rng):
-            certificate, density = certify_density(assigns, sample, delta=delta)
+            certificate = certify(assigns, sample, delta=delta, bound="density")
+            density = certificate.model
             truth = float(-(p.ravel() @ density.log_density(every)))
             slack.append(certificate.value - truth)
             if kind == "fitted 2×2":

@@ -19,7 +19,7 @@ from sklearn.mixture import GaussianMixture
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, load, write
 from gingham.cells import Absolute
-from gingham.certificates.evidence import partition_exact
+from gingham.certificates.prices import partition_exact
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.fitting.projection import Projection

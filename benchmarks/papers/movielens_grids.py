@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, load, previous, write
 from gingham.cells import Absolute
 from gingham.certificates.bounds import GibbsLaw, log_wealth, theorem7
-from gingham.certificates.evidence import of_posterior
+from gingham.certificates.prices import of_posterior
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
 from gingham.fitting.loop import Restart, Solution, best_of

@@ -22,13 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import common
-from gingham import (
-    CoClusteringRegressor,
-    GinghamWarning,
-    certify,
-    certify_predictions,
-    certify_progressive,
-)
+from gingham import CoClusteringRegressor, GinghamWarning, certify, certify_predictions, certify_progressive
 
 FIGURES = {
     "13 × 6, certificate": "mean/13 × 6, median/certificate",
@@ -81,7 +75,7 @@ def others(train: tuple, test: tuple, seed: int) -> dict[str, dict[str, float]]:
     first, second = order[: 4 * len(order) // 5], order[4 * len(order) // 5 :]
     part = grid().fit(train[0][first], train[1][first])
     held = certify_predictions(
-        part.predict(train[0][second], rule="median"), train[1][second], alphabet=STARS, method="betting", delta=DELTA
+        train[1][second], part.predict(train[0][second], rule="median"), alphabet=STARS, method="betting", delta=DELTA
     )
     tested = float(np.abs(part.predict(test[0], rule="median") - test[1]).mean())
     return {

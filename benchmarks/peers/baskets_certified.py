@@ -107,7 +107,7 @@ def held_out(model: Any, rule: str, train: Any, test: Any, seed: int) -> dict[st
     first, second = np.split(order, [4 * len(order) // 5])
     model.partial_fit(train[0][first], train[1][first])
     found = gg.certify_predictions(
-        model.predict(train[0][second], rule=rule), train[1][second], label_bounds=(1, 5), predictor=rule,
+        train[1][second], model.predict(train[0][second], rule=rule), label_bounds=(1, 5), predictor=rule,
         method="betting", delta=DELTA,
     )  # fmt: skip
     loss = float(np.abs(model.predict(test[0], rule=rule) - test[1]).mean())

@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans, SpectralCoclustering
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import common
-from gingham import CoClusteringRegressor, certify, certify_gain, certify_labels
+from gingham import CoClusteringRegressor, certify
 
 FIGURES = {
     "certificate (gingham, soft)": "*/gingham, soft, certificate as objective/certificate",
@@ -84,13 +84,13 @@ def main() -> None:
                 whole[mode.items] = mine  # items never rated stay in cluster 0
             candidates["gingham, hardened"].append(labels)
         for name, options in candidates.items():
-            certificates = [certify_labels(labels, X[train], y[train], alphabet=STARS) for labels in options]
+            certificates = [certify(labels, X[train], y[train], alphabet=STARS) for labels in options]
             best = min(certificates, key=lambda c: c.value)
             loss = best.posterior.predict(X[test].T, "median")
             table[name] = {
                 "certificate": best.value,
                 "observed": best.empirical,
-                "gain over every constant": certify_gain(best.posterior, X[train], y[train]).value,
+                "gain over every constant": certify(best.posterior, X[train], y[train], bound="gain").value,
                 "n_clusters": list(best.posterior.n_clusters),
                 "test": float(np.abs(loss - y[test]).mean()),
                 "candidates": len(options),
@@ -100,7 +100,7 @@ def main() -> None:
         table["gingham, soft, certificate as objective"] = {
             "certificate": soft.value,
             "observed": soft.empirical,
-            "gain over every constant": certify_gain(model, X[train], y[train]).value,
+            "gain over every constant": certify(model, X[train], y[train], bound="gain").value,
             "n_clusters": list(model.n_clusters_),
         }
         results[f"seed {seed}"] = table

@@ -33,7 +33,7 @@ from graphs_planted import peers as graph_peers
 import common
 import gingham as gg
 from gingham.datasets import planted_graph
-from gingham.kernels.threads import one_thread
+from gingham.engine.threads import one_thread
 
 FIGURES = {
     "CPU seconds to the peer's quality over the peer's": "*/cpu_ratio",

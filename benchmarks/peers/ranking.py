@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import arguments, importable, load, previous, write
 from gingham import BasketRanker, CoOccurrenceClustering, certify_ranking
-from gingham.kernels.threads import one_thread
+from gingham.engine.threads import one_thread
 from gingham.models.counts.fit import smoothed_lift
 from gingham.models.ranking.baskets import Baskets
 from gingham.models.ranking.kernels import best

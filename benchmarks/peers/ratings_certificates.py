@@ -57,10 +57,10 @@ def holdout(train: Any, test: Any, seed: int, share: float = 0.2) -> dict[str, A
         for method in ("betting", "log-wealth"):
             options = {"label_bounds": (1, 5), "predictor": rule, "method": method}
             name = "" if method == "betting" else f", {method}"
-            certificate = gg.certify_predictions(held, y[cut:], **options)
+            certificate = gg.certify_predictions(y[cut:], held, **options)
             found[f"{rule} MAE{name}"] = entry(certificate, float(np.mean(np.abs(new - test[1]))))
             if rule == "mean":
-                square = gg.certify_predictions(held, y[cut:], loss="quadratic", **options)
+                square = gg.certify_predictions(y[cut:], held, loss="quadratic", **options)
                 root = entry(square, float(np.mean((new - test[1]) ** 2)))
                 found[f"mean RMSE{name}"] = {key: float(np.sqrt(value)) for key, value in root.items()}
     return found
@@ -70,10 +70,12 @@ def cross(train: Any, test: Any, seed: int) -> dict[str, Any]:
     member = gg.LayeredCoClusteringRegressor(alphabet=STARS, sampler=Sampler(n_chains=1))
     model = gg.Committee(member, 10, cross=True, random_state=seed).fit(*train)
     new = model.predict(test[0])
-    square = gg.certify_folds(model, train[1], loss="quadratic", alphabet=STARS)
+    square = gg.certify(model, y=train[1], loss="quadratic", alphabet=STARS, bound="folds")
     root = entry(square, float(np.mean((new - test[1]) ** 2)))
     return {
-        "mean MAE": entry(gg.certify_folds(model, train[1], alphabet=STARS), float(np.mean(np.abs(new - test[1])))),
+        "mean MAE": entry(
+            gg.certify(model, y=train[1], alphabet=STARS, bound="folds"), float(np.mean(np.abs(new - test[1])))
+        ),
         "mean RMSE": {key: float(np.sqrt(value)) for key, value in root.items()},
     }
 

@@ -34,14 +34,18 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import gingham as gg
 from common import arguments, clock, previous, write
-from gingham.certificates import certify_density, certify_gain, held_out_part, whole_population
+from gingham.certificates import certify, held_out_part, whole_population
 from gingham.certificates.bounds import GibbsLaw, log_wealth
-from gingham.certificates.evidence import collect, partition_exact
+from gingham.certificates.evidence import collect
 from gingham.certificates.holdout import betting
+from gingham.certificates.prices import partition_exact
+from gingham.cli.tables.adapter import FitTask, TableSource
+from gingham.cli.tables.adapter import opened as beside
+from gingham.cli.tables.arguments import CertificateRequest, FitOptions
+from gingham.cli.tables.kinds import kind_named
 from gingham.core.problem import Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample
-from gingham.models.tables import CertificateRequest, FitOptions, FitTask, TableSource, tables_of_kind
 
 FIGURES = {
     "attacks": "summary/attacks",
@@ -198,7 +202,7 @@ def split_prior_of_counts(rng: np.random.Generator) -> Outcome:
 def folds_of_counts(rng: np.random.Generator) -> Outcome:
     X, y, w = counted(rng)
     team = gg.Committee(grid(), n_members=3, cross=True, random_state=int(rng.integers(2**31))).fit(X, y, w)
-    found = gg.certify_folds(team)
+    found = gg.certify(team, bound="folds")
     # Before: folds of rows, and every row counted once, whatever it stood for.
     folds, guesses, members = rng.integers(0, 3, len(y)), np.empty(len(y)), []
     for fold in range(3):
@@ -208,7 +212,7 @@ def folds_of_counts(rng: np.random.Generator) -> Outcome:
     team_of_rows = SimpleNamespace(
         folds_=folds, fold_predictions_=guesses, fold_rows_=np.arange(len(y)), fold_labels_=y
     )
-    naive = gg.certify_folds(team_of_rows, alphabet=BINARY).value
+    naive = gg.certify(team_of_rows, alphabet=BINARY, bound="folds").value
     wrong = truth(np.mean([member.predict(CELLS) for member in members], axis=0)) > naive
     return Outcome(truth(team.predict(CELLS)) > found.value, wrong)
 
@@ -239,21 +243,20 @@ def entries_set_aside(rng: np.random.Generator) -> Outcome:
     counts = rng.multinomial(2000, COUNT_LAW.ravel()).reshape(COUNT_LAW.shape)
     at = np.nonzero(counts)
     table = pl.DataFrame({"a": at[0], "b": at[1], "n": counts[at]})
-    tables = tables_of_kind("cooccurrence")
+    kind = kind_named("cooccurrence")
     options = FitOptions(
         ("a", "b"), None, "cooccurrence", "n", clusters="2", holdout=0.4, n_init=1, max_iter=3,
         seed=int(rng.integers(2**31)),
     )  # fmt: skip
-    fitted = tables.fit(FitTask(table, options))
-    fitted.model.notes_ = fitted.notes
-    opened = tables.open(fitted.model, TableSource(table))
+    fitted, _ = kind.tables.fit(kind, FitTask(table, options))
+    opened = beside(fitted, TableSource(table))
 
     def fails(certificate: gg.Certificate) -> bool:
         codes = [np.arange(COUNT_SIDE).repeat(COUNT_SIDE), np.tile(np.arange(COUNT_SIDE), COUNT_SIDE)]
-        return float(-COUNT_LAW.ravel() @ fitted.model.density_.log_density(codes)) > certificate.value
+        return float(-COUNT_LAW.ravel() @ fitted.density_.log_density(codes)) > certificate.value
 
     found = fails(opened.certificates(CertificateRequest(DELTA, population=COUNT_LAW.shape))["counted pairs"])
-    return Outcome(found, fails(fitted.model.certify(opened.counts, DELTA, COUNT_LAW.shape)))
+    return Outcome(found, fails(fitted.certify(opened.data[0], DELTA, COUNT_LAW.shape)))
 
 
 def predicted(model: Any) -> np.ndarray:
@@ -265,16 +268,15 @@ def on_the_command_line(
     table: pl.DataFrame, rng: np.random.Generator, holdout: float, progressive: bool | None
 ) -> tuple[Any, dict[str, Any]]:
     """What gingham fit and gingham certify do with a table, in this process."""
-    tables = tables_of_kind("coclustering")
+    kind = kind_named("coclustering")
     weight = "n" if "n" in table.columns else None
     options = FitOptions(
         ("a", "b"), "y", weight=weight, clusters="1", beta=1.0, alphabet="0,1", max_iter=3, holdout=holdout,
         seed=int(rng.integers(2**31)),
     )  # fmt: skip
-    fitted = tables.fit(FitTask(table, options))
-    fitted.model.notes_ = fitted.notes
+    fitted, _ = kind.tables.fit(kind, FitTask(table, options))
     request = CertificateRequest(DELTA, progressive=progressive)
-    return fitted.model, tables.open(fitted.model, TableSource(table)).certificates(request)
+    return fitted, beside(fitted, TableSource(table)).certificates(request)
 
 
 def example() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -288,12 +290,12 @@ def cross(weights: np.ndarray | None = None) -> gg.Committee:
 
 @refused(ROWS, "certify_folds with other labels")
 def other_labels() -> object:
-    return gg.certify_folds(cross(), 1 - example()[1])
+    return gg.certify(cross(), y=1 - example()[1], bound="folds")
 
 
 @refused(ROWS, "certify_folds after fold_in")
 def after_fold_in() -> object:
-    return gg.certify_folds(cross().fold_in([(0, 7)], [1]))
+    return gg.certify(cross().fold_in([(0, 7)], [1]), bound="folds")
 
 
 @refused(ROWS, "folds with weights that are no whole numbers")
@@ -327,10 +329,10 @@ def weights_are_given() -> dict[str, Any]:
     model = grid().fit(X, y, w)
     certificates = [
         gg.certify(model, X, y, sample_weight=w),
-        certify_gain(model, X, y, sample_weight=w),
-        certify_density(model, X, sample_weight=w, population=[len(q) for q in model.posterior_.assign])[0],
+        certify(model, X, y, sample_weight=w, bound="gain"),
+        certify(model, X, sample_weight=w, population=[len(q) for q in model.posterior_.assign], bound="density"),
         gg.certify(model.posterior_, X, y, sample_weight=w, bound="holdout", predictor="median"),
-        gg.certify_folds(cross()),
+        gg.certify(cross(), bound="folds"),
         gg.certify_progressive(grid(), X, y, sample_weight=w, blocks=2),
     ]
     said = [[a.status for a in c.assumptions if "A row of weight w stands for" in a.text] for c in certificates]
@@ -439,7 +441,7 @@ def arranged_rows(rng: np.random.Generator) -> Outcome:
     order = np.random.default_rng(0).permutation(200)  # what betting used to do with every table
     arranged = np.empty(200)
     arranged[order] = np.sort(losses)
-    found = gg.certify_predictions(arranged, np.zeros(200), loss="absolute", label_bounds=(0, 1), method="betting")
+    found = gg.certify_predictions(np.zeros(200), arranged, loss="absolute", label_bounds=(0, 1), method="betting")
     return Outcome(found.value < 0.5, one_order(arranged[order]) < 0.5)
 
 
@@ -490,8 +492,8 @@ def smallest_of_many(rng: np.random.Generator) -> Outcome:
     y = rng.integers(0, 2, 100)
     guesses = rng.integers(0, 2, (20, 100))
     options = {"loss": "zero-one", "alphabet": BINARY, "method": "betting"}
-    each = [gg.certify_predictions(guess, y, delta=DELTA / 20, **options) for guess in guesses]
-    naive = min(gg.certify_predictions(guess, y, delta=DELTA, **options).value for guess in guesses)
+    each = [gg.certify_predictions(y, guess, delta=DELTA / 20, **options) for guess in guesses]
+    naive = min(gg.certify_predictions(y, guess, delta=DELTA, **options).value for guess in guesses)
     best = each[0].compare(*each[1:]).best
     if abs(best.delta - DELTA) > 1e-9 or best.chosen_from != 20:
         raise RuntimeError("The smallest certificate does not say what it was chosen from.")
@@ -523,14 +525,14 @@ def doors() -> dict[str, Callable[[float, float], object]]:
         "certify": lambda d, k: gg.certify(model, X, y, delta=d),
         "holdout": lambda d, k: gg.certify(model, X, y, bound="holdout", delta=d, candidates=k),
         "split": lambda d, k: gg.certify(grid(), X, y, bound="split", delta=d, candidates=k),
-        "folds": lambda d, k: gg.certify_folds(cross(), delta=d),
+        "folds": lambda d, k: gg.certify(cross(), delta=d, bound="folds"),
         "predictions": lambda d, k: gg.certify_predictions(y, y, delta=d, candidates=k, **given),
         "betting": lambda d, k: gg.certify_predictions(y, y, delta=d, candidates=k, method="betting", **given),
         "progressive": lambda d, k: gg.certify_progressive(grid(), X, y, delta=d, candidates=k),
-        "gain": lambda d, k: gg.certify_gain(model, X, y, delta=d),
-        "density": lambda d, k: gg.certify_density(model, X, delta=d, population=sizes),
+        "gain": lambda d, k: gg.certify(model, X, y, delta=d, bound="gain"),
+        "density": lambda d, k: gg.certify(model, X, delta=d, population=sizes, bound="density"),
         "ranking": lambda d, k: gg.certify_ranking({0: [1], 1: [2], 2: [0]}, pairs, at=1, delta=d, candidates=k),
-        "partition": lambda d, k: gg.certify_partition(np.arange(4) % 2, ~np.eye(4, dtype=bool), delta=d),
+        "partition": lambda d, k: gg.certify(np.arange(4) % 2, ~np.eye(4, dtype=bool), delta=d),
     }
 
 
@@ -630,10 +632,10 @@ def rows_beside_ids_of_another_type() -> object:
 @refused(CALLS, "objects of the fit in another file, as new objects")
 def objects_of_the_fit() -> object:
     table = pl.DataFrame(np.random.default_rng(0).standard_normal((60, 4)), schema=["x1", "x2", "y1", "y2"])
-    family = tables_of_kind("pairwise")
-    fitted = family.fit(FitTask(table, FitOptions(("x1,x2;y1,y2",), None, model="pairwise", holdout=0.0)))
-    fitted.model.notes_ = fitted.notes
-    return family.open(fitted.model, TableSource(table[::-1])).certificates(CertificateRequest(DELTA))
+    kind = kind_named("pairwise")
+    options = FitOptions(("x1,x2;y1,y2",), None, model="pairwise", holdout=0.0)
+    fitted, _ = kind.tables.fit(kind, FitTask(table, options))
+    return beside(fitted, TableSource(table[::-1])).certificates(CertificateRequest(DELTA))
 
 
 @refused(CALLS, "a ranking, proved better than one that has the hidden items in its baskets")
@@ -665,12 +667,12 @@ def bound_on_the_command_line() -> object:
 
 @refused(CALLS, 'certify_labels with bound="holdout": the cells answer what fits these rows')
 def labels_tested_on_their_rows() -> object:
-    return gg.certify_labels([[0, 1, 0]] * 2, *rows(), alphabet=BINARY, bound="holdout", predictor="median")
+    return gg.certify([[0, 1, 0]] * 2, *rows(), alphabet=BINARY, bound="holdout", predictor="median")
 
 
 @refused(CALLS, 'certify_partition with bound="holdout"')
 def partition_tested_on_its_pairs() -> object:
-    return gg.certify_partition(np.arange(6) % 2, ~np.eye(6, dtype=bool), bound="holdout", predictor="gibbs")
+    return gg.certify(np.arange(6) % 2, ~np.eye(6, dtype=bool), bound="holdout", predictor="gibbs")
 
 
 @shown(CALLS, "labels that change after a cross-fitted committee has learned them")
@@ -678,9 +680,9 @@ def labels_that_change() -> dict[str, Any]:
     X, y = rows()
     labels = y.copy()
     team = gg.Committee(grid(), n_members=3, cross=True, random_state=0).fit(X, labels)
-    before = gg.certify_folds(team).value
+    before = gg.certify(team, bound="folds").value
     labels[:] = team.predict(X).round()
-    return {"holds": gg.certify_folds(team).value == before}
+    return {"holds": gg.certify(team, bound="folds").value == before}
 
 
 @refused(CALLS, "the bet of a stream changed after its tests")
@@ -702,7 +704,7 @@ def columns_in_another_order() -> object:
 def density_in_another_order() -> object:
     X, y = rows()
     frame = pl.DataFrame({"user": X[:, 0], "film": X[:, 1]})
-    return gg.certify_density(grid().fit(frame, y), frame.select("film", "user"), population=(3, 3))
+    return gg.certify(grid().fit(frame, y), frame.select("film", "user"), population=(3, 3), bound="density")
 
 
 @refused(CALLS, "a Sample with other labels beside it")
@@ -723,7 +725,7 @@ def weights_beside_a_sample() -> object:
 def weights_beside_a_sample_of_counts() -> object:
     X, y = rows()
     model = grid().fit(X, y)
-    return gg.certify_density(model, model.sample(X, y), sample_weight=np.full(len(y), 100), population=(3, 3))
+    return gg.certify(model, model.sample(X, y), sample_weight=np.full(len(y), 100), population=(3, 3), bound="density")
 
 
 def half_masked() -> tuple[np.ndarray, np.ndarray]:
@@ -743,7 +745,7 @@ def masked_split() -> object:
 
 @refused(CALLS, "masked labels, finished predictions")
 def masked_predictions() -> object:
-    return gg.certify_predictions(np.zeros(300), half_masked()[1], label_bounds=(0, 1))
+    return gg.certify_predictions(half_masked()[1], np.zeros(300), label_bounds=(0, 1))
 
 
 @refused(CALLS, "masked losses of a stream")
@@ -754,13 +756,13 @@ def masked_losses() -> object:
 @refused(CALLS, "labels as a column, which would pair every label with every prediction")
 def labels_as_a_column() -> object:
     _, y = rows()
-    return gg.certify_predictions(y, y[:, None], loss="zero-one", alphabet=BINARY)
+    return gg.certify_predictions(y[:, None], y, loss="zero-one", alphabet=BINARY)
 
 
 @refused(CALLS, "probabilities that add up to two, log loss")
 def two_of_two() -> object:
     _, y = rows()
-    return gg.certify_predictions(np.ones((len(y), 2)), y, loss="log", alphabet=BINARY)
+    return gg.certify_predictions(y, np.ones((len(y), 2)), loss="log", alphabet=BINARY)
 
 
 @refused(CALLS, "a convex table with fewer answers than labels, which nothing can check")
@@ -771,7 +773,7 @@ def narrow_table() -> object:
 @refused(CALLS, "the held-out part of a gain over constants, each of which has a loss of its own to take off")
 def held_out_gain() -> object:
     X, y = rows()
-    return held_out_part(certify_gain(grid().fit(X, y), X, y), 400)
+    return held_out_part(certify(grid().fit(X, y), X, y, bound="gain"), 400)
 
 
 @refused(CALLS, "fewer items said to be there than the tuples name, theorem 7")

@@ -30,7 +30,7 @@ from coverage_problems import DELTA, allowed  # noqa: E402
 import gingham as gg  # noqa: E402
 from common import arguments, previous, write  # noqa: E402
 from gingham.cells import Quadratic, TableLoss, ZeroOne  # noqa: E402
-from gingham.certificates import Assumption, bounds, certify, certify_density, certify_gain  # noqa: E402
+from gingham.certificates import Assumption, bounds, certify  # noqa: E402
 from gingham.certificates.evidence import collect  # noqa: E402
 from gingham.certificates.split import certify_prior  # noqa: E402
 from gingham.core.problem import (  # noqa: E402
@@ -192,7 +192,7 @@ def zipf_gain(fit: Fit, source: Source, items: np.ndarray, labels: np.ndarray, r
     """The gain over the best constant."""
     seen, q = fit(items, labels)
     posterior = grid_of(seen, q)
-    value = certify_gain(posterior, np.column_stack([items, 0 * items]), labels).value
+    value = certify(posterior, np.column_stack([items, 0 * items]), labels, bound="gain").value
     constants = [source.losses(seen, np.full(len(seen) + 1, answer)) for answer in (0.0, 1.0)]
     gains = np.array(truths(source, posterior)) - np.min(constants, axis=0)
     return [(value, float(gains[0]), float(gains[1]))]
@@ -304,8 +304,9 @@ def density_of_seen_items(n_samples: int, seed: int, n: int = 200) -> dict[str, 
         posterior = Posterior(Structure.grid((Mode("item", seen),)), (Quadratic(),), (q,), (np.zeros(2),))
         X = items[:, None]
         if turn == 0:
-            refusal = refused(lambda q=posterior, X=X: certify_density(q, X)[0])
-        certificate, density = certify_density(posterior, X, population=(400,))
+            refusal = refused(lambda q=posterior, X=X: certify(q, X, bound="density"))
+        certificate = certify(posterior, X, population=(400,), bound="density")
+        density = certificate.model
         order = np.concatenate([seen, np.setdiff1d(np.arange(400), seen)])
         true = -float(source.p[order] @ density.log_density([np.arange(400)]))
         count.note(certificate.value, true, np.inf if len(seen) < 400 else true)
@@ -404,13 +405,12 @@ def weights_zero_and_one(n_samples: int, seed: int, n_nodes: int = 20) -> dict[s
             weights = np.where(rng.random(len(i)) < 0.5, 1.0, 0.0)
         matrix = np.zeros((n_nodes, n_nodes))
         matrix[i, j] = matrix[j, i] = weights
-        lie = gg.certify_partition(labels, matrix, alphabet=(0, 1))
+        lie = gg.certify(labels, matrix, alphabet=(0, 1))
         answers = lie.posterior.predict([i, j])
         true = float(np.mean(0.998 * 0.5 * (answers**2 + (1 - answers) ** 2) + 0.002 * (10 - answers) ** 2))
         count.note(lie.value, true, true)
     floats = matrix
-    outcomes["certify_partition"] = refused(lambda: gg.certify_partition(labels, floats))
-    outcomes["compare_partitions"] = refused(lambda: gg.compare_partitions({"mine": labels}, floats))
+    outcomes["certify_partition"] = refused(lambda: gg.certify(labels, floats))
     for loss in ("auto", "quadratic"):
         model = gg.GraphClustering(2, loss=loss, random_state=0).fit(floats)
         outcomes[f"GraphClustering, {loss}"] = refused(lambda model=model: certify(model, model.sample(floats)))
@@ -456,7 +456,7 @@ def ranges_that_lie(n_samples: int, seed: int) -> dict[str, Any]:
             lambda: certify(understated, X, y, bound="holdout", predictor="gibbs")
         ),
         "losses beyond their range, predictions": refused(
-            lambda: gg.certify_predictions(6 - y, y, loss=Understated, alphabet=range(1, 6))
+            lambda: gg.certify_predictions(y, 6 - y, loss=Understated, alphabet=range(1, 6))
         ),
     }
 

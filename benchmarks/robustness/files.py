@@ -43,7 +43,7 @@ FIGURES = {
     "failures": "*/failures",
 }
 FULL = ["--seed 18"]
-WRONG = ("Traceback", "Exception ignored", "panicked", "met a case it does not know", "stack backtrace", "slice")
+WRONG = ("Traceback", "Exception ignored", "panicked", "Internal error", "stack backtrace", "slice")
 KINDS = ("coclustering", "graph", "layered", "joint", "cooccurrence", "tree")
 
 

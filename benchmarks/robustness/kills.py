@@ -25,8 +25,8 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / 
 import gingham as gg  # noqa: E402
 from common import arguments, write  # noqa: E402
 from gingham import storage  # noqa: E402
+from gingham.cli.tables.kinds import KINDS as ALL_KINDS  # noqa: E402
 from gingham.files import checkpoint_of  # noqa: E402
-from gingham.models.tables import families  # noqa: E402
 from killing import killed, seconds_of  # noqa: E402
 from model_files import contents  # noqa: E402
 from model_kinds import write_tables  # noqa: E402
@@ -121,7 +121,7 @@ def added(before: dict | None, now: dict) -> dict:
 def more(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kills", type=int, default=50, help="in save, and in fits of plain co-clustering")
     parser.add_argument("--other-kills", type=int, default=10, help="in fits of every other kind")
-    parser.add_argument("--kinds", default=",".join(families()), help="kinds to fit, with commas; empty for none")
+    parser.add_argument("--kinds", default=",".join(ALL_KINDS), help="kinds to fit, with commas; empty for none")
     parser.add_argument("--save", action=argparse.BooleanOptionalAction, default=True)
 
 

@@ -168,11 +168,6 @@ REASONS: dict[tuple[str, str], str] = {
         "selection/auto.py",
         "beta = 1.0 / max(error, 0.02 * cell.range) if cell.range != 0 else 1.0",
     ): "equivalent: no range is negative",
-    (
-        "selection/coarser.py",
-        "best = min((rung.posterior for rung in rungs), "
-        "key=lambda q: certify(q, problem.samples[ -1], bound=bound).value)",
-    ): "equivalent: a model with one grid has one sample, the first and the last",
 }
 
 

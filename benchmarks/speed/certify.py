@@ -20,10 +20,10 @@ import gingham as gg
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
+from gingham.engine.threads import one_thread
 from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import make_start
-from gingham.kernels.threads import one_thread
 
 FIGURES = {
     "a certificate over a sweep": "certify/*/certify_over_sweep",

@@ -34,8 +34,8 @@ import gingham as gg
 from gingham.arrays import on_host
 from gingham.certificates import evidence
 from gingham.data.device_sample import DeviceSample
+from gingham.engine.project_torch import to_device
 from gingham.fitting import projection_torch, starts
-from gingham.kernels.project_torch import to_device
 from gingham.models.grid import estimator
 
 FIGURES = {

@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "engine"))
 sys.path.insert(0, str(Path(__file__).parent))
+import reference
 from gpu_sweep import gpu_arguments, make_grid, median_ms, planted, rows_of, sample_of, start, torch
 
-from gingham.kernels import project as layout
-from gingham.kernels import project_reference as reference
-from gingham.kernels import project_torch as accelerated
-from gingham.kernels.grid_torch import Members
+from gingham.engine import project as layout
+from gingham.engine import project_torch as accelerated
+from gingham.engine.grid_torch import Members
 
 FIGURES = {
     "members one by one over batched": "members/*/one_by_one_over_batched",

@@ -20,9 +20,9 @@ from common import RESULTS, arguments, write
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Mode, Sample
+from gingham.engine.threads import one_blas_thread
 from gingham.fitting.projection import half_step, tiles_of
 from gingham.fitting.starts import random
-from gingham.kernels.threads import one_blas_thread
 
 FIGURES = {"CPU seconds over GPU seconds": "*/cpu_over_gpu"}
 ONLY_FULL = "the GPU's times in the results are of ten million tuples"

@@ -23,16 +23,18 @@ except ImportError:
     raise SystemExit("This benchmark needs torch with triton, and a GPU.") from None
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "engine"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import reference
+
 from common import arguments
 from gingham.cells import Absolute, Quadratic
 from gingham.data import Alphabet, Mode
 from gingham.data.device_sample import DeviceSample
-from gingham.kernels import project_reference as reference
-from gingham.kernels import project_torch as accelerated
-from gingham.kernels import triton_kernels as gather
-from gingham.kernels.grid_torch import Grid
-from gingham.kernels.project import Rows
+from gingham.engine import project_torch as accelerated
+from gingham.engine import triton_kernels as gather
+from gingham.engine.grid_torch import Grid
+from gingham.engine.project import Rows
 
 FIGURES = {
     "milliseconds a sweep": "sweeps/*/sweep_ms",
@@ -132,8 +134,7 @@ def check(device: str) -> dict:
         key = f"d={d} {'moments' if dense else 'one-hot'}{' bf16' if half else ''}"
         tables = [slow.copies[j] for j in range(d) if j != 0]
         rows = rows_of(codes, labels, shape, dense)
-        expected = np.zeros((shape[0], 3 if dense else 5, int(np.prod(m[1:]))))
-        reference.project(rows, tuple(q.numpy() for q in tables), 0, shape[0], expected)
+        expected = reference.project(rows, [q.numpy() for q in tables])
         got = np.concatenate(
             [
                 accelerated.project_block(grid.layouts[0], b, [grid.copies[j] for j in range(d) if j]).cpu().numpy()

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import arguments, data_file, load, previous, write
 from gingham import CoClusteringClassifier, CoOccurrenceClustering, GraphClustering, InformationClustering
 from gingham.data.graphs import from_graph
-from gingham.kernels import sweep as moves
-from gingham.kernels.sweep import batch_size, effort_of, make_board, sweep
+from gingham.engine import sweep as moves
+from gingham.engine.sweep import batch_size, effort_of, make_board, sweep
 from gingham.models.counts.starts import start_labels
 from gingham.models.graph.fit import graph_problem, search_problem
 from gingham.models.graph.partition import PartitionSearch

@@ -16,7 +16,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import gingham as gg
 from common import RESULTS, arguments, write
-from gingham.kernels.project import Work
+from gingham.engine.place import Work
 
 FIGURES = {"expected over measured, CPU": "cores/*/ratio", "GPU": "device/*/ratio"}
 SIZES = [  # rows, items, clusters

@@ -20,9 +20,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from common import arguments, best_of, write
-from gingham.kernels import project_compiled as compiled
-from gingham.kernels.project import Rows
-from gingham.kernels.project_compiled import grouping
+from gingham.engine import project_compiled as compiled
+from gingham.engine.project import Rows
+from gingham.engine.project_compiled import grouping
 
 ROUNDS = 40  # of all cases; the shortest time of each counts
 FIGURES = {

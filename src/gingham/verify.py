@@ -17,15 +17,37 @@ from typing import Any
 import numpy as np
 
 GRID = 1.0 + np.geomspace(1e-4, 1e4, 68)  # the bets ν of log-wealth, published before any data
-ANSWER_GRIDS, SMOOTHINGS = [2**j + 1 for j in range(1, 13)], np.geomspace(1e-6, 1.0, 25)  # answers; uniform shares
+ANSWER_GRIDS, SMOOTHINGS = ([2**j + 1 for j in range(1, 13)], np.geomspace(1e-6, 1.0, 25))  # answers; uniform shares
 BOUND = {"in sample": "log-wealth", "predictions": "holdout", "split prior": "split-prior"}  # of each kind of file
 BOUND |= {kind: kind for kind in ("holdout", "progressive", "density")}
-TOLD = {"holdout": "without these tuples", "split-prior": "on other tuples", "progressive": "before the first test"}
+# what has to be given for each bound; for the others, how the rows came
+TOLD = {
+    "holdout": "not fitted on these",
+    "split-prior": "prior from elsewhere",
+    "progressive": "fixed before the first test",
+}
+CAME = {"independent", "independent or without replacement", "without replacement", "pairs among these nodes"}
+CAME |= {"arriving"}
+SHUFFLED, ARRIVED = {"one source", "all alike"}, {"order of arrival"}
+# the keys of a file, and no others
+KEYS = {
+    "": "format version kind certificate data facts",
+    "certificate": "value lower empirical worst loss bound predictor delta n_tuples chosen_from terms parameters "
+    "assumptions anytime valid theorem latex reference",
+    "data": "n_rows columns names kinds label weighted digest",
+    "facts": "loss posterior nu_grid n_answers rounded population method candidates seed rows counts prior order "
+    "warm_up pilot edges references rule clip predictions",
+    "assumption": "code status facts",
+}
 Array = np.ndarray[Any, Any]
 Record = dict[str, Any]  # an object of a JSON file
 OF_GAP: dict[str, Callable[..., Array]] = {"absolute": np.abs, "quadratic": np.square}  # of the error, convex
 OTHERS = ("zero-one", "table", "code length (nats)")
 lgamma = np.vectorize(math.lgamma)
+
+
+class Unreadable(ValueError):
+    """A file that no certificate could be read from."""
 
 
 def bisect(too_far: Callable[[float], bool], inside: float, outside: float) -> float:
@@ -37,25 +59,28 @@ def bisect(too_far: Callable[[float], bool], inside: float, outside: float) -> f
 
 def log_wealth(losses: Array, weights: Array, price: float, n: float) -> float:
     """sup {L : mean over ν of exp{N [E ln(ν − X) − ln(ν − L)]} ≤ e^price}, where the price includes ln 1/δ."""
-    gains, price = np.array([weights @ np.log(nu - losses) for nu in GRID]) / weights.sum(), price + math.log(len(GRID))
+    gains, price = (
+        np.array([weights @ np.log(nu - losses) for nu in GRID]) / weights.sum(),
+        price + math.log(len(GRID)),
+    )
     return bisect(lambda at: bool(np.logaddexp.reduce(n * (gains - np.log(GRID - at))) > price), 0.0, 1.0)
 
 
 def betting(losses: Array, price: float, seed: int) -> float:
     """sup {L : mean over orders of Π (ν_t − X_t)/(ν_t − L) ≤ e^price}, ν_t from the losses before t."""
     n, orders = len(losses), max(1, min(32, 2**16 // len(losses)))
-    x, seen = np.random.default_rng(seed).permuted(np.tile(losses, (orders, 1)), axis=1), np.arange(2, n + 2)
+    x, seen = (np.random.default_rng(seed).permuted(np.tile(losses, (orders, 1)), axis=1), np.arange(2, n + 2))
     means = (0.5 + np.cumsum(x, axis=1)) / seen
     spread = (0.25 + np.cumsum((x - means) ** 2, axis=1)) / seen
-    before, variance = np.insert(means[:, :-1], 0, 0.5, axis=1), np.insert(spread[:, :-1], 0, 0.25, axis=1)
-    nu, meet = np.maximum(before + np.sqrt(variance * n / (2 * price)), 1.001), price + math.log(orders)
+    before, variance = (np.insert(means[:, :-1], 0, 0.5, axis=1), np.insert(spread[:, :-1], 0, 0.25, axis=1))
+    nu, meet = (np.maximum(before + np.sqrt(variance * n / (2 * price)), 1.001), price + math.log(orders))
     return bisect(lambda at: bool(np.logaddexp.reduce(np.log((nu - x) / (nu - at)).sum(axis=1)) > meet), 0.0, 1.0)
 
 
 def partition_price(q: Array) -> float:
     """KL of independent draws from q(c|x) against: number of clusters, their sizes, who belongs where."""
     n, m = q.shape
-    law, used = np.eye(1, n + 1).repeat(m, axis=0), q[q > 0]  # of the number of items in each cluster
+    law, used = (np.eye(1, n + 1).repeat(m, axis=0), q[q > 0])  # of the number of items in each cluster
     for row in q:  # the last column is empty until the last item, so that nothing comes round
         law = law * (1 - row[:, None]) + np.roll(law, 1, axis=1) * row[:, None]
     placed = math.lgamma(n + 1) - (law @ lgamma(np.arange(1, n + 2))).sum() + (used * np.log(used)).sum()
@@ -115,7 +140,7 @@ class Grid:
     """Memberships and answers, the codes of rows in them, and the memberships of items nobody has seen."""
 
     def __init__(self, q: Sequence[Any], answers: object, items: Any, columns: Sequence[Array]) -> None:
-        self.answers, self.q = np.array(answers), [np.array(m, float) / np.sum(m, 1, float, keepdims=True) for m in q]
+        self.answers, self.q = (np.array(answers), [np.array(m, float) / np.sum(m, 1, float, keepdims=True) for m in q])
         self.others = [(m.sum(axis=0) + 1) / sum(m.shape) for m in self.q]
         index = [{item: code for code, item in enumerate(texts(mode))} for mode in items]
         self.codes = [np.array([ids.get(v, -1) for v in column], dtype=int) for ids, column in zip(index, columns)]
@@ -134,22 +159,28 @@ class Checker:
 
     def __init__(self, document: Record, model: str | Path, data: str | Path) -> None:
         self.differences, self.notes, self.low, self.width = list[str](), list[str](), 0.0, 1.0
-        self.said, self.kind, self.facts = document["certificate"], document["kind"], document["facts"]
+        self.said, self.kind, self.facts = (document["certificate"], document["kind"], document["facts"])
         delta, candidates = self.said["delta"], self.facts.get("candidates", 1)
         if not (isinstance(delta, float) and 0 < delta < 1 and type(candidates) is int and candidates > 0):
             raise ValueError(f"δ = {delta} does not lie strictly between 0 and 1, or {candidates} candidates are none.")
-        self.name, self.loss, self.price = self.said["loss"], self.facts.get("loss", {}), math.log(candidates / delta)
-        self.given = [a["text"] for a in self.said["assumptions"] if a["status"] == "given"]
-        self.need(document["format"] == "gingham-certificate" and document["version"] == 1, "An unknown kind of file.")
+        self.name, self.loss, self.price = (self.said["loss"], self.facts.get("loss", {}), math.log(candidates / delta))
+        for place in ("certificate", "data", "facts"):
+            known_keys(document[place], place)
+        for assumption in self.said["assumptions"]:
+            known_keys(assumption, "assumption")
+        self.given = [a for a in self.said["assumptions"] if a["status"] != "checked"]
+        self.codes = {a["code"] for a in self.given}
+        self.need(document["format"] == "gingham-certificate" and document["version"] == 2, "An unknown kind of file.")
         self.read_rows(data, document["data"])
         self.model = None if self.kind == "predictions" else read_model(model)
 
     def need(self, holds: object, sentence: str) -> None:
         self.differences += [] if bool(holds) else [sentence]
 
-    def same(self, what: str, said: Any, found: Any, close: float = 1e-7) -> None:
-        exact = said is None or isinstance(found, (bool, str, type(None)))
-        equal = said == found if exact else abs(said - found) <= close * max(1.0, abs(found))
+    def same(self, what: str, said: Any, found: Any, close: float = 1e-7, scale: float = 0.0) -> None:
+        """Equal, numbers but for a share of their size or of the range they lie in."""
+        exact = said is None or isinstance(found, (bool, str, type(None))) or isinstance(said, bool)
+        equal = said == found if exact else abs(said - found) <= close * max(abs(found), scale)
         self.need(equal, f"{what}: the certificate says {said}, computed again it is {found}.")
 
     def read_rows(self, path: str | Path, data: Record) -> None:
@@ -162,7 +193,7 @@ class Checker:
             raise ValueError(f"The table needs the columns {names} and {len(kinds)} in all; it has {head}.")
         table = [[line[head.index(name)] for line in lines] for name in names]
         shown = [[repr(float(v)) for v in c] if kind == "number" else c for c, kind in zip(table, kinds)]
-        digest = hashlib.sha256("".join("\x1f".join(row) + "\x1e" for row in zip(*shown)).encode()).hexdigest()
+        digest = hashlib.sha256("".join(map(written, zip(*shown))).encode()).hexdigest()
         self.need((digest, len(lines)) == (data["digest"], data["n_rows"]), "The rows are not the certified ones.")
         self.columns: list[Array] = [np.array(c, dtype=object) for c in shown[: len(axes)]]
         self.labels = np.array(shown[len(axes) :][:1], float if data["label"] == "number" else None).ravel()
@@ -172,15 +203,15 @@ class Checker:
         said, facts, bound = self.said, self.facts, BOUND[self.kind]
         self.same("bound", said["bound"], bound)
         self.same("valid", said["valid"], "violated" not in [a["status"] for a in said["assumptions"]])
-        self.need(any(TOLD.get(bound, "independently") in t for t in self.given), "What it rests on is not given.")
+        self.need({TOLD[bound]} & self.codes if bound in TOLD else CAME & self.codes, "What it rests on is not given.")
         self.need(not said["anytime"] or bound in ("log-wealth", "progressive"), "It is for one time only.")
         self.need(np.array_equal(facts.get("nu_grid", GRID), GRID), "The grid of ν is not the published one.")
-        grid, method = facts.get("posterior", {"plain grid": True}), facts.get("method", "log-wealth")
+        grid, method = (facts.get("posterior", {"plain grid": True}), facts.get("method", "log-wealth"))
         known = method in ("log-wealth", "betting") and self.name in (*OF_GAP, *OTHERS)
         known = known and not (self.name not in OF_GAP and self.loss.get("convex") and "mean" in said["predictor"])
         if not (known and grid["plain grid"] and not any(grid.get("frozen", ())) and said["lower"] is None):
             raise ValueError("This checker does not cover this method, loss, structure or lower bound.")
-        rows, every = np.array(facts.get("rows", range(len(self.weights))), dtype=int), self.weights.copy()
+        rows, every = (np.array(facts.get("rows", range(len(self.weights))), dtype=int), self.weights.copy())
         self.columns, drawn = [c[rows] for c in self.columns], self.weights[rows]
         self.weights = np.array(facts.get("counts", drawn), dtype=float)  # a split divides the draws of a row
         held = (self.weights % 1 == 0) & (self.weights >= 0) & (self.weights <= drawn) & (np.bincount(rows)[rows] == 1)
@@ -188,17 +219,18 @@ class Checker:
         if "rows" in facts or "counts" in facts:  # a split: its seed, or somebody's word, says what it leaves out
             whole, every[rows] = every.astype(int), every[rows] - self.weights
             seed, size, left = said["parameters"].get("seed"), len(every), int(every.sum())
-            rng, told = np.random.default_rng(int(seed or 0)), any("a look at their labels" in t for t in self.given)
-            ones, mixed = (whole == 1).all(), rng.multivariate_hypergeometric  # rows of one draw each are permuted
+            rng, told = (np.random.default_rng(int(seed or 0)), "parts decided beforehand" in self.codes)
+            ones, mixed = ((whole == 1).all(), rng.multivariate_hypergeometric)  # rows of one draw each are permuted
             first = np.isin(range(size), rng.permutation(size)[:left]) if ones else mixed(whole, left)
             self.need(told if seed is None else np.array_equal(first, every), "The seed leaves other rows out.")
         self.labels = self.labels[rows[: len(self.labels)]]
         worst = None if self.kind == "density" else self.check_loss()
         value, empirical, counted = getattr(self, self.kind, self.grid)()
-        self.same("value", said["value"], self.low + self.width * value, 1e-6 if self.kind == "density" else 1e-7)
-        self.same("loss on the sample", said["empirical"], self.low + self.width * empirical)
-        self.same("number of tuples", said["n_tuples"], counted)
-        self.same("largest loss", said["worst"], worst)
+        width, close = self.width, 1e-6 if self.kind == "density" else 1e-7
+        self.same("value", said["value"], self.low + width * value, close, width)
+        self.same("loss on the sample", said["empirical"], self.low + width * empirical, scale=width)
+        self.same("number of tuples", said["n_tuples"], counted, 0.0)
+        self.same("largest loss", said["worst"], worst, scale=width)
         return self
 
     def check_loss(self) -> float:
@@ -210,13 +242,18 @@ class Checker:
             self.table = OF_GAP[self.name](np.subtract.outer(letters or (), letters or ()))
         else:
             self.table = 1.0 - np.eye(len(letters)) if self.name == "zero-one" else np.array(self.loss["table"], float)
-            self.low, width = min(float(self.table.min()), 0.0), float(self.table.max() - min(self.table.min(), 0.0))
+            self.low, width = (min(float(self.table.min()), 0.0), float(self.table.max() - min(self.table.min(), 0.0)))
         stated, self.width = self.loss.get("table") or self.table, width if width > 0 else 1.0
         held = np.allclose([self.loss["low"], self.loss["range"]], [self.low, self.width])
         self.need(held and np.allclose(stated, self.table), "Range or table of the losses are not those of the loss.")
-        told = [f"Labels lie between {self.ends[0]:g} and {self.ends[1]:g}."] if self.name in OF_GAP else []
-        told += [f"Labels are among {', '.join(map(str, letters[:8]))}{', …' * (len(letters) > 8)}."] if letters else []
-        self.need(set(told) & set(self.given), "Other labels are said to be possible than were counted with.")
+        told = [("labels", {"values": letters})] if letters else []
+        if self.name in OF_GAP:
+            told.append(("bounds", {"low": self.ends[0], "high": self.ends[1]}))
+        stated = [(a["code"], a["facts"]) for a in self.given if a["code"] in ("labels", "bounds")]
+        self.need(
+            stated and all(one in told for one in stated),
+            "Other labels are said to be possible than were counted with.",
+        )
         return self.low + self.width
 
     def losses(self, labels: Array, guess: Array) -> Array:
@@ -225,7 +262,7 @@ class Checker:
         codes = [[stated.get(v, -1) for v in values.tolist()] for values in (labels, guess)]
         inside = not stated or min(codes[0] + codes[1] * (self.name not in OF_GAP)) >= 0
         if self.name in OF_GAP:
-            numbers, room = np.concatenate([labels, guess, list(stated)]), 1e-8 * (self.ends[1] - self.ends[0])
+            numbers, room = (np.concatenate([labels, guess, list(stated)]), 1e-8 * (self.ends[1] - self.ends[0]))
             inside = inside and self.ends[0] - room <= numbers.min() <= numbers.max() <= self.ends[1] + room
         if not inside:
             raise ValueError("A label or a prediction is not among those that were stated to be possible.")
@@ -249,7 +286,7 @@ class Checker:
 
     def grid(self) -> tuple[float, float, float]:
         """In sample, holdout and split prior: value and loss on the sample, scaled, and the number of tuples."""
-        facts, bound, own, n = self.facts, self.said["bound"], self.facts["posterior"], float(self.weights.sum())
+        facts, bound, own, n = (self.facts, self.said["bound"], self.facts["posterior"], float(self.weights.sum()))
         rule = self.said["predictor"]
         grid = self.in_model(own, facts.get("prior", own), 0.5 * np.ptp(self.ends) if facts.get("rounded") else 0.0)
         values, counts = self.gibbs_law(grid)
@@ -293,7 +330,7 @@ class Checker:
 
     def prior_price(self, grid: Grid) -> float:
         """KL to .98 q⁰ + .02 of its mean, and each of M cells keeps its answer with probability M/(M + 1)."""
-        prior, cells, others = self.facts["prior"], grid.answers.size, max(len(self.table[0]) - 1, 1)
+        prior, cells, others = (self.facts["prior"], grid.answers.size, max(len(self.table[0]) - 1, 1))
         changed = int((grid.answers != np.array(prior["answers"])).sum())
         total = (cells - changed) * math.log((cells + 1) / cells) + changed * math.log(others * (cells + 1))
         for q, before in zip(grid.q, map(np.array, prior["memberships"])):
@@ -319,15 +356,16 @@ class Checker:
 
     def progressive(self) -> tuple[float, float, float]:
         """(N/n)(ν − exp{mean ln(ν − Y_t) − ln(1/δ)/N}), ν from the warm-up, losses of models that come before draws."""
-        facts, chosen, edges, convex = self.facts, self.said["parameters"], self.facts["edges"], self.name in OF_GAP
+        facts, chosen, edges, convex = (self.facts, self.said["parameters"], self.facts["edges"], self.name in OF_GAP)
         guess, draws = np.array(facts["predictions"]), np.repeat(np.arange(len(self.weights)), self.weights.astype(int))
-        shuffled, pilot, starts = facts["order"] == "shuffle", facts["pilot"], facts.get("references", [])
-        came = any(("drawn independently" if shuffled else "they arrived") in text for text in self.given)
-        self.need(came and not (starts and (not shuffled or self.said["anytime"])), "Nobody says that rows came so.")
+        shuffled, pilot, starts = (facts["order"] == "shuffle", facts["pilot"], facts.get("references", []))
+        came = (SHUFFLED if shuffled else ARRIVED) & self.codes
+        order_known = came and not (starts and (not shuffled or self.said["anytime"]))
+        self.need(order_known, "The sampling order was not stated.")
         self.same("seed", chosen.get("seed"), float(facts["seed"]) if shuffled else None, 0.0)
         draws = np.random.default_rng(facts["seed"]).permutation(draws) if shuffled else draws
         spans = [*([(at, edges[-1]) for at in starts] or [(pilot, edges[0])]), *pairwise(edges)]
-        fits, cuts = [0, *(starts or [pilot]), *edges], np.cumsum([end - at for at, end in spans]).tolist()
+        fits, cuts = ([0, *(starts or [pilot]), *edges], np.cumsum([end - at for at, end in spans]).tolist())
         if not (min(np.diff(fits)) > 0 and fits[1] == pilot and (edges[-1], cuts[-1]) == (len(draws), len(guess))):
             raise ValueError("Warm-up and blocks do not divide the draws.")
         even = [edges[0] * k // (len(starts) + 1) for k in range(1, len(starts) + 1)]  # no choice is left to a forger
@@ -336,60 +374,124 @@ class Checker:
         self.need(said == stated and (edges[0], even) == (facts["warm_up"], starts), "Blocks are not as stated.")
         parts, y = np.split(guess, cuts[:-1]), np.zeros(0)
         made = [self.losses(self.labels[draws[at:end]], told) for (at, end), told in zip(spans, parts)]
-        warm, x = made[0][: max(1, (fits[2] - pilot) // 10) if starts else None], np.concatenate(made[1 - len(edges) :])
+        warm, x = (
+            made[0][: max(1, (fits[2] - pilot) // 10) if starts else None],
+            np.concatenate(made[1 - len(edges) :]),
+        )
         levels = [*[made[0][len(warm) :], *made[1 : len(starts)]][: len(starts)], x]
         sizes = [len(level) for level in levels]  # reference j is tested on the last N_j draws, the members on n
         for level, before in zip(levels[::-1], [*levels[-2::-1], np.zeros(sizes[0])]):
             y = np.append(np.zeros(len(level) - len(y)), y) + sizes[-1] / len(level) * (level - before[-len(level) :])
-        many, spread = len(y) / sizes[-1], sizes[-1] ** 2 * (1 / sizes[0] + 0.2 * sum(1 / size for size in sizes[1:]))
+        many, spread = (len(y) / sizes[-1], sizes[-1] ** 2 * (1 / sizes[0] + 0.2 * sum(1 / size for size in sizes[1:])))
         nu = max(float(warm.mean() / many + warm.std() * math.sqrt(spread / (2 * self.price))), 1.001)
         self.same("ν", chosen["nu"], nu)
         self.same("price (nats)", sum(self.said["terms"].values()), self.price)
         self.same("predictor", self.said["predictor"], "mean of the members" if convex else "member drawn by its share")
         held = [np.allclose(node["shares_"], np.diff(edges) / sizes[-1]) for node in nodes(self.model, "shares_")]
         self.need(held == [True], "The model file has not the members that were tested: name that of --save-predictor.")
-        own, rule = nodes(self.model, "assign", "answers"), facts["rule"] or ("mean" if convex else "mode")
+        own, rule = (nodes(self.model, "assign", "answers"), facts["rule"] or ("mean" if convex else "mode"))
         plain = len(own) == len(spans) and not facts["clip"] and not any(fit.get("offsets") for fit in own)
         self.notes += [] if plain else ["What members that are no plain grids predicted is taken as it is stated."]
         own = own[len(edges) - 1 :] + own[: len(edges) - 1]  # the file has the members first
         for number, (fit, (at, end), told) in enumerate(zip(own, spans, parts) if plain else ()):
-            columns, ids = [c[draws[at:end]] for c in self.columns], [m["items"] for m in nodes(fit, "name", "items")]
+            columns, ids = ([c[draws[at:end]] for c in self.columns], [m["items"] for m in nodes(fit, "name", "items")])
             again = self.predicted(Grid(fit["assign"], fit["answers"][0], ids, columns), rule)
             alike = np.allclose(again, told, atol=1e-6) if again.dtype.kind in "iuf" else texts(again) == texts(told)
             self.need(alike, f"Member {number} (0: the pilot) of the model file predicts something else.")
-        return min(1.0, many * (nu - math.exp(np.log(nu - y).mean() - self.price / len(y)))), many * y.mean(), len(y)
+        return (min(1.0, many * (nu - math.exp(np.log(nu - y).mean() - self.price / len(y)))), many * y.mean(), len(y))
 
     def density(self) -> tuple[float, float, float]:
         """The largest code length of cells, and of each mode's items, over the laws that the sample allows."""
         own, n = self.facts["posterior"], int(self.weights.sum())
-        grid, share = self.in_model(own, own, None), math.log((len(own["modes"]) + 1) / self.said["delta"])
+        grid, share = (self.in_model(own, own, None), math.log((len(own["modes"]) + 1) / self.said["delta"]))
         law, length = self.weights[:, None] / n, 0.0
         for q, code in zip(grid.q, grid.codes):
             law = (law[:, :, None] * q[code][:, None, :]).reshape(len(code), -1)
         law, paid = law.sum(axis=0), share + sum(map(partition_price, grid.q))
-        smooth, paid = [(1 - s) * law + s / len(law) for s in SMOOTHINGS], paid + ln_shtarkov(len(law), n)
+        smooth, paid = ([(1 - s) * law + s / len(law) for s in SMOOTHINGS], paid + ln_shtarkov(len(law), n))
         total, cells = min((largest_mean(law, -np.log(p), paid / n), i) for i, p in enumerate(smooth))
         table = smooth[cells].reshape([q.shape[1] for q in grid.q])
         for j, (known, code, size) in enumerate(zip(grid.q, grid.codes, self.facts["population"])):
             q = np.vstack([known, np.tile(grid.others[j], (size - len(known), 1))])  # with the items nobody has seen
-            seen, ball = np.bincount(code, self.weights, minlength=len(q)) / n, ln_shtarkov(len(q), n) + share
+            seen, ball = (np.bincount(code, self.weights, minlength=len(q)) / n, ln_shtarkov(len(q), n) + share)
             options = [(p, np.where(p @ q > 0, p @ q, 1.0)) for s in SMOOTHINGS for p in [(1 - s) * seen + s / len(q)]]
             means = [largest_mean(seen, q @ np.log(c) - np.log(p), ball / n) for p, c in options]
             paid, (p, c) = paid + ball, options[int(np.argmin(means))]
             total, length = total + min(means), length - float(self.weights @ np.log(p[code])) / n
             table = table / np.expand_dims(c, [k for k in range(len(grid.q)) if k != j])
         self.same("price (nats)", sum(self.said["terms"].values()), paid)
-        return total, length - float(self.weights @ np.log(grid.mixed(table[..., None])[:, 0])) / n, n
+        return (total, length - float(self.weights @ np.log(grid.mixed(table[..., None])[:, 0])) / n, n)
+
+
+def written(row: Sequence[str]) -> str:
+    """A row of texts, each after its length, so that no two rows are written alike."""
+    return "".join(f"{len(text)}:{text}" for text in row) + ";"
+
+
+def known_keys(found: Record, place: str) -> None:
+    """Refuse what this checker would pass over in silence."""
+    unknown = [key for key in found if key not in KEYS[place].split()]
+    if unknown:
+        raise Unreadable(f"{unknown[0]!r} is no key of a certificate file{f', in {place!r}' * bool(place)}.")
+
+
+def once(pairs: list[tuple[str, Any]]) -> Record:
+    """A JSON object, none of whose keys stands there twice."""
+    if len(dict(pairs)) < len(pairs):
+        raise Unreadable(f"A key stands twice among {', '.join(key for key, _ in pairs)}.")
+    return dict(pairs)
+
+
+def finite(text: str) -> float:
+    """A JSON number that is one: no infinity, no NaN, no exponent beyond what a float holds."""
+    if not math.isfinite(float(text)):
+        raise Unreadable(f"{text[:20]} is no finite number.")
+    return float(text)
+
+
+def whole(text: str) -> int:
+    """A JSON integer that a float holds exactly enough to be compared."""
+    if len(text) > 20:
+        raise Unreadable(f"{text[:20]}… has more digits than any number here.")
+    return int(text)
+
+
+def read_certificate(path: str | Path) -> Record:
+    text = Path(path).read_text("utf-8")
+    document = json.loads(text, object_pairs_hook=once, parse_float=finite, parse_int=whole, parse_constant=finite)
+    known_keys(document, "")
+    return dict(document)
+
+
+def sentence(assumption: Record) -> str:
+    """What remains given, by its code and its facts."""
+    facts = ", ".join(f"{name} = {str(value)[:60]}" for name, value in assumption["facts"].items())
+    return f"{assumption['code']}{f' ({facts})' * bool(facts)}"
 
 
 def main(certificate: str | Path = "c.json", model: str | Path = "-", data: str | Path = "data.csv") -> int:
-    """Say "verified", or what differs; exit code 0, or 1."""
+    """Say what was verified (exit code 0), what differs (1), or that something cannot be read (2)."""
     try:
-        found = Checker(json.loads(Path(certificate).read_text("utf-8")), model, data).run()
-    except (ValueError, OSError, zipfile.BadZipFile, LookupError, TypeError, AttributeError) as error:
-        sys.stdout.write(f"not verified: {error if type(error) is ValueError else repr(error)}\n")
+        found = Checker(read_certificate(certificate), model, data).run()
+    except (Unreadable, json.JSONDecodeError, UnicodeDecodeError) as error:
+        sys.stdout.write(f"cannot be read: {error}\n")
+        return 2
+    except (ValueError, IndexError) as error:  # it was read, and does not hold together
+        sys.stdout.write(f"differs: {error}\n")
         return 1
-    lines = [f"differs: {text}" for text in found.differences] or ["verified. It rests on what is given:", *found.given]
+    except (OSError, zipfile.BadZipFile, KeyError, TypeError, AttributeError) as error:
+        sys.stdout.write(f"cannot be read: {error!r}\n")
+        return 2
+    said = found.said
+    held = [
+        f"verified: {said['loss']} at most {said['value']:.6g} ({said['empirical']:.6g} observed), "
+        f"δ = {said['delta']:g}, predictor {said['predictor']}, bound {said['bound']}, "
+        f"{said['n_tuples']:,} observations in {len(found.weights):,} rows, "
+        f"candidates {found.facts.get('candidates', 1)}.",
+        "verified. It rests on what is given:",
+        *map(sentence, found.given),
+    ]
+    lines = [f"differs: {text}" for text in found.differences] or held
     sys.stdout.write("\n  ".join(found.notes + lines) + "\n")
     return 1 if found.differences else 0
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gingham.cells import Absolute
-from gingham.certificates import Assumption, bounds, certify_density
+from gingham.certificates import Assumption, bounds, certify
 from gingham.certificates.bounds import GibbsLaw, ln_shtarkov
 from gingham.certificates.density import SMOOTHINGS
 from gingham.certificates.divergence import ball_maximum
@@ -40,7 +40,7 @@ def test_a_density_gives_each_of_its_balls_an_equal_share_of_delta():
     labels = ([0, 0, 1, 1, 0], [0, 1, 1, 0])
     assigns = [hard(l) for l in labels]
     X = np.column_stack([rng.integers(0, 5, 300), rng.integers(0, 4, 300)])
-    certificate, _ = certify_density(assigns, X, delta=DELTA)
+    certificate = certify(assigns, X, delta=DELTA, bound="density")
     n, share = len(X), log(3 / DELTA)
     cells = np.zeros((2, 2))
     np.add.at(cells, (np.array(labels[0])[X[:, 0]], np.array(labels[1])[X[:, 1]]), 1 / n)

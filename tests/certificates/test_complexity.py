@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gingham.cells import Quadratic
-from gingham.certificates import evidence as cx
+from gingham.certificates import prices as cx
 from gingham.certificates.divergence import kl_upper, relative_entropy
 from gingham.errors import GinghamError
 

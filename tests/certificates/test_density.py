@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gingham import CoOccurrenceClustering, RefusedCertificate
-from gingham.certificates import certify_density
+from gingham.certificates import certify
 from gingham.certificates.papers import theorem12
 
 
@@ -25,7 +25,8 @@ def assigns(n=30, m=24, firmness=1.0):
 @pytest.mark.parametrize("firmness", [1.0, 0.7])
 def test_density_sums_to_one_and_the_bound_holds(firmness):
     p, X = planted_counts()
-    certificate, density = certify_density(assigns(firmness=firmness), X)
+    certificate = certify(assigns(firmness=firmness), X, bound="density")
+    density = certificate.model
     codes = np.array(list(product(range(30), range(24)))).T
     log_p = density.log_density(list(codes))
     assert np.exp(log_p).sum() == pytest.approx(1.0)
@@ -37,7 +38,7 @@ def test_density_sums_to_one_and_the_bound_holds(firmness):
 
 def test_the_bound_beats_uniform_coding_with_enough_data():
     _, X = planted_counts(size=60_000)
-    certificate, _ = certify_density(assigns(), X)
+    certificate = certify(assigns(), X, bound="density")
     assert certificate.value < certificate.parameters["uniform"]
 
 
@@ -57,12 +58,12 @@ def test_weights_count_and_three_modes_work():
     rng = np.random.default_rng(1)
     X = rng.integers(0, 4, (200, 3))
     q = np.eye(2)[[0, 0, 1, 1]]
-    once, _ = certify_density([q, q, q], X)
+    once = certify([q, q, q], X, bound="density")
     distinct, counts = np.unique(X, axis=0, return_counts=True)
-    weighted, _ = certify_density([q, q, q], distinct, sample_weight=counts)
+    weighted = certify([q, q, q], distinct, sample_weight=counts, bound="density")
     assert weighted.value == pytest.approx(once.value)
     with pytest.raises(RefusedCertificate, match="whole"):
-        certify_density([q, q, q], X, sample_weight=np.full(200, 0.3))
+        certify([q, q, q], X, sample_weight=np.full(200, 0.3), bound="density")
 
 
 def test_a_code_needs_a_word_for_every_item_and_has_one_for_those_never_seen():
@@ -88,7 +89,7 @@ def test_a_code_needs_a_word_for_every_item_and_has_one_for_those_never_seen():
 
 def test_the_papers_bound_is_for_hard_posteriors_and_looser():
     _, X = planted_counts(size=60_000)
-    certificate, _ = certify_density(assigns(), X)
+    certificate = certify(assigns(), X, bound="density")
     table = np.zeros((30, 24))
     np.add.at(table, tuple(X.T), 1 / len(X))
     rows, columns = assigns()

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from gingham.certificates import bounds, evidence
+from gingham.certificates import bounds, prices
 from gingham.certificates import divergence as dv
+from gingham.certificates import poisson_binomial as coins_
 from gingham.errors import GinghamError
 
 unit = st.floats(0.0, 1.0)
@@ -110,7 +111,7 @@ def test_shtarkov_recurrence_equals_brute_force(size, n):
 
 def test_poisson_binomial_equals_enumeration():
     q = np.random.default_rng(0).random((9, 3))
-    law = evidence.poisson_binomial(q)
+    law = coins_.poisson_binomial(q)
     for c in range(3):
         true = np.zeros(10)
         for flips in product([0, 1], repeat=9):
@@ -120,19 +121,19 @@ def test_poisson_binomial_equals_enumeration():
 
 def test_poisson_binomial_of_many_coins():
     q = np.random.default_rng(1).random((1500, 2)) ** 3
-    law = evidence.poisson_binomial(q)
+    law = coins_.poisson_binomial(q)
     k = np.arange(1501)
     np.testing.assert_allclose(law @ k, q.sum(0), rtol=1e-10)
     np.testing.assert_allclose(law @ k**2 - (law @ k) ** 2, (q * (1 - q)).sum(0), rtol=1e-7)
-    assert evidence.poisson_binomial(np.full((64, 1), 0.5))[0, 32] == pytest.approx(comb(64, 32) / 2**64)
-    assert evidence.poisson_binomial(np.zeros((0, 2))).tolist() == [[1.0], [1.0]]
+    assert coins_.poisson_binomial(np.full((64, 1), 0.5))[0, 32] == pytest.approx(comb(64, 32) / 2**64)
+    assert coins_.poisson_binomial(np.zeros((0, 2))).tolist() == [[1.0], [1.0]]
 
 
 @pytest.mark.parametrize("power", [1, 6])
 def test_expected_log_factorials_equal_one_coin_at_a_time(power):
     """Cutting off what is out of reach may raise a price, by nothing that could be seen, and never lower it."""
     q = np.random.default_rng(4).random((900, 2)) ** power
-    for c, found in enumerate(evidence.expected_log_factorials(q)):
+    for c, found in enumerate(coins_.expected_log_factorials(q)):
         law = np.ones(1)
         for p in q[:, c]:
             law = np.convolve(law, [1 - p, p])
@@ -147,22 +148,22 @@ def test_prices_by_moments_and_by_laws_agree_and_are_never_too_low(softness):
     q = rng.dirichlet(softness * np.array([9.0, 6.0, 0.05, 1e-6]), 4000)
     q[:50] = np.eye(4)[rng.integers(0, 4, 50)]
     q[50:] = np.clip(q[50:], 1e-14, 1.0)
-    found = evidence.expected_log_factorials(q)
-    exact = (evidence.poisson_binomial(q) * gammaln(np.arange(4001) + 1.0)).sum(1)
+    found = coins_.expected_log_factorials(q)
+    exact = (coins_.poisson_binomial(q) * gammaln(np.arange(4001) + 1.0)).sum(1)
     assert (exact - 1e-6 <= found).all()
     assert (found <= exact + 1e-8).all()
 
 
 def test_coins_that_are_rare():
-    coins = np.random.default_rng(8).random(3000) * evidence.RARE
-    law = evidence.rare_law([(coins**k).sum() for k in range(1, evidence.RARE_POWERS + 1)])
-    expected = evidence.poisson_binomial(coins[:, None])[0]
+    coins = np.random.default_rng(8).random(3000) * coins_.RARE
+    law = coins_.rare_law([(coins**k).sum() for k in range(1, coins_.RARE_POWERS + 1)])
+    expected = coins_.poisson_binomial(coins[:, None])[0]
     np.testing.assert_allclose(law, expected[: len(law)], atol=1e-13)
     assert expected[len(law) :].sum() < 1e-12
-    assert evidence.rare_law([0.0])[0] == pytest.approx(1.0)
+    assert coins_.rare_law([0.0])[0] == pytest.approx(1.0)
     several = np.array([[(coins[:n] ** k).sum() for n in (0, 20, len(coins))] for k in range(1, 25)])
-    for n, together in zip((0, 20, len(coins)), evidence.rare_law(several)):
-        alone = evidence.poisson_binomial(coins[:n, None])[0]
+    for n, together in zip((0, 20, len(coins)), coins_.rare_law(several)):
+        alone = coins_.poisson_binomial(coins[:n, None])[0]
         np.testing.assert_allclose(together[: len(alone)], alone[: len(together)], atol=1e-12)
 
 
@@ -172,10 +173,10 @@ def test_expected_log_factorials_with_certain_and_impossible_items():
     q[:20] = np.eye(4)[rng.integers(0, 3, 20)]  # the last cluster has no certain item
     q[20:40, 3] = 0
     q /= q.sum(1, keepdims=True)
-    expected = (evidence.poisson_binomial(q) * gammaln(np.arange(61) + 1.0)).sum(1)
-    np.testing.assert_allclose(evidence.expected_log_factorials(q), expected, rtol=1e-12)
+    expected = (coins_.poisson_binomial(q) * gammaln(np.arange(61) + 1.0)).sum(1)
+    np.testing.assert_allclose(coins_.expected_log_factorials(q), expected, rtol=1e-12)
     hard = np.eye(5)[[0, 0, 0, 1, 2, 2]]
-    np.testing.assert_allclose(evidence.expected_log_factorials(hard), np.log([6, 1, 2, 1, 1]), atol=1e-14)
+    np.testing.assert_allclose(coins_.expected_log_factorials(hard), np.log([6, 1, 2, 1, 1]), atol=1e-14)
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 0.05, 1.0, 8.0])
@@ -210,8 +211,8 @@ def test_ball_of_a_coin_is_the_kl_inverse(p, epsilon):
 
 
 def test_information_of_one_cluster_and_of_singletons():
-    assert evidence.partition_information(np.ones((7, 1))) == 0.0
-    assert evidence.partition_information(np.eye(5)) == pytest.approx(5 * log(5))
+    assert prices.partition_information(np.ones((7, 1))) == 0.0
+    assert prices.partition_information(np.eye(5)) == pytest.approx(5 * log(5))
     assert dv.relative_entropy([0.5, 0.5], [1.0, 0.0]) == float("inf")
     assert dv.entropy([0.5, 0.5]) == pytest.approx(log(2))
 

@@ -8,9 +8,9 @@ from scipy import sparse
 
 import gingham as gg
 from gingham.cells import Quadratic
-from gingham.certificates import certify, certify_gain, certify_partition, compare_partitions, equation15
+from gingham.certificates import certify, equation15
 from gingham.certificates.divergence import kl_upper
-from gingham.certificates.partitions import partition_posterior
+from gingham.certificates.labels import posterior_of_labels
 from gingham.data import Alphabet
 from gingham.data.graphs import from_graph, with_alphabet
 from gingham.datasets import planted_graph
@@ -43,7 +43,7 @@ def test_absent_pairs_count_the_same_listed_or_not():
             (Quadratic(bounds=(0.0, 1.0)), sample),
             (Quadratic(Alphabet.of([0.0, 1.0], True)), with_alphabet(sample, Alphabet.of([0.0, 1.0], True))),
         ):
-            posterior = partition_posterior(GRAPH.labels, pairs, cell)
+            posterior = posterior_of_labels(GRAPH.labels, pairs, loss=lambda _, cell=cell: cell, alphabet=(0, 1))[0]
             found = certify(posterior, pairs)
             assert found.n_tuples == 300 * 299 / 2
             values.append((found.value, found.empirical))
@@ -53,7 +53,7 @@ def test_absent_pairs_count_the_same_listed_or_not():
 
 def test_undirected_graphs_pay_for_half_the_cells():
     sample = with_alphabet(from_graph(GRAPH.adjacency), Alphabet.of([0.0, 1.0], given=True))
-    posterior = partition_posterior(np.arange(300) % 30, sample, Quadratic(sample.alphabet))
+    posterior = posterior_of_labels(np.arange(300) % 30, sample, alphabet=(0, 1))[0]
     found = certify(posterior, sample, bound="log-wealth")
     with pytest.raises(gg.RefusedCertificate, match="population"):
         certify(posterior, sample, bound="eq-53")
@@ -65,12 +65,12 @@ def test_undirected_graphs_pay_for_half_the_cells():
 
 
 def test_clusters_help_where_there_are_some_and_not_in_noise():
-    planted = certify_partition(GRAPH.labels, GRAPH.adjacency, alphabet=(0, 1), gain=True)
+    planted = certify(GRAPH.labels, GRAPH.adjacency, alphabet=(0, 1), bound="gain")
     assert planted.value < 0
     rng = np.random.default_rng(0)
     noise = np.triu(rng.random((300, 300)) < 0.1, 1).astype(float)
     fitted = gg.GraphClustering(6, solver="sweep", random_state=0).fit(sparse.csr_array(noise + noise.T))
-    assert certify_partition(fitted.labels_, sparse.csr_array(noise + noise.T) > 0, gain=True).value > 0
+    assert certify(fitted.labels_, sparse.csr_array(noise + noise.T) > 0, bound="gain").value > 0
 
 
 def test_the_certificate_holds_for_sampled_pairs():
@@ -95,29 +95,28 @@ def test_the_certificate_holds_for_sampled_pairs():
 
 
 def test_partitions_from_anywhere_on_one_scale():
-    rows = compare_partitions(
-        {"planted": GRAPH.labels, "one": np.zeros(300, int), "random": np.arange(300) % 3}, GRAPH.adjacency > 0
-    )
-    by_name = {row.name: row for row in rows}
-    assert by_name["planted"].loss < by_name["one"].loss
-    assert by_name["planted"].gain < 0 < by_name["random"].gain
-    assert by_name["planted"].n_clusters == 3
+    partitions = {"planted": GRAPH.labels, "one": np.zeros(300, int), "random": np.arange(300) % 3}
+    graph, half = GRAPH.adjacency > 0, 0.05 / 2  # a bound holds for all partitions at once; the two kinds share δ
+    found = {name: certify(labels, graph, delta=half) for name, labels in partitions.items()}
+    gains = {name: certify(labels, graph, delta=half, bound="gain").value for name, labels in partitions.items()}
+    assert found["planted"].empirical < found["one"].empirical
+    assert gains["planted"] < 0 < gains["random"]
     mapping = {node: int(c) for node, c in enumerate(GRAPH.labels)}
     options = {"alphabet": (0, 1), "delta": 0.05 / 2}  # the other half is for the gain
-    same = certify_partition(mapping, GRAPH.adjacency, **options)
-    assert same.value == pytest.approx(by_name["planted"].certificate)
-    turned = certify_partition(GRAPH.labels[::-1], GRAPH.adjacency, items=np.arange(300)[::-1], **options)
+    same = certify(mapping, GRAPH.adjacency, **options)
+    assert same.value == pytest.approx(found["planted"].value)
+    turned = certify(GRAPH.labels[::-1], GRAPH.adjacency, items=np.arange(300)[::-1], **options)
     assert turned.value == pytest.approx(same.value)
 
 
 def test_what_cannot_be_certified_is_refused():
     with pytest.raises(GinghamError, match="one cluster per node"):
-        certify_partition([0, 1], GRAPH.adjacency, alphabet=(0, 1))
+        certify([0, 1], GRAPH.adjacency, alphabet=(0, 1))
     with pytest.raises(GinghamError, match="Node 0 has no cluster"):
-        certify_partition({1: 0}, GRAPH.adjacency, alphabet=(0, 1))
+        certify({1: 0}, GRAPH.adjacency, alphabet=(0, 1))
     with pytest.raises(GinghamError, match="every node"):
-        certify_partition(GRAPH.labels, GRAPH.adjacency, alphabet=(0, 1), items=np.zeros(300, int))
+        certify(GRAPH.labels, GRAPH.adjacency, alphabet=(0, 1), items=np.zeros(300, int))
     with pytest.raises(RefusedCertificate, match="State the possible weights"):
-        certify_partition([0, 1, 1], [(0, 1, 0.3), (1, 2, 0.7)])
+        certify([0, 1, 1], [(0, 1, 0.3), (1, 2, 0.7)])
     model = gg.GraphClustering(3, loss="quadratic", random_state=0).fit(GRAPH.adjacency)
-    assert certify_gain(model, model.sample(GRAPH.adjacency), alphabet=(0, 1)).value < 0
+    assert certify(model, model.sample(GRAPH.adjacency), alphabet=(0, 1), bound="gain").value < 0

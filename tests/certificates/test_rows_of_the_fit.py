@@ -6,9 +6,12 @@ import pytest
 from scipy.sparse import csr_array
 
 import gingham as gg
-from gingham import GinghamWarning, RefusedCertificate, certify
+from gingham import RefusedCertificate, certify
+from gingham.certificates.assumptions import given
+from gingham.cli.tables.adapter import FitTask, TableSource, opened
+from gingham.cli.tables.arguments import CertificateRequest, FitOptions
+from gingham.cli.tables.kinds import kind_named
 from gingham.data.fit_rows import numbers_of_rows
-from gingham.models.tables import CertificateRequest, FitOptions, FitTask, TableSource, tables_of, tables_of_kind
 
 STARS = range(1, 6)
 GRID = {"n_clusters": (3, 3), "beta": 5.0, "alphabet": STARS, "random_state": 0, "max_iter": 10}
@@ -63,7 +66,7 @@ def test_a_model_that_was_saved_knows_any_part_of_its_rows(kind, tmp_path):
         certificate = held_out(known, new, labels)
         n_same = sum(tuple(row) in set(map(tuple, np.column_stack([X, y]))) for row in np.column_stack([new, labels]))
         assert n_same > 0
-        assert certificate.assumptions[-1].text.startswith(f"{n_same} of the 300 tuples are equal to")
+        assert certificate.assumptions[-1] == given("equal to rows of the fit", same=n_same)
         assert certificate.assumptions[-1].status == "given"
 
 
@@ -73,9 +76,7 @@ def test_what_was_compared_is_said(tmp_path):
     new, labels = noise(300, seed=2)
     apart = ~np.isin(new @ [1000, 10] + labels, X @ [1000, 10] + y)
     certificate = held_out(model, new[apart], labels[apart])
-    assert certificate.assumptions[-1] == gg.certificates.Assumption(
-        "None of the tuples is a row of the fit.", "checked"
-    )
+    assert certificate.assumptions[-1] == gg.certificates.Assumption("no row of the fit", "checked")
     model.fit_rows_ = ()  # as in a file of an earlier version
     model.save(tmp_path / "old.gingham")
     assert held_out(gg.load(tmp_path / "old.gingham"), X, y).assumptions[-1].status == "given"
@@ -147,17 +148,16 @@ def test_rows_set_aside_are_so_no_longer_once_the_model_has_seen_them(kind, tmp_
     X, y = noise(400, n_items=(30, 20))
     table = pl.DataFrame({"user": X[:, 0], "film": X[:, 1], "stars": y})
     options = FitOptions(("user", "film"), "stars", model=kind, clusters="2,2", alphabet="1..5", max_iter=None)
-    fitted = tables_of_kind(kind).fit(FitTask(table, options))
-    fitted.model.save(tmp_path / "model.gingham", fitted.notes)
+    fitted, _ = kind_named(kind).tables.fit(kind_named(kind), FitTask(table, options))
+    fitted.save(tmp_path / "model.gingham")
     honest = gg.load(tmp_path / "model.gingham")
-    assert len(tables_of(honest).open(honest, TableSource(table)).tested.rows) == 400  # each once, in five folds
+    assert len(opened(honest, TableSource(table)).tested.rows) == 400  # each once, in five folds
     learned = gg.load(tmp_path / "model.gingham").fold_in(table[["user", "film"]], table["stars"])
     learned.save(tmp_path / "learned.gingham")
     again = gg.load(tmp_path / "learned.gingham")
-    with pytest.warns(GinghamWarning, match="learned from other rows"):
-        opened = tables_of(again).open(again, TableSource(table))
-    assert opened.tested is None
-    assert len(opened.seen) == 400
+    beside = opened(again, TableSource(table))
+    assert beside.tested is None
+    assert len(beside.rows) == 400
 
 
 def test_objects_of_the_fit_are_not_new_in_another_file(tmp_path):
@@ -165,18 +165,19 @@ def test_objects_of_the_fit_are_not_new_in_another_file(tmp_path):
     rng = np.random.default_rng(0)
     values = rng.standard_normal((120, 4))
     table = pl.DataFrame(values, schema=["x1", "x2", "y1", "y2"])
-    kind = tables_of_kind("pairwise")
-    fitted = kind.fit(FitTask(table, FitOptions(("x1,x2;y1,y2",), None, model="pairwise", holdout=0.25)))
-    fitted.model.save(tmp_path / "views.gingham", fitted.notes)
+    kind = kind_named("pairwise")
+    options = FitOptions(("x1,x2;y1,y2",), None, model="pairwise", holdout=0.25)
+    fitted, _ = kind.tables.fit(kind, FitTask(table, options))
+    fitted.save(tmp_path / "views.gingham")
     model = gg.load(tmp_path / "views.gingham")
-    held = kind.open(model, TableSource(table)).held
+    held = opened(model, TableSource(table)).held
     shuffled = rng.permutation(120)
-    assert kind.open(model, TableSource(table[shuffled])).held.tolist() == held[shuffled].tolist()
+    assert opened(model, TableSource(table[shuffled])).held.tolist() == held[shuffled].tolist()
     seen = table.filter(~held)
     with pytest.raises(gg.GinghamError, match="from these very objects"):
-        kind.open(model, TableSource(seen[:20])).certificates(CertificateRequest())
+        opened(model, TableSource(seen[:20])).certificates(CertificateRequest())
     others = pl.DataFrame(rng.standard_normal((50, 4)), schema=table.columns)
-    assert kind.open(model, TableSource(others)).held.all()
+    assert opened(model, TableSource(others)).held.all()
 
 
 def test_sparse_and_dense_rows_have_the_same_numbers():
@@ -209,17 +210,17 @@ def test_a_file_that_was_read_twice_is_not_twice_the_draws(tmp_path):
     model = gg.CoClusteringRegressor(**GRID).fit(X, y)
     cross = gg.Committee(gg.CoClusteringRegressor(**GRID), n_members=2, cross=True, random_state=0).fit(twice, labels)
     frame = pl.DataFrame({"user": twice[:, 0], "film": twice[:, 1], "stars": labels})
-    fitted = tables_of_kind("coclustering").fit(
-        FitTask(frame, FitOptions(("user", "film"), "stars", clusters="2,2", beta=1.0, alphabet="1..5"))
+    grid = kind_named("coclustering")
+    fitted, _ = grid.tables.fit(
+        grid, FitTask(frame, FitOptions(("user", "film"), "stars", clusters="2,2", beta=1.0, alphabet="1..5"))
     )
-    fitted.model.notes_ = fitted.notes
     for attempt in (
         lambda: certify(model, twice, labels),
         lambda: certify(model.posterior_, twice, labels, bound="holdout"),
         lambda: certify(gg.CoClusteringRegressor(**GRID), twice, labels, bound="split"),
         lambda: gg.certify_progressive(gg.CoClusteringRegressor(**GRID), twice, labels),
-        lambda: gg.certify_folds(cross),
-        lambda: tables_of(fitted.model).open(fitted.model, TableSource(frame)).certificates(CertificateRequest()),
+        lambda: gg.certify(cross, bound="folds"),
+        lambda: opened(fitted, TableSource(frame)).certificates(CertificateRequest()),
     ):
         with pytest.raises(RefusedCertificate, match="Every row stands in the table 2 times"):
             attempt()

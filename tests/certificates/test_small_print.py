@@ -8,13 +8,14 @@ import pytest
 import gingham as gg
 from gingham.cells import Logarithmic, Quadratic, ZeroOne
 from gingham.certificates import Assumption, Progressive, papers
+from gingham.certificates.assumptions import labels_given
 from gingham.certificates.certificate import Certificate
-from gingham.certificates.certify import certify_stream
-from gingham.certificates.evidence import CLOSE, _cut, _on_grid, expected_log_factorials, poisson_binomial
 from gingham.certificates.holdout import betting
+from gingham.certificates.losses import between_labels, stated_loss
+from gingham.certificates.poisson_binomial import CLOSE, expected_log_factorials, poisson_binomial
+from gingham.certificates.prices import _cut, _on_grid
 from gingham.certificates.progressive import Plan
 from gingham.certificates.ranking import RankingCertificate, betting_without_replacement, certify_ranking
-from gingham.certificates.row_losses import between_labels, row_loss, stated_labels
 from gingham.certificates.split import certify_prior, given_parts, random_parts
 from gingham.core.problem import Posterior, Structure
 from gingham.data import Alphabet, Mode, Sample
@@ -63,18 +64,9 @@ def test_two_candidates_of_a_stream_are_paid():
     )
 
 
-@pytest.mark.parametrize("sizes", [[], [0, 10], [10, 10], [10, 20, 41], [41]])
-def test_sizes_of_a_stream_grow_within_the_rows(sizes):
-    X = np.argwhere(np.ones((8, 5)))
-    model = gg.CoClusteringRegressor(1, beta=1.0, alphabet=(0, 1), max_iter=2, random_state=0)
-    with pytest.raises(GinghamError, match="sizes must increase from at least 1 to at most N = 40"):
-        certify_stream(model, X, X.sum(axis=1) % 2, sizes=sizes)
-    assert len(certify_stream(model, X, X.sum(axis=1) % 2, sizes=[40])) == 1
-
-
 def test_eight_labels_are_listed():
-    assert stated_labels(Alphabet.of(range(8), given=True)) == "Labels are among 0, 1, 2, 3, 4, 5, 6, 7."
-    assert stated_labels(Alphabet.of(range(9), given=True)) == "Labels are among 0, 1, 2, 3, 4, 5, 6, 7, …."
+    assert labels_given(Alphabet.of(range(8), given=True)).text == "Labels are among 0, 1, 2, 3, 4, 5, 6, 7."
+    assert labels_given(Alphabet.of(range(9), given=True)).text == "Labels are among 0, 1, 2, 3, 4, 5, 6, 7, …."
 
 
 def test_a_ranking_says_what_it_promises():
@@ -168,7 +160,7 @@ def test_hidden_pairs_have_two_columns(columns):
 @pytest.mark.parametrize("guess", [-0.5, 2.5])
 def test_predictions_outside_the_labels_are_refused_by_their_row(guess):
     with pytest.raises(GinghamError, match=r"in row 1 "):
-        row_loss("absolute", (0, 1, 2)).losses(np.array([0.0, 1.0]), np.array([0.0, guess]))
+        stated_loss("absolute", (0, 1, 2)).losses(np.array([0.0, 1.0]), np.array([0.0, guess]))
 
 
 def test_answers_on_a_grid_may_be_outside_by_rounding():

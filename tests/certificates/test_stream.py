@@ -5,15 +5,7 @@ import numpy as np
 import pytest
 
 from gingham import CoClusteringRegressor, GinghamError, RefusedCertificate
-from gingham.certificates import (
-    certify,
-    certify_labels,
-    certify_predictions,
-    certify_stream,
-    held_out_part,
-    transductive,
-    whole_population,
-)
+from gingham.certificates import certify, certify_predictions, held_out_part, transductive, whole_population
 from gingham.certificates.divergence import kl
 from gingham.certificates.population import ln_transductive
 
@@ -29,32 +21,29 @@ def model():
     return CoClusteringRegressor((2, 2), alphabet=(1, 2, 3), start="means", random_state=0)
 
 
-def test_a_stream_of_certificates():
+def along(X, y, sizes, **options):
+    """Certificates of models refitted on the first n rows, all valid at once."""
+    fitted = [model().fit(X[:n], y[:n]) for n in sizes]
+    return [certify(one, X[:n], y[:n], anytime=True, **options) for one, n in zip(fitted, sizes)]
+
+
+def test_certificates_along_a_stream():
     X, y = planted()
-    stream = certify_stream(model(), X, y, sizes=[100, 300, 900], population=(20, 15))
-    assert len(stream) == 3
-    assert stream.values[-1] < stream.values[0]
-    assert all(c.anytime and c.delta == 0.05 for c in stream)
-    assert stream.best.chosen_from == len(stream)
-    assert "along a stream; all hold at once" in stream.best.explain()
-    assert len(stream.best.compare()) == 1  # the other bounds hold at one time only
-    assert not any("without replacement" in a.text for a in stream.best.assumptions)
-    assert any("fixed before the first tuple" in a.text for a in stream.best.assumptions)
-    assert stream.best.value == stream.values.min()
-    assert (stream.empirical <= stream.values).all()
-    kept = certify_stream(stream.models[-1].posterior_, X, y)
-    assert kept.sizes[-1] == 900
-    assert kept.certificates[-1].value <= stream.certificates[-1].value + 1e-9
+    stream = along(X, y, [100, 300, 900], population=(20, 15))
+    assert stream[-1].value < stream[0].value
+    assert all(c.anytime and c.delta == 0.05 and c.empirical <= c.value for c in stream)
+    assert len(stream[-1].compare()) == 1  # the other bounds hold at one time only
+    codes = [a.code for a in stream[-1].assumptions]
+    assert "fixed before arrival" in codes
+    assert "independent or without replacement" not in codes
 
 
 def test_a_stream_needs_no_list_of_items():
     X, y = planted()
-    stream = certify_stream(model(), X, y, sizes=[30, 900])
-    known = [len(q) for q in stream.certificates[0].posterior.assign]
-    assert known < [20, 15]  # the first tuples do not have them all
-    assert any("All tuples of the source" in a.text for a in stream.best.assumptions)
-    with pytest.raises(GinghamError, match="increase"):
-        certify_stream(model(), X, y, sizes=[10, 5], population=(20, 15))
+    stream = along(X, y, [30, 900])
+    known = [len(q) for q in stream[0].posterior.assign]
+    assert known < [20, 15]  # the first rows do not have them all
+    assert any(a.code == "urn" for a in stream[-1].assumptions)
 
 
 def test_finite_populations():
@@ -128,7 +117,7 @@ def test_transductive_holds_for_the_deepest_fit():
         seen, rest = order[:90], order[90:]
         rows = (np.bincount(pairs[seen, 0], labels[seen], 12) / np.bincount(pairs[seen, 0], minlength=12) > 0.5) * 1
         columns = (np.bincount(pairs[seen, 1], labels[seen], 10) / np.bincount(pairs[seen, 1], minlength=10) > 0.5) * 1
-        certificate = certify_labels([rows, columns], pairs[seen], labels[seen], loss="zero-one", alphabet=(0, 1))
+        certificate = certify([rows, columns], pairs[seen], labels[seen], loss="zero-one", alphabet=(0, 1))
         value = transductive(certificate, len(pairs)).value
         posterior = certificate.posterior
         answers = posterior.answers[0][rows[pairs[rest, 0]], columns[pairs[rest, 1]]]
@@ -154,7 +143,7 @@ def test_transductive_is_for_any_bounded_loss():
     X, y = planted()
     certificate = certify(model().fit(X, y), X, y)  # absolute loss on three labels
     assert certificate.empirical < transductive(certificate, 5000).value < certificate.worst
-    binary = certify_labels([np.zeros(20), np.zeros(15)], X, y, loss="zero-one", alphabet=(1, 2, 3))
+    binary = certify([np.zeros(20), np.zeros(15)], X, y, loss="zero-one", alphabet=(1, 2, 3))
     assert binary.empirical < transductive(binary, 5000).value < 1
     with pytest.raises(GinghamError, match="nothing is held out"):
         transductive(binary, len(y))
@@ -166,6 +155,6 @@ def test_transductive_is_for_any_bounded_loss():
 
 def test_maurer_pontil_is_not_read_without_replacement():
     y = np.repeat([0, 1], 50)
-    certificate = certify_predictions(np.zeros(100), y, alphabet=(0, 1), method="maurer-pontil")
+    certificate = certify_predictions(y, np.zeros(100), alphabet=(0, 1), method="maurer-pontil")
     with pytest.raises(RefusedCertificate, match="independent tuples"):
         whole_population(certificate, 1000)

@@ -20,7 +20,8 @@ def fitted():
 
 def test_code_length_is_observed_covered_and_below_uniform(fitted):
     model, data = fitted
-    certificate, density = gg.certify_density(model, data.X[:10000], population=KNOWN)
+    certificate = gg.certify(model, data.X[:10000], population=KNOWN, bound="density")
+    density = certificate.model
     assert density is model.density_
     assert certificate.empirical == pytest.approx(-model.score(data.X[:10000]))
     assert -model.score(data.X[10000:]) < certificate.value < certificate.parameters["uniform"]
@@ -31,15 +32,15 @@ def test_a_sample_is_certified_like_its_rows(fitted):
     rows = data.X[:1000]
     sample = Sample.of(list(rows.T), None, modes=model.density_.tree.columns())
     assert (
-        gg.certify_density(model, sample, population=KNOWN)[0].value
-        == gg.certify_density(model, rows, population=KNOWN)[0].value
+        gg.certify(model, sample, population=KNOWN, bound="density").value
+        == gg.certify(model, rows, population=KNOWN, bound="density").value
     )
 
 
 def test_shared_clusterings_are_paid_once_and_more_data_costs_less(fitted):
     model, data = fitted
-    few, _ = gg.certify_density(model, data.X[:1000], population=KNOWN)
-    many, _ = gg.certify_density(model, data.X[:10000], population=KNOWN)
+    few = gg.certify(model, data.X[:1000], population=KNOWN, bound="density")
+    many = gg.certify(model, data.X[:10000], population=KNOWN, bound="density")
     assert many.value - many.empirical < few.value - few.empirical
     assert sum("who belongs where" in name for name in many.terms) == 2  # one table of leaves, one of merges
 
@@ -48,7 +49,7 @@ def test_a_tree_has_no_word_for_items_it_has_not_seen(fitted):
     model, data = fitted
     for population in (None, (17,), {"residue": 16}):
         with pytest.raises(gg.RefusedCertificate, match="word for"):
-            gg.certify_density(model, data.X[:100], population=population)
+            gg.certify(model, data.X[:100], population=population, bound="density")
 
 
 def test_weights_must_be_counts(fitted):

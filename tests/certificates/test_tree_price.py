@@ -8,7 +8,8 @@ import pytest
 
 from gingham.cells import Quadratic, ZeroOne
 from gingham.certificates.certify import certify
-from gingham.certificates.evidence import collect, partition_exact, sequence_price
+from gingham.certificates.evidence import collect
+from gingham.certificates.prices import partition_exact, sequence_price
 from gingham.core.problem import Posterior, Structure, Tree
 from gingham.core.tree import TreePosterior
 from gingham.data import Alphabet, Mode, Sample

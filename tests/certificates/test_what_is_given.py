@@ -15,7 +15,7 @@ from scipy import sparse
 
 import gingham as gg
 from gingham.cells import Absolute, CellModel, Quadratic, TableLoss, make_cell
-from gingham.certificates import certify, certify_gain, certify_partition, certify_predictions, compare_partitions
+from gingham.certificates import certify, certify_predictions
 from gingham.certificates.split import certify_prior
 from gingham.cli.app import run
 from gingham.core.problem import Posterior, Structure
@@ -98,10 +98,8 @@ def test_zeros_and_ones_of_a_weighted_graph_are_not_given():
     listed = [(int(i), int(j), 1.0) for i, j in np.argwhere(np.triu(matrix))]
     for graph in (matrix, matrix.astype(int), sparse.csr_array(matrix), weighted, listed):
         with pytest.raises(gg.RefusedCertificate, match=r"State the possible weights.*alphabet=\(0, 1\)"):
-            certify_partition(labels, graph)
-        with pytest.raises(gg.RefusedCertificate, match="State the possible weights"):
-            compare_partitions({"mine": labels}, graph)
-        assert certify_partition(labels, graph, alphabet=(0, 1)).value > 0
+            certify(labels, graph)
+        assert certify(labels, graph, alphabet=(0, 1)).value > 0
         for loss in ("auto", "quadratic"):
             model = gg.GraphClustering(2, loss=loss, random_state=0).fit(graph)
             assert not model.posterior_.cells[0].alphabet.given
@@ -116,7 +114,7 @@ def test_a_graph_without_weights_has_zero_and_one():
     plain = nx.Graph(edges)
     for graph in (matrix > 0, sparse.csr_array(matrix > 0), plain, edges):
         assert not from_graph(graph).weighted
-        assert certify_partition(labels, graph).value > 0
+        assert certify(labels, graph).value > 0
         assert gg.GraphClustering(2, random_state=0).fit(graph).posterior_.cells[0].alphabet.given
     assert not from_graph(matrix, weight=None).weighted
     assert not from_graph(sparse.csr_array(matrix), weight=None).weighted
@@ -170,7 +168,7 @@ def test_answers_outside_the_bounds_are_an_error():
     for call in (
         lambda: certify(on_alphabet, X, np.round(y)),
         lambda: certify(on_alphabet, X, np.round(y), bound="holdout", predictor="gibbs"),
-        lambda: certify_gain(on_alphabet, X, np.round(y)),
+        lambda: certify(on_alphabet, X, np.round(y), bound="gain"),
     ):
         with pytest.raises(gg.GinghamError, match="lies outside"):
             call()
@@ -215,9 +213,9 @@ def test_losses_beyond_their_range_are_an_error():
         lambda: certify(posterior, X, y),
         lambda: certify(posterior, X, y, bound="holdout", predictor="gibbs"),
         lambda: certify(posterior, X, y, bound="holdout", predictor="median"),
-        lambda: certify_gain(posterior, X, y),
+        lambda: certify(posterior, X, y, bound="gain"),
         lambda: certify_prior(posterior, sample_of_it, 0.05, stated),
-        lambda: certify_predictions(6 - y, y, loss=Understated, alphabet=range(1, 6)),
+        lambda: certify_predictions(y, 6 - y, loss=Understated, alphabet=range(1, 6)),
     ):
         with pytest.raises(gg.GinghamError, match=r"understated loss of 4 lies outside the range .* 0 to 1"):
             call()

@@ -175,7 +175,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     # the options
     "unknown option": (fit("good.csv", "--colour", "red"), "No such option"),
     "unknown loss": (fit("good.csv", "--loss", "hinge"), "--loss 'hinge' is unknown"),
-    "clusters not numbers": (fit("good.csv", "--clusters", "many"), "must be whole numbers"),
+    "clusters not numbers": (fit("good.csv", "--clusters", "many"), "must be integers"),
     "too many sizes": (fit("good.csv", "--clusters", "2,2,2"), "3 numbers for 2 axes"),
     "zero clusters": (fit("good.csv", "--clusters", "0,2"), "at least 1"),
     "negative clusters": (fit("good.csv", "--clusters", "-3"), "at least 1"),
@@ -186,7 +186,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     "label outside the alphabet": (fit("good.csv", "--alphabet", "1..3"), "not in the alphabet"),
     "empty alphabet": (fit("good.csv", "--alphabet", ","), "--alphabet is empty"),
     "words in the alphabet": (fit("good.csv", "--alphabet", "one,two"), "must list numbers"),
-    "bad range": (fit("good.csv", "--alphabet", "1..x"), "two whole numbers"),
+    "bad range": (fit("good.csv", "--alphabet", "1..x"), "two integers"),
     "backward range": (fit("good.csv", "--alphabet", "5..1"), "has 0 values"),
     "unknown objective": (fit("good.csv", "--objective", "fame"), "objective='fame' is unknown"),
     "unknown solver": (fit("good.csv", "--solver", "luck"), "solver='luck' is unknown"),

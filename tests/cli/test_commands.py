@@ -48,8 +48,8 @@ def test_fit_by_description_length_gives_hard_clusters(gingham, ratings, tmp_pat
 
 def test_model_remembers_its_columns(model):
     loaded = gg.load(model)
-    assert loaded.notes_["axes"] == ["user", "movie"]
-    assert loaded.notes_["label"] == "rating"
+    assert loaded.record_.axes == ("user", "movie")
+    assert loaded.record_.label == "rating"
 
 
 def test_predict_adds_a_column(gingham, model, ratings, tmp_path):
@@ -107,10 +107,9 @@ def test_text_labels_are_classes(gingham, planted, tmp_path):
     out = tmp_path / "m.gingham"
     ran = gingham("fit", path, "--axes", "user,movie", "--label", "liked", "--out", out, "--json")
     facts = json.loads(ran.out)
-    assert facts["loss"] == "zero-one"
-    assert facts["errors"]["unit"] == "share of wrong labels"
-    found = dict(facts["errors"]["scores"])
-    assert found["this model"] < found["the commonest label"]
+    assert facts["loss"] == "log"
+    assert facts["errors"]["unit"] == "nats per label"
+    assert facts["errors"]["scores"][0][1] == min(value for _, value in facts["errors"]["scores"])
     assert set(pl.read_csv(io.StringIO(gingham("predict", out, path).out))["predicted_liked"]) == {"yes", "no"}
 
 
@@ -146,8 +145,8 @@ def test_same_seed_same_model(gingham, ratings, tmp_path):
     X = pl.read_csv(ratings).select("user", "movie")
     assert (one.predict(X) == other.predict(X)).all()
     # The rows that measure and the order of tests are drawn afresh, so that nobody can look for lucky ones.
-    assert one.notes_["order"] != other.notes_["order"]
-    assert one.notes_["measured"]["seed"] != other.notes_["measured"]["seed"]
+    assert one.record_.order != other.record_.order
+    assert one.record_.measured.seed != other.record_.measured.seed
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "certify", "report", "simplify", "path", "datasets", "clusters"])
@@ -303,7 +302,7 @@ def test_the_third_column_of_a_graph_holds_weights(gingham, tmp_path, options):
     assert ran.code == 0
     assert "times" in ran.err
     model = gg.load(out)
-    assert model.notes_["weight"] == "times"
+    assert model.record_.weight == "times"
     assert model.n_features_in_ == 30
     assert model.predict([("n00", "n02"), ("n00", "n01")]) == pytest.approx([21, 4], abs=0.5)
 
@@ -314,7 +313,7 @@ def test_times_of_a_graph_are_no_weights(gingham, tmp_path):
     frame = pl.DataFrame(pairs, schema=["from", "to"], orient="row")
     frame.with_columns(timestamp=1_500_000_000 + 86_400 * pl.int_range(pl.len())).write_csv(table)
     assert gingham("fit", table, "--model", "graph", "--axes", "from,to", "--clusters", 2, "--out", out).code == 0
-    assert gg.load(out).notes_["weight"] is None
+    assert gg.load(out).record_.weight is None
 
 
 def test_a_graph_and_its_clusters(gingham, tmp_path):
@@ -417,7 +416,7 @@ def test_simplify_to_a_size(gingham, ratings, tmp_path):
     gingham("fit", ratings, "--axes", "user,movie", "--label", "rating", "--clusters", "5,5", "--out", big)
     facts = json.loads(gingham("simplify", big, ratings, "--clusters", "2,2", "--out", small, "--json").out)
     assert max(facts["clusters"]) <= 2
-    assert gg.load(small).notes_["label"] == "rating"
+    assert gg.load(small).record_.label == "rating"
     assert gg.load(small).errors_ is None  # those of the large model are not its own
     ran = gingham("certify", small, ratings, "--no-progressive", "--alphabet", "1..5")
     assert "From the training rows" in ran.out

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import pkgutil
-import signal
 
 import pytest
 
 import gingham as gg
+from ctrl_c import press_ctrl_c
 from gingham import storage
+from gingham.cli.tables.kinds import KINDS as ALL_KINDS
 from gingham.files import checkpoint_of
 from gingham.fitting.checkpoints import CheckpointFile
-from gingham.models.tables import families
 from model_files import contents
 from model_kinds import write_tables
 
-KINDS = tuple(kind for kind in families() if kind != "ranking")  # its fit is short and keeps no checkpoint
+KINDS = tuple(kind for kind in ALL_KINDS if kind != "ranking")  # its fit is short and keeps no checkpoint
 INTERRUPTED = 130  # the exit code where there is no model yet
 AUTO = {"graph": ["--starts", "4"], "pairwise": ["--clusters", "auto"], "cooccurrence": ["--clusters", "auto"]}
 # What has several stages: sizes and β that are chosen, several starts, certificates, trees that are compared.
@@ -26,6 +26,13 @@ STAGES = {
     "information": ["--starts", "3"],
     "joint": ["--starts", "2"],
 }
+
+
+@pytest.fixture(autouse=True)
+def one_seed(monkeypatch):
+    """The rows on which a command measures errors are drawn anew by every command; here they are the same ones."""
+    for module in ("labels", "labelled_rows"):
+        monkeypatch.setattr(f"gingham.cli.tables.{module}.fresh_seed", lambda: 7)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +50,7 @@ class CtrlC:
         def offered(keeper, run, state, finished, *more):
             self.offers += 1
             if self.offers == self.after:
-                signal.raise_signal(signal.SIGINT)
+                press_ctrl_c()
             keep(keeper, run, state, finished, *more)
 
         monkeypatch.setattr(CheckpointFile, "keep", offered)
@@ -116,7 +123,7 @@ def test_ctrl_c_in_the_middle_of_a_sweep(gingham, cases, kind, options, within, 
         def listens(*args, **more):
             calls.append(1)
             if len(calls) == after:
-                signal.raise_signal(signal.SIGINT)
+                press_ctrl_c()
             return function(*args, **more)
 
         patch.setattr(within, listens)

@@ -9,8 +9,8 @@ import re
 import polars as pl
 import pytest
 
+from gingham.cli.tables.kinds import KINDS as ALL_KINDS
 from gingham.data import table_files
-from gingham.models.tables import families
 
 FIT = ("--axes", "user,movie", "--label", "rating", "-q")
 
@@ -85,7 +85,7 @@ def test_odd_csv(gingham, tmp_path, name):
     assert "does not know" not in ran.err
 
 
-KINDS = tuple(kind for kind in families() if kind != "pairwise")  # views need objects to compare
+KINDS = tuple(kind for kind in ALL_KINDS if kind != "pairwise")  # views need objects to compare
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -52,7 +52,7 @@ def test_the_command_that_look_gives_runs(gingham, tmp_path, name):
     assert words[:2] == ["gingham", "fit"]
     ran = gingham(*words[1:], "--out", out, "-q", "--no-summary")
     assert ran.code == 0, ran.err
-    notes = gg.load(out).notes_
+    record = gg.load(out).record_
     # With nothing set the same is fitted, and said.
     again = tmp_path / "again.gingham"
     ran = gingham("fit", path, "--out", again, "-q", "--no-summary", "--json")
@@ -61,7 +61,7 @@ def test_the_command_that_look_gives_runs(gingham, tmp_path, name):
         facts = json.loads(ran.out)
         assert facts["held_out_rmse"] < facts["held_out_rmse_of_averages"]
     assert f"Model: {kind}" in ran.err
-    assert gg.load(again).notes_ == notes
+    assert (gg.load(again).record_.axes, gg.load(again).record_.fingerprint) == (record.axes, record.fingerprint)
     for _, command in found["others"]:
         ran = gingham(*shlex.split(command)[1:], "--out", out, "-q", "--no-summary")
         assert ran.code == 0, ran.err
@@ -73,7 +73,7 @@ def test_a_wide_table_stays_one_for_all_commands(gingham, tmp_path):
     table.write_csv(path, null_value="NA")
     options = ("--wide", "--axes", "person,question", "--label", "answer", "--alphabet", "1..6", "-q")
     assert gingham("fit", path, *options, "--model", "coclustering", "--clusters", 2, "--out", out).code == 0
-    assert gg.load(out).notes_["axes"] == ["person", "question"]
+    assert gg.load(out).record_.axes == ("person", "question")
     ran = gingham("certify", out, path, "--no-progressive")
     assert ran.code == 0, ran.err
     assert "rows set aside" in ran.out

@@ -11,7 +11,8 @@ import pytest
 from sklearn.base import clone
 
 import gingham as gg
-from gingham.models.tables import TableSource, labelled_rows, tables_of
+from gingham.cli.tables.adapter import TableSource, opened
+from gingham.cli.tables.labelled_rows import labelled_rows
 
 AXES = ("--axes", "user,movie", "--label", "rating", "--alphabet", "1..5")
 BOARD = (*AXES, "--model", "coclustering", "--clusters", "2,2", "--beta", "1")
@@ -19,9 +20,9 @@ BOARD = (*AXES, "--model", "coclustering", "--clusters", "2,2", "--beta", "1")
 
 def measured(model, table) -> tuple[list, dict]:
     """The parts that measured a model, and what its file keeps."""
-    kept = model.notes_["measured"]
-    rows = labelled_rows(table, ["user", "movie"], model.notes_["label"])
-    return rows.folds(kept["share"], kept["seed"]), kept
+    kept = model.record_.measured
+    rows = labelled_rows(table, ["user", "movie"], model.record_.label)
+    return rows.folds(kept.share, kept.seed), kept
 
 
 @pytest.mark.parametrize("holdout", [(), ("--holdout", ".2")])
@@ -41,7 +42,7 @@ def test_the_error_is_that_of_the_same_model_without_the_rows(gingham, ratings, 
         said.append(np.asarray(once.predict(held.X)))
         labels.append(held.y)
     said, labels = np.concatenate(said), np.concatenate(labels)
-    assert np.allclose(said, kept["predictions"])
+    assert np.allclose(said, kept.predictions)
     direct = np.mean(np.abs(said - labels) ** power) ** (1 / power)
     assert facts["errors"]["scores"][0] == ["this model", pytest.approx(direct, rel=1e-3)]
     assert model.errors_.model == pytest.approx(direct)
@@ -96,7 +97,7 @@ def test_the_same_question_has_the_same_answer(gingham, ratings, tmp_path, kind)
 def test_an_order_that_somebody_chose_is_another_candidate(gingham, ratings, tmp_path):
     out = tmp_path / "m.gingham"
     assert gingham("fit", ratings, *BOARD, "--out", out).code == 0
-    drawn = gg.load(out).notes_["order"]
+    drawn = gg.load(out).record_.order
     found = {
         name: json.loads(gingham("certify", out, ratings, "--json", *seed).out)["progressive_tests"]
         for name, seed in {"recorded": (), "same": ("--seed", drawn), "other": ("--seed", 5)}.items()
@@ -117,14 +118,14 @@ def test_a_certificate_of_held_out_rows_is_not_of_rows_of_the_model(gingham, rat
     (((_, held),), kept) = measured(model, table)
     assert aside["n_tuples"] == 120
     assert aside["predictor"] == "the same model with the same settings, fitted on the other 480 rows"
-    assert aside["empirical"] == pytest.approx(np.mean(np.abs(kept["predictions"] - held.y)))
+    assert aside["empirical"] == pytest.approx(np.mean(np.abs(kept.predictions - held.y)))
     with pytest.raises(gg.RefusedCertificate, match="fitted on"):
         gg.certify(model, held.X, held.y, bound="holdout")
     # A model that has learned from other rows since is another one.
     model.fold_in(held.X.with_columns(user=pl.lit(99)), held.y)
     with pytest.warns(gg.GinghamWarning, match="what was measured then says nothing"):
-        opened = tables_of(model).open(model, TableSource(table))
-    assert opened.tested is None
+        beside = opened(model, TableSource(table))
+    assert beside.tested is None
 
 
 def test_measured_and_guaranteed_stand_side_by_side_in_one_measure(gingham, ratings, tmp_path):

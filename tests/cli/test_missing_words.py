@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from gingham.models.tables import numbers_with_missing_words
+from gingham.data.table_files import numbers_with_missing_words
 
 
 @pytest.mark.parametrize("word", ["nan", "NaN", "NA", "n/a", "null", " None "])

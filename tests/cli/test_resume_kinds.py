@@ -5,17 +5,24 @@ from __future__ import annotations
 import pytest
 
 from gingham import storage
+from gingham.cli.tables.kinds import KINDS as ALL_KINDS
 from gingham.files import checkpoint_of
 from gingham.fitting.checkpoints import CheckpointFile
-from gingham.models.tables import families
 from model_files import contents
 from model_kinds import write_tables
 
-KINDS = tuple(kind for kind in families() if kind != "ranking")  # its fit is short and keeps no checkpoint
+KINDS = tuple(kind for kind in ALL_KINDS if kind != "ranking")  # its fit is short and keeps no checkpoint
 
 
 class Stopped(MemoryError):
     """What ends a fit in the middle, as a full memory would."""
+
+
+@pytest.fixture(autouse=True)
+def one_seed(monkeypatch):
+    """The rows on which a command measures errors are drawn anew by every command; here they are the same ones."""
+    for module in ("labels", "labelled_rows"):
+        monkeypatch.setattr(f"gingham.cli.tables.{module}.fresh_seed", lambda: 7)
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,10 @@ import pytest
 
 import gingham as gg
 from gingham.cli.app import run
-from gingham.models.tables import families
+from gingham.cli.tables.kinds import KINDS as ALL_KINDS
 from model_kinds import write_tables
 
-KINDS = tuple(families())
+KINDS = tuple(ALL_KINDS)
 AXES = {
     "graph": ["--axes", "from,to"],
     "cooccurrence": ["--axes", "word,document"],

@@ -11,11 +11,11 @@ import pytest
 
 import gingham as gg
 from gingham.cli.app import run
-from gingham.models.tables import families
+from gingham.cli.tables.kinds import KINDS as ALL_KINDS
 from gingham.summary.values import plural
 from model_kinds import write_tables
 
-KINDS = tuple(families())
+KINDS = tuple(ALL_KINDS)
 FIRST = {"graph": "n00", "cooccurrence": "w00"}
 NO_PAIRS = ("pairwise",)
 

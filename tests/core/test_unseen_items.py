@@ -10,7 +10,7 @@ import pytest
 
 import gingham as gg
 from gingham.cells import Absolute, Quadratic
-from gingham.certificates.evidence import partition_exact
+from gingham.certificates.prices import partition_exact
 from gingham.core.problem import Posterior, Structure
 from gingham.core.tree import Tree, TreePosterior
 from gingham.data import Alphabet, Mode, Moments, OneHot, Sample

@@ -10,6 +10,7 @@ from ctrl_c import press_ctrl_c
 from gingham.cells import Absolute
 from gingham.core.problem import Problem
 from gingham.data import Alphabet, Sample
+from gingham.engine import threads
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint, CheckpointFile
 from gingham.fitting.interruption import interruptible
@@ -18,7 +19,6 @@ from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Down
 from gingham.fitting.starts import random
 from gingham.fitting.sweep import Sweep
-from gingham.kernels import threads
 from gingham.models.graph.estimator import GraphClustering
 from gingham.models.grid.estimator import CoClusteringRegressor
 
@@ -152,7 +152,7 @@ def test_starts_side_by_side_are_kept_too(end, tmp_path, monkeypatch):
             assert fit(opened(tmp_path / "kept"), press_ctrl_c).interrupted
     swept.clear()
     resumed = fit(opened(tmp_path / "kept", resume=True))
-    assert len(swept) <= 3 * 40 - 20  # the first start was done, the second halfway
+    assert len(swept) <= 4 * 40 - 20  # one start was halfway; how far the others were depends on the threads
     assert resumed.objective.total == whole.objective.total
     for a, b in zip(resumed.posterior.assign, whole.posterior.assign):
         np.testing.assert_array_equal(a, b)

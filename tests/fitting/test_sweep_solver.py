@@ -6,18 +6,19 @@ from itertools import product
 
 import numpy as np
 import pytest
+import reference
 
 from ctrl_c import press_ctrl_c
 from gingham.cells import Absolute, Logarithmic, Mass, Quadratic
 from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Sample
+from gingham.engine import sweep as hard_moves
 from gingham.errors import GinghamError
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Solution
 from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import from_labels
 from gingham.fitting.sweep import Sweep
-from gingham.kernels import sweep as hard_moves
 from gingham.models.counts.fit import Concave
 from problems import FIVE, random_sample
 
@@ -150,7 +151,8 @@ def test_items_that_look_together_end_where_no_move_is_left(cell: object, monkey
         patch.setattr(hard_moves, "SMALL", 0)
         patch.setattr(hard_moves, "BATCHES", 2)
         together = Sweep(seed=7).solve(problem, start)
-        plain = Sweep(seed=7, backend="reference").solve(problem, start)
+        patch.setattr("gingham.fitting.sweep.sweep", reference.sweep)
+        plain = Sweep(seed=7).solve(problem, start)
         assert hard_moves.batch_size(np.ones(80, int)) == 40
     assert never_rises(together)
     assert np.allclose(together.trace.totals, plain.trace.totals)

@@ -146,7 +146,7 @@ def test_the_trade_off_of_a_model_has_the_beta_it_was_fitted_with():
     model = gg.CoClusteringRegressor(2, beta=0.75, random_state=0).fit(X, y)
     assert problem_of(model, X, y).betas == (0.75,)
     with pytest.raises(GinghamError, match="not a fitted model with one grid"):
-        gg.merge(gg.CoClusteringRegressor(2), X, y)
+        gg.simplify(gg.CoClusteringRegressor(2), X, y)
 
 
 @pytest.mark.parametrize(
@@ -205,16 +205,11 @@ def test_a_tenth_is_held_out_and_the_largest_factor_is_tried():
     assert len(betas) == sum(factor <= 1.0 for factor in FACTORS)  # a likelihood is not weighed more than once
 
 
-def test_words_that_are_no_beta_and_no_rule():
+def test_words_that_are_no_beta():
     X, y = planted()
     for word in ("aaa", "zzz"):
         with pytest.raises(GinghamError, match=f"beta='{word}' is unknown; give a number or 'auto'"):
             gg.CoClusteringRegressor(2, beta=word).fit(X, y)
-    model = gg.CoClusteringRegressor(2, alphabet=(1, 5), beta=1.0, max_iter=3, random_state=0)
-    model.fit(X, np.where(y > 3, 5, 1))
-    for word in ("aaa", "zzz"):
-        with pytest.raises(GinghamError, match="choose tradeoff or certificate"):
-            gg.merge(model, X, y, by=word)
 
 
 def test_names_with_a_wide_loss_have_a_fiftieth_of_its_range():

@@ -14,7 +14,7 @@ import pytest
 import gingham as gg
 from gingham.core.problem import Problem
 from gingham.datasets import planted_counts, planted_graph
-from gingham.fitting.coarsen import information_rises, ladder, loss_rises, prune
+from gingham.fitting.merging import information_rises, ladder, loss_rises, prune
 from gingham.selection.auto import clearly_worse
 from gingham.selection.beta_path import BetaPath, PathPoint
 from gingham.selection.coarser import problem_of
@@ -69,9 +69,9 @@ def test_steps_go_down_to_one_cell_and_never_split(fitted) -> None:
     assert np.all(np.diff(losses) >= -1e-12)
 
 
-def test_merge_finds_the_planted_size_and_simplify_goes_on(fitted) -> None:
+def test_simplify_finds_the_planted_size_and_goes_on_where_asked(fitted) -> None:
     model, X, y = fitted
-    merged = gg.merge(model, X, y)
+    merged = gg.simplify(model, X, y)
     assert merged.n_clusters_ == (3, 4)
     assert model.n_clusters_ == (6, 6)
     coarse = gg.simplify(model, X, y, max_clusters=2)
@@ -85,23 +85,18 @@ def test_merge_finds_the_planted_size_and_simplify_goes_on(fitted) -> None:
     with pytest.raises(gg.GinghamError, match="max_clusters"):
         gg.simplify(model, X, y, max_clusters=0)
     with pytest.raises(gg.GinghamError, match="fit it first"):
-        gg.prune(gg.CoClusteringRegressor())
+        gg.simplify(gg.CoClusteringRegressor(), X, y)
     # Merging duplicates makes the certificate better: the same loss for fewer nats.
     assert gg.certify(merged, X, y).value < gg.certify(model, X, y).value
-    for bound in ("log-wealth", "kl"):
-        chosen = gg.merge(model, X, y, by="certificate", bound=bound)
-        assert gg.certify(chosen, X, y, bound=bound).value <= gg.certify(merged, X, y, bound=bound).value + 1e-12
-    with pytest.raises(gg.GinghamError, match="tradeoff or certificate"):
-        gg.merge(model, X, y, by="taste")
 
 
 def test_prune_drops_empty_clusters_and_keeps_predictions(fitted) -> None:
     _, X, y = fitted
     model = gg.CoClusteringRegressor((12, 12), beta=0.1, alphabet=range(1, 6), random_state=0).fit(X, y)
-    pruned = gg.prune(model, 1e-3)
-    assert sum(pruned.n_clusters_) < 24
-    np.testing.assert_allclose(pruned.predict(X), model.predict(X), atol=1e-4)
-    for q in pruned.assign_:
+    sample, pruned = model.sample(X, y), prune(model.posterior_, 1e-3)
+    assert sum(pruned.n_clusters) < 24
+    np.testing.assert_allclose(pruned.predict(sample.codes), model.posterior_.predict(sample.codes), atol=1e-4)
+    for q in pruned.assign:
         np.testing.assert_allclose(q.sum(axis=1), 1.0)
 
 
@@ -221,11 +216,8 @@ def test_a_graph_and_counts_are_simplified_in_their_own_way() -> None:
     small = gg.simplify(model, graph.adjacency, max_clusters=2)
     assert (small.n_clusters_, model.n_clusters_) == (2, 4)
     assert small.degree_model_.rates.shape == (2, 2)
-    assert gg.prune(model).n_clusters_ == 4
     with pytest.raises(gg.GinghamError, match="not to a loss"):
         gg.simplify(model, graph.adjacency, max_loss=0.1)
-    with pytest.raises(gg.GinghamError, match="way of its own"):
-        gg.merge(model, graph.adjacency, by="certificate")
     table = planted_counts(seed=0).counts
     blocks = gg.CoOccurrenceClustering((4, 3), random_state=0).fit(table)
     coarse = gg.simplify(blocks, table, max_clusters=(2, 3))
@@ -236,8 +228,6 @@ def test_a_graph_and_counts_are_simplified_in_their_own_way() -> None:
     assert all(1 <= k <= of for k, of in zip(gg.simplify(blocks, table).n_clusters_, (4, 3)))  # the readable size
     with pytest.raises(gg.GinghamError, match="at least one"):
         gg.simplify(blocks, table, max_clusters=0)
-    with pytest.raises(gg.GinghamError, match="not a fitted model with one grid"):
-        gg.prune(blocks)
 
 
 PRICE_OF_A_CELL = {"absolute": log(5), "quadratic": 0.5 * log(800), "log": 4 * 0.5 * log(800)}
@@ -247,7 +237,9 @@ PRICE_OF_A_CELL = {"absolute": log(5), "quadratic": 0.5 * log(800), "log": 4 * 0
 def test_cells_are_paid_for_and_the_cheapest_merge_of_any_mode_is_taken(loss) -> None:
     """ln |Y| for a label, ½ ln N for every free number of an answer; a merge saves the cells of one cluster."""
     X, y = planted(n_tuples=800)
-    model = gg.CoClusteringRegressor((5, 2), loss=loss, beta=0.8, alphabet=range(1, 6), random_state=0, max_iter=5)
+    model = gg.CoClusteringRegressor(
+        (5, 2), loss=loss, beta=0.8, alphabet=range(1, 6), offsets=False, random_state=0, max_iter=5
+    )
     problem = problem_of(model.fit(X, y), X, y)
     rng = np.random.default_rng(0)  # memberships that say next to nothing: the number of cells decides
     vague = tuple(rng.dirichlet(np.full(m, a), len(q)) for m, a, q in zip((6, 2), (30.0, 2000.0), model.assign_))

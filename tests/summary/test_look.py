@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gingham as gg
-from gingham.models.tables import parse_alphabet
+from gingham.cli.tables.arguments import parse_alphabet
 from gingham.summary.look import proposed_alphabet, proposed_bounds
 
 
@@ -202,7 +202,7 @@ def test_a_proposed_alphabet_is_one_that_is_taken(values):
 @settings(deadline=None, max_examples=50)
 @given(numbers, numbers)
 def test_proposed_bounds_are_ones_that_are_taken(one, other):
-    from gingham.models.tables import parse_bounds
+    from gingham.cli.tables.arguments import parse_bounds
 
     low, high = parse_bounds(proposed_bounds(min(one, other), max(one, other)))
     assert low <= min(one, other) <= max(one, other) <= high

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from gingham.summary.make_summary import Met, Tree, joint_path, leaf_order, merge_tree, orders, rungs, summed, trees_of
+from gingham.fitting.merging import MergeTree, merge_tree
+from gingham.summary.make_summary import Met, joint_path, leaf_order, orders, rungs, summed, trees_of
 from gingham.summary.values import MEASURES, Measure, measure_named
 
 RNG = np.random.default_rng(0)
@@ -26,13 +27,13 @@ def sums_of(measure: Measure, shape: tuple[int, int]) -> np.ndarray:
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
 def test_each_merge_is_the_cheapest_of_all_pairs(measure):
     sums = sums_of(measure, (6, 5))
-    tree = merge_tree([(measure, sums)])
+    tree = merge_tree([(measure.cost, sums)])
     clusters = {leaf: sums[leaf] for leaf in range(6)}
     for t, (a, b) in enumerate(tree.merges.tolist()):
         costs = {
             pair: float(
-                measure.explained(clusters[pair[0]]) + measure.explained(clusters[pair[1]])
-                - measure.explained(clusters[pair[0]] + clusters[pair[1]])
+                measure.cost(clusters[pair[0]] + clusters[pair[1]])
+                - measure.cost(clusters[pair[0]]) - measure.cost(clusters[pair[1]])
             )
             for pair in itertools.combinations(sorted(clusters), 2)
         }  # fmt: skip
@@ -45,8 +46,8 @@ def test_each_merge_is_the_cheapest_of_all_pairs(measure):
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
 def test_losses_add_up_to_what_the_rows_explain(measure):
     sums = sums_of(measure, (7, 4))
-    tree = merge_tree([(measure, sums)])
-    lost = measure.explained(sums).sum() - measure.explained(sums.sum(axis=0, keepdims=True)).sum()
+    tree = merge_tree([(measure.cost, sums)])
+    lost = measure.cost(sums.sum(axis=0, keepdims=True)).sum() - measure.cost(sums).sum()
     assert tree.losses.sum() == pytest.approx(float(lost))
 
 
@@ -56,11 +57,11 @@ def test_counts_lose_jensen_shannon_divergences():
     p, weight = n / n.sum(axis=1, keepdims=True), n.sum(axis=1) / n.sum()
     mixed = weight @ p
     divergence = sum(w * (q * np.log(q / mixed)).sum() for w, q in zip(weight, p))
-    assert merge_tree([(measure_named("lift"), sums)]).losses[0] == pytest.approx(n.sum() * divergence)
+    assert merge_tree([(measure_named("lift").cost, sums)]).losses[0] == pytest.approx(n.sum() * divergence)
 
 
 def test_a_cut_has_so_many_groups_and_coarser_ones_are_unions():
-    tree = merge_tree([(measure_named("lift"), sums_of(measure_named("lift"), (9, 6)))])
+    tree = merge_tree([(measure_named("lift").cost, sums_of(measure_named("lift"), (9, 6)))])
     finer = tree.groups(9)
     for k in range(8, 0, -1):
         coarser = tree.groups(k)
@@ -71,7 +72,7 @@ def test_a_cut_has_so_many_groups_and_coarser_ones_are_unions():
 
 @pytest.mark.parametrize("leaves", [1, 2, 5, 9])
 def test_top_of_a_tree_has_the_same_cuts(leaves: int) -> None:
-    tree = merge_tree([(measure_named("lift"), sums_of(measure_named("lift"), (9, 6)))])
+    tree = merge_tree([(measure_named("lift").cost, sums_of(measure_named("lift"), (9, 6)))])
     top = tree.top(leaves)
     assert top.n_leaves == leaves
     np.testing.assert_array_equal(top.losses, tree.losses[9 - leaves :])
@@ -107,7 +108,7 @@ def test_every_node_is_a_run_of_the_order():
 
 
 def test_nodes_are_flipped_towards_what_they_point_at():
-    tree = Tree(np.array([[0, 1], [2, 3]]), np.array([1.0, 2.0]))
+    tree = MergeTree(np.array([[0, 1], [2, 3]]), np.array([1.0, 2.0]), 3)
     assert leaf_order(tree, np.zeros((3, 2)), np.array([2.0, 1.0, 0.0])).tolist() == [2, 1, 0]
 
 

@@ -8,46 +8,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import isfinite
 
-from gingham.arrays import Floats
 from gingham.cards import certificate_card
+from gingham.certificates.assumptions import Assumption
 from gingham.certificates.bounds import THEOREMS, Theorem, find
 from gingham.certificates.evidence import Evidence
 from gingham.certificates.record import Record, write_certificate
 from gingham.core.problem import Posterior
 from gingham.errors import GinghamError, RefusedCertificate
-
-STATUSES = ("checked", "given", "violated")
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """Something the guarantee rests on.
-
-    ``status``: "checked" (verified on the data), "given" (stated by the caller, or cannot be verified),
-    "violated" (known not to hold; the value is then no guarantee).
-    """
-
-    text: str
-    status: str
-
-    def __post_init__(self) -> None:
-        if self.status not in STATUSES:
-            raise GinghamError(f"status={self.status!r} is unknown; choose one of {', '.join(STATUSES)}.")
-
-
-DRAWS = Assumption("A row of weight w stands for w independent draws.", "given")
-
-
-def drawn_rows(weights: Floats | None) -> tuple[Assumption, ...]:
-    """What has to be believed of weights; nothing where every row counts once."""
-    return () if weights is None or bool((weights == 1).all()) else (DRAWS,)
-
-
-def drawn_order(seed: int, drawn_here: bool, what: str = "order") -> Assumption:
-    """Who decided which draws stand where."""
-    if drawn_here:
-        return Assumption(f"The {what} was drawn after the rows were fixed (seed {seed}, drawn afresh).", "checked")
-    return Assumption(f"The seed {seed} of the {what} was chosen without a look at the rows.", "given")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +103,7 @@ class Certificate:
 
         The data are not in the file, only a digest of them: whoever verifies it brings them along.
         """
-        write_certificate(path, self.to_dict(), self.record)
+        write_certificate(path, self.to_dict(), self.assumptions, self.record)
 
     @property
     def complexity(self) -> float:
@@ -231,7 +198,7 @@ class Certificate:
             "chosen_from": self.chosen_from,
             "terms": {name: float(nats) for name, nats in self.terms.items()},
             "parameters": {name: float(value) for name, value in self.parameters.items()},
-            "assumptions": [{"text": a.text, "status": a.status} for a in self.assumptions],
+            "assumptions": [assumption.to_dict() for assumption in self.assumptions],
             "anytime": self.anytime,
             "valid": self.valid,
             "theorem": self.text,

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from gingham.arrays import Floats
 from gingham.cards import certificate_card
 from gingham.certificates import bounds
+from gingham.certificates.assumptions import given
 from gingham.certificates.bounds import GibbsLaw
-from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import checked_delta
 from gingham.certificates.divergence import relative_entropy
 from gingham.errors import GinghamError
@@ -100,10 +101,7 @@ def certify_clusters(
         delta=delta,
         n_tuples=n,
         terms={"weights KL(Q‖P)": divergence, **found.price},
-        assumptions=(
-            Assumption("the objects are independent draws from one distribution", "given"),
-            Assumption("the clusters and the prior were fixed before these objects were seen", "given"),
-        ),
+        assumptions=(given("objects"), given("clusters fixed")),
         worst=1.0,
         evidence=None,
         parameters=found.parameters,

@@ -22,21 +22,20 @@ import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import Floats, Ints, TableLike
+from gingham.certificates.assumptions import Assumption, drawn_rows, given
 from gingham.certificates.bounds import ln_shtarkov, whole
-from gingham.certificates.certificate import Assumption, Certificate, drawn_rows
-from gingham.certificates.certify import INDEPENDENT
-from gingham.certificates.confidence import checked_delta, log_inverse
+from gingham.certificates.certificate import Certificate
+from gingham.certificates.confidence import log_inverse
 from gingham.certificates.divergence import ball_maxima, ball_maximum
-from gingham.certificates.evidence import (
-    Complexity,
+from gingham.certificates.observed import (
     Population,
     check_items,
     check_order,
     in_full_precision,
-    of_partitions,
     stated_population,
     with_unseen,
 )
+from gingham.certificates.prices import Complexity, of_partitions
 from gingham.certificates.record import Record, posterior_facts
 from gingham.core.problem import Posterior, Structure, Tree, contract, find_posterior
 from gingham.core.tree import TreeDensity, clusters_of
@@ -76,38 +75,28 @@ class CoClusterDensity:
         return np.log(mixed) + sum(np.log(p[code]) for p, code in zip(self.items, codes))
 
 
-def certify_density(
+def of_density(
     model: object,
     X: TableLike | Sample,
+    y: None = None,
     *,
+    delta: float,
     sample_weight: npt.ArrayLike | None = None,
-    delta: float = 0.05,
     population: Population | None = None,
-) -> tuple[Certificate, CoClusterDensity | TreeDensity]:
-    """A guarantee on the expected code length −E ln p̃ (nats per tuple), and the density it is about.
+) -> Certificate:
+    """bound="density": the expected code length −E ln p̃ (nats per observation); ``model`` is the density it is about.
 
     Parameters
     ----------
     model : fitted estimator with ``posterior_`` (or a density tree), Posterior, or sequence of (n_i, m_i) assignments
         With bare assignments, X holds codes 0, …, n_i − 1.
     X : ids (N, d), one row per observed co-occurrence, or a Sample
-    sample_weight : whole numbers, optional
     population : sequence of int, or mapping from mode to int
         How many items of each mode there are in all: a code needs a word for each. Items beyond those that the model
         knows belong to clusters by the urn and share what smoothing leaves. Bare assignments have a row for each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import gingham as gg
-    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
-    >>> X = X[(X[:, 0] + X[:, 1]) % 2 == 0]  # only some pairs occur
-    >>> parity = np.eye(2)[np.arange(30) % 2]
-    >>> certificate, density = gg.certify_density([parity, parity], X)
-    >>> bool(certificate.value < 2 * np.log(30))  # shorter than a code that knows nothing
-    True
     """
-    checked_delta(delta)
+    if y is not None:
+        raise GinghamError("A density is one of rows without labels: leave y out.")
     fitted = getattr(model, "density_", None)
     if isinstance(fitted, TreeDensity):
         sample = (
@@ -116,7 +105,7 @@ def certify_density(
             else Sample.of(id_columns(X).columns, None, sample_weight, modes=fitted.tree.columns())
         )
         _check_leaves(fitted.tree, population)
-        return certify_tree_density(fitted, sample, delta), fitted
+        return certify_tree_density(fitted, sample, delta)
     posterior, sample = _prepare(model, X, sample_weight)
     bare = find_posterior(model) is None
     sizes = (
@@ -152,7 +141,6 @@ def certify_density(
     density = CoClusterDensity(assigns, cells, tuple(items))
     weights = np.ones(sample.n_rows) if sample.weights is None else sample.weights
     empirical = float(-(weights @ density.log_density(sample.codes)) / n)
-    items_in_all = ", ".join(f"{len(q):,} of {name!r}" for name, q in zip(names, assigns))
     certificate = code_length_certificate(
         cell_part + sum(parts),
         empirical,
@@ -161,7 +149,7 @@ def certify_density(
         terms,
         {"cells": cell_part, **dict(zip(names, parts)), "uniform": float(sum(log(len(q)) for q in assigns))},
         sample.weights,
-        fixed=f"There are so many items in all: {items_in_all}.",
+        fixed=given("population", sizes={name: len(q) for name, q in zip(names, assigns)}),
         text="With probability at least 1 − δ, for all posteriors and all smoothings at once: the expected code length "
         "is at most the largest mean of −ln p̃(c) over the cell laws the sample allows, plus, per mode, the "
         "largest mean of −ln p̃(x) + Σ_c q(c|x) ln p̃(c) over the item laws it allows.",
@@ -171,7 +159,7 @@ def certify_density(
         reference="gingham, docs/theory/density; repairs Seldin and Tishby 2010, Theorem 12",
     )
     facts = partial(_facts, posterior, [len(q) for q in assigns])
-    return replace(certificate, record=Record("density", X, None, sample_weight, facts)), density
+    return replace(certificate, model=density, record=Record("density", X, None, sample_weight, facts))
 
 
 def _facts(posterior: Posterior, population: list[int]) -> dict[str, object]:
@@ -283,7 +271,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         value += parts[name]
         empirical += float(observed @ lengths)
     terms[f"confidence, {len(variables)} times"] = len(variables) * share
-    return code_length_certificate(
+    certificate = code_length_certificate(
         value,
         empirical,
         delta,
@@ -291,7 +279,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         terms,
         {**parts, "uniform": float(sum(log(mode.n_items) for mode in tree.columns()))},
         sample.weights,
-        fixed="There are no items but those that the model knows, and the tree was fixed before the tuples were drawn.",
+        fixed=given("known items only"),
         text="With probability at least 1 − δ, for all hard clusterings of this tree and all laws at once: the "
         "expected code length is at most the sum over nodes of the largest mean code length over the laws "
         "the sample allows.",
@@ -299,6 +287,7 @@ def certify_tree_density(density: TreeDensity, sample: Sample, delta: float = 0.
         r"\quad \varepsilon_v = \frac{\mathrm{KL}_{\text{below } v} + \ln C(K_v, N) + \ln(T/\delta)}{N}",
         reference="gingham, docs/theory/trees",
     )
+    return replace(certificate, model=density)
 
 
 def code_length_certificate(
@@ -310,7 +299,7 @@ def code_length_certificate(
     parameters: Mapping[str, float],
     weights: Floats | None,
     *,
-    fixed: str,
+    fixed: Assumption,
     text: str,
     latex: str,
     reference: str,
@@ -325,9 +314,9 @@ def code_length_certificate(
         n_tuples=n,
         terms=terms,
         assumptions=(
-            INDEPENDENT,
+            given("independent or without replacement"),
             *drawn_rows(weights),
-            Assumption(fixed, "given"),
+            fixed,
         ),
         worst=float("inf"),
         evidence=None,

@@ -1,6 +1,6 @@
-"""Holdout certificates: a finished predictor on tuples it has never seen, covered exactly as it is used; committees.
+"""Held-out rows: a finished predictor on rows that it has never seen, covered exactly as it is used; committees.
 
-In a cross-committee all the data are used, and yet every member was tested on tuples it has not seen.
+In a cross-committee all the data are used, and yet every member was tested on rows that it has not seen.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ import numpy.typing as npt
 from scipy.special import logsumexp, softmax
 
 from gingham.arrays import AnyArray, Floats, TableLike
-from gingham.cells import CellModel, make_cell, needs_alphabet
-from gingham.certificates.bounds import GRID, Bound, GibbsLaw, find, mixture
-from gingham.certificates.certificate import Assumption, Certificate, drawn_order, drawn_rows
+from gingham.cells import CellModel
+from gingham.certificates.assumptions import Assumption, checked, drawn_order, drawn_rows, given
+from gingham.certificates.bounds import GRID, Bound, GibbsLaw, find
+from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
-from gingham.certificates.evidence import (
-    ROUNDING,
-    Complexity,
-    Evidence,
+from gingham.certificates.evidence import Evidence, continuous_law, law_on_alphabet
+from gingham.certificates.losses import StatedLoss, loss_scale, scaled_losses, stated_loss
+from gingham.certificates.observed import (
     check_alphabet,
     check_items,
     check_pairs_once,
-    continuous_law,
     in_full_precision,
-    law_on_alphabet,
-    loss_scale,
-    pooled_answers,
-    scaled_losses,
+    posterior_of,
+    sample_of,
+    source,
+    stated_cell,
+    with_cell,
 )
-from gingham.certificates.record import Record, cell_facts
-from gingham.certificates.row_losses import between_labels, check_distributions, stated_labels
+from gingham.certificates.prices import Complexity, pooled_answers
+from gingham.certificates.record import Record, grid_facts
 from gingham.core.problem import Offsets, Posterior, find_posterior
-from gingham.data import Alphabet, Bounds
+from gingham.data import Bounds
 from gingham.data.fit_rows import FitRows, copies, need_rows_once
 from gingham.data.sample import (
     Sample,
@@ -50,14 +50,9 @@ from gingham.data.sample import (
 )
 from gingham.errors import GinghamError, RefusedCertificate
 
-UNSEEN = Assumption(
-    "The predictor, and every choice that led to it, was made without these tuples; the candidates among which they "
-    "decided are all counted.",
-    "given",
-)
-_INDEPENDENT = Assumption("The tuples were drawn independently from the population new tuples come from.", "given")
-METHODS = ("log-wealth", "betting", "kl", "maurer-pontil")
+UNSEEN = given("not fitted on these")
 SMALLEST = 1e-3  # of ν − 1: no single loss may take the whole wealth
+METHODS = ("log-wealth", "betting", "kl", "maurer-pontil")
 MOST_DRAWS = 2**27  # rows times cells whose losses are listed one by one
 ORDERS, MOST_BETS = 32, 2**16  # orders in which bets are made, fewer where there are many tuples
 BETTING_TEXT = (
@@ -73,38 +68,9 @@ BETTING_REFERENCE = "Waudby-Smith and Ramdas 2024, Estimating means of bounded r
 MAURER_PONTIL = "Maurer and Pontil 2009, Empirical Bernstein bounds"
 
 
-def without_rows_of_the_fit(model: object, sample: Sample, relation: int = 0) -> tuple[Assumption, ...]:
-    """Refuse rows that a model has learned from, where it keeps a sketch of them; what the comparison has shown."""
-    kept: tuple[FitRows, ...] = getattr(model, "fit_rows_", ())
-    if not kept:
-        return ()
-    met = kept[relation].met(sample)
-    part = "" if met.everything else f" of the {met.n_compared:,} that were compared, drawn at random from them,"
-    if met.seen:
-        which = ", ".join(f"{row:,}" for row in met.rows[:5].tolist()) + (", …" if len(met.rows) > 5 else "")
-        some = f"{met.n_same:,}{part or f' of the {met.n_compared:,} rows'} (row {which})"
-        raise RefusedCertificate(
-            f"{'These are the' if met.whole_fit else f'{some} are'} rows that the model was fitted on, and "
-            "bound='holdout' tests it on rows that it has not seen. Use bound='log-wealth', which is for the rows of "
-            "the fit, bound='split', or other rows. If they were drawn anew and are equal by chance, certify finished "
-            "predictions: certify_predictions."
-        )
-    if met.n_same:
-        return (
-            Assumption(
-                f"{met.n_same:,}{part or f' of the {met.n_compared:,} tuples'} are equal to tuples of the fit, which "
-                "repetitions may explain; they were drawn anew.",
-                "given",
-            ),
-        )
-    if met.everything:
-        return (Assumption("None of the tuples is a row of the fit.", "checked"),)
-    return (Assumption(f"None{part} is a row of the fit.", "checked"),)
-
-
 def certify_predictions(
-    y_pred: npt.ArrayLike,
     y: npt.ArrayLike,
+    predictions: npt.ArrayLike,
     *,
     loss: Any = "absolute",
     alphabet: Iterable[object] | None = None,
@@ -113,24 +79,35 @@ def certify_predictions(
     candidates: int = 1,
     method: str = "log-wealth",
     sample_weight: npt.ArrayLike | None = None,
+    folds: npt.ArrayLike | None = None,
+    groups: npt.ArrayLike | None = None,
     predictor: str = "predictions",
     random_state: int | None = None,
 ) -> Certificate:
-    """A guarantee for finished predictions of any library on tuples that were not used to make them.
+    """A guarantee for finished predictions of any library on rows that were not used to make them.
 
     Parameters
     ----------
-    y_pred : array of shape (N,), or (N, |Y|) distributions for the log loss
     y : array of shape (N,)
+        The labels.
+    predictions : array of shape (N,), or (N, |Y|) distributions for the log loss
     loss : {"absolute", "quadratic", "zero-one", "pinball", "log"}, table or callable
     alphabet : sequence, optional
-        The possible labels; ``label_bounds`` = (smallest, largest) serves absolute and quadratic loss too.
+        The possible labels; ``label_bounds`` = (smallest, largest) serves losses of numbers too.
     candidates : int
-        Among how many predictors these tuples decided; each costs its share of δ.
+        Among how many predictors these rows decided; each costs its share of δ.
     method : {"log-wealth", "betting", "kl", "maurer-pontil"}
         "betting" was the tightest on ratings (see :func:`betting`); decide before you look.
     sample_weight : whole numbers, optional
         A row of weight w stands for w draws.
+    folds : array of shape (N,), optional
+        Each row was predicted by a model that has not seen its fold. Each model is bounded on its own fold with δ/K,
+        so that all bounds hold together; covered is a model drawn at random or, for a convex loss, their mean.
+    groups : array of shape (N,), optional
+        Rows of one group (one user, say) need not be independent, groups are: each counts once, by its mean loss.
+        Covered is the mean over groups. For rows of weight 1.
+    predictor : str
+        What is covered, in words.
     random_state : int, optional
         Seed of the orders in which bets are made; drawn afresh by default, and recorded in ``parameters["seed"]``.
 
@@ -140,71 +117,137 @@ def certify_predictions(
     >>> import gingham as gg
     >>> y = np.random.default_rng(0).integers(1, 6, 2000)
     >>> predicted = np.clip(y + 0.5, 1, 5)  # of any model that has not seen these ratings
-    >>> certificate = gg.certify_predictions(predicted, y, alphabet=range(1, 6))
+    >>> certificate = gg.certify_predictions(y, predicted, alphabet=range(1, 6))
     >>> round(certificate.empirical, 2) < certificate.value < 0.5
     True
     """
-    checked_delta(delta)
-    letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
-    if letters is None and label_bounds is None:
-        raise RefusedCertificate(
-            "State the possible labels (alphabet=) or the smallest and largest (label_bounds=): "
-            "no theorem covers an unbounded loss."
-        )
-    need_unmasked(y_pred, "y_pred")
-    y, y_pred = checked_labels(y), np.asarray(y_pred)
-    if len(y) != len(y_pred):
-        raise GinghamError(f"y has {len(y)} rows, y_pred {len(y_pred)}.")
-    span = Bounds.of(label_bounds, given=True)
-    cell = _stated_cell(loss, letters, span)
-    if span is not None:
-        if letters is not None:
-            letters.encode(y)
-        values = _of_numbers(cell, y, y_pred, (span.low, span.high))
-        known = f"Labels lie between {span.low:g} and {span.high:g}."
-        stated = {**cell_facts(cell), "answers": "number", "alphabet": None, "table": None, "bounds": list(span)}
-    elif letters is not None:  # one of them is there, or it was refused above
-        values = losses_of(cell, y, y_pred)
-        known, stated = stated_labels(letters), cell_facts(cell)
-    weights, statement = checked_weights(sample_weight, len(y)), Assumption(known, "given")
+    stated = stated_loss(loss, alphabet, label_bounds)
+    if label_bounds is not None and stated.bounds is None:
+        raise RefusedCertificate(f"loss={loss!r} needs alphabet= alone; label_bounds= is for losses of numbers.")
+    need_unmasked(predictions, "predictions")
+    labels, guesses = checked_labels(y), np.asarray(predictions)
+    if len(labels) != len(guesses):
+        raise GinghamError(f"y has {len(labels)} rows, predictions {len(guesses)}.")
     seed = recorded_seed(random_state)
     test = Trial(delta, candidates, method, predictor, seed, random_state is None)
-    certificate = _of_losses(values, weights, cell, test, statement)
-    facts = {"loss": stated, "nu_grid": GRID, **test.facts}
-    columns = y_pred if y_pred.ndim == 2 else y_pred[:, None]
-    return replace(certificate, record=Record("predictions", columns, y, sample_weight, partial(dict, facts)))
+    if folds is not None:
+        if groups is not None or candidates != 1 or method != "log-wealth":
+            raise RefusedCertificate("Predictions by folds are bounded by log-wealth: leave groups=, candidates= out.")
+        weights = checked_weights(sample_weight, len(labels))
+        return _cross_fitted(stated, labels, guesses, np.asarray(folds), weights, test)
+    certificate = _of_predictions(stated, labels, guesses, sample_weight, groups, test)
+    if groups is not None:
+        return certificate
+    facts = {"loss": stated.facts(), "nu_grid": GRID, **test.facts}
+    columns = guesses if guesses.ndim == 2 else guesses[:, None]
+    return replace(certificate, record=Record("predictions", columns, labels, sample_weight, partial(dict, facts)))
 
 
-def _stated_cell(loss: Any, letters: Alphabet | None, span: Bounds | None) -> CellModel:
-    """The loss on stated labels: all of them, or the smallest and largest, which contain those that are listed."""
-    if span is None:
-        return make_cell(loss, letters)
-    if letters is not None:
-        span.check(letters.numbers, "The alphabet's label")
-    # Both ends stand for all numbers between them: the loss is a function of numbers.
-    cell = make_cell(loss, Alphabet.of(tuple(span), given=True) if needs_alphabet(loss) else None, span)
-    if cell.answers != "number" and cell.of_gap(np.zeros(0)) is None:
-        raise RefusedCertificate(
-            f"loss={loss!r} needs alphabet=, the possible labels; label_bounds= is for losses of numbers."
-        )
-    return cell
+def _of_predictions(
+    stated: StatedLoss,
+    y: AnyArray,
+    predictions: AnyArray,
+    sample_weight: npt.ArrayLike | None,
+    groups: npt.ArrayLike | None,
+    test: Trial,
+) -> Certificate:
+    values = stated.losses(y, predictions)
+    weights = checked_weights(sample_weight, len(y))
+    drawn = given("independent")
+    if groups is not None:
+        values, drawn = _by_group(values, weights, groups)
+        weights = None
+    return _of_losses(values, weights, stated.cell, test, (drawn, UNSEEN), stated.statement)
 
 
-def certify_posterior(
-    posterior: Posterior,
-    sample: Sample,
-    statement: Assumption,
-    delta: float,
-    predictor: str,
+def _by_group(values: Floats, weights: Floats | None, groups: npt.ArrayLike) -> tuple[Floats, Assumption]:
+    """The mean loss of each group, and that groups are the independent draws."""
+    names = np.asarray(groups)
+    if names.shape != values.shape:
+        raise GinghamError(f"groups has shape {names.shape}; it needs the group of each of the {len(values)} rows.")
+    if weights is not None and (weights != 1).any():
+        raise RefusedCertificate("With groups= every row counts once: leave sample_weight out.")
+    _, at = np.unique(names, return_inverse=True)
+    counts = np.bincount(at.ravel())
+    return np.bincount(at.ravel(), values) / counts, given("independent groups", n=len(counts))
+
+
+def on_other_rows(
+    model: Any,
+    X: TableLike | Sample,
+    y: npt.ArrayLike | None,
     *,
+    delta: float,
+    predictor: str = "gibbs",
+    sample_weight: npt.ArrayLike | None = None,
+    alphabet: Iterable[object] | None = None,
     relation: int = 0,
     candidates: int = 1,
     method: str = "log-wealth",
     random_state: int | None = None,
-) -> tuple[Certificate, dict[str, object]]:
-    """A guarantee for one predictor of a posterior on tuples that its fit has not seen, and how it was tested."""
-    cell = posterior.label_cell(relation)
+) -> Certificate:
+    """bound="holdout": one predictor of a model, or of a committee, on rows that its fit has not seen."""
     test = Trial(delta, candidates, method, predictor, recorded_seed(random_state), random_state is None)
+    members = committee_members(model) if hasattr(model, "members_") else []
+    posterior = posterior_of(members[0] if members else model)
+    cell, statement = stated_cell(posterior.label_cell(relation), alphabet)
+    if posterior.offsets is None:
+        posterior = with_cell(posterior, cell, relation)
+    sample = sample_of(posterior, X, y, sample_weight, relation)
+    if members:
+        rows, labels = rows_and_labels(X, y)
+        if predictor not in ("mean", "median", "mode"):
+            raise RefusedCertificate(
+                f"predictor={predictor!r}: a committee is certified on rows it has not seen by what it predicts, "
+                "predictor='mean', 'median' or 'mode'."
+            )
+        need_rows_once(sample)
+        guesses = np.asarray(model.predict(rows, rule=predictor))
+        stated = StatedLoss.of_cell(cell)
+        certificate = _of_predictions(stated, checked_labels(labels), guesses, sample_weight, None, test)
+    else:
+        certificate = of_posterior_on(posterior, sample, statement, test, relation)
+        if posterior.offsets is None:
+            record = Record("holdout", X, y, sample_weight, partial(grid_facts, posterior, relation, **test.facts))
+            certificate = replace(certificate, record=record)
+    known = without_rows_of_the_fit(model, sample, relation)
+    return replace(certificate, assumptions=(*certificate.assumptions, *known))
+
+
+def rows_and_labels(X: TableLike | Sample, y: npt.ArrayLike | None) -> tuple[TableLike, npt.ArrayLike]:
+    """Rows of ids and their labels, for what fits or predicts anew."""
+    if isinstance(X, Sample) or y is None:
+        raise GinghamError("This certificate fits or predicts anew: give the rows of ids X and their labels y.")
+    return X, y
+
+
+def without_rows_of_the_fit(model: object, sample: Sample, relation: int = 0) -> tuple[Assumption, ...]:
+    """Refuse rows that a model has learned from, where it keeps a sketch of them; what the comparison has shown."""
+    kept: tuple[FitRows, ...] = getattr(model, "fit_rows_", ())
+    if not kept:
+        return ()
+    met = kept[relation].met(sample)
+    compared = {} if met.everything else {"compared": met.n_compared}
+    if met.seen:
+        which = ", ".join(f"{row:,}" for row in met.rows[:5].tolist()) + (", …" if len(met.rows) > 5 else "")
+        drawn = "rows that were compared, drawn at random from them," if compared else "rows"
+        some = f"{met.n_same:,} of the {met.n_compared:,} {drawn} (row {which})"
+        raise RefusedCertificate(
+            f"{'These are the' if met.whole_fit else f'{some} are'} rows that the model was fitted on, and "
+            "bound='holdout' tests it on rows that it has not seen. Use bound='log-wealth', which is for the rows of "
+            "the fit, bound='split', or other rows. If they were drawn anew and are equal by chance, certify finished "
+            "predictions: certify_predictions."
+        )
+    if met.n_same:
+        return (given("equal to rows of the fit", same=met.n_same, **compared),)
+    return (checked("no row of the fit", **compared),)
+
+
+def of_posterior_on(
+    posterior: Posterior, sample: Sample, statement: Assumption, test: Trial, relation: int = 0
+) -> Certificate:
+    """A guarantee for one predictor of a posterior on rows that its fit has not seen."""
+    cell, predictor = posterior.label_cell(relation), test.predictor
     check_alphabet(cell, sample)
     check_items(posterior.structure.columns(relation), sample)
     if not sample.pairs_once:
@@ -212,13 +255,14 @@ def certify_posterior(
         if posterior.structure.is_graph(relation):
             check_pairs_once(sample.codes, sample.labels, sample.weights)
     whole_counts(sample.weights)
+    drawn = (*source(posterior, relation, given("independent")), UNSEEN)
     if predictor == "gibbs":
-        law, given = _gibbs_law(posterior, sample, relation), (*drawn_rows(sample.weights), statement)
-        return _certificate(law, cell, int(sample.n_tuples), test, given), test.facts
+        law, n = _gibbs_law(posterior, sample, relation), int(sample.n_tuples)
+        return _certificate(law, cell, n, test, (*drawn, *drawn_rows(sample.weights), statement))
     if sample.complete:
         raise RefusedCertificate("List the pairs that were held out (pairs='listed'); absent ones are not predicted.")
     if sample.labels is None:
-        raise GinghamError("A certificate needs the labels of the tuples.")
+        raise GinghamError("A certificate needs the labels of the rows.")
     labels: AnyArray = sample.labels if sample.alphabet is None else sample.alphabet.values[sample.label_codes]
     if cell.answers == "distribution":
         if predictor != "mean":
@@ -230,8 +274,8 @@ def certify_posterior(
             if predictor != "mode":
                 raise RefusedCertificate("Labels are names: only predictor='mode' or 'gibbs' predicts them.")
             predictions = sample.alphabet.values[predictions.astype(np.int64)]
-    values = losses_of(cell, labels, predictions)
-    return _of_losses(values, sample.weights, cell, test, statement, posterior), test.facts
+    values = StatedLoss.of_cell(cell).losses(labels, predictions)
+    return _of_losses(values, sample.weights, cell, test, drawn, statement, posterior)
 
 
 @dataclass(frozen=True)
@@ -267,64 +311,17 @@ def _of_losses(
     weights: Floats | None,
     cell: CellModel,
     test: Trial,
+    drawn: tuple[Assumption, ...],
     statement: Assumption,
     covered: Posterior | None = None,
 ) -> Certificate:
-    """The certificate of losses of single tuples, in the loss's own unit."""
+    """The certificate of losses of single rows, in the loss's own unit."""
     draws = whole_counts(weights)
     counts = np.ones(len(values)) if weights is None else weights
     scaled = scaled_losses(values, cell)
     single = scaled[rows_of_draws(len(scaled), draws)] if test.method == "betting" else None
     law, n = GibbsLaw.of(scaled, counts), int(counts.sum())
-    return _certificate(law, cell, n, test, (*drawn_rows(weights), statement), covered, single)
-
-
-def losses_of(cell: CellModel, y: AnyArray, y_pred: AnyArray) -> Floats:
-    """The loss of each prediction, in the loss's own unit; predictions need not be possible answers."""
-    letters = cell.alphabet
-    if cell.answers == "distribution" and letters is not None:
-        floor = cell.smoothing / letters.size
-        if y_pred.shape != (len(y), letters.size) or (y_pred < floor * (1 - 1e-9)).any():
-            raise RefusedCertificate(
-                f"The {cell.name} loss needs predicted distributions of shape ({len(y)}, {letters.size}) with every "
-                f"probability at least {floor:.4g}, or the loss is unbounded."
-            )
-        check_distributions(y_pred)
-        return np.take_along_axis(cell.coef(y_pred), letters.encode(y)[:, None], axis=1)[:, 0]
-    if cell.table is not None and letters is not None and not (cell.convex and letters.numeric):
-        return cell.table[letters.encode(y), letters.encode(y_pred)]
-    if letters is not None and cell.answers is not None:
-        letters.encode(y)
-        span = (float(letters.numbers.min()), float(letters.numbers.max()))
-        return _of_numbers(cell, y, y_pred, span)
-    if cell.answers == "number" and cell.bounds is not None:
-        return _of_numbers(cell, y, y_pred, (cell.bounds[0], cell.bounds[1]))
-    if cell.answers is None:
-        raise RefusedCertificate(f"{type(cell).__name__}: gingham does not know the loss of a single prediction.")
-    raise RefusedCertificate("The loss is unbounded: state the possible labels.")
-
-
-def _of_numbers(cell: CellModel, y: AnyArray, y_pred: AnyArray, span: tuple[float, float]) -> Floats:
-    """Losses of numeric predictions within an interval, possible answers or not."""
-    low, high = span
-    room = ROUNDING * (high - low) / 4  # of a loss, which may be a square
-    for what, values in (("label", y), ("prediction", y_pred)):
-        outside = ~((values >= low - room) & (values <= high + room))
-        if outside.any():
-            row = int(np.flatnonzero(outside)[0])
-            raise RefusedCertificate(
-                f"The {what} {values[row]} in row {row} lies outside {low:g} to {high:g}, where the loss is unbounded. "
-                "Clip predictions to the range of the labels, or widen it."
-            )
-    y, guesses = np.asarray(y, dtype=np.float64), np.asarray(y_pred, dtype=np.float64)
-    by_gap = cell.of_gap(y - guesses)
-    if by_gap is not None:
-        return by_gap
-    if cell.answers == "number":
-        return np.einsum("ek,ek->e", cell.coef(guesses), cell.features.evaluate(y))
-    if cell.table is None or cell.alphabet is None:  # pragma: no cover - every kind of answer was served
-        raise RefusedCertificate(f"{type(cell).__name__}: gingham does not know the loss of a single prediction.")
-    return between_labels(cell.table, cell.alphabet.numbers, cell.alphabet.encode(y), guesses)
+    return _certificate(law, cell, n, test, (*drawn, *drawn_rows(weights), statement), covered, single)
 
 
 def _gibbs_law(posterior: Posterior, sample: Sample, relation: int) -> GibbsLaw:
@@ -361,7 +358,7 @@ def _certificate(
     cell: CellModel,
     n: int,
     test: Trial,
-    given: tuple[Assumption, ...],
+    assumptions: tuple[Assumption, ...],
     covered: Posterior | None = None,
     single: Floats | None = None,
 ) -> Certificate:
@@ -370,6 +367,7 @@ def _certificate(
     delta, method = test.delta, test.method
     # A predictor that was chosen without a look at these tuples costs nothing else.
     union = log(test.candidates)
+    order: tuple[Assumption, ...] = ()
     price = Complexity({"union over candidates": union} if union else {})
     if method == "maurer-pontil":
         bound = maurer_pontil(law, price.total, n, delta)
@@ -378,13 +376,13 @@ def _certificate(
         reference = MAURER_PONTIL
     elif single is not None:
         bound = betting(single, price.total, delta, test.seed)
-        given = (*given, drawn_order(test.seed, test.drawn_here, "order of the bets"))
+        order = (drawn_order(test.seed, test.drawn_here, "order of the bets"),)
         text, latex, reference = BETTING_TEXT, BETTING_LATEX, BETTING_REFERENCE
     else:
         theorem = find(method)
         bound = theorem.function(law, price.total, n, delta)
         text, latex = theorem.text + " Here Q is fixed beforehand, so KL(Q‖P) = 0.", theorem.latex
-        reference = theorem.reference + ", on tuples the predictor has not seen"
+        reference = theorem.reference + ", on rows the predictor has not seen"
     evidence = Evidence(law, low, scale, n, {"exact": price, "papers": price}, covered)
     return Certificate(
         value=evidence.in_unit(bound.value),
@@ -394,7 +392,7 @@ def _certificate(
         delta=delta,
         n_tuples=n,
         terms={**price.terms, **bound.price},
-        assumptions=(_INDEPENDENT, UNSEEN, *given),
+        assumptions=(*assumptions, *order),
         worst=evidence.in_unit(1.0),
         evidence=evidence,
         parameters=bound.parameters,
@@ -483,52 +481,17 @@ def committee_members(model: object) -> list[Posterior]:
     return known
 
 
-def certify_held_out(
-    model: Any, cell: CellModel, X: TableLike, y: npt.ArrayLike, predictor: str, **options: Any
-) -> Certificate:
-    """A guarantee for a committee's averaged prediction, exactly as used, on tuples that no member has seen."""
-    if predictor not in ("mean", "median", "mode"):
-        raise RefusedCertificate(
-            f"predictor={predictor!r}: a committee is certified on tuples it has not seen by what it predicts, "
-            "predictor='mean', 'median' or 'mode'."
-        )
-    predictions = model.predict(X, rule=predictor)
-    return certify_predictions(predictions, y, predictor=predictor, **_own_loss(cell), **options)
-
-
-def _own_loss(cell: CellModel) -> dict[str, Any]:
-    """What `certify_predictions` is told of a loss that is known as a cell."""
-    labels = {"label_bounds": cell.bounds} if cell.alphabet is None else {"alphabet": cell.alphabet.values}
-    return {"loss": lambda _: cell, **labels}
-
-
-def pooled(parts: Sequence[Evidence]) -> Evidence:
-    """The evidence about a committee: draw a member, then its co-clustering.
-
-    KL(mixture‖P) ≤ mean of the members' KL (convexity, no ln K), and the law of the Gibbs loss is the
-    average law.
-    """
-    first = parts[0]
-    prices = {}
-    for kind in first.prices:
-        names = dict.fromkeys(name for part in parts for name in part.prices[kind].terms)
-        prices[kind] = Complexity(
-            {name: sum(part.prices[kind].terms.get(name, 0.0) for part in parts) / len(parts) for name in names}
-        )
-    law = mixture([part.law for part in parts])
-    return replace(first, law=law, prices=prices, covered=None, n_answers=max(part.n_answers for part in parts))
-
-
-def certify_folds(
+def of_folds(
     model: object,
+    X: None = None,
     y: npt.ArrayLike | None = None,
     *,
+    delta: float,
     loss: Any = None,
     alphabet: Iterable[object] | None = None,
     label_bounds: tuple[float, float] | None = None,
-    delta: float = 0.05,
 ) -> Certificate:
-    """A guarantee for the mean prediction of a committee whose member j has not seen fold j.
+    """bound="folds": the mean prediction of a committee whose member j has not seen fold j.
 
     Each member is bounded on its own fold with δ/K (log-wealth, no complexity); the loss is convex, so the
     average of the members loses at most the average of their losses.
@@ -542,123 +505,81 @@ def certify_folds(
         The members' own by default, "absolute" where they have none that is known.
     alphabet, label_bounds
         The possible labels, or the smallest and largest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import gingham as gg
-    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
-    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
-    >>> board = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0)
-    >>> committee = gg.Committee(board, n_members=3, cross=True).fit(X, y)
-    >>> gg.certify_folds(committee).predictor
-    'mean of the committee'
     """
-    checked_delta(delta)
+    if X is not None:
+        raise GinghamError("A cross-committee keeps its rows and their folds: leave X out.")
     kept = [getattr(model, name, None) for name in ("folds_", "fold_predictions_", "fold_rows_", "fold_labels_")]
     if kept[0] is None:
         raise GinghamError(
-            "certify_folds needs a committee fitted with cross=True whose members have not changed since "
+            "bound='folds' needs a committee fitted with cross=True whose members have not changed since "
             "(fold_in changes them, and nothing has tested them then)."
         )
     if any(value is None for value in kept):
         raise GinghamError("This committee does not know the labels of its folds: fit it again.")
     folds, predictions, rows, labels = (np.asarray(value) for value in kept)
     if y is not None:
-        given = checked_labels(y)
-        if given.shape != labels.shape:
-            raise GinghamError(f"The committee was fitted on {len(labels)} rows, y has {len(given)}.")
-        if (given != labels).any():
-            row = int(np.flatnonzero(given != labels)[0])
+        stated_labels = checked_labels(y)
+        if stated_labels.shape != labels.shape:
+            raise GinghamError(f"The committee was fitted on {len(labels)} rows, y has {len(stated_labels)}.")
+        if (stated_labels != labels).any():
+            row = int(np.flatnonzero(stated_labels != labels)[0])
             raise RefusedCertificate(
-                f"Row {row} of y is {given[row]}, and the committee was fitted on {labels[row]}: its folds test "
-                "the labels that it was fitted on. Leave y out."
+                f"Row {row} of y is {stated_labels[row]}, and the committee was fitted on {labels[row]}: its folds "
+                "test the labels that it was fitted on. Leave y out."
             )
     counts = getattr(model, "fold_counts_", None)
     for learned in getattr(model, "fit_rows_", ()):
         if counts is None and learned.times > 1:
             raise copies(learned.times)
-    counts = np.ones(len(folds), dtype=np.int64) if counts is None else np.asarray(counts)
     posterior = find_posterior(next(iter(getattr(model, "members_", ())), None))
     if loss is None and label_bounds is None and posterior is not None:
-        from gingham.certificates.certify import stated_cell
-
-        cell = stated_cell(posterior.label_cell(), alphabet)[0]
-        stated = _own_loss(cell)
+        stated = StatedLoss.of_cell(stated_cell(posterior.label_cell(), alphabet)[0])
     else:
-        loss = "absolute" if loss is None else loss
-        letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
-        stated = {"loss": loss, "alphabet": None if letters is None else letters.values, "label_bounds": label_bounds}
-        cell = _stated_cell(loss, letters, Bounds.of(label_bounds, given=True))
-    if not cell.convex:
+        stated = stated_loss("absolute" if loss is None else loss, alphabet, label_bounds)
+    if not stated.convex:
         raise RefusedCertificate(
-            f"The {cell.name} loss is not known to be convex in the prediction, so that averaging members may hurt. "
+            f"The {stated.name} loss is not known to be convex in the prediction, so that averaging members may hurt. "
             "State a convex one (loss='absolute', say), or certify predictions on other rows."
         )
-    return certify_cross_fitted(
-        predictions, labels[rows], folds, delta=delta, sample_weight=counts, predictor="mean of the committee", **stated
-    )
+    test = Trial(delta, 1, "log-wealth", "mean of the committee", 0, True)
+    weights = None if counts is None else np.asarray(counts, dtype=np.float64)
+    return _cross_fitted(stated, labels[rows], predictions, folds, weights, test)
 
 
-def certify_cross_fitted(
-    y_pred: npt.ArrayLike,
-    y: npt.ArrayLike,
-    folds: npt.ArrayLike,
-    *,
-    predictor: str,
-    delta: float = 0.05,
-    sample_weight: npt.ArrayLike | None = None,
-    **stated: Any,
+def _cross_fitted(
+    stated: StatedLoss, y: AnyArray, predictions: AnyArray, folds: AnyArray, weights: Floats | None, test: Trial
 ) -> Certificate:
-    """A guarantee for models of which each predicted the one fold that it has not seen: for their average loss.
+    """Models of which each predicted the one fold that it has not seen: a guarantee on their average loss.
 
     Each is bounded on its own fold with δ/K (log-wealth, no complexity), so that all K bounds hold together, whatever
     the models have in common.
-
-    Parameters
-    ----------
-    y_pred, y, folds : arrays of shape (N,)
-        What the model without fold ``folds[i]`` predicts of row i, its label, and its fold.
-    predictor : str
-        What is covered: one of the models, drawn at random, or for a convex loss their mean.
-    stated : loss, alphabet, label_bounds
-        See `certify_predictions`.
     """
-    y_pred, y, folds = np.asarray(y_pred), np.asarray(y), np.asarray(folds)
-    counts = None if sample_weight is None else np.asarray(sample_weight)
-    parts = []
-    numbers = np.unique(folds)
+    if folds.shape != y.shape:
+        raise GinghamError(f"folds has shape {folds.shape}; it needs the fold of each of the {len(y)} rows.")
+    numbers, parts = np.unique(folds), []
+    share = replace(test, delta=checked_delta(test.delta) / len(numbers))
     for fold in numbers:
         mine = folds == fold
-        part = certify_predictions(
-            y_pred[mine], y[mine], delta=checked_delta(delta) / len(numbers),
-            sample_weight=None if counts is None else counts[mine], **stated,
-        )  # fmt: skip
-        parts.append(part)
+        own = None if weights is None else weights[mine]
+        parts.append(_of_predictions(stated, y[mine], predictions[mine], own, None, share))
     prices = [sum(part.terms.values()) - log(len(numbers)) for part in parts]
-    convex = predictor.startswith("mean")
+    convex = test.predictor.startswith("mean")
     who = "the mean prediction of all members" if convex else "a member drawn at random"
+    each = r"\frac1K\sum_j L(f_j) \le \frac1K\sum_j \mathrm{LW}_{\delta/K}[\ell_{f_j}\mid S_j]"
     return Certificate(
         value=float(np.mean([part.value for part in parts])),
         empirical=float(np.mean([part.empirical for part in parts])),
         bound="folds",
-        predictor=predictor,
-        delta=delta,
+        predictor=test.predictor,
+        delta=test.delta,
         n_tuples=sum(part.n_tuples for part in parts),
         terms={"union over folds": log(len(numbers)), "grid and confidence, mean of the folds": float(np.mean(prices))},
-        assumptions=(
-            _INDEPENDENT,
-            *drawn_rows(None if counts is None else counts.astype(np.float64)),
-            Assumption("Member j, and every choice that led to it, was made without fold j.", "given"),
-            parts[0].assumptions[-1],
-        ),
+        assumptions=(given("independent"), *drawn_rows(weights), given("folds"), stated.statement),
         worst=parts[0].worst,
         evidence=None,
         loss=parts[0].loss,
         text="With probability at least 1 − δ every member's loss is below the log-wealth bound on its own fold, "
         f"with δ/K each; {who} loses at most the average{' (Jensen)' if convex else ''}.",
-        latex=r"L(\bar f) \le \frac1K\sum_j L(f_j) \le \frac1K\sum_j \mathrm{LW}_{\delta/K}[\ell_{f_j}\mid S_j]"
-        if convex
-        else r"\frac1K\sum_j L(f_j) \le \frac1K\sum_j \mathrm{LW}_{\delta/K}[\ell_{f_j}\mid S_j]",
+        latex=(r"L(\bar f) \le " if convex else "") + each,
         reference="gingham, docs/theory/split",
     )

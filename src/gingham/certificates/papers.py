@@ -1,14 +1,15 @@
 """The papers' statements that models report beside their certificates, each with its terms and corrections.
 
-P0: Seldin and Tishby 2010. P1: Seldin 2010 (graphs). P4: Krupka and Tishby 2005. P0's Theorems 1, 7 and 13 and the
+P0: Seldin and Tishby 2010. P1: Seldin 2010 (graphs). P3: Pelckmans and Hardoon. P4: Krupka and
+Tishby 2005. P0's Theorems 1, 7 and 13 and the
 tree bound (51) are certificates like any other (``bounds``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from math import ceil, exp, log, sqrt
+from dataclasses import dataclass, field, replace
+from math import ceil, exp, inf, log, sqrt
 
 import numpy as np
 from scipy.special import xlogy
@@ -17,7 +18,7 @@ from gingham.arrays import Floats
 from gingham.certificates.bounds import whole
 from gingham.certificates.confidence import log_inverse
 from gingham.certificates.divergence import entropy, kl_upper
-from gingham.certificates.evidence import partition_papers
+from gingham.certificates.prices import partition_papers
 from gingham.errors import GinghamError, RefusedCertificate
 
 
@@ -79,12 +80,12 @@ def theorem12(
     items : arrays (n_i,), p̂(x_i)
     names : of the modes, for the terms; their numbers by default
 
-    For soft posteriors the last inequality of the printed proof is false; use ``certify_density``.
+    For soft posteriors the last inequality of the printed proof is false; use ``certify(bound='density')``.
     """
     if not all(np.isin(q, (0.0, 1.0)).all() for q in assigns):
         raise RefusedCertificate(
             "P0's Theorem 12 does not hold for soft memberships (the last step of its proof is false there). "
-            "Harden the posterior, or use certify_density, which holds for all."
+            "Harden the posterior, or use certify(bound='density'), which holds for all."
         )
     radius, item_radii = theorem11(assigns, n, delta, names)
     axes = range(cells.ndim)
@@ -181,3 +182,45 @@ def _p4(n: int, k: int, alphabet: int, delta: float, missing: bool, factor: floa
     return Statement(
         value, {"drawn instances m'": float(ceil(4 * bias / high)), "δ": exp(log_failure(high))}, name, caveat
     )
+
+
+def theorem2(complexity: float, size: int, n: int, delta: float) -> Statement:
+    """P0 Theorem 2: KL(p̂_Q(z)‖p_Q(z)) ≤ ε = [KL + (|Z| − 1) ln(N + 1) + ln 1/δ]/N."""
+    n = whole(n)
+    terms = {"KL(Q‖P)": complexity, "(|Z|-1)·ln(N+1)": (size - 1) * log(n + 1), "ln 1/δ": -log(delta)}
+    return Statement(sum(terms.values()) / n, terms, "P0 Theorem 2, eq. (2)")
+
+
+def theorem5(size: int, n: int, delta: float) -> Statement:
+    """P0 Theorem 5 (law of large numbers): KL(p̂‖p) ≤ ε = [(|X| − 1) ln(N + 1) + ln 1/δ]/N."""
+    return replace(theorem2(0.0, size, n, delta), reference="P0 Theorem 5")
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """What P0's Theorem 6 says of a smoothed distribution."""
+
+    gamma: float
+    upper: float
+    lower: float
+
+
+def theorem6(p_hat: Floats, epsilon: float) -> Smoothed:
+    """P0 Theorem 6: with γ = √(ε/2)/|Z| the code length of the smoothed p̂ lies within (16) and (15).
+
+    Read under KL(p̂‖p) ≤ ε for the law itself (or E_Q KL(p̂_h‖p_h) ≤ ε for (14)).
+    """
+    root = sqrt(epsilon / 2)
+    size = len(p_hat)
+    h = float(entropy(np.asarray(p_hat, dtype=np.float64)))
+    upper = h + root * log(size) + phi(epsilon)
+    lower = h - root * log(size) - psi(epsilon)
+    return Smoothed(root / size, upper, lower)
+
+
+def renyi(posterior: Floats, prior: Floats) -> float:
+    """P3 Proposition 1: ln Σ Q²/P, which is never below KL(Q‖P) (the Rényi divergence of order 2)."""
+    q, p = np.asarray(posterior, dtype=np.float64), np.asarray(prior, dtype=np.float64)
+    if (p[q > 0] <= 0).any():
+        return inf
+    return log(float((q[q > 0] ** 2 / p[q > 0]).sum()))

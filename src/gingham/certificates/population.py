@@ -16,15 +16,14 @@ import numpy as np
 from scipy.special import gammaln, logsumexp, xlogy
 
 from gingham.arrays import Floats, Ints
+from gingham.certificates.assumptions import given
 from gingham.certificates.bounds import THEOREMS, whole
-from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.certificate import Certificate
 from gingham.certificates.divergence import kl
 from gingham.certificates.holdout import BETTING_REFERENCE, MAURER_PONTIL
 from gingham.errors import GinghamError, RefusedCertificate
 
-WITHOUT_REPLACEMENT = Assumption(
-    "The observed tuples were drawn at random without replacement from a finite population.", "given"
-)
+DRAWN = ("independent", "independent or without replacement", "pairs among these nodes")
 
 
 def whole_population(certificate: Certificate, size: int, first_part: int | None = None) -> Certificate:
@@ -44,7 +43,8 @@ def whole_population(certificate: Certificate, size: int, first_part: int | None
 
 
 def _without_replacement(certificate: Certificate) -> Certificate:
-    assumptions = (WITHOUT_REPLACEMENT, *certificate.assumptions[1:])
+    others = (assumption for assumption in certificate.assumptions if assumption.code not in DRAWN)
+    assumptions = (given("without replacement"), *others)
     return replace(certificate, assumptions=assumptions, anytime=False)
 
 

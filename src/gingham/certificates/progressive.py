@@ -22,7 +22,8 @@ from math import expm1, sqrt
 import numpy as np
 
 from gingham.arrays import ArrayLike, Floats, Ints
-from gingham.certificates.certificate import Assumption, Certificate
+from gingham.certificates.assumptions import Assumption, checked, given
+from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.data.sample import need_unmasked, rows_of_draws
 from gingham.errors import GinghamError, RefusedCertificate
@@ -210,8 +211,8 @@ class Progressive:
             terms["union over candidates"] = log_inverse(self.delta, self.candidates) - terms["confidence ln 1/δ"]
         worst = self.low + self.range
         known = (
-            Assumption(f"Every loss lies between {self.low:g} and {worst:g}.", "checked"),
-            Assumption("ν, δ and the loss were fixed before the first test; every test is counted.", "given"),
+            checked("range", low=float(self.low), high=float(worst)),
+            given("fixed before the first test"),
         )
         return Certificate(
             value=self.low + self.range * bound,
@@ -233,35 +234,13 @@ class Progressive:
         )
 
 
-PREDICTED_FIRST = Assumption(
-    "Every loss belongs to a prediction that was made before its label was known, by a predictor that depends on "
-    "earlier tuples only.",
-    "given",
-)
-SAME_SOURCE = Assumption(
-    "The tuples were drawn independently of each other from the population that new tuples will come from (drawn "
-    "without replacement, the guarantee speaks of the tuples not yet drawn at each step).",
-    "given",
-)
-ALL_ALIKE = Assumption(
-    "The tuples were drawn independently of each other, each from the population that new tuples will come from (and "
-    "not from what earlier draws left of it).",
-    "given",
-)
-ARRIVED = Assumption(
-    "The rows stand in the order in which they arrived. The guarantee speaks of the expected losses at the times of "
-    "the tests, given what came before, changes of the source included; a new tuple is covered if it comes from the "
-    "source of the tested ones.",
-    "given",
-)
-ROW_BY_ROW = Assumption("The model answers a row alike, whatever other rows it is asked about with it.", "given")
-SETTINGS = Assumption(
-    "The model's settings were chosen without the tuples that test it, or those tried are counted (candidates=).",
-    "given",
-)
-
-
-STARTED = Assumption("The posterior that the model starts from was learned without these tuples.", "given")
+PREDICTED_FIRST = given("predicted first")
+SAME_SOURCE = given("one source")
+ALL_ALIKE = given("all alike")
+ARRIVED = given("order of arrival")
+ROW_BY_ROW = given("row by row")
+SETTINGS = given("settings")
+STARTED = given("start")
 
 
 def draws_in_order(n_rows: int, counts: Ints | None, order: str, seed: int) -> Ints:

@@ -15,8 +15,8 @@ import numpy as np
 
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cards import certificate_card
+from gingham.certificates.assumptions import Assumption, checked, drawn_order, given
 from gingham.certificates.bounds import Bound, GibbsLaw, close_in, log_wealth, whole
-from gingham.certificates.certificate import Assumption, drawn_order
 from gingham.certificates.confidence import checked_candidates, checked_delta, log_inverse
 from gingham.certificates.holdout import SMALLEST, betting
 from gingham.data import Mode
@@ -104,7 +104,7 @@ class RankingCertificate:
     def to_dict(self) -> dict[str, object]:
         """Plain values, ready for JSON."""
         names = ("value", "empirical", "at", "measure", "delta", "n_users", "covers", "paired", "better", "seed")
-        assumptions = [{"text": a.text, "status": a.status} for a in self.assumptions]
+        assumptions = [assumption.to_dict() for assumption in self.assumptions]
         return {**{name: getattr(self, name) for name in names}, "assumptions": assumptions}
 
 
@@ -341,15 +341,7 @@ def _covers(random: str, population: int | None, n: int) -> str:
 
 def _assumptions(random: str, population: int | None, candidates: int) -> tuple[Assumption, ...]:
     if population is not None:
-        drawn = f"The users were drawn without replacement, all alike, from {population:,}."
-    elif random == "hiding":
-        drawn = "Which items of a user were hidden was drawn at random, for each user independently of the others."
+        drawn = given("users without replacement", population=population)
     else:
-        drawn = "The users were drawn independently of each other from those the ranking is for."
-    unseen = "No ranking has seen the hidden items, nor was one chosen by them"
-    unseen += f" other than as one of {candidates} candidates." if candidates > 1 else "."
-    return (
-        Assumption(drawn, "given"),
-        Assumption(unseen, "given"),
-        Assumption("A user's loss lies in [0, 1].", "checked"),
-    )
+        drawn = given("hiding drawn" if random == "hiding" else "users drawn")
+    return (drawn, given("ranking independent of hiding", candidates=candidates), checked("range", low=0.0, high=1.0))

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, TableLike
-from gingham.cells import CellModel
-from gingham.certificates.evidence import loss_scale
+from gingham.certificates.assumptions import Assumption
+from gingham.certificates.bounds import GRID
+from gingham.certificates.losses import loss_facts
 from gingham.core.problem import Posterior
 from gingham.data import Sample
 from gingham.data.adapt import id_columns
@@ -25,7 +26,7 @@ from gingham.data.sample import checked_weights
 from gingham.errors import GinghamError
 from gingham.files import atomic
 
-FORMAT, VERSION = "gingham-certificate", 1
+FORMAT, VERSION = "gingham-certificate", 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +49,13 @@ class Record:
     facts: Callable[[], Mapping[str, object]]
 
 
-def write_certificate(path: str | os.PathLike[str], statement: dict[str, object], record: Record | None) -> None:
-    """Write the statement with all that was used."""
+def write_certificate(
+    path: str | os.PathLike[str],
+    statement: dict[str, object],
+    assumptions: Sequence[Assumption],
+    record: Record | None,
+) -> None:
+    """Write the statement with all that was used; of the assumptions their codes, of which readers make sentences."""
     if record is None:
         raise GinghamError(
             f"A certificate by {statement['bound']!r} does not keep what it was computed from, so that nobody could "
@@ -59,13 +65,18 @@ def write_certificate(path: str | os.PathLike[str], statement: dict[str, object]
         "format": FORMAT,
         "version": VERSION,
         "kind": record.kind,
-        "certificate": statement,
+        "certificate": {**statement, "assumptions": [codes(one) for one in assumptions]},
         "data": _data(record),
         "facts": _plain(record.facts()),
     }
     lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in document.items()]
     with atomic(path) as stream:
         stream.write(("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+def codes(assumption: Assumption) -> dict[str, object]:
+    """An assumption without its sentence."""
+    return {"code": assumption.code, "status": assumption.status, "facts": _plain(assumption.facts)}
 
 
 def posterior_facts(posterior: Posterior, relation: int = 0) -> dict[str, object]:
@@ -81,19 +92,13 @@ def posterior_facts(posterior: Posterior, relation: int = 0) -> dict[str, object
     }
 
 
-def cell_facts(cell: CellModel) -> dict[str, object]:
-    """What the loss of a cell is, and the labels it was stated for."""
-    low, width = loss_scale(cell)
+def grid_facts(posterior: Posterior, relation: int = 0, **stated: object) -> dict[str, object]:
+    """What a certificate file says of a posterior: loss, memberships and answers, the bets ν, and what is stated."""
     return {
-        "answers": cell.answers,
-        "alphabet": None if cell.alphabet is None else cell.alphabet.values,
-        "bounds": None if cell.bounds is None else list(cell.bounds),
-        "table": cell.table,
-        "smoothing": cell.smoothing,
-        "quantile": getattr(cell, "quantile", None),
-        "convex": bool(cell.convex),
-        "low": low,
-        "range": width,
+        "loss": loss_facts(posterior.cells[relation]),
+        "posterior": posterior_facts(posterior, relation),
+        "nu_grid": GRID,
+        **stated,
     }
 
 
@@ -123,7 +128,7 @@ def digest(columns: Sequence[AnyArray], kinds: Sequence[str], labels: AnyArray |
         parts.append(_texts(weights, True))
     found = hashlib.sha256()
     for row in zip(*parts):
-        found.update(("\x1f".join(row) + "\x1e").encode())
+        found.update(("".join(f"{len(text)}:{text}" for text in row) + ";").encode())
     return found.hexdigest()
 
 

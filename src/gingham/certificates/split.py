@@ -27,49 +27,44 @@ from sklearn.base import clone
 from gingham.arrays import AnyArray, Floats, Ints, TableLike
 from gingham.cells.losses import TABLE, refuse_unmet
 from gingham.certificates import bounds
+from gingham.certificates.assumptions import Assumption, drawn_order, drawn_rows, given
 from gingham.certificates.bounds import GibbsLaw
-from gingham.certificates.certificate import Assumption, Certificate, drawn_order, drawn_rows
-from gingham.certificates.certify import (
-    INDEPENDENT,
+from gingham.certificates.certificate import Certificate
+from gingham.certificates.confidence import checked_candidates
+from gingham.certificates.divergence import relative_entropy
+from gingham.certificates.evidence import Evidence, paired
+from gingham.certificates.holdout import Trial, of_posterior_on, rows_and_labels
+from gingham.certificates.losses import loss_scale, scaled_losses
+from gingham.certificates.observed import (
+    check_sample,
     coverage,
     covered_predictor,
-    grid_facts,
+    in_full_precision,
     posterior_of,
     sample_of,
     stated_cell,
 )
-from gingham.certificates.confidence import checked_candidates, checked_delta
-from gingham.certificates.divergence import relative_entropy
-from gingham.certificates.evidence import (
-    Complexity,
-    Evidence,
-    check_sample,
-    in_full_precision,
-    loss_scale,
-    paired,
-    scaled_losses,
-)
-from gingham.certificates.holdout import certify_posterior
-from gingham.certificates.record import Record, posterior_facts
+from gingham.certificates.prices import Complexity
+from gingham.certificates.record import Record, grid_facts, posterior_facts
 from gingham.core.problem import Posterior
 from gingham.data import OneHot, Sample
 from gingham.data.adapt import id_columns
 from gingham.data.fit_rows import need_rows_once
 from gingham.data.sample import Part, checked_labels, checked_weights, recorded_seed, taken, tuples, whole_counts
+from gingham.engine.project import project
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels.project import project
 
 METHODS = ("holdout", "prior", "excess")
 LOOSENESS = 0.02  # share of the masses in the prior memberships
 REFERENCE_SHARE = 0.9  # of δ goes to the reference's own loss, which varies more than the difference to it
 
 
-def certify_split(
+def on_a_split(
     model: object,
     X: TableLike,
     y: npt.ArrayLike,
     *,
-    delta: float = 0.05,
+    delta: float,
     predictor: str = "gibbs",
     sample_weight: npt.ArrayLike | None = None,
     fraction: float = 0.75,
@@ -78,7 +73,7 @@ def certify_split(
     candidates: int = 1,
     rows: tuple[AnyArray, AnyArray] | None = None,
 ) -> Certificate:
-    """Split at random, fit a clone on the first part, certify on the second; the model comes with it.
+    """bound="split": split at random, fit a clone on the first part, certify on the second; the model comes with it.
 
     Parameters
     ----------
@@ -101,7 +96,7 @@ def certify_split(
     """
     if method not in METHODS:
         raise GinghamError(f"method={method!r} is unknown; choose one of {', '.join(METHODS)}.")
-    checked_delta(delta)
+    X, y = rows_and_labels(X, y)
     checked_candidates(candidates)
     y = checked_labels(y)
     counts = whole_counts(checked_weights(sample_weight, len(y)))
@@ -111,7 +106,7 @@ def certify_split(
         how = drawn_order(seed, random_state is None, "split")
     else:
         first, second = given_parts(rows, len(y), counts)
-        how = Assumption("Which rows belong to which part was decided without a look at their labels.", "given")
+        how = given("parts decided beforehand")
     columns = id_columns(X).columns
     need_rows_once(tuples(columns, y, counts))
     fitted = unfitted(model).fit(_rows(X, columns, first.rows), y[first.rows], **first.weights)
@@ -120,9 +115,10 @@ def certify_split(
     sample = sample_of(posterior, _rows(X, columns, second.rows), y[second.rows], second.counts, 0)
     parts: dict[str, Any] = {"rows": second.rows, **({} if second.counts is None else {"counts": second.counts})}
     if method == "holdout":
-        certificate, test = certify_posterior(posterior, sample, statement, delta, predictor, candidates=candidates)
+        test = Trial(delta, candidates, "log-wealth", predictor, 0, True)
+        certificate = of_posterior_on(posterior, sample, statement, test)
         if posterior.offsets is None:
-            facts = partial(grid_facts, posterior, 0, **parts, **test)
+            facts = partial(grid_facts, posterior, 0, **parts, **test.facts)
             certificate = replace(certificate, record=Record("holdout", X, y, sample_weight, facts))
     else:
         covered_predictor(cell, predictor)
@@ -192,8 +188,8 @@ def certify_prior(
     price = Complexity({**chosen.price.terms, **union})
     bound = bounds.log_wealth(chosen.law, price.total, n, share)
     evidence = Evidence(chosen.law, low, scale, n, {"exact": price, "papers": price}, chosen.posterior)
-    elsewhere = Assumption("The prior was learned on other tuples of the same population.", "given")
-    assumptions = (INDEPENDENT, *drawn_rows(sample.weights), statement, *covers, elsewhere)
+    drawn = (given("independent or without replacement"), *drawn_rows(sample.weights))
+    assumptions = (*drawn, statement, *covers, given("prior from elsewhere"))
     return Certificate(
         value=low + scale * (base + bound.value),
         empirical=chosen.posterior.gibbs_loss(sample),

@@ -151,8 +151,7 @@ def run(arguments: list[str]) -> int:
         return 2
     except Exception as error:
         console.say_error(
-            f"gingham met a case it does not know: {type(error).__name__}: {error}. "
-            "Set GINGHAM_TRACEBACK=1 to see where, and please report it."
+            f"Internal error (please report): {type(error).__name__}: {error}. Set GINGHAM_TRACEBACK=1 to see where."
         )
         if os.environ.get("GINGHAM_TRACEBACK"):
             console.messages().print(traceback.format_exc(), markup=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from gingham.files import Reads, Writes
 
 if TYPE_CHECKING:
     from gingham.certificates import Certificate
-    from gingham.models.tables import CertificateRequest
+    from gingham.cli.tables.arguments import CertificateRequest
 
 
 def certify(
@@ -75,8 +76,9 @@ def certify(
         raise GinghamError("Name the table after the model, or give clusters from elsewhere with --labels.")
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
+    from gingham.cli.tables.arguments import CertificateRequest, column_names, parse_bounds, parse_population
     from gingham.models.base import Saved
-    from gingham.models.tables import CertificateRequest, column_names, parse_bounds, parse_population
+    from gingham.models.fit_record import FitRecord
     from gingham.summary.measure import side_by_side
 
     items, ends = parse_population(population), parse_bounds(bounds)
@@ -109,7 +111,8 @@ def certify(
         certified = getattr(first, "model", None)
         if not isinstance(certified, Saved):
             raise GinghamError("--save-predictor keeps what progressive tests certify, and there are none.")
-        certified.save(save_predictor, {name: v for name, v in opened.notes.items() if name != "measured"})
+        certified.record_ = replace(opened.model.record_ or FitRecord(), measured=None)
+        certified.save(save_predictor)
     if json:
         console.print_json({name.replace(" ", "_"): one.to_dict() for name, one in certificates.items()})
         return
@@ -156,9 +159,10 @@ def certificate_of_labels(
     """
     import polars as pl
 
-    from gingham.certificates import certify_labels
+    from gingham.certificates import certify as certify_clusters
+    from gingham.cli.tables.arguments import parse_alphabet
+    from gingham.cli.tables.columns import id_column
     from gingham.data.table_files import read_table
-    from gingham.models.tables import id_column, parse_alphabet
 
     if label is None or request.alphabet is None:
         raise GinghamError("Say which column holds the labels (--label) and what they can be (--alphabet 1..5).")
@@ -170,7 +174,7 @@ def certificate_of_labels(
     if len(columns) != len(cluster_files):
         shown = f"{len(columns)} axes ({', '.join(columns)})"
         raise GinghamError(f"{len(cluster_files)} files of clusters were given for {shown}.")
-    return certify_labels(
+    return certify_clusters(
         [_clusters(name) for name in cluster_files],
         table.select(id_column(table[column]).cast(pl.String) for column in columns),
         table[label].to_numpy(),
@@ -185,8 +189,8 @@ def certificate_of_labels(
 
 def _clusters(file: str) -> dict[object, str]:
     """Item → cluster from the first two columns of a table; items are what they are written as."""
+    from gingham.cli.tables.columns import id_column
     from gingham.data.table_files import read_table
-    from gingham.models.tables import id_column
 
     table = read_table(file, is_id=lambda name: True)
     if table.width < 2:

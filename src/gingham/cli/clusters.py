@@ -29,14 +29,14 @@ def clusters(
     arrays in Python count from 0.
     """
     from gingham.cli.table_files import write_table
+    from gingham.cli.tables.adapter import clusters_of
     from gingham.models.base import load
-    from gingham.models.tables import tables_of
 
     fitted = load(model)
     if not own and fitted.has_summary:
         write_table(readable_clusters(fitted), out, format, spreadsheet_safe)
         return
-    write_table(tables_of(fitted).clusters(fitted), out, format, spreadsheet_safe)
+    write_table(clusters_of(fitted), out, format, spreadsheet_safe)
 
 
 def readable_clusters(model: Persistent) -> pl.DataFrame:

@@ -51,11 +51,11 @@ def read_model(name: str) -> Persistent:
 
 
 def parse_size(listed: str | None) -> list[int] | int | None:
-    """Groups a side from "5,4" or "5"."""
+    """Groups per side from "5,4" or "5"."""
     if listed is None:
         return None
     try:
         numbers = [int(part) for part in listed.split(",")]
     except ValueError:
-        raise GinghamError(f"--size {listed!r} must be whole numbers, one a side: --size 5,4.") from None
+        raise GinghamError(f"--size {listed!r} must be integers, one per side: --size 5,4.") from None
     return numbers[0] if len(numbers) == 1 else numbers

@@ -24,7 +24,8 @@ from gingham.files import Reads, Writes, checkpoint_of, forget_checkpoint
 if TYPE_CHECKING:
     import polars as pl
 
-    from gingham.models.tables import FitOptions, LabelledTable, Relation
+    from gingham.cli.tables.adapter import LabelledTable
+    from gingham.cli.tables.arguments import FitOptions, Relation
     from gingham.summary.look import Look
 
 
@@ -32,10 +33,10 @@ class FitCommand(TyperCommand):
     """Its help says what each kind of model is for."""
 
     def get_help(self, ctx: Any) -> str:  # a context of click, or of the one that some versions of typer bring
-        from gingham.models.kinds import about_kinds
+        from gingham.cli.tables.kinds import KINDS
 
         option = next(option for option in self.params if option.name == "model")
-        lines = [f"{kind}: {about}" for kind, about in about_kinds().items()]
+        lines = [f"{name}: {kind.about}" for name, kind in KINDS.items()]
         option.help = "\n\n".join(["auto: chosen from the data.", *lines])  # type: ignore[attr-defined]
         return super().get_help(ctx)
 
@@ -149,17 +150,12 @@ def fit(
     kept = checkpoint_of(out)
     with console.phases(quiet or json) as phase:
         phase.begin(f"reading {file}")
+        from gingham.cli.tables.adapter import FitTask, check, sides_of
+        from gingham.cli.tables.arguments import FitOptions, column_names, parse_bounds
+        from gingham.cli.tables.columns import with_ids
+        from gingham.cli.tables.kinds import kind_named
         from gingham.data.table_files import content_of, read_table, unfolded
         from gingham.fitting.checkpoints import kept_in
-        from gingham.models.tables import (
-            KEPT_TEXT,
-            FitOptions,
-            FitTask,
-            column_names,
-            parse_bounds,
-            tables_of_kind,
-            with_ids,
-        )
 
         if len({ids for ids, _, _ in relations}) < len(relations):
             raise GinghamError("--relation names the same columns of ids twice; one table for each.")
@@ -171,25 +167,26 @@ def fit(
             degree_correction=degree_correction, directed=directed,
         )  # fmt: skip
         if names is not None and model != "auto":
-            tables_of_kind(model).check(wanted)  # what is wrong with it shows before the table is read
+            check(kind_named(model), wanted)  # what is wrong with it shows before the table is read
         content, found = content_of(file), None
         if model == "auto" or names is None or wide:
             wanted, found = settled(
                 read_table(file, format, data=content), wanted, wide, bool(relations), (file, format)
             )
-        tables = tables_of_kind(wanted.model)
-        if relations and not tables.has_relations:
+        kind = kind_named(wanted.model)
+        if relations and not kind.has_relations:
             raise GinghamError("--relation adds a table to a joint model: add --model joint.")
-        tables.check(wanted)
-        table = read_table(file, format, tables.id_axes(wanted).__contains__, content)
+        check(kind, wanted)
+        ids_in = () if kind.data == "views" else wanted.axes  # columns of views are measurements
+        table = read_table(file, format, ids_in.__contains__, content)
         folded = None if found is None else found.wide
         if folded is not None:
             table = unfolded(table, folded.axes, folded.label, folded.columns, folded.zeros)
-        table = with_ids(table, tables.id_axes(wanted))
+        table = with_ids(table, ids_in)
         further: dict[Relation, LabelledTable] = {
             ids: (other, with_ids(read_table(name, is_id=ids.__contains__), ids)) for ids, other, name in relations
         }
-        sides = tables.sides(FitTask(table, wanted, further=further)) if about and summary else {}
+        sides = sides_of(kind, FitTask(table, wanted, further=further)) if about and summary else {}
         facts_of = {side: facts_about(side, name, sides) for side, name in about.items() if summary}
         if resume and not kept.exists():
             console.say_note("There is no checkpoint; the fit starts from the beginning.")
@@ -205,35 +202,35 @@ def fit(
                 console.say_note(f"Going on after {known} sweeps.")
             task = FitTask(table, wanted, {"callback": phase.sweep, "checkpoint": checkpoint}, further)
             with small_products(table.height):
-                fitted = tables.fit(task)
-        if summary and not fitted.model.interrupted_:
+                fitted, facts = kind.tables.fit(kind, task)
+        if summary and not fitted.interrupted_:
             phase.begin("naming groups")
             try:
                 with small_products(table.height):
-                    fitted.model.made_readable(facts_of or None)
+                    fitted.made_readable(facts_of or None)
             except GinghamError as refusal:
                 console.say_note(f"The file has no named groups. {refusal}")
         phase.begin("saving")
-        shape = {} if folded is None else {"wide": {**asdict(folded)}}
-        fitted.model.save(out, {**fitted.notes, **KEPT_TEXT, **shape})
-    if fitted.model.interrupted_:  # what there is was saved, and the checkpoint stays
+        fitted.record_ = replace(fitted.record_, wide=folded)
+        fitted.save(out)
+    if fitted.interrupted_:  # what there is was saved, and the checkpoint stays
         console.say_note("The model so far was saved; the same command with --resume goes on.")
     else:
         forget_checkpoint(kept)
-    facts = {**fitted.facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
-    measured = fitted.model.errors_
+    facts = {**facts, "seconds": round(time.perf_counter() - began, 2), "file": str(out)}
+    measured = fitted.errors_
     if json and measured is not None:
         facts["errors"] = measured.to_dict()
     console.show(facts, json, f"Co-clustering of {file}")
     if measured is not None and not json:
         console.errors(measured)
-    if summary and not json and file != "-" and not fitted.model.interrupted_:
+    if summary and not json and file != "-" and not fitted.interrupted_:
         console.say_note(f"What was found, as a page: gingham report {quote(str(out))} {quote(str(file))}")
 
 
 def small_products(n_rows: int) -> AbstractContextManager[object]:
     """Matrix products of few rows on one thread: the others would wait for more at the cost of a core."""
-    from gingham.kernels.threads import one_blas_thread
+    from gingham.engine.threads import one_blas_thread
 
     return one_blas_thread() if n_rows <= FEW_ROWS else nullcontext()
 
@@ -242,8 +239,9 @@ def settled(
     table: pl.DataFrame, said: FitOptions, wide: bool, joint: bool, source: tuple[str, str | None]
 ) -> tuple[FitOptions, Look | None]:
     """The options with what the data decide of them, said in a sentence, and the look that decided."""
+    from gingham.cli.tables.columns import need_columns, with_ids
+    from gingham.cli.tables.kinds import kind_named
     from gingham.data.table_files import numbers_with_missing_words
-    from gingham.models.tables import need_columns, tables_of_kind, with_ids
     from gingham.summary.look import look
 
     if said.model == "auto" and said.axes and not wide:
@@ -268,11 +266,11 @@ def settled(
     settled = replace(said, axes=choice.axes, drop_missing=said.drop_missing, label=choice.label, weight=choice.weight)
     if said.model != "auto":
         if found.wide is not None:
-            tables, cells = tables_of_kind(said.model), found.wide.label
+            kind_said, cells = kind_named(said.model), found.wide.label
             settled = replace(settled, label=None, weight=cells)
-            if "label" not in tables.unused:
+            if "label" not in kind_said.unused:
                 settled = replace(settled, label=cells, weight=None)
-            if tables.needs_label:  # then a zero is a label as any other
+            if kind_said.needs_label:  # then a zero is a label as any other
                 found = replace(found, wide=replace(found.wide, zeros=True))
         elif said.label is not None or said.weight is not None:
             settled = replace(settled, label=said.label, weight=said.weight)
@@ -294,9 +292,9 @@ def facts_about(side: str, file: str, sides: dict[str, list[object]]) -> pl.Data
     """A table about the items of a side, ids as they are written; how many of them it knows is said."""
     import numpy as np
 
+    from gingham.cli.tables.columns import with_ids
     from gingham.data import Mode
     from gingham.data.table_files import content_of, read_table
-    from gingham.models.tables import with_ids
     from gingham.summary.make_summary import id_column_of, matched
     from gingham.summary.values import plural
 
@@ -324,7 +322,7 @@ def columns_said(said: FitOptions) -> str:
 
 def columns_of(table: pl.DataFrame, names: set[str | None]) -> list[tuple[str, str, str]]:
     """Name, type and fingerprint of the columns that take part in a fit."""
-    from gingham.models.tables import fingerprint
+    from gingham.cli.tables.columns import fingerprint
 
     used = [column for column in table.get_columns() if column.name in names and not column.dtype.is_nested()]
     return [(column.name, str(column.dtype), fingerprint(table, [column.name])) for column in used]

@@ -7,9 +7,9 @@ from gingham.cli import console, options
 
 def models(json: options.Json = False) -> None:
     """List the kinds of models with what each is for and an example."""
-    from gingham.models.kinds import about_kinds, example_of
+    from gingham.cli.tables.kinds import KINDS
 
-    found = {kind: {"about": about, "example": example_of(kind)} for kind, about in about_kinds().items()}
+    found = {name: {"about": kind.about, "example": kind.example} for name, kind in KINDS.items()}
     if json:
         console.print_json(found)
         return

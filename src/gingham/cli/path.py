@@ -43,22 +43,24 @@ def path(
     """Fit a range of β, each started from the previous one, with cross-validated loss and certificate."""
     import numpy as np
 
+    from gingham.cli.tables.adapter import FitTask, check
+    from gingham.cli.tables.arguments import FitOptions, PathOptions, column_names, parse_population
+    from gingham.cli.tables.kinds import kind_named
     from gingham.data.table_files import read_table
-    from gingham.models.tables import FitOptions, FitTask, PathOptions, column_names, parse_population, tables_of_kind
 
-    tables = tables_of_kind(model)
-    if tables.no_path:
-        raise GinghamError(tables.no_path)
+    kind = kind_named(model)
+    if kind.no_path:
+        raise GinghamError(kind.no_path)
     names = column_names(axes, "--axes")
     wanted = FitOptions(
         names, label, model, weight, merges, clusters, loss, alphabet=alphabet, seed=seed, drop_missing=drop_missing
     )
     items = parse_population(population)
-    path_options = PathOptions(parse_betas(betas), cv if tables.cross_validates else 0, delta, jobs, items)
-    tables.check(wanted)
+    path_options = PathOptions(parse_betas(betas), cv if kind.cross_validates else 0, delta, jobs, items)
+    check(kind, wanted)
     task = FitTask(read_table(file, format, names.__contains__), wanted)
     with console.steps("path of β", quiet or json) as step:
-        found = tables.path(task, path_options, lambda progress: step(progress.done, progress.total))
+        found = kind.tables.path(kind, task, path_options, lambda progress: step(progress.done, progress.total))
     if plot is not None:
         with atomic(plot) as stream:
             found.plot()[0].figure.savefig(stream, dpi=120, format=plot.suffix.lstrip(".") or "png")

@@ -22,15 +22,20 @@ def predict(
 ) -> None:
     """Predict the label of every row of a table (or, for other kinds of models, weights, densities or clusters)."""
     from gingham.cli.table_files import write_table
+    from gingham.cli.tables.adapter import id_columns, predicted
+    from gingham.cli.tables.arguments import PredictOptions, column_names
+    from gingham.cli.tables.kinds import kind_of
     from gingham.data.table_files import read_table
     from gingham.models.base import load
-    from gingham.models.tables import PredictOptions, column_names, tables_of
 
     fitted = load(model)
-    tables = tables_of(fitted)
-    table = read_table(file, format, tables.id_names(fitted).__contains__)
+    table = read_table(file, format, id_columns(fitted).__contains__)
     relation = None if axes is None else column_names(axes, "--axes")
-    if relation is not None and not tables.has_relations:
+    if relation is not None and not kind_of(fitted).has_relations:
         raise GinghamError("--axes chooses a relation of a joint model; this model has one.")
-    predicted = tables.predict(fitted, table, PredictOptions(rule, proba, relation))
-    write_table(predicted, out, format if out in (None, "-") else None, spreadsheet_safe)
+    write_table(
+        predicted(fitted, table, PredictOptions(rule, proba, relation)),
+        out,
+        format if out in (None, "-") else None,
+        spreadsheet_safe,
+    )

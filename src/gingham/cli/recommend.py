@@ -92,7 +92,7 @@ def best_partners(
     fitted = read_model(model)
     if hasattr(fitted, "recommend_for"):
         raise GinghamError(f"{model!r} is a ranking: say for whom with --users, --all or --basket.")
-    axes = getattr(fitted, "notes_", {}).get("axes")
+    axes = () if fitted.record_ is None else fitted.record_.axes
     rows = None if data is None else table_for(fitted, data)
     if rows is not None and axes:
         for name in axes:

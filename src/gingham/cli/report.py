@@ -13,8 +13,8 @@ from gingham.errors import GinghamError
 from gingham.files import Reads, Writes
 
 ERRORS = {
-    "nats_a_token": "code length of a count, nats",
-    "nats_a_token_if_independent": "code length if rows and columns were independent",
+    "nats_per_token": "code length per count, nats",
+    "nats_per_token_if_independent": "code length if rows and columns were independent",
     "information_on_new_features": "information about features set aside, nats",
     "information_of_shuffled_clusters": "the same for shuffled clusters",
     "correlation_of_views": "correlation of the views on objects set aside",
@@ -43,7 +43,7 @@ def report(
     """Write one self-contained page: what was found, how well it predicts, what is guaranteed, what to do next."""
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
-    from gingham.models.tables import CertificateRequest, column_names, parse_bounds, parse_population
+    from gingham.cli.tables.arguments import CertificateRequest, column_names, parse_bounds, parse_population
     from gingham.report import predictor, summarize, write
     from gingham.summary import summarize_observed
     from gingham.summary.measure import in_unit
@@ -64,7 +64,7 @@ def report(
             else ("The page has no certificate.")
         )
         console.say_note(f"{missing} {refusal}")
-    errors, observed = session.errors(), session.observed()
+    errors, observed = session.errors, session.observed()
     fitted = session.model
     summary = fitted.summary_ if fitted.has_summary else summarize_observed(observed)
     summary = summarize(
@@ -76,7 +76,7 @@ def report(
         certificates={name: one if isinstance(one, Certificate) else one.to_dict() for name, one in found.items()},
         trivial=trivial,
         refusal=refusal,
-        facts=session.facts(),
+        facts=session.facts,
         errors={ERRORS.get(name, name): value for name, value in errors.items()},
         path=None if path is None else read_path(path),
         files=(model, file),

@@ -25,5 +25,5 @@ def simplify(
 
     session = open_model(model, file, format, drop_missing=drop_missing)
     small, facts = session.simplified(clusters, max_loss)
-    small.save(out, session.notes)
+    small.save(out)
     console.show({**facts, "file": str(out)}, json, "A simpler checkerboard")

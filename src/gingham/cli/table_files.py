@@ -11,11 +11,11 @@ from typing import Any
 import polars as pl
 
 from gingham.cli import console
+from gingham.cli.tables.adapter import Opened, TableSource, id_columns, opened
 from gingham.data.table_files import format_of, read_table, unfolded
 from gingham.errors import GinghamError
 from gingham.files import atomic
 from gingham.models.base import load
-from gingham.models.tables import ModelWithData, TableSource, tables_of
 
 FORMULA = r"^[=+\-@\t\r]"  # how a cell begins that a spreadsheet runs
 
@@ -78,18 +78,18 @@ def open_model(
     label: str | None = None,
     drop_missing: bool = False,
     axes: tuple[str, ...] | None = None,
-) -> ModelWithData[Any]:
+) -> Opened:
     """A saved model beside the rows of a table."""
     fitted = load(model)
     table = table_for(fitted, file, format, axes)
-    return tables_of(fitted).open(fitted, TableSource(table, label, drop_missing, axes))
+    return opened(fitted, TableSource(table, label, drop_missing, axes))
 
 
 def table_for(fitted: Any, file: str, format: str | None = None, axes: tuple[str, ...] | None = None) -> pl.DataFrame:
     """A table read as that of a model's fit was: ids as it has them, a side that lies in the columns unfolded."""
-    ids = tables_of(fitted).id_names(fitted)
+    ids = id_columns(fitted)
     table = read_table(file, format, (ids and (*ids, *(axes or ()))).__contains__)
-    wide = fitted.notes_.get("wide")
-    if wide and wide["axes"][1] not in table.columns:  # the table of the fit as it was
-        return unfolded(table, tuple(wide["axes"]), wide["label"], wide["columns"], wide["zeros"])
+    wide = None if fitted.record_ is None else fitted.record_.wide
+    if wide is not None and wide.axes[1] not in table.columns:  # the table of the fit as it was
+        return unfolded(table, wide.axes, wide.label, wide.columns, wide.zeros)
     return table

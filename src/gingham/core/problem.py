@@ -18,9 +18,9 @@ from gingham.arrays import AnyArray, Floats, Ints, beside, namespace, on_host
 from gingham.cells import CellModel
 from gingham.cells.losses import ZeroOne, cell_from_state, cell_state
 from gingham.data import Bounds, Features, Mode, OneHot, Sample
-from gingham.data.sample import Sums
+from gingham.engine.project import BLOCK_BYTES, row_blocks
+from gingham.engine.sums import Sums
 from gingham.errors import GinghamError
-from gingham.kernels.project import BLOCK_BYTES, row_blocks
 from gingham.storage import State, fields_of, savable
 
 

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from gingham.arrays import AnyArray, Floats, beside, on_host
-from gingham.data.sample import MAX_SPAN, Features, Mode, Sample, Sums, checked_items
-from gingham.kernels.project_torch import DeviceRows, costs, device_rows, layout_plan, statistics, to_device
+from gingham.data.sample import MAX_SPAN, Features, Mode, Sample, checked_items
+from gingham.engine.project_torch import DeviceRows, costs, device_rows, layout_plan, statistics, to_device
+from gingham.engine.sums import Sums
 
 
 class Ids(NamedTuple):

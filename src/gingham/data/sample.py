@@ -17,20 +17,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 from operator import length_hint
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints, beside, namespace, on_host
 from gingham.data.fit_rows import FitRows
+from gingham.engine.place import Work, goes_to_device
+from gingham.engine.project import Rows
+from gingham.engine.sums import Sums, SumsOfRows
 from gingham.errors import GinghamError, RefusedCertificate
-from gingham.kernels.project import Rows, Work, goes_to_device, project_cost, project_table
 from gingham.storage import savable
 
 if TYPE_CHECKING:
     from gingham.data.device_sample import DeviceSample
-    from gingham.kernels.project_compiled import Tiles
+    from gingham.engine.project_compiled import Tiles
 
 MAX_ITEMS = 2**31 - 1
 MAX_LABELS = 100_000
@@ -674,7 +676,7 @@ class Sample:
 
     def sums(self, features: Features) -> Sums:
         """The sums over its tuples that starts, answers and certificates ask for."""
-        return SumsOfSample(self, features, None if self.alphabet is None else self.alphabet.numbers)
+        return SumsOfRows(self, features, None if self.alphabet is None else self.alphabet.numbers)
 
     def completed(self, table: Floats, assigns: Sequence[Floats], features: Features) -> Floats:
         """Cell statistics of all observed tuples from those of the listed ones (here the same)."""
@@ -682,7 +684,7 @@ class Sample:
 
     def statistics(self, assigns: Sequence[Floats], features: Features, backend: str = "compiled") -> Floats:
         """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j] over all observed tuples, shape (m_1, …, m_d, K)."""
-        return SumsOfSample(self, features).table(assigns, backend)
+        return SumsOfRows(self, features).table(assigns, backend)
 
     def rows(self, axis: int, features: Features) -> Rows:
         """The tuples grouped by the items of one position, in the kernels' layout (kept once made)."""
@@ -698,7 +700,7 @@ class Sample:
         """
         if self.n_modes != 2:
             return None
-        from gingham.kernels.project_compiled import make_tiles  # compiled code is loaded where it is used
+        from gingham.engine.project_compiled import make_tiles  # compiled code is loaded where it is used
 
         key = ("tiles", axis, features)
         if self._layouts.get(key, (None, None))[0] != row_bytes:
@@ -706,7 +708,7 @@ class Sample:
         return self._layouts[key][1]
 
     def _group(self, axis: int, features: Features) -> Rows:
-        from gingham.kernels.project_compiled import grouping  # compiled code is loaded where it is used
+        from gingham.engine.project_compiled import grouping  # compiled code is loaded where it is used
 
         if self.has_unseen:
             raise GinghamError(
@@ -794,82 +796,6 @@ def tuples(
     labels = np.asarray(y).ravel()
     letters = None if labels.dtype.kind in "biuf" else Alphabet.of(np.unique(labels), given=False)
     return Sample.of(columns, labels, weights, alphabet=letters, **how)
-
-
-class Sums(Protocol):
-    """Sums over the tuples of a relation, wherever the tuples are; t(y) are the features of its cells."""
-
-    @property
-    def features(self) -> Features: ...
-
-    @property
-    def numbers(self) -> Floats | None:
-        """Label values where labels are on an alphabet."""
-
-    def project(self, axis: int, assigns: Sequence[Floats], coef: Floats) -> Floats:
-        """Σ_{tuples e of item x} w_e Σ_kr coef[i, k·r] t_k(y_e) Π_j assigns_j[x_j, r_j], shape (n_items, len(coef)).
-
-        ``assigns`` are those of the other positions; coef has shape (outputs, K · Π m_j).
-        """
-
-    def table(self, assigns: Sequence[Floats], backend: str = "compiled") -> Floats:
-        """Σ_e w_e t(y_e) Π_j assigns_j[x_j, c_j], shape (m_1, …, m_d, K); tuples on a device are summed there."""
-
-    def squares(self) -> float:
-        """Σ_e w_e y_e² where labels are numbers without an alphabet."""
-
-    def drawn(self, items: Ints, places: Floats) -> Floats:
-        """t(y), shape (n, K), of one tuple of each of the items of position 0.
-
-        An item's tuples lie in the order of their labels, each as wide as its weight; the tuple at ``places``.
-        """
-
-
-@dataclass(frozen=True, eq=False)
-class SumsOfSample:
-    """The sums of one sample, or of one partition of it (anything that has ``rows``)."""
-
-    sample: Any
-    features: Features
-    numbers: Floats | None = None
-
-    def project(self, axis: int, assigns: Sequence[Floats], coef: Floats) -> Floats:
-        return project_cost(self.sample.rows(axis, self.features), assigns, coef, "compiled")
-
-    def table(self, assigns: Sequence[Floats], backend: str = "compiled") -> Floats:
-        first, *others = assigns
-        flat = project_table(self.sample.rows(0, self.features), others, first, backend)
-        table = flat.reshape(first.shape[1], self.features.size, *(q.shape[1] for q in others))
-        return self.sample.completed(np.moveaxis(table, 1, -1), tuple(assigns), self.features)
-
-    def squares(self) -> float:
-        rows = self.sample.rows(0, self.features)
-        if self.features.one_hot or self.features.size < 2:
-            return 0.0
-        squares = rows.features[:, 1] ** 2
-        return float(squares.sum() if rows.weights is None else squares @ rows.weights)
-
-    def drawn(self, items: Ints, places: Floats) -> Floats:
-        rows = self.sample.rows(0, self.features)
-        found, one_hot = np.empty((len(items), self.features.size)), np.eye(self.features.size)
-        if rows.labels is not None and rows.weights is None:
-            ends = rows.indptr[items + 1]
-            return one_hot[rows.labels[np.minimum(rows.indptr[items] + places.astype(np.int64), ends - 1)]]
-        for at, (item, place) in enumerate(zip(items, places)):
-            own = slice(rows.indptr[item], rows.indptr[item + 1])
-            weights = np.ones(own.stop - own.start) if rows.weights is None else rows.weights[own]
-            if rows.labels is not None:  # sorted within an item
-                found[at] = one_hot[rows.labels[own][_reached(weights, place)]]
-                continue
-            features = rows.features[own]
-            order = np.argsort(features[:, min(1, self.features.size - 1)], kind="stable")
-            found[at] = features[order[_reached(weights[order], place)]]
-        return found
-
-
-def _reached(weights: Floats, place: float) -> int:
-    """Which of some neighbouring stretches of these widths a place lies in."""
-    return min(int(np.searchsorted(np.cumsum(weights), place, side="right")), len(weights) - 1)
 
 
 MOST_DRAWS = 10**9 - 1  # that can be divided; as many as numpy draws without replacement from

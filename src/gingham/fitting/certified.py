@@ -12,12 +12,12 @@ from gingham.arrays import Floats
 from gingham.cells import CellModel, TableLoss
 from gingham.cells.losses import TABLE, Need, refuse_unmet
 from gingham.certificates.bounds import GibbsLaw, effective_loss, find
-from gingham.certificates.evidence import labels_by_type, log_binomial, of_posterior
+from gingham.certificates.prices import labels_by_type, log_binomial, of_posterior
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet, Sample
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
-from gingham.fitting.coarsen import cheapest, joined, prune
 from gingham.fitting.loop import Report, Solution, mark_interrupted
+from gingham.fitting.merging import cheapest, joined, prune
 from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Constant
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from gingham.arrays import Floats
 from gingham.core.problem import Objective, Posterior, Problem
+from gingham.engine.threads import side_by_side
 from gingham.errors import InterruptedWarning
 from gingham.fitting.checkpoints import (
     NO_CHECKPOINT,
@@ -27,7 +28,6 @@ from gingham.fitting.checkpoints import (
 )
 from gingham.fitting.interruption import end_if_interrupted, interrupted
 from gingham.fitting.schedules import Schedule
-from gingham.kernels.threads import side_by_side
 from gingham.storage import State
 
 TIE = 1e-9  # relative: of two restarts closer than this the first is kept, so that rounding does not choose

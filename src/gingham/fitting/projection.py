@@ -13,15 +13,16 @@ from scipy.special import softmax
 from gingham.arrays import Floats
 from gingham.cells.losses import ON_DEVICE, unmet
 from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
+from gingham.engine.half_step import by_cell, by_cluster, memberships
+from gingham.engine.place import USUAL_SWEEPS, Work, goes_to_device
+from gingham.engine.threads import one_blas_thread
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedules import Down, Schedule
-from gingham.kernels.project import STEP_BYTES, USUAL_SWEEPS, Rows, Work, aligned, goes_to_device, projector, row_blocks
-from gingham.kernels.threads import one_blas_thread, over_blocks
 
 if TYPE_CHECKING:
-    from gingham.kernels.project_compiled import Tiles
+    from gingham.engine.project_compiled import Tiles
 
 DTYPES = ("float64", "float32")
 HALVINGS = 12  # of a damped step, before it is given up
@@ -168,40 +169,6 @@ def damped(old: Floats, target: Floats) -> Iterator[Floats]:
         yield softmax((1.0 - step) * log_old + step * log_target, axis=1)
 
 
-def memberships(
-    layouts: Sequence[Rows],
-    others: Sequence[Sequence[Floats]],
-    coefs: Sequence[Floats],
-    betas: Sequence[float],
-    mass: Floats,
-    backend: str = "auto",
-    dtype: str = "float64",
-    tiles: Tiles | None = None,
-) -> tuple[Floats, Floats, float, list[Floats]]:
-    """One pass over the tuples of a mode: q(c|x), its column sums, Σ q ln q, and the statistics per relation."""
-    with np.errstate(divide="ignore"):  # a dead cluster has log mass −∞ and stays dead
-        log_mass = np.log(mass)
-    n, m = layouts[0].n_items, len(mass)
-    new = aligned((n, m), dtype)
-    projections = [projector(rows, other, backend, dtype, tiles, reuse=True) for rows, other in zip(layouts, others)]
-
-    def run(block: tuple[int, int]) -> tuple[Floats, float, list[Floats]]:
-        start, stop = block
-        parts = [projection(start, stop).reshape(stop - start, -1) for projection in projections]
-        sums, entropy = settle(parts, coefs, betas, log_mass, new[start:stop])
-        return sums, entropy, [new[start:stop].T @ part for part in parts]
-
-    sums, entropy = np.zeros(m), 0.0
-    statistics: list[Floats] = [np.zeros(coef.shape) for coef in coefs]
-    blocks = row_blocks(n, max(coef.shape[1] for coef in coefs), STEP_BYTES) if tiles is None else tiles.blocks
-    for part_sums, part_entropy, tables in over_blocks(run, blocks):
-        sums += part_sums
-        entropy += part_entropy
-        for table, part in zip(statistics, tables):
-            table += part
-    return new, sums, entropy, statistics
-
-
 def tiles_of(problem: Problem, start: Posterior, mode: int, dtype: str) -> Tiles | None:
     """How one mode's tuples are laid out for the cache, where there is one relation and that pays."""
     ((relation, position),) = problem.structure.uses(mode)
@@ -216,28 +183,11 @@ def in_double(posterior: Posterior) -> Posterior:
     return replace(posterior, assign=tuple(q / q.sum(axis=1, keepdims=True) for q in wide))
 
 
-def settle(
-    parts: Sequence[Floats], coefs: Sequence[Floats], betas: Sequence[float], log_mass: Floats, out: Floats
-) -> tuple[Floats, float]:
-    """Fill ``out`` with the memberships of projected items; returns their column sums and Σ q ln q."""
-    from gingham.kernels.project_compiled import gibbs_rows  # compiled code is loaded where it is used
-
-    costs = [part @ (beta * coef.T).astype(part.dtype, copy=False) for part, coef, beta in zip(parts, coefs, betas)]
-    cost = sum(costs[1:], start=costs[0])
-    sums = np.zeros(out.shape[1])
-    return sums, gibbs_rows(log_mass, cost, out, sums)
-
-
 def coef_by_mode(posterior: Posterior, relation: int, position: int) -> Floats:
     """Coefficients as (m, K · others), the order in which `project` lays out its result."""
-    coef = posterior.cells[relation].coef(posterior.answers[relation])
-    coef = np.moveaxis(coef, (position, -1), (0, 1))
-    return np.ascontiguousarray(coef.reshape(coef.shape[0], prod(coef.shape[1:])))
+    return by_cluster(posterior.cells[relation].coef(posterior.answers[relation]), position)
 
 
 def to_cells(table: Floats, posterior: Posterior, relation: int, position: int) -> Floats:
     """Statistics (m, K · others) back to (m_1, …, m_d, K)."""
-    shape = [q.shape[1] for q in posterior.factor(relation)]
-    m = shape.pop(position)
-    n_features = posterior.cells[relation].features.size
-    return np.moveaxis(table.reshape(m, n_features, *shape), (0, 1), (position, -1))
+    return by_cell(table, [q.shape[1] for q in posterior.factor(relation)], position)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-    from gingham.kernels.grid_torch import Cell, Grid
-    from gingham.kernels.project_torch import DeviceRows
+    from gingham.engine.grid_torch import Cell, Grid
+    from gingham.engine.project_torch import DeviceRows
 
 
 def solve(
@@ -40,7 +40,7 @@ def solve(
         raise GinghamError(
             "backend='torch' serves one grid, nothing frozen, not several relations: use backend='compiled'."
         )
-    from gingham.kernels.grid_torch import Grid
+    from gingham.engine.grid_torch import Grid
 
     (beta,) = problem.betas
     assigns, answers = _tables(start.assign, start.answers[0], dtype)
@@ -73,7 +73,7 @@ def solve_together(
 
     Ctrl-C ends all of them; what they have reached is returned, marked as interrupted.
     """
-    from gingham.kernels.grid_torch import Members
+    from gingham.engine.grid_torch import Members
 
     (beta,) = problem.betas
     assigns, answers = _together([_tables(start.assign, start.answers[0], dtype) for start in starts])
@@ -107,7 +107,7 @@ def solve_together(
 
 def _on_device(problem: Problem, widths: Sequence[int], kind: torch.dtype) -> tuple[list[DeviceRows], Cell]:
     """The tuples sorted for every mode, for so many clusters, and the cell in the device's terms."""
-    from gingham.kernels.project_torch import to_device
+    from gingham.engine.project_torch import to_device
 
     sample, (cell,) = problem.samples[0].placed(), problem.cells
     layouts = []
@@ -121,7 +121,7 @@ def _tables(assigns: Sequence[AnyArray], answers: AnyArray, dtype: str | None) -
     """A start on the device; memberships are copies, for sweeps write into them."""
     import torch
 
-    from gingham.kernels.project_torch import device_name, to_device
+    from gingham.engine.project_torch import device_name, to_device
 
     kind = getattr(torch, dtype or ("float32" if device_name() == "cuda" else "float64"))
     return [to_device(q).to(kind, copy=True) for q in assigns], to_device(answers)

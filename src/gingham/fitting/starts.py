@@ -17,8 +17,8 @@ import numpy as np
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, beside, namespace, on_host
 from gingham.core.problem import Posterior, Problem, check_table
 from gingham.data import Mode
+from gingham.engine.threads import one_library_thread, over_blocks
 from gingham.errors import GinghamError
-from gingham.kernels.threads import one_library_thread, over_blocks
 
 MAX_ITER = 20  # a start needs no more
 TOLERANCE = 1e-4  # of the average variance of a coordinate: centres that move less, all together, have settled

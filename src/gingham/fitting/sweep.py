@@ -11,12 +11,12 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.cells.losses import HARD_MOVES, Need, refuse_unmet
 from gingham.core.problem import Objective, Posterior, Problem, check_table
+from gingham.engine.sweep import Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Run, Solution, iterate, rng_state, solution_of
 from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import from_labels
-from gingham.kernels.sweep import Board, batch_size, board_cost, effort_of, make_board, size_cost, sweep
 from gingham.storage import State
 
 
@@ -38,7 +38,6 @@ class Sweep:
     price: float = 1.0
     tol: float = 0.0  # stop when at most this share of the items moved in a sweep; 0 goes on until nothing moves
     max_iter: int = 100
-    backend: str = "auto"
     seed: int = 0  # of the orders in which items are visited
 
     def solve(
@@ -76,7 +75,7 @@ class Sweep:
         def step(board: Board, factor: float) -> tuple[Board, Objective]:
             nonlocal n_moved
             before = board.labels.copy()
-            sweep(board, rng.permutation(items), beta, self.price, self.backend, at_once)
+            sweep(board, rng.permutation(items), beta, self.price, at_once)
             n_moved = int((board.labels != before).sum())
             return board, objective()
 

@@ -27,6 +27,7 @@ from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate
 from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
 from gingham.fitting.distill import Distilled, Factors, distill
 from gingham.fitting.loop import Found, Progress, Solution
+from gingham.models.fit_record import FitRecord
 from gingham.models.questions import Predicted, Questions
 from gingham.summary.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
 from gingham.summary.measure import additive_effects
@@ -56,20 +57,16 @@ FEW = 64  # so many different numbers are taken for a scale (stars, grey levels)
 class Saved:
     """A model that can be saved to one file and loaded again; what the file keeps is said by ``to_file``."""
 
-    notes_: dict[str, Any]  # plain values that were saved with the model; only a loaded model has them
+    record_: FitRecord | None = None  # of a model that was fitted by the command line
 
     @property
     def has_summary(self) -> bool:
         """Whether it holds a summary."""
         return False
 
-    def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
-        """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
-
-        ``notes`` are plain values to keep with it (names of columns, say); `load` returns them as ``notes_``.
-        """
-        notes = getattr(self, "notes_", {}) if notes is None else notes
-        storage.write(path, type(self).__name__, {"model": self, "notes": notes})
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically."""
+        storage.write(path, type(self).__name__, {"model": self, "record": self.record_})
 
 
 class Persistent(Questions, Saved, BaseEstimator):
@@ -96,13 +93,10 @@ class Persistent(Questions, Saved, BaseEstimator):
     _item_info: ItemInfo | None = None
     _summary: Summary | None = None
 
-    def save(self, path: str | os.PathLike[str], notes: dict[str, object] | None = None) -> None:
-        """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically.
-
-        ``notes`` are plain values to keep with it (names of columns, say); `load` returns them as ``notes_``.
-        """
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically."""
         check_is_fitted(self)
-        super().save(path, notes)
+        super().save(path)
 
     def _set_run(self, found: Found) -> None:
         """How the fit went: for every estimator that sweeps."""
@@ -252,7 +246,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         model = state["model"]
         if not isinstance(model, Saved) or type(model).__name__ != kind:
             raise GinghamError(f"The file names {kind!r}, which is not the model in it.")
-        model.notes_ = dict(state["notes"])
+        model.record_ = state["record"]
     except GinghamError:
         raise
     except Exception as error:  # whatever the class of the model makes of a damaged file

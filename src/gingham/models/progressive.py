@@ -20,10 +20,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from gingham.arrays import AnyArray, ArrayLike, Floats, Ints, TableLike
 from gingham.cells import LOSSES
-from gingham.certificates import Assumption, Certificate
-from gingham.certificates.certificate import drawn_order, drawn_rows
+from gingham.certificates.assumptions import checked, drawn_order, drawn_rows
+from gingham.certificates.certificate import Certificate
 from gingham.certificates.confidence import checked_candidates, checked_delta
-from gingham.certificates.evidence import check_pairs_once
+from gingham.certificates.losses import StatedLoss, loss_scale, stated_loss
+from gingham.certificates.observed import check_pairs_once
 from gingham.certificates.progressive import (
     ALL_ALIKE,
     ARRIVED,
@@ -37,7 +38,6 @@ from gingham.certificates.progressive import (
     draws_in_order,
 )
 from gingham.certificates.record import Record
-from gingham.certificates.row_losses import RowLoss, row_loss
 from gingham.certificates.split import unfitted
 from gingham.core.problem import find_posterior
 from gingham.data import Mode
@@ -84,7 +84,7 @@ class ProgressivePredictor(Saved):
         Share of the tested draws.
     pilot_ : fitted model
         Whose losses within the warm-up chose ν; it does not predict.
-    loss_ : RowLoss
+    loss_ : StatedLoss
         The loss and the labels that were stated for it.
     rule_ : str or None
         Passed to the members' ``predict``.
@@ -109,7 +109,7 @@ class ProgressivePredictor(Saved):
     members_: tuple[Predictor, ...]
     shares_: Floats
     pilot_: Predictor
-    loss_: RowLoss
+    loss_: StatedLoss
     rule_: str | None
     clip_: bool
     references_: tuple[Predictor, ...] = ()
@@ -294,14 +294,15 @@ def certify_progressive(
     last = len(draws) if references else plan.edges[0]
     guesses = [runner.predictions(pilot, draws[plan.pilot : last])]
     tests = [measured.losses(labels[draws[plan.pilot : last]], guesses[0])]
-    tuned = (tests[0][: plan.counted - plan.pilot] - measured.low) / measured.range
+    low, width = loss_scale(measured.cell)
+    tuned = (tests[0][: plan.counted - plan.pilot] - low) / width
     tests[0] = tests[0][plan.counted - plan.pilot :]
     source = ALL_ALIKE if references else SAME_SOURCE
     assumptions = (
         *((source, drawn_order(seed, drawn_here, "shuffle")) if order == "shuffle" else (ARRIVED,)),
         *drawn_rows(weights),
-        Assumption(measured.statement, "given"),
-        Assumption("Every member was fitted here, on draws before those that test it.", "checked"),
+        measured.statement,
+        checked("members fitted here"),
         *(() if isinstance(pilot, Saved) else (ROW_BY_ROW,)),
         *((STARTED,) if find_posterior(getattr(model, "start", None)) is not None else ()),
         SETTINGS,
@@ -309,8 +310,8 @@ def certify_progressive(
     stream = Progressive(
         choose_nu(tuned, plan.n_tests, delta, candidates),
         delta,
-        measured.low,
-        measured.range,
+        low,
+        width,
         measured.name,
         measured.convex,
         candidates,
@@ -333,7 +334,7 @@ def certify_progressive(
     certificate = stream.with_references([*tests[:-blocks], of_members]) if references else stream.add(of_members)
     predictor = ProgressivePredictor(members, plan.sizes / plan.n_tested, pilot, measured, rule, clip, further)
     facts = {
-        "loss": measured.plain(),
+        "loss": measured.facts(),
         "order": order,
         "seed": seed,
         "warm_up": plan.edges[0],
@@ -371,7 +372,7 @@ class _Runner:
     model: Predictor
     X: TableLike
     labels: AnyArray
-    loss: RowLoss
+    loss: StatedLoss
     rule: str | None
     clip: bool
     warm_start: bool
@@ -444,7 +445,7 @@ def alike(one: AnyArray, other: AnyArray) -> bool:
     return bool(np.array_equal(one, other))
 
 
-def answers(member: Predictor, X: TableLike, loss: RowLoss, rule: str | None, clip: bool) -> AnyArray:
+def answers(member: Predictor, X: TableLike, loss: StatedLoss, rule: str | None, clip: bool) -> AnyArray:
     """What a member answers on rows: labels or numbers, or distributions for the log loss."""
     if loss.name == "log":
         return _distributions(member, X, loss)
@@ -452,7 +453,7 @@ def answers(member: Predictor, X: TableLike, loss: RowLoss, rule: str | None, cl
     return loss.inside(found) if clip else found
 
 
-def _distributions(member: Predictor, X: TableLike, loss: RowLoss) -> Floats:
+def _distributions(member: Predictor, X: TableLike, loss: StatedLoss) -> Floats:
     """Distributions over the stated labels, matched by value; a label that a member does not know has none."""
     method = "predict_distribution" if hasattr(member, "predict_distribution") else "predict_proba"
     if not hasattr(member, method):
@@ -483,7 +484,7 @@ def _loss_of(
     alphabet: Iterable[object] | None,
     label_bounds: tuple[float, float] | None,
     quantile: float,
-) -> RowLoss:
+) -> StatedLoss:
     """The loss that was asked for, or the model's own; labels as stated here or to the model."""
     own = model.get_params(deep=True) if hasattr(model, "get_params") else {}
 
@@ -497,4 +498,4 @@ def _loss_of(
         if loss is None or (isinstance(loss, str) and loss not in LOSSES):  # left open, or another library's
             chosen = default_loss(np.zeros(0), True, label_bounds if alphabet is None else None)
             loss = "zero-one" if is_classifier(model) else chosen if loss == "auto" else "absolute"
-    return row_loss(loss, alphabet, label_bounds, quantile)
+    return stated_loss(loss, alphabet, label_bounds, quantile).storable()

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
-from gingham.certificates import Certificate, Stream
+from gingham.certificates import Certificate
 from gingham.core.problem import Posterior, Tree
 from gingham.data import Sample
 from gingham.errors import GinghamError
@@ -53,14 +53,15 @@ def waterfall(certificate: Certificate, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def stream(certificates: Stream, *, ax: Axes | None = None) -> Axes:
-    """The guarantee and the observed loss along a stream; all guarantees hold together."""
+def stream(certificates: Sequence[Certificate], *, ax: Axes | None = None) -> Axes:
+    """The guarantee and the observed loss of ``anytime`` certificates of growing size, which hold together."""
     ax = axes_or_new(ax)
-    ax.plot(certificates.sizes, certificates.values, color=ACCENT, marker="o", label="guarantee")
-    ax.plot(certificates.sizes, certificates.empirical, color=COOL, marker="o", label="observed")
+    sizes = [certificate.n_tuples for certificate in certificates]
+    ax.plot(sizes, [certificate.value for certificate in certificates], color=ACCENT, marker="o", label="guarantee")
+    ax.plot(sizes, [certificate.empirical for certificate in certificates], color=COOL, marker="o", label="observed")
     ax.set_xscale("log")
-    ax.set_xlabel("tuples")
-    ax.set_ylabel(f"{certificates.certificates[0].loss} loss")
+    ax.set_xlabel("observations")
+    ax.set_ylabel(f"{certificates[0].loss} loss")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

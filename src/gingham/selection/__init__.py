@@ -2,6 +2,6 @@
 
 from gingham.selection.auto import Selection
 from gingham.selection.beta_path import BetaPath, PathPoint, PathProgress, beta_path
-from gingham.selection.coarser import merge, prune, simplify
+from gingham.selection.coarser import simplify
 
-__all__ = ["BetaPath", "PathPoint", "PathProgress", "Selection", "beta_path", "merge", "prune", "simplify"]
+__all__ = ["BetaPath", "PathPoint", "PathProgress", "Selection", "beta_path", "simplify"]

@@ -16,8 +16,8 @@ from gingham.core.problem import Posterior, Problem
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
-from gingham.fitting.coarsen import merge_while_it_pays, prune
 from gingham.fitting.loop import Solution, completed
+from gingham.fitting.merging import merge_while_it_pays, prune
 from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import Start, make_start

@@ -17,9 +17,9 @@ from gingham.certificates.certify import certify
 from gingham.certificates.confidence import checked_delta
 from gingham.core.problem import Posterior
 from gingham.data import Sample
+from gingham.engine.threads import one_library_thread, side_by_side
 from gingham.errors import GinghamError
 from gingham.fitting.interruption import interruptible
-from gingham.kernels.threads import one_library_thread, side_by_side
 from gingham.selection.auto import held_out_losses
 
 CRITERIA = ("cv", "certificate", "one-se")

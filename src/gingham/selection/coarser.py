@@ -1,4 +1,4 @@
-"""Coarser checkerboards from a fitted model: prune, merge, simplify; each returns a new fitted model."""
+"""A coarser checkerboard from a fitted model, as a new fitted model."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from typing import Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from gingham.certificates import certify
 from gingham.core.problem import Posterior, Problem, find_posterior
 from gingham.data import Sample
 from gingham.errors import GinghamError
-from gingham.fitting import coarsen
+from gingham.fitting import merging
 
 
 class OneGrid(Protocol):
@@ -41,68 +40,7 @@ class MergesItself(Protocol):
         """A coarser model; the arguments are those of `simplify`."""
 
 
-Grid = TypeVar("Grid", bound=OneGrid)
 Model = TypeVar("Model", bound=OneGrid | MergesItself)
-
-
-def prune(model: Grid, least: float = 0.5) -> Grid:
-    """The model without clusters that expect fewer than ``least`` items.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import gingham as gg
-    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
-    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
-    >>> model = gg.CoClusteringRegressor(2, beta=1.0, alphabet=[1, 5], random_state=0).fit(X, y)
-    >>> gg.prune(model, least=1).posterior_.answers[0].shape
-    (2, 2)
-    """
-    pruned = coarsen.prune(_posterior(model), least)
-    return model.with_posterior(pruned)
-
-
-def merge(
-    model: Model,
-    X: object,
-    y: object = None,
-    sample_weight: object = None,
-    by: str = "tradeoff",
-    bound: str = "log-wealth",
-) -> Model:
-    """The model with clusters merged, the cheapest pair first, as long as this improves it.
-
-    Parameters
-    ----------
-    model : fitted model with one grid
-    X, y : the training tuples
-    by : {"tradeoff", "certificate"}
-        What must fall: the trade-off with the price of the cells, or the certificate of the merged model on
-        these tuples. The bounds hold for all posteriors at once, so that choosing by them costs nothing.
-    bound : str
-        Which certificate.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import gingham as gg
-    >>> X = np.random.default_rng(0).integers(0, 30, (600, 2))
-    >>> y = 1.0 + 4 * ((X[:, 0] + X[:, 1]) % 2)
-    >>> model = gg.CoClusteringRegressor(6, beta=3.0, alphabet=[1, 5], random_state=0).fit(X, y)
-    >>> merged = gg.merge(model, X, y)
-    >>> merged.posterior_.answers[0].shape
-    (2, 2)
-    """
-    if by == "tradeoff":
-        return simplify(model, X, y, sample_weight=sample_weight)
-    if by != "certificate":
-        raise GinghamError(f"by={by!r} is unknown; choose tradeoff or certificate.")
-    if isinstance(model, MergesItself):
-        raise GinghamError(f"{type(model).__name__} merges clusters in a way of its own: leave by='certificate' out.")
-    problem = problem_of(model, X, y, sample_weight)
-    rungs = coarsen.ladder(problem, coarsen.prune(_posterior(model)))
-    best = min((rung.posterior for rung in rungs), key=lambda q: certify(q, problem.samples[0], bound=bound).value)
-    return model.with_posterior(best, problem)
 
 
 def simplify(
@@ -127,7 +65,7 @@ def simplify(
 
     Returns
     -------
-    A new fitted model of the same kind. Without limits: the one where merging no longer pays.
+    A new fitted model of the same kind, without empty clusters. Without limits: the one where merging no longer pays.
 
     Examples
     --------
@@ -141,11 +79,11 @@ def simplify(
     """
     if isinstance(model, MergesItself):
         return model.simplified(X, y, max_clusters, max_loss, sample_weight)
-    posterior = coarsen.prune(_posterior(model))
+    posterior = merging.prune(_posterior(model))
     problem = problem_of(model, X, y, sample_weight)
     n_tuples = problem.samples[0].n_tuples
     if max_clusters is None:
-        rungs = list(coarsen.ladder(problem, posterior))
+        rungs = list(merging.ladder(problem, posterior))
         if max_loss is None:
             return model.with_posterior(min(rungs, key=lambda rung: rung.total).posterior, problem)
         low = [rung for rung in rungs if rung.loss(n_tuples) <= max_loss]
@@ -157,7 +95,7 @@ def simplify(
     limits = [int(m) for m in np.broadcast_to(np.asarray(max_clusters), (len(posterior.assign),))]
     if min(limits) < 1:
         raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster per mode is needed.")
-    *_, last = coarsen.ladder(problem, posterior, limits)
+    *_, last = merging.ladder(problem, posterior, limits)
     if max_loss is not None and last.loss(n_tuples) > max_loss:
         raise GinghamError(
             f"max_loss={max_loss:g} cannot be kept: {max_clusters} clusters lose {last.loss(n_tuples):.4g}."

@@ -20,6 +20,7 @@ from gingham.cards import card, paragraph, table
 from gingham.data.adapt import as_frame, frame_of, is_frame
 from gingham.data.sample import MAX_LABELS
 from gingham.errors import GinghamError
+from gingham.storage import savable
 from gingham.summary.values import counted, listed, plural
 
 if TYPE_CHECKING:
@@ -98,6 +99,7 @@ class Choice(NamedTuple):
     drop_missing: bool = False
 
 
+@savable
 @dataclass(frozen=True)
 class WideTable:
     """A table with a side in its columns.

@@ -18,6 +18,7 @@ from scipy.special import xlogy
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data import Mode
 from gingham.errors import AdviceWarning, GinghamError
+from gingham.fitting.merging import MergeTree, merge_tree
 from gingham.summary.known_columns import best_known
 from gingham.summary.measure import additive_effects, baselines, errors_of, folds_of
 from gingham.summary.values import (
@@ -36,7 +37,6 @@ from gingham.summary.values import (
     Side,
     Summary,
     counted,
-    cut,
     listed,
     plural,
 )
@@ -300,7 +300,9 @@ def how_measured(n_parts: int) -> str:
     return "a tenth of the observations, held out from a fit of the same model with the same settings"
 
 
-def _sizes(observed: Observed, trees: Sequence[Tree], trial: Trial | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _sizes(
+    observed: Observed, trees: Sequence[MergeTree], trial: Trial | None
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(the size by the rule, the size to read at): sizes that the user gave are shown as they are."""
     leaves = tuple(tree.n_leaves for tree in trees)
     given = observed.given or (False,) * len(leaves)
@@ -324,10 +326,10 @@ def _readable_share(observed: Observed) -> float:
 def _side(
     observed: Observed,
     at: int,
-    tree: Tree,
+    tree: MergeTree,
     order: Ints,
     clusters: Sequence[Ints],
-    trees: Sequence[Tree],
+    trees: Sequence[MergeTree],
     size: Sequence[int],
     tables: Sequence[Met],
     properties: Properties | None,
@@ -439,7 +441,7 @@ def _gain(measure: Measure, profile: Floats, members: Ints) -> float:
 
 
 def _expected_gain(
-    measure: Measure, tree: Tree, below: Sequence[Sequence[int]], k: int, profile: Floats, members: Sequence[Ints]
+    measure: Measure, tree: MergeTree, below: Sequence[Sequence[int]], k: int, profile: Floats, members: Sequence[Ints]
 ) -> float:
     """What all clusters of the readable cut gain together."""
     alive = set(range(tree.n_leaves))
@@ -501,7 +503,7 @@ def _verdict(observed: Observed, size: Sequence[int], found: bool, known: KnownC
 
 
 def _why(
-    observed: Observed, trees: Sequence[Tree], size: Sequence[int], by_rule: Sequence[int], trial: Trial | None
+    observed: Observed, trees: Sequence[MergeTree], size: Sequence[int], by_rule: Sequence[int], trial: Trial | None
 ) -> str:
     shown = " × ".join(str(k) for k in size)
     if trial is None:
@@ -755,74 +757,6 @@ Part = tuple[Measure, Floats]  # how a side meets others: sums (m, columns, K) o
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
-    """Merges of m leaves, cheapest first. Node m + t is what merge t makes."""
-
-    merges: Ints  # (m − 1, 2)
-    losses: Floats  # (m − 1,): what each merge loses of what the parts explain, never falling
-
-    @property
-    def n_leaves(self) -> int:
-        return len(self.merges) + 1
-
-    def groups(self, k: int) -> Ints:
-        """The cluster (0 … k − 1, by their first leaf) of each leaf after all merges but the last k − 1."""
-        return cut(self.merges, k)
-
-    def top(self, k: int) -> Tree:
-        """The last k − 1 merges, with the clusters of `groups` (k) as leaves."""
-        done = self.n_leaves - k
-        if done <= 0:
-            return self
-        groups = self.groups(k)
-        first = list(range(self.n_leaves))  # one leaf below every node
-        for a, _ in self.merges.tolist():
-            first.append(first[a])
-        held = {node for pair in self.merges[:done].tolist() for node in pair}
-        alive = [node for node in range(self.n_leaves + done) if node not in held]
-        number = {node: int(groups[first[node]]) for node in alive}
-        number |= {self.n_leaves + t: k + t - done for t in range(done, len(self.merges))}
-        merges = [sorted((number[a], number[b])) for a, b in self.merges[done:].tolist()]
-        return Tree(np.array(merges, dtype=np.int64).reshape(-1, 2), self.losses[done:])
-
-
-def merge_tree(parts: Sequence[Part]) -> Tree:
-    """Merge the rows of some tables, each time the two that lose least; the columns stay as fine as they are.
-
-    loss(a, b) = explained(a) + explained(b) − explained(a + b), summed over the parts: N times the weighted
-    Jensen-Shannon divergence for counts, the squares between groups for numbers. A merge never makes a later one
-    cheaper than itself, so heights of the tree do not cross.
-    """
-    tables = [(measure, np.array(sums, dtype=np.float64)) for measure, sums in parts]
-    m = len(tables[0][1])
-    node, alive = np.arange(m), np.ones(m, dtype=bool)
-    worth = sum(measure.explained(sums) for measure, sums in tables) + np.zeros(m)
-    costs = np.full((m, m), np.inf)
-    for a in range(m):
-        costs[a, a + 1 :] = _joining(tables, worth, a, np.arange(a + 1, m))
-    costs = np.minimum(costs, costs.T)
-    merges, losses, least = np.zeros((m - 1, 2), dtype=np.int64), np.zeros(m - 1), 0.0
-    for t in range(m - 1):
-        a, b = sorted(int(i) for i in np.unravel_index(np.argmin(costs), costs.shape))
-        least = max(least, float(costs[a, b]))  # rounding must not make a tree cross itself
-        merges[t], losses[t] = sorted((node[a], node[b])), least
-        for _, sums in tables:
-            sums[a] += sums[b]
-        worth[a] = sum(float(measure.explained(sums[a])) for measure, sums in tables)
-        node[a], alive[b] = m + t, False
-        costs[b] = costs[:, b] = np.inf
-        others = np.flatnonzero(alive & (np.arange(m) != a))
-        costs[a, others] = costs[others, a] = _joining(tables, worth, a, others)
-    return Tree(merges, losses)
-
-
-def _joining(tables: Sequence[Part], worth: Floats, a: int, others: Ints) -> Floats:
-    """What is lost by merging row a with each of the others."""
-    joint = sum((measure.explained(sums[others] + sums[a]) for measure, sums in tables), np.zeros(len(others)))
-    return np.maximum(worth[a] + worth[others] - joint, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
 class Met:
     """Two sides that meet, by their positions, and the sums over the blocks of their leaves (m_1, m_2, K)."""
 
@@ -839,12 +773,15 @@ class Met:
         return [(self.measure, sums) for sums in seen]
 
 
-def trees_of(tables: Sequence[Met], n_sides: int) -> list[Tree]:
+def trees_of(tables: Sequence[Met], n_sides: int) -> list[MergeTree]:
     """The merge tree of every side, each with all others as fine as they are."""
-    return [merge_tree([part for table in tables for part in table.part(side)]) for side in range(n_sides)]
+    return [
+        merge_tree([(measure.cost, sums) for table in tables for measure, sums in table.part(side)])
+        for side in range(n_sides)
+    ]
 
 
-def joint_path(trees: Sequence[Tree], tables: Sequence[Met]) -> Ints:
+def joint_path(trees: Sequence[MergeTree], tables: Sequence[Met]) -> Ints:
     """Which tree to climb next, from all leaves to one block: the one whose next merge loses least as things stand."""
     groups: list[Ints] = [np.arange(tree.n_leaves) for tree in trees]
     done = [0] * len(trees)
@@ -872,7 +809,7 @@ def _lost(tables: Sequence[Met], side: int, before: Ints, after: Ints) -> float:
         for measure, sums in table.part(side):
             coarse = np.zeros((int(into.max()) + 1, *sums.shape[1:]))
             np.add.at(coarse, into, sums)
-            total += float(measure.explained(sums).sum() - measure.explained(coarse).sum())
+            total += float(measure.cost(coarse).sum() - measure.cost(sums).sum())
     return total
 
 
@@ -883,7 +820,7 @@ def summed(sums: Floats, rows: Ints, columns: Ints) -> Floats:
     return out
 
 
-def rungs(trees: Sequence[Tree], path: Ints) -> list[tuple[int, ...]]:
+def rungs(trees: Sequence[MergeTree], path: Ints) -> list[tuple[int, ...]]:
     """The sizes along a path, all leaves first."""
     sizes = [tuple(tree.n_leaves for tree in trees)]
     for side in path.tolist():
@@ -893,7 +830,7 @@ def rungs(trees: Sequence[Tree], path: Ints) -> list[tuple[int, ...]]:
     return sizes
 
 
-def leaf_order(tree: Tree, profiles: Floats, towards: Floats | None = None) -> Ints:
+def leaf_order(tree: MergeTree, profiles: Floats, towards: Floats | None = None) -> Ints:
     """Leaves such that every node is a run of them, neighbours alike; or by where they point, where that is told.
 
     ``profiles`` (m, columns) say which leaves are alike; ``towards`` (m,) is a place on the other side for each leaf:
@@ -917,7 +854,7 @@ def leaf_order(tree: Tree, profiles: Floats, towards: Floats | None = None) -> I
     return np.array(below[-1], dtype=np.int64)
 
 
-def orders(trees: Sequence[Tree], tables: Sequence[Met]) -> list[Ints]:
+def orders(trees: Sequence[MergeTree], tables: Sequence[Met]) -> list[Ints]:
     """The order of every side: the first by likeness, others towards the side they first meet."""
     found: dict[int, Ints] = {}
     for table in tables:

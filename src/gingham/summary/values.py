@@ -28,6 +28,7 @@ from scipy.special import xlogy
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data import Mode
 from gingham.errors import GinghamError
+from gingham.fitting.merging import cut
 from gingham.storage import savable
 
 SMOOTHING = 1.0  # counts that an average block is filled up with, in proportion to what chance expects
@@ -41,8 +42,8 @@ class Measure(ABC):
     unit: ClassVar[str]  # of a gain
 
     @abstractmethod
-    def explained(self, sums: Floats) -> Floats:
-        """What rows of blocks (…, columns, K) explain, shape (…): never more for a union than for its parts."""
+    def cost(self, sums: Floats) -> Floats:
+        """What rows of blocks (…, columns, K) cost at best, shape (…): never less for a union than for its parts."""
 
     @abstractmethod
     def coefficients(self, sums: Floats) -> Floats:
@@ -71,11 +72,17 @@ class Measure(ABC):
     def structure(self, sums: Floats) -> float:
         """What a table of blocks explains beyond a single one: nats, or squares."""
         one = sums.sum(axis=(0, 1), keepdims=True)
-        return float(self.explained(sums).sum() - self.explained(one).sum() - self._margins(sums))
+        return float(self.cost(one).sum() - self.cost(sums).sum() - self._margins(sums))
 
     def _margins(self, sums: Floats) -> float:
         """What the columns explain alone, where that is no structure."""
         return 0.0
+
+
+def code_length(counts: Floats) -> Floats:
+    """n ln n − Σ_k n_k ln n_k of counts (…, k), shape (…): the log loss of the best distribution."""
+    n = counts.sum(axis=-1)
+    return np.asarray(xlogy(n, n) - xlogy(counts, counts).sum(axis=-1))
 
 
 class Lift(Measure):
@@ -84,10 +91,8 @@ class Lift(Measure):
     name = "lift"
     unit = "nats per count"
 
-    def explained(self, sums: Floats) -> Floats:
-        n = sums[..., 0]
-        # Σ_d n_d ln n_d − n ln n: with it, a merge loses N times the weighted Jensen-Shannon divergence.
-        return np.asarray(xlogy(n, n).sum(axis=-1) - xlogy(n.sum(axis=-1), n.sum(axis=-1)))
+    def cost(self, sums: Floats) -> Floats:
+        return code_length(sums[..., 0])  # a merge loses N times the weighted Jensen-Shannon divergence
 
     def _margins(self, sums: Floats) -> float:
         columns, total = sums[..., 0].sum(axis=0), float(sums.sum())
@@ -132,9 +137,9 @@ class Difference(Measure):
     name = "difference"
     unit = "squares a number"
 
-    def explained(self, sums: Floats) -> Floats:
+    def cost(self, sums: Floats) -> Floats:
         n, s = sums[..., 0], sums[..., 1]
-        return np.asarray(np.divide(s * s, n, out=np.zeros_like(s), where=n > 0).sum(axis=-1))
+        return np.asarray(-np.divide(s * s, n, out=np.zeros_like(s), where=n > 0).sum(axis=-1))  # and Σ y²
 
     def mean(self, sums: Floats) -> Floats:
         return np.asarray(sums[..., 1] / (sums[..., 0] + SHRINK))
@@ -169,9 +174,8 @@ class Labels(Measure):
     name = "labels"
     unit = "nats a label"
 
-    def explained(self, sums: Floats) -> Floats:
-        n = sums.sum(axis=-1)
-        return np.asarray((xlogy(sums, sums).sum(axis=-1) - xlogy(n, n)).sum(axis=-1))
+    def cost(self, sums: Floats) -> Floats:
+        return np.asarray(code_length(sums).sum(axis=-1))
 
     def share(self, sums: Floats) -> Floats:
         overall = sums.sum(axis=(0, 1)) / max(float(sums.sum()), 1e-300)
@@ -512,16 +516,6 @@ class Cluster:
         }  # fmt: skip
 
 
-def cut(merges: Ints, k: int) -> Ints:
-    """The cluster (0 … k − 1, by their first leaf) of each leaf of a tree after all merges but the last k − 1."""
-    m = len(merges) + 1
-    into = np.arange(m)
-    for t, (a, b) in enumerate(merges[: m - k].tolist()):
-        into[(into == a) | (into == b)] = m + t
-    _, first, inverse = np.unique(into, return_index=True, return_inverse=True)
-    return np.asarray(np.argsort(np.argsort(first))[inverse], dtype=np.int64)
-
-
 @savable
 @dataclass(frozen=True, eq=False)
 class Side:
@@ -585,7 +579,7 @@ class Side:
             return self.labels(k)
         if k > len(self.fine):
             raise GinghamError(f"{self.name!r} has {len(self.fine)} clusters; {k} were asked for.")
-        return cut(self.fine_merges, k)[self.own]
+        return cut(self.fine_merges, len(self.fine), k)[self.own]
 
     def memberships(self, k: int) -> Floats:
         """Share of each item in each cluster of a cut, shape (n, k): the sum of its memberships in their parts."""

@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import gingham as gg
-from gingham.certificates.density import certify_density
+from gingham.certificates import certify
 
 R, C = np.repeat([0, 1, 2], 20), np.repeat([0, 1, 2, 3], 15)
 RATES = np.array([[6, 1, 1, 3], [1, 6, 1, 3], [1, 1, 6, 1]]) / 3
@@ -182,7 +182,7 @@ def test_certificate_is_the_repaired_bound() -> None:
     certificate = model.certify(X, population=X.shape)
     rows, columns = np.nonzero(X)
     pairs = np.column_stack([rows, columns])
-    expected, _ = certify_density(model.posterior_, pairs, sample_weight=X[rows, columns], population=X.shape)
+    expected = certify(model.posterior_, pairs, sample_weight=X[rows, columns], population=X.shape, bound="density")
     assert np.isclose(certificate.value, expected.value)
     assert certificate.empirical <= certificate.value < np.log(X.size)
     assert model.theorem12(X).value > certificate.value

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gingham as gg
-from gingham.certificates.density import certify_density
+from gingham.certificates import certify
 from gingham.models.counts.fit import CountSolver, certified_length, choose_n_clusters, count_sample, smoothed_lift
 
 
@@ -47,7 +47,7 @@ def test_the_value_is_the_certificate_with_the_union_over_sizes() -> None:
     for size in (1, 2, 5):
         blocks = CountSolver().fit(X, (size, size), rng)
         hard = [np.eye(size)[labels] for labels in blocks.labels]
-        certificate, _ = certify_density(hard, count_sample(X))
+        certificate = certify(hard, count_sample(X), bound="density")
         assert certified_length(blocks, X) == pytest.approx(certificate.value)
         for mode in (0, 1):
             assert certificate.terms[f"mode {mode}: number of clusters"] == pytest.approx(log(size * (size + 1)))

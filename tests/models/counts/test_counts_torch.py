@@ -9,7 +9,7 @@ from scipy import sparse
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from gingham import CoOccurrenceClustering  # noqa: E402
-from gingham.models.counts import profile_kernels, starts, starts_torch  # noqa: E402
+from gingham.models.counts import starts, starts_torch  # noqa: E402
 from gingham.models.counts.fit import count_sample  # noqa: E402
 
 
@@ -27,16 +27,6 @@ def test_starts_are_the_same(start: str, shape: tuple[int, int]) -> None:
     found = starts_torch.start_labels(start, count_sample(matrix).placed(), shape, np.random.default_rng(1))
     for one, other in zip(found, expected):
         np.testing.assert_array_equal(one, other)
-
-
-def test_losses_of_merging_are_the_compiled_ones() -> None:
-    table = np.random.default_rng(2).poisson(2.0, (9, 6)).astype(float)
-    mass = table.sum(axis=0)
-    np.testing.assert_allclose(
-        starts_torch.merge_losses(table, mass), profile_kernels.all_merge_losses(table, mass), atol=1e-10
-    )
-    one = profile_kernels.all_merge_losses(table, mass)[2]
-    np.testing.assert_allclose(np.delete(starts_torch.merge_losses(table, mass, 2), 2), np.delete(one, 2), atol=1e-10)
 
 
 @pytest.mark.parametrize("start", ["merged", "spectral"])

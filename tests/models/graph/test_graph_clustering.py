@@ -165,6 +165,7 @@ def test_another_graph_in_the_models_numbering():
         ({"n_clusters": "many"}, "whole number"),
         ({"solver": "magic"}, "solver='magic'"),
         ({"start": "middle"}, "start='middle'"),
+        ({"backend": "quantum"}, "backend='quantum'"),
         ({"loss": "elegance"}, "elegance"),
         ({"degree_correction": True, "solver": "nodewise"}, "degree_correction"),
         ({"degree_correction": True, "start": np.zeros(3, int)}, "must be"),

@@ -1,5 +1,6 @@
 """Compiled graph kernels move in lockstep with the plain ones."""
 
+import graph_reference
 import numpy as np
 import pytest
 
@@ -7,11 +8,10 @@ from gingham.cells import Quadratic
 from gingham.data.graphs import from_graph
 from gingham.datasets import planted_graph
 from gingham.models.graph import kernels as graph
-from gingham.models.graph import kernels_reference as graph_reference
 from gingham.models.graph.fit import graph_problem, search_problem
 from gingham.models.graph.kernels import BERNOULLI, LEAST, QUADRATIC, RENEWED, block_sums
 from gingham.models.graph.partition import PartitionSearch
-from gingham.models.graph.solvers import BlockMoves, WeightedPairs, node_kernels
+from gingham.models.graph.solvers import BlockMoves, WeightedPairs
 
 
 def example(seed=0, n=40, k=3):
@@ -176,7 +176,7 @@ def test_sweeps_end_where_no_single_move_helps(kind, complete):
         fits = graph_reference.block_fit(weight, pairs, kind).sum() / 2
         return 3.0 * fits + (sizes * np.log(np.maximum(sizes, 1))).sum()
 
-    moves = BlockMoves(node_kernels("auto"), WeightedPairs(indptr, others, values), complete, kind, 3.0)
+    moves = BlockMoves(WeightedPairs(indptr, others, values), complete, kind, 3.0)
     heights = [objective(labels)]
     for _ in range(20):
         labels = moves.improve(labels, 4, rng, n_sweeps=1)

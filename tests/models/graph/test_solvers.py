@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import combinations, product
 
+import graph_reference
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -14,11 +15,12 @@ from gingham.core.problem import Problem
 from gingham.data import Alphabet
 from gingham.data.graphs import from_graph, with_alphabet
 from gingham.datasets import planted_graph
+from gingham.engine import sweep as hard_moves
+from gingham.engine import threads
 from gingham.errors import GinghamError
 from gingham.fitting.schedules import Constant
 from gingham.fitting.starts import from_labels, random
-from gingham.kernels import sweep as hard_moves
-from gingham.kernels import threads
+from gingham.models.graph import solvers
 from gingham.models.graph.fit import GraphFit, graph_problem, search_problem
 from gingham.models.graph.partition import (
     BlockSums,
@@ -124,12 +126,14 @@ def test_damped_steps_through_torch_are_the_same(loss):
     np.testing.assert_allclose(there.posterior.assign[0], here.posterior.assign[0], atol=1e-6)
 
 
-def test_the_reference_backend_moves_in_lockstep():
+def test_the_reference_moves_in_lockstep(monkeypatch):
     task = problem("quadratic")
     start = random(task, [3], np.random.default_rng(1))
     for solver in (NodeWise, NodeSweep):
         fast = solver(max_iter=4, seed=3).solve(task, start)
-        slow = solver(max_iter=4, seed=3, backend="reference").solve(task, start)
+        with monkeypatch.context() as plain:
+            plain.setattr(solvers, "kernels", graph_reference)
+            slow = solver(max_iter=4, seed=3).solve(task, start)
         np.testing.assert_allclose(fast.trace.totals, slow.trace.totals, rtol=1e-9)
 
 
@@ -147,7 +151,7 @@ def look_together(monkeypatch):
 
 
 @pytest.mark.parametrize(("loss", "directed", "listed"), CASES)
-def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, listed, look_together):
+def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, listed, look_together, monkeypatch):
     task = problem(loss, directed, listed)
     start = from_labels(task, [np.random.default_rng(1).integers(0, 4, 30)], [4])
     results = []
@@ -158,7 +162,8 @@ def test_nodes_that_look_together_descend_whatever_the_threads(loss, directed, l
         assert np.all(np.diff(totals) <= 1e-8 * np.abs(totals[:-1]))
     assert np.array_equal(results[0].trace.totals, results[1].trace.totals)
     assert np.array_equal(results[0].posterior.labels[0], results[1].posterior.labels[0])
-    plain = NodeSweep(seed=3, backend="reference").solve(task, start)
+    monkeypatch.setattr(solvers, "kernels", graph_reference)
+    plain = NodeSweep(seed=3).solve(task, start)
     np.testing.assert_allclose(plain.trace.totals, results[0].trace.totals, rtol=1e-9)
     assert results[0].converged
     assert hard_moves.batch_size(np.ones(30, int)) == 8
@@ -385,6 +390,4 @@ def test_other_structures_are_refused():
     three = graph_problem(triples, Quadratic(), 1.0)
     with pytest.raises(GinghamError, match="damped"):
         NodeWise().solve(three, random(three, [2], np.random.default_rng(0)))
-    with pytest.raises(GinghamError, match="backend"):
-        NodeSweep(backend="quantum").solve(task, random(task, [2], np.random.default_rng(0)))
     assert PartitionSearch.of(task).sample is task.samples[0]

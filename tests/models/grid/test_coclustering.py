@@ -73,14 +73,6 @@ def test_same_seed_same_result_and_order_of_rows_does_not_matter(fitted):
     np.testing.assert_allclose(shuffled.predict(X), fitted.predict(X), atol=1e-6)
 
 
-def test_backends_agree():
-    small, y = X[:150], Y[:150]
-    results = [
-        clone(MODEL).set_params(backend=b, max_iter=5).fit(small, y).predict(small) for b in ("compiled", "reference")
-    ]
-    np.testing.assert_allclose(*results, rtol=1e-9)
-
-
 def test_single_precision_gives_the_same_clusters(tmp_path):
     fits = [clone(MODEL).set_params(dtype=dtype).fit(X, Y) for dtype in ("float64", "float32")]
     assert fits[1].objective_.total == pytest.approx(fits[0].objective_.total, rel=1e-5)

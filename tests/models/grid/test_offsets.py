@@ -103,9 +103,9 @@ def test_in_sample_certificates_are_refused_and_others_hold():
     X, y, _ = rated()
     X, y, X_new, y_new = split(X, y)
     model = gg.CoClusteringRegressor(2, alphabet=STARS, offsets=True, random_state=0).fit(X, y)
-    for ask in (gg.certify, gg.certify_gain):
+    for bound in ("log-wealth", "gain"):
         with pytest.raises(RefusedCertificate, match="certify_progressive"):
-            ask(model, X, y)
+            gg.certify(model, X, y, bound=bound)
     with pytest.raises(RefusedCertificate, match="offsets=False"):
         gg.certify(model, X, y, bound="split", method="prior")
     for predictor in ("gibbs", "mean", "median"):

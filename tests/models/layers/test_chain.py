@@ -8,7 +8,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numba import njit
 from scipy.special import gammaln, ndtr, ndtri
 
 from gingham.models.layers import kernels as kernel
@@ -339,7 +338,7 @@ def test_compiled_draws_move_in_lockstep_with_the_reference(case):
 def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch):
     """torch on whatever device there is, with the host's numbers in place of the device's."""
     torch = pytest.importorskip("torch")
-    from gingham.kernels.project_torch import to_device
+    from gingham.engine.project_torch import to_device
     from gingham.models.layers.chain_torch import DeviceChain, DeviceLayout
 
     class FromHost(DeviceChain):
@@ -349,7 +348,7 @@ def test_draws_on_a_device_move_in_lockstep_with_the_reference(case, monkeypatch
         def _normals(self, n):
             return to_device(self.rng.standard_normal(n, dtype=np.float32))
 
-    monkeypatch.setattr("gingham.kernels.project_torch.RUN", 2)  # items with several runs
+    monkeypatch.setattr("gingham.engine.project_torch.RUN", 2)  # items with several runs
     problem = tiny(**case)
     state = first_state(problem, 0.7, np.random.default_rng(1))
     copy = deepcopy(state)
@@ -467,50 +466,3 @@ def test_residuals_do_not_drift():
     for _ in range(120):
         chain.sweep(adapt=True)
     np.testing.assert_allclose(chain.residual, chain.state.latent - chain.effect(), atol=1e-4)
-
-
-def test_vector_sums_are_those_of_their_references():
-    rng = np.random.default_rng(0)
-    codes = rng.integers(6, size=9).astype(np.uint32)
-    size = np.uint64
-
-    @njit
-    def score(moved, part, table, before, labels, targets, residual, weights, codes):
-        if moved:
-            kernel.score_rows(
-                4, 1, part, size(8), size(4), table, size(16), size(8), before, labels, targets, size(1), codes,
-                residual, weights, size(1), size(8),
-            )  # fmt: skip
-        else:
-            kernel.score_rows(
-                4, 0, part, size(8), size(4), table, size(16), size(8), before, labels, targets, size(1), codes,
-                residual, weights, size(1), size(8),
-            )  # fmt: skip
-
-    @njit
-    def add(table, step, factors, codes):
-        kernel.add_to_rows(4, table, size(16), size(4), step, factors, size(16), size(8), codes, size(1), size(8))
-
-    table, residual = rng.normal(size=6 * 16).astype(np.float32), rng.normal(size=9).astype(np.float32)
-    before, labels = rng.integers(8, size=(2, 4)).astype(np.uint8)
-    cases = product(
-        (None, rng.random(9).astype(np.float32)), (True, False), (None, np.repeat(np.arange(1, 4, dtype=np.uint32), 3))
-    )
-    for weights, moved, targets in cases:
-        found, expected = np.ones(24, np.float32), np.ones(24, np.float32)
-        own, other = residual.copy(), residual.copy()
-        score(moved, found, table, before, labels, targets, own, weights, codes)
-        kernel.score_rows_reference(
-            4, moved, expected, 8, 4, table, 16, 8, before, labels, targets, 1, codes, other, weights, 1, 8
-        )  # fmt: skip
-        np.testing.assert_allclose(found, expected, rtol=1e-5)
-        np.testing.assert_allclose(own, other, rtol=1e-6)
-        assert np.array_equal(own, residual) != moved
-        assert (found != 1).sum() == (4 if targets is None else 12)
-    step = rng.normal(size=4).astype(np.float32)
-    for factors in (None, rng.normal(size=6 * 16).astype(np.float32)):
-        found, expected = table.copy(), table.copy()
-        add(found, step, factors, codes)
-        kernel.add_to_rows_reference(4, expected, 16, 4, step, factors, 16, 8, codes, 1, 8)
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-        assert not np.array_equal(found, table)

@@ -1,4 +1,4 @@
-"""Three small operations of the per-entry variational step, each beside its plain numpy equivalent.
+"""Three small operations of the per-entry variational step.
 
 An entry's joint distribution over (row cluster, column cluster) is the outer product of two factors
 with a table that depends on the entry's label only, so everything about it follows from inner products
@@ -13,12 +13,10 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
 from gingham.arrays import Floats, Ints
-from gingham.errors import GinghamError
-from gingham.kernels.compile import njit
-from gingham.kernels.project import BACKENDS
-from gingham.kernels.threads import in_blocks
+from gingham.engine.threads import in_blocks
 
 
 class LabelledItems(NamedTuple):
@@ -32,10 +30,8 @@ class LabelledItems(NamedTuple):
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
 
-def inner(left: Floats, right: Floats, left_codes: Ints, right_codes: Ints, backend: str = "auto") -> Floats:
+def inner(left: Floats, right: Floats, left_codes: Ints, right_codes: Ints) -> Floats:
     """z[e] = Σ_c left[left_codes[e], c] · right[right_codes[e], c], shape (N,)."""
-    if _plain(backend):
-        return np.einsum("ec,ec->e", left[left_codes], right[right_codes])
     out = np.empty(len(left_codes))
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     run = partial(_inner, left, right, left_codes, right_codes, out)
@@ -43,19 +39,15 @@ def inner(left: Floats, right: Floats, left_codes: Ints, right_codes: Ints, back
     return out
 
 
-def contract(tables: Floats, pairs: LabelledItems, factor: Floats, backend: str = "auto") -> Floats:
+def contract(tables: Floats, pairs: LabelledItems, factor: Floats) -> Floats:
     """C[p, i] = Σ_j tables[label_p, i, j] · factor[item_p, j], shape (P, k1)."""
-    if _plain(backend):
-        return np.einsum("pij,pj->pi", tables[pairs.labels], factor[pairs.items])
     out = np.empty((len(pairs.items), tables.shape[1]))
     run = partial(_contract, np.ascontiguousarray(tables), *pairs, np.ascontiguousarray(factor), out)
     in_blocks(run, pairs.indptr, 0, len(tables), len(pairs.items) * tables[0].size if len(tables) else 0)
     return out
 
 
-def expand(
-    tables: Floats, pairs: LabelledItems, factor: Floats, sums: Floats, backend: str = "auto"
-) -> tuple[Floats, Floats]:
+def expand(tables: Floats, pairs: LabelledItems, factor: Floats, sums: Floats) -> tuple[Floats, Floats]:
     """The way back of `contract`: what the sums (P, k1) of the pairs say of columns and of cells.
 
     Returns
@@ -65,22 +57,11 @@ def expand(
     cells : ndarray of shape (D, k1, k2)
         tables[l, i, j] · Σ_{p of label l} sums[p, i] · factor[item_p, j].
     """
-    if _plain(backend):
-        cells = np.zeros(tables.shape)
-        np.add.at(cells, pairs.labels, np.einsum("pi,pj->pij", sums, factor[pairs.items]))
-        return np.einsum("pij,pi->pj", tables[pairs.labels], sums), cells * tables
     back, cells = np.empty((len(pairs.items), tables.shape[2])), np.empty(tables.shape)
     arrays = (np.ascontiguousarray(array) for array in (factor, sums))
     run = partial(_expand, np.ascontiguousarray(tables), *pairs, *arrays, back, cells)
     in_blocks(run, pairs.indptr, 0, len(tables), 2 * len(pairs.items) * tables[0].size if len(tables) else 0)
     return back, cells
-
-
-def _plain(backend: str) -> bool:
-    """Whether numpy does it; backends of other machines take `project`, and leave these small steps to the loops."""
-    if backend not in BACKENDS:
-        raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
-    return backend == "reference"
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc"}, boundscheck=False)

@@ -68,7 +68,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
         Number of starts; the one with the highest evidence bound is kept.
     max_iter : int
         Sweeps at most; a fit ends earlier when the bound changes relatively by less than 1e-5.
-    backend : {"auto", "compiled", "reference", "torch"}
+    backend : {"auto", "compiled", "torch"}
     random_state : int, RandomState or None
 
     Attributes

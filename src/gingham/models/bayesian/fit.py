@@ -14,11 +14,12 @@ from gingham.cells.families import Family
 from gingham.cells.losses import FAMILIES, Need, refuse_unmet
 from gingham.core.problem import Objective, Posterior, Problem, check_table
 from gingham.data import Sample
+from gingham.engine.place import USUAL_SWEEPS, Work, chosen
+from gingham.engine.project import project, project_cost, project_table
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.schedules import Constant, Schedule
-from gingham.kernels.project import on_device, project, project_cost, project_table
 from gingham.models.bayesian import per_entry_estep as entries
 from gingham.models.bayesian.dirichlet import (
     MIN_CONCENTRATION,
@@ -95,13 +96,17 @@ class Variational:
             n_cells = 0 if start.frozen[1] else start.assign[0].shape[1] * start.assign[1].shape[1]
             parts = entries.layout(family, sample, n_cells)
         totals = tuple(sample.counts(axis) for axis in range(2))
+        backend = self.backend
+        if self.approximation == "shared" and not start.frozen[1]:  # else there are loops that stay on the cores
+            work = Work(sample.n_rows, sample.shape, start.n_clusters, family.features.size, USUAL_SWEEPS)
+            backend = chosen(backend, work)
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             q = cast(DirichletPosterior, posterior)
             if self.approximation == "per_entry":
-                expectation = _per_entry(q, family, parts, base, factor, self.backend)
+                expectation = _per_entry(q, family, parts, base, factor, backend)
             else:
-                expectation = _shared(q, family, sample, totals, factor, self.backend)
+                expectation = _shared(q, family, sample, totals, factor, backend)
             return self._maximise(q, family, expectation, base)
 
         return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint)
@@ -201,7 +206,7 @@ def _shared(
     else:
         gain = -project_cost(rows, [phi[1]], coef.transpose(0, 2, 1).reshape(len(coef), -1), backend)
     phi[0] = _rest(gain, totals[0], q.alpha[0], q.gamma[0], phi[0], temperature)
-    if not q.frozen[1] and on_device(backend, sample.n_rows * coef.shape[0]):  # reading twice is cheaper than moving
+    if not q.frozen[1] and backend == "torch":  # reading twice is cheaper than moving
         flat = coef.transpose(1, 2, 0).reshape(coef.shape[1], -1)
         gain = -project_cost(columns, [phi[0]], flat, backend)
         phi[1] = _rest(gain, totals[1], q.alpha[1], q.gamma[1], phi[1], temperature)

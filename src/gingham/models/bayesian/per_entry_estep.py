@@ -16,7 +16,7 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats, Ints
 from gingham.cells.families import Family
 from gingham.data import Sample
-from gingham.kernels.project import BLOCK_BYTES, Rows, project, row_starts
+from gingham.engine.project import BLOCK_BYTES, Rows, project, row_starts
 from gingham.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ def e_step(
     for part in parts:
         tables, shift = _densities(part, coef, frozen, temperature)
         # C_p: what an entry of the pair says of the row clusters
-        said = tables if frozen else entry_kernels.contract(tables, part.pairs, b, backend)
-        z = entry_kernels.inner(a, said, part.row_codes, part.pair_codes, backend)
+        said = tables if frozen else entry_kernels.contract(tables, part.pairs, b)
+        z = entry_kernels.inner(a, said, part.row_codes, part.pair_codes)
         weights = 1.0 / z if part.weights is None else part.weights / z
         log_z = np.log(z).sum() if part.weights is None else part.weights @ np.log(z)
         total += float(log_z + part.pair_weights @ shift)
@@ -137,7 +137,7 @@ def e_step(
             rows = part.by_item._replace(labels=None, features=features, n_features=features.shape[1])
             statistics += np.moveaxis(project(rows, [said * sums], backend=backend), 2, 0)
         else:
-            back, cells = entry_kernels.expand(tables, part.pairs, b, sums, backend)
+            back, cells = entry_kernels.expand(tables, part.pairs, b, sums)
             column_counts += b * project(part.by_item, [back], backend=backend)[:, 0]
             statistics += np.tensordot(cells, part.features, axes=(0, 0))
     return (row_counts, column_counts), statistics, total

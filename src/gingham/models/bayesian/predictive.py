@@ -15,8 +15,8 @@ from gingham.cells.losses import floored
 from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Mode, Sample
 from gingham.data.sample import joined_ids
+from gingham.engine.project import row_blocks
 from gingham.fitting.loop import Solution
-from gingham.kernels.project import row_blocks
 from gingham.models.bayesian import per_entry_estep as entries
 from gingham.models.bayesian.dirichlet import DirichletPosterior, mean_memberships
 from gingham.models.bayesian.fit import Variational

@@ -64,8 +64,8 @@ class Committee(TupleModel):
     cross : bool
         Member j does not see fold j of n_members random folds. The committee as a whole has then seen all
         the data, and yet every member can be tested: see ``fold_predictions_`` and
-        :func:`gingham.certify_folds`. A row of weight w stands for w draws, and folds divide draws: weights must be
-        whole numbers.
+        ``gingham.certify(…, bound="folds")``. A row of weight w stands for w draws, and folds divide draws: weights
+        must be whole numbers.
     n_jobs : int, optional
         Processes; the result does not depend on it. Members on a GPU (see the estimator's ``backend``) are
         fitted side by side instead.
@@ -170,7 +170,7 @@ class Committee(TupleModel):
         return self
 
     def _keep_tests(self, tests: tuple[AnyArray | None, ...] | None) -> None:
-        """What `certify_folds` needs, or that there is nothing."""
+        """What a certificate by folds needs, or that there is nothing."""
         for name, value in zip(TESTS, tests or (None,) * len(TESTS)):
             setattr(self, name, value)
 
@@ -255,7 +255,7 @@ class Committee(TupleModel):
     def fold_in(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Add items that were not in the training data to every member; see the estimator.
 
-        Members that have changed were not tested on their folds: :func:`gingham.certify_folds` refuses them.
+        Members that have changed were not tested on their folds: ``gingham.certify(…, bound="folds")`` refuses them.
         """
         check_is_fitted(self)
         self._keep_tests(None)

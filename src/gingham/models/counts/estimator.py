@@ -16,20 +16,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.cells import Mass
-from gingham.certificates import Certificate, certify_density
-from gingham.certificates.evidence import Population
+from gingham.certificates import Certificate, certify
+from gingham.certificates.observed import Population
 from gingham.certificates.papers import Statement, theorem12
 from gingham.core.problem import Posterior, Structure
 from gingham.data.adapt import Names, count_matrix, with_names
 from gingham.data.sample import Mode, need_unmasked
+from gingham.engine.threads import one_blas_thread
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, completed
-from gingham.kernels.threads import one_blas_thread
 from gingham.models.base import Persistent, advice_on, stderr_progress, warn_of
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
-from gingham.models.counts.starts import column_table, merge_profiles
+from gingham.models.counts.starts import column_table
 from gingham.models.questions import Predicted
 from gingham.storage import State
 from gingham.summary.values import Observed, Refit, Relation
@@ -73,7 +73,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Pseudo-counts per block in `score_samples`, `density_` and `predict`.
     max_iter, tol : int, float
         Sweeps end when at most this share of the items moves.
-    backend : {"auto", "compiled", "reference", "torch"}
+    backend : {"auto", "compiled", "torch"}
         "torch", for soft memberships, makes start and sweeps through torch, on a GPU where there is one; "auto" does
         so where it is faster.
     random_state : int, RandomState or None
@@ -405,9 +405,10 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             raise RefusedCertificate(
                 "The entries are weights, not counts: a certificate counts independent draws. Fit raw counts."
             )
-        certificate, self.density_ = certify_density(
-            self.posterior_, count_sample(counts), delta=delta, population=population
+        certificate = certify(
+            self.posterior_, count_sample(counts), bound="density", delta=delta, population=population
         )
+        self.density_ = certificate.model
         return certificate
 
     def theorem12(self, X: object, delta: float = 0.05) -> Statement:
@@ -479,6 +480,8 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         The blocks say all that is needed: X may be left out. Without ``max_clusters`` the readable size is taken, the
         coarsest that keeps half of what the best one knows about held-out entries; for that the counts must be at hand.
         """
+        from gingham.models.counts.profile_kernels import merge_down  # compiled loops are loaded where they are needed
+
         check_is_fitted(self)
         if max_loss is not None:
             raise GinghamError("Counts are simplified to numbers of clusters (max_clusters=(5, 4)), not to a loss.")
@@ -493,7 +496,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster a side is needed.")
             profiles = table.T if axis == 0 else table  # one column a cluster of this side
             size = profiles.shape[1]
-            into = np.eye(min(wanted, size))[merge_profiles(profiles, np.arange(size), min(wanted, size))]
+            into = np.eye(min(wanted, size))[merge_down(profiles, min(wanted, size))]
             table = into.T @ table if axis == 0 else table @ into
             memberships[axis] = memberships[axis] @ into
         new.blocks_, (new.row_memberships_, new.column_memberships_) = table, memberships

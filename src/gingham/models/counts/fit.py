@@ -16,9 +16,12 @@ from scipy.special import xlogy
 from gingham.arrays import Floats, Ints
 from gingham.cells import Mass
 from gingham.cells.losses import DENSITIES, Need, refuse_unmet
-from gingham.certificates import certify_density
+from gingham.certificates import certify
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data import Mode, Sample
+from gingham.engine.place import Work, goes_to_device
+from gingham.engine.sweep import make_board
+from gingham.engine.threads import side_by_side
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Callback, Report, Restart, Solution, Trace, best_of, completed, ignore_progress
@@ -26,9 +29,6 @@ from gingham.fitting.projection import Projection
 from gingham.fitting.schedules import Down, Schedule
 from gingham.fitting.starts import from_labels, with_best_answers
 from gingham.fitting.sweep import Sweep
-from gingham.kernels.project import Work, goes_to_device
-from gingham.kernels.sweep import make_board
-from gingham.kernels.threads import side_by_side
 from gingham.models.counts.starts import COUNT_STARTS, block_table, start_labels
 from gingham.storage import State
 
@@ -124,7 +124,7 @@ class CountSolver:
         entries = counts.tocoo()
         board = make_board("mass", entries.coords, (rows, columns), shape, moving, weights=entries.data)
         free = np.isinf(self.beta)
-        sweep = Sweep(float(not free), self.tol, self.max_iter, self.backend, int(rng.integers(2**31)))
+        sweep = Sweep(float(not free), self.tol, self.max_iter, int(rng.integers(2**31)))
         total = float(counts.sum())
         beta, constant = 1.0 if free else self.beta, -float(xlogy(total, total))
         run = sweep.descend(board, moving, beta, constant, report, sweeps)
@@ -345,5 +345,4 @@ def certified_length(blocks: CountBlocks, counts: sparse.csr_array, delta: float
     the union over the sizes, so choosing among them costs nothing more.
     """
     assigns = (blocks.memberships(0), blocks.memberships(1))
-    certificate, _ = certify_density(assigns, count_sample(counts), delta=delta)
-    return certificate.value
+    return certify(assigns, count_sample(counts), bound="density", delta=delta).value

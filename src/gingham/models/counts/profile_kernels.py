@@ -8,12 +8,13 @@ clusters run over neighbours in memory.
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from scipy.sparse import csr_array
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.compile import njit
-from gingham.kernels.logarithm import ln, x_ln_x_of
-from gingham.kernels.threads import in_blocks
+from gingham.engine.logarithm import ln, x_ln_x_of
+from gingham.engine.threads import in_blocks
+from gingham.fitting.merging import merge
 
 u8 = np.uint64
 WORK, LOG_WORK = 8, 32  # multiply-adds that take as long as an addition in a random place, as a logarithm
@@ -240,6 +241,27 @@ def _own_scores(indptr, indices, data, mass, overall, smoothing):
     return out
 
 
+def merge_down(table: Floats, k: int) -> Ints:
+    """Merge the clusters of a table (columns, clusters) to k, each time at the least loss of N·I; shape (clusters,)."""
+    table = np.array(table, dtype=np.float64, order="C")
+    known, mass = x_ln_x_of(table), table.sum(axis=0)
+    in_place = list(range(len(mass)))  # the cluster in each place: those that are left stand side by side in memory
+    place = np.arange(len(mass))
+
+    def losses(a: int, others: Ints) -> Floats:
+        out = np.empty(len(in_place))
+        _merge_losses(table, known, mass, place[a], 0, out)
+        return out[place[others]]
+
+    def join(a: int, b: int) -> None:
+        last = in_place.pop()
+        _join(table, known, mass, place[a], place[b], place[last])
+        if last != b:
+            place[last], in_place[place[b]] = place[b], last
+
+    return merge(all_merge_losses(table, mass), losses, join, k).groups(k)
+
+
 def all_merge_losses(table: Floats, mass: Floats) -> Floats:
     """What N·I loses when two clusters of a table of counts (columns, clusters) become one, +inf on the diagonal.
 
@@ -264,60 +286,27 @@ def _merge_losses(table, known, mass, i, first, out):
     Here own = phi(table).sum(0) − phi(mass) and phi(x) = x ln x, ``known`` of the table. Columns in which cluster i is
     empty cancel.
     """
-    n = len(out)
     a = mass[i]
-    for r in range(n):
+    for r in range(len(out)):
         b = mass[first + r]
         out[r] = (a + b) * ln(a + b) - a * ln(a) - b * ln(b)
     for y in range(table.shape[0]):
         a = table[y, i]
         if a > 0:
             own = known[y, i]
-            for r in range(n):
+            for r in range(len(out)):
                 both = a + table[y, first + r]
                 out[r] += own + known[y, first + r] - both * ln(both)
 
 
-def merge_down(table: Floats, k: int) -> Ints:
-    """Merge the clusters of a table (columns, clusters) to k, each time at the least loss; what each has become, (n,).
-
-    Equivalent to ``starts.merge_profiles(table, np.arange(n), k, losses)``, of which the names of clusters are left.
-    """
-    table = np.array(table, dtype=np.float64, order="C")
-    mass = table.sum(axis=0)
-    return _merge_down(table, x_ln_x_of(table), mass, all_merge_losses(table, mass), k)
-
-
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-def _merge_down(table, known, mass, pairs, k):
-    """Those that are left stand first in all tables, in their order; ``known`` is x ln x of the table."""
-    n = len(mass)
-    left, joined, losses = np.arange(n), np.arange(n), np.empty(n)
-    for size in range(n, k, -1):
-        i, j = 0, 1
-        for a in range(size):
-            for b in range(a + 1, size):
-                if pairs[a, b] < pairs[i, j]:
-                    i, j = a, b
-        total = 0.0
-        for y in range(table.shape[0]):
-            both = table[y, i] + table[y, j]
-            table[y, i], known[y, i] = both, both * ln(both)
-            total += both
-            for c in range(j, size - 1):
-                table[y, c], known[y, c] = table[y, c + 1], known[y, c + 1]
-        for c in range(n):
-            if joined[c] == left[j]:
-                joined[c] = left[i]
-        mass[i] = total
-        for c in range(j, size - 1):
-            mass[c], left[c] = mass[c + 1], left[c + 1]
-            for a in range(size):
-                pairs[c, a] = pairs[c + 1, a]
-        for a in range(size - 1):
-            for c in range(j, size - 1):
-                pairs[a, c] = pairs[a, c + 1]
-        _merge_losses(table, known, mass, i, 0, losses[: size - 1])
-        for c in range(size - 1):
-            pairs[i, c] = pairs[c, i] = np.inf if c == i else losses[c]
-    return joined
+def _join(table, known, mass, a, b, last):
+    """Equivalent to ``table[:, a] += table[:, b]; table[:, b] = table[:, last]``; ``known`` and ``mass`` follow."""
+    total = 0.0
+    for y in range(table.shape[0]):
+        both = table[y, a] + table[y, b]
+        table[y, a], known[y, a] = both, both * ln(both)
+        table[y, b], known[y, b] = table[y, last], known[y, last]
+        total += both
+    mass[a] = total
+    mass[b] = mass[last]

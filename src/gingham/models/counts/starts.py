@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,9 +10,9 @@ from scipy import sparse
 from scipy.sparse.linalg import svds
 
 from gingham.arrays import AnyArray, Floats, Ints
+from gingham.engine.threads import one_library_thread
 from gingham.errors import GinghamError
 from gingham.fitting.starts import k_means
-from gingham.kernels.threads import one_library_thread
 from gingham.lazy import lazy_module
 
 if TYPE_CHECKING:
@@ -44,10 +44,9 @@ def start_labels(
         if fine == (k, columns):
             return start_labels("profiles", counts, n_clusters, rng)
         row_labels, column_labels = _profile_start("profiles", counts, fine, rng, FINE_BLOCK_STEPS)
-        row_labels = merge_profiles(block_table(counts, row_labels, column_labels, fine).T, row_labels, k)
-        column_labels = merge_profiles(
-            block_table(counts, row_labels, column_labels, (k, fine[1])), column_labels, columns
-        )
+        row_labels = profile_kernels.merge_down(block_table(counts, row_labels, column_labels, fine).T, k)[row_labels]
+        table = block_table(counts, row_labels, column_labels, (k, fine[1]))
+        column_labels = profile_kernels.merge_down(table, columns)[column_labels]
         return block_steps(counts, row_labels, column_labels, (k, columns))
     return _profile_start(start, counts, (k, columns), rng)
 
@@ -77,7 +76,8 @@ def _row_start(start: str, counts: sparse.csr_array, k: int, rng: np.random.Gene
     if fine == k:
         return _row_start("profiles", counts, k, rng)
     labels = profile_steps(counts, profile_seeds(counts, fine, rng), fine, FINE_STEPS)
-    return profile_steps(counts, merge_profiles(column_table(counts, labels, fine), labels, k), k, 10)
+    merged = profile_kernels.merge_down(column_table(counts, labels, fine), k)
+    return profile_steps(counts, merged[labels], k, 10)
 
 
 def finer(k: int, n_items: int) -> int:
@@ -204,32 +204,6 @@ def refilled(labels: Ints, gains: Floats, mass: AnyArray, k: int) -> Ints:
         sizes[labels[worst]] -= 1
         labels[worst], sizes[cluster] = cluster, 1
     return labels
-
-
-def merge_profiles(table: Floats, labels: Ints, k: int, losses: Callable[..., Floats] | None = None) -> Ints:
-    """Merge the clusters of a table of counts (columns, clusters) greedily to k, each time at the least loss of N·I.
-
-    ``losses`` of a table and the masses of its clusters, of all pairs or, with a cluster, of that one with all others,
-    takes the place of the compiled `merge_down`.
-    """
-    if losses is None:
-        return np.unique(profile_kernels.merge_down(table, k), return_inverse=True)[1][labels]
-    table = np.array(table, dtype=np.float64, order="C")
-    left = np.arange(table.shape[1])  # clusters that no other has taken in
-    joined = left.copy()  # the cluster that a cluster has become
-    mass = table.sum(axis=0)
-    pairs = losses(table, mass)
-    while len(left) > k:
-        i, j = (int(at) for at in np.unravel_index(int(pairs.argmin()), pairs.shape))
-        table[:, i] += table[:, j]
-        mass[i] = table[:, i].cumsum()[-1]  # one after the other, as the sums of all columns are
-        joined[joined == left[j]] = left[i]
-        table, mass, left = np.delete(table, j, axis=1), np.delete(mass, j), np.delete(left, j)
-        pairs = np.delete(np.delete(pairs, j, axis=0), j, axis=1)
-        i -= j < i
-        pairs[i, :] = pairs[:, i] = losses(table, mass, i)
-        pairs[i, i] = np.inf
-    return np.unique(joined, return_inverse=True)[1][labels]
 
 
 def spectral_row_labels(counts: sparse.csr_array, k: int, rng: np.random.Generator) -> Ints:

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from scipy.special import xlogy
 from torch import Tensor
 
-from gingham.arrays import Floats, Ints, on_host
+from gingham.arrays import Ints, on_host
 from gingham.data.device_sample import DeviceSample
 from gingham.data.sample import Moments
-from gingham.kernels.project_torch import to_device
+from gingham.engine.project_torch import to_device
+from gingham.models.counts import profile_kernels
 from gingham.models.counts import starts as host
 
 ON_DEVICE = ("merged", "profiles", "random")  # starts that are made there
@@ -102,10 +102,10 @@ def _start(start: str, counts: Counts, shape: Sequence[int], rng: np.random.Gene
             return _start("profiles", counts, shape, rng)
         row_labels, column_labels = _profile_start(counts, fine, rng, host.FINE_BLOCK_STEPS)
         met = counts.times(one_hot(column_labels, fine[1]))
-        table = on_host(one_hot(row_labels, fine[0]).T @ met).T  # few clusters: merged on the host
-        row_labels = to_device(host.merge_profiles(table, on_host(row_labels), k, merge_losses))
+        table = on_host(one_hot(row_labels, fine[0]).T @ met).T  # few clusters: they are merged on the host
+        row_labels = to_device(profile_kernels.merge_down(table, k))[row_labels]
         table = on_host(one_hot(row_labels, k).T @ met)
-        column_labels = to_device(host.merge_profiles(table, on_host(column_labels), columns, merge_losses))
+        column_labels = to_device(profile_kernels.merge_down(table, columns))[column_labels]
         return block_steps(counts, row_labels, column_labels, shape)
     return _profile_start(counts, shape, rng)
 
@@ -197,15 +197,3 @@ def _best(scores: Tensor, mass: Tensor, k: int) -> Tensor:
     if int(torch.bincount(labels, minlength=k).min()) == 0:
         labels = to_device(host.refilled(on_host(labels), on_host(gains), on_host(mass), k))
     return labels
-
-
-def merge_losses(table: Floats, mass: Floats, i: int | None = None) -> Floats:
-    """What N·I loses when cluster i of a table (columns, clusters), or each, joins each other; +inf on the diagonal."""
-    own = xlogy(table, table).sum(0) - xlogy(mass, mass)
-    every = range(table.shape[1]) if i is None else (i,)
-    out = np.full((len(every), table.shape[1]), np.inf)
-    for row, a in enumerate(every):
-        both, sizes = table + table[:, [a]], mass + mass[a]
-        out[row] = own[a] + own - xlogy(both, both).sum(0) + xlogy(sizes, sizes)
-        out[row, a] = np.inf
-    return out if i is None else out[0]

@@ -21,12 +21,12 @@ from gingham.certificates.confidence import checked_delta
 from gingham.certificates.papers import Statement, lemma1, p4_theorem1, p4_theorem2
 from gingham.data import Mode
 from gingham.data.adapt import Names, categorical_entries, category_names, with_names
+from gingham.engine.sweep import make_board
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Restart, Run, best_of
 from gingham.fitting.sweep import Sweep
-from gingham.kernels.sweep import make_board
 from gingham.models.base import Persistent
 from gingham.models.questions import Predicted
 from gingham.summary.values import Observed, Refit, Relation
@@ -145,7 +145,6 @@ class InformationClustering(ClusterMixin, Persistent):
         Random starts, side by side on all cores; the one with the most information is kept.
     max_iter, tol : int, float
         Sweeps end when at most this share of the instances moves.
-    backend : {"auto", "compiled", "reference"}
     random_state : int, RandomState or None
 
     Attributes
@@ -175,7 +174,6 @@ class InformationClustering(ClusterMixin, Persistent):
     n_init: int = 3
     max_iter: int = 100
     tol: float = 1e-3
-    backend: str = "auto"
     random_state: Seed = None
 
     def __sklearn_tags__(self) -> Tags:
@@ -269,7 +267,7 @@ class InformationClustering(ClusterMixin, Persistent):
         n = entries.shape[0]
 
         def solve(restart: Restart) -> Run[tuple[Ints, Floats]]:
-            sweep = Sweep(0.0, self.tol, self.max_iter, self.backend, int(restart.rng.integers(2**31)))
+            sweep = Sweep(0.0, self.tol, self.max_iter, int(restart.rng.integers(2**31)))
             return iob_max(entries, k, restart.rng.permutation(np.arange(n) % k), sweep, restart)
 
         return best_of(

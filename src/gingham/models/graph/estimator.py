@@ -19,6 +19,7 @@ from gingham.core.problem import Posterior, Problem
 from gingham.data import Alphabet
 from gingham.data.adapt import id_columns
 from gingham.data.graphs import PairSample, from_graph, label_values, with_alphabet
+from gingham.engine.place import BACKENDS, refuse_torch
 from gingham.errors import GinghamError, UnseenItemsWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
@@ -284,17 +285,25 @@ class GraphClustering(ClusterMixin, Persistent):
             return Iclust(self.tol, self.max_iter)
         if self.solver not in SOLVERS:
             raise GinghamError(f"solver={self.solver!r} is unknown; choose one of {', '.join(SOLVERS)}.")
+        if self.backend not in BACKENDS:
+            raise GinghamError(f"backend={self.backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
         if self.solver == "damped" or sample.n_modes > 2:
             return Damped(make_schedule(self.schedule), self.tol, self.max_iter, self.backend)
         if self.solver == "nodewise":
-            return NodeWise(make_schedule(self.schedule), self.tol, self.max_iter, self.backend, seed)
-        return NodeSweep(max_iter=self.max_iter, backend=self.backend, seed=seed)
+            refuse_torch(self.backend, "node after node")
+            return NodeWise(make_schedule(self.schedule), self.tol, self.max_iter, seed)
+        refuse_torch(self.backend, "hard moves")
+        return NodeSweep(max_iter=self.max_iter, seed=seed)
 
     def _way(self, sample: PairSample, seed: int, corrected: bool) -> GraphFit:
         return GraphFit(
-            self._k(sample.n_nodes), self._solver(seed, sample), self.start, self.n_init, self.max_clusters, corrected,
-            self.backend,
-        )  # fmt: skip
+            self._k(sample.n_nodes),
+            self._solver(seed, sample),
+            self.start,
+            self.n_init,
+            self.max_clusters,
+            corrected,
+        )
 
     def _choice(self, problem: Problem, sample: PairSample, seed: int) -> DegreeChoice:
         """Whether degrees are corrected for: as asked, or as held-out pairs say."""
@@ -449,7 +458,7 @@ class GraphClustering(ClusterMixin, Persistent):
             raise GinghamError(f"max_clusters={max_clusters!r}: at least one cluster is needed.")
         sample = self.sample(X)
         problem = graph_problem(sample, self.posterior_.cells[0], float(self.beta_))
-        search = PartitionSearch.of(search_problem(problem), self.backend, self.degree_model_ is not None)
+        search = PartitionSearch.of(search_problem(problem), self.degree_model_ is not None)
         labels, k = search.merge(self.labels_, limit)
         new = self.with_posterior(hard_posterior(problem, labels, k)[0], problem)
         if self.degree_model_ is not None:

@@ -60,7 +60,6 @@ class GraphFit:
     n_init: int = 1
     max_clusters: int = MOST_CLUSTERS
     degree_correction: bool = False
-    backend: str = "auto"
     rounds: int = MOST_ROUNDS  # of splitting and merging at most, where the number of clusters is chosen
 
     def solve(
@@ -122,7 +121,7 @@ class GraphFit:
         at_random = self.start == "random" or (self.start == "mixed" and restart.number % 2 == 1)
         return find_partition(
             search_problem(problem), self.n_clusters, restart.rng, at_random=at_random, most=self.max_clusters,
-            degree_correction=self.degree_correction, backend=self.backend, rounds=self.rounds,
+            degree_correction=self.degree_correction, rounds=self.rounds,
             checkpoint=restart.checkpoint.stage("partition"),
         )  # fmt: skip
 
@@ -130,7 +129,7 @@ class GraphFit:
         self, problem: Problem, rng: np.random.Generator, callback: Callback | None, checkpoint: Checkpoint
     ) -> Solution:
         """The partition of the degree-corrected model with the shortest description."""
-        search = PartitionSearch.of(search_problem(problem), self.backend, degree_correction=True)
+        search = PartitionSearch.of(search_problem(problem), degree_correction=True)
 
         def solve(restart: Restart) -> DegreeSolution:
             if isinstance(self.start, str):

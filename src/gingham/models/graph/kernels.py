@@ -1,6 +1,6 @@
 """One node after another on a graph, in numba: soft memberships, hard moves, sums over blocks.
 
-`kernels_reference` is the same in plain numpy.
+The tests (graph_reference) have the same in plain numpy, and the compiled loops move in lockstep with it.
 
 Entries are grouped by node (compressed rows): entry e of node x says that x and ``others[e]`` form a pair
 of kind ``slots[e]`` with value ``values[e]``. An undirected pair is an entry of both its nodes. In hard moves
@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numba import njit
 
-from gingham.kernels.compile import njit
-from gingham.kernels.logarithm import ln
+from gingham.engine.logarithm import ln
 
 QUADRATIC, BERNOULLI = 0, 1
 TRIED, FEW = 2, 4  # clusters, the best by a linear estimate, that a node looks at exactly; all where there are FEW
@@ -59,7 +59,7 @@ def soft_nodes(order, indptr, others, slots, values, present, absent, complete, 
     """q(c|x) ∝ mass(c) exp(−β cost(x, c)) for one node after another, ``assign`` and ``mass`` updated in place.
 
     cost(x, c) = Σ_e values_e Σ_b q(b|others_e) present[slots_e, c, b] + Σ_b (mass_b − q(b|x)) absent[c, b],
-    the second sum when ``complete``. Equivalent to ``kernels_reference.soft_nodes``.
+    the second sum when ``complete``. Equivalent to ``graph_reference.soft_nodes``.
     """
     n_slots, k = present.shape[0], present.shape[1]
     seen = np.zeros((n_slots, k))
@@ -110,7 +110,7 @@ def hard_nodes(
     """Each node in turn to the cluster of least β cost + price · Δ(n H(sizes)), answers fixed.
 
     ``present[s, b, c]`` and ``absent[b, c]`` are what a pair costs a node in c with one in b. Equivalent to
-    ``kernels_reference.hard_nodes``.
+    ``graph_reference.hard_nodes``.
     """
     n_slots, k = present.shape[0], present.shape[1]
     seen = np.zeros(n_slots * k)
@@ -206,7 +206,7 @@ def _slope(m, s, step, kind):
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def estimates(weight, pairs, sizes, complete, kind, slope, dilution, join, leave):
-    """Renew what `hard_sweep` estimates gains from. Equivalent to ``kernels_reference.estimates``.
+    """Renew what `hard_sweep` estimates gains from. Equivalent to ``graph_reference.estimates``.
 
     ``slope[b, c]``: what a unit of weight between a node of c and one of b adds to the fit. Where all pairs were
     observed, ``join[c]`` and ``leave[c]``: what a node without edges adds by joining c, and what one in c does
@@ -298,7 +298,7 @@ def hard_sweep(
 
     Which clusters are worth a look is estimated from `estimates`, linear in the node's edges; the TRIED best are
     looked at edge by edge, and a move is made only where the objective itself rises. After ``n_moved`` (1,) of
-    RENEWED · k moves estimates are renewed. Equivalent to ``kernels_reference.hard_sweep``.
+    RENEWED · k moves estimates are renewed. Equivalent to ``graph_reference.hard_sweep``.
     """
     k = len(sizes)
     own, count, part = np.zeros(k), np.zeros(k), np.empty(k)
@@ -498,7 +498,7 @@ def degree_sweep(
     (Karrer and Newman 2011), W the block sums over ordered pairs, κ (``shares``) the sums of degrees. Only
     clusters that a node has edges to change with it. As in `hard_sweep`, an estimate that is linear in the node's
     edges says which TRIED clusters are looked at; ``slope[b, c]`` is what a unit (the mean weight) between b and c
-    adds, see `log_slopes`. Equivalent to ``kernels_reference.degree_sweep``.
+    adds, see `log_slopes`. Equivalent to ``graph_reference.degree_sweep``.
     """
     k = len(sizes)
     own, score = np.zeros(k), np.empty(k, np.float32)
@@ -586,7 +586,7 @@ def degree_sweep(
 
 @njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
 def log_slopes(weight, unit, slope):
-    """The estimates of `degree_sweep` from scratch. Equivalent to ``kernels_reference.log_slopes``."""
+    """The estimates of `degree_sweep` from scratch. Equivalent to ``graph_reference.log_slopes``."""
     k = len(weight)
     for b in range(k):
         for c in range(k):
@@ -600,7 +600,7 @@ def uneven_halves(indptr, others, values, labels, chance):
     For each cluster a and each b that its nodes have edges to, the spread of these sums over the nodes of a is
     compared with what it would be, were every edge dealt out by itself: D = Σ_x own² − (Σ_x own)²/size − Σ_e value².
     The b of highest D/√(Σ_e value²), times ``chance[a, b]``, is where a is cut. Equivalent to
-    ``kernels_reference.uneven_halves``.
+    ``graph_reference.uneven_halves``.
     """
     k = len(chance)
     total, squares, entries = np.zeros((k, k)), np.zeros((k, k)), np.zeros((k, k))
@@ -683,7 +683,7 @@ def exact_sweep(
     Undirected 0/1 graphs of which all pairs were observed. The likelihood of `hard_sweep` leaves out half a logarithm
     or so of each block, which moves nodes of many small blocks. It says which TRIED clusters are worth a look, and only
     those that it puts less than SLACK behind the node's own are coded: that costs one logarithm or so per cluster.
-    ``codes`` (k, k), see `block_codes`, follow every move. Equivalent to ``kernels_reference.exact_sweep``.
+    ``codes`` (k, k), see `block_codes`, follow every move. Equivalent to ``graph_reference.exact_sweep``.
     """
     k = len(sizes)
     own, count, part = np.zeros(k), np.zeros(k), np.empty(k)

@@ -16,7 +16,7 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import svds
-from scipy.special import gammaln, xlogy
+from scipy.special import gammaln
 from sklearn.cluster import KMeans
 from sklearn.utils.extmath import randomized_range_finder
 
@@ -25,11 +25,12 @@ from gingham.cells import CellModel
 from gingham.certificates.divergence import kl_upper
 from gingham.core.problem import Objective, Posterior, Problem
 from gingham.data.graphs import PairSample
+from gingham.engine.threads import one_blas_thread, one_library_thread
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interrupted
 from gingham.fitting.loop import iterate, rng_state
+from gingham.fitting.merging import information_rises
 from gingham.fitting.schedules import Constant
-from gingham.kernels.threads import one_blas_thread, one_library_thread
 from gingham.models.graph import kernels
 from gingham.models.graph.kernels import block_sums
 from gingham.models.graph.solvers import (
@@ -42,7 +43,6 @@ from gingham.models.graph.solvers import (
     cluster_sizes,
     codes_edges,
     hard_moves,
-    node_kernels,
     pair_sample,
     weighted_pairs,
 )
@@ -384,10 +384,10 @@ class PartitionSearch:
     exact: HardMoves | None = None  # by the code itself, where it is not what ``moves`` go by
 
     @classmethod
-    def of(cls, problem: Problem, backend: str = "auto", degree_correction: bool = False) -> PartitionSearch:
+    def of(cls, problem: Problem, degree_correction: bool = False) -> PartitionSearch:
         """The search that fits a loss: exact code lengths for 0/1 graphs, objective plus answers otherwise."""
         sample, cell = pair_sample(problem, "The search for a partition", 2), problem.cells[0]
-        loops, pairs = node_kernels(backend), weighted_pairs(sample)
+        pairs = weighted_pairs(sample)
         if degree_correction:
             degree = pairs.strengths
             code = DegreeCorrected(float(pairs.values.sum() / 2.0))
@@ -395,8 +395,8 @@ class PartitionSearch:
             def edges(labels: Ints, k: int) -> Floats:
                 return block_sums(*pairs, labels, k)[..., None]
 
-            return cls(sample, DegreeMoves(loops, pairs, degree), code, edges, pairs, degree)
-        moves = hard_moves(problem, sample, loops, pairs)
+            return cls(sample, DegreeMoves(pairs, degree), code, edges, pairs, degree)
+        moves = hard_moves(problem, sample, pairs)
         double = 1.0 if sample.directed else 2.0
 
         def statistics(labels: Ints, k: int) -> Floats:
@@ -413,7 +413,7 @@ class PartitionSearch:
             ones, sizes = block_sums(*pairs, labels, k), cluster_sizes(labels, k)
             return np.stack([np.outer(sizes, sizes) - np.diag(sizes) - ones, ones], axis=-1)
 
-        return cls(sample, moves, ExactBernoulli(), zeros_and_ones, pairs, nobody, ExactMoves(loops, pairs))
+        return cls(sample, moves, ExactBernoulli(), zeros_and_ones, pairs, nobody, ExactMoves(pairs))
 
     def blocks(self, labels: Ints, k: int) -> BlockSums:
         sizes, shares = cluster_sizes(labels, k), cluster_sizes(labels, k, self.degree)
@@ -661,7 +661,6 @@ def find_partition(
     at_random: bool = False,
     most: int = MOST_CLUSTERS,
     degree_correction: bool = False,
-    backend: str = "auto",
     checkpoint: Checkpoint = NO_CHECKPOINT,
     rounds: int = MOST_ROUNDS,
 ) -> Partition:
@@ -669,7 +668,7 @@ def find_partition(
 
     The search begins with about twice as many clusters, from a spectrum or ``at_random``.
     """
-    search = PartitionSearch.of(problem, backend, degree_correction)
+    search = PartitionSearch.of(problem, degree_correction)
     n = search.sample.n_nodes
 
     def start(k: int) -> Ints:
@@ -791,21 +790,10 @@ def merge_duplicates(problem: Problem, posterior: Posterior) -> Posterior:
         k = assign.shape[1]
         table = replace(posterior, assign=(assign,)).statistics(sample) * (1.0 if sample.directed else 2.0)
         blocks = BlockSums(table, assign.sum(axis=0), np.zeros(k), sample.directed)
-        change = blocks.gains(code) + _information_change(assign) + code.count(n, k - 1) - code.count(n, k)
+        change = blocks.gains(code) + information_rises(assign) + code.count(n, k - 1) - code.count(n, k)
         i, j = np.unravel_index(int(np.argmin(change)), change.shape)
         if change[i, j] >= 0:
             break
         assign[:, i] += assign[:, j]
         assign = np.delete(assign, j, axis=1)
     return answered(problem, replace(posterior, assign=(assign,)))[0]
-
-
-def _information_change(assign: Floats) -> Floats:
-    """Change of n Ī when two clusters become one, (k, k)."""
-    n, k = assign.shape
-    single = xlogy(assign, assign).sum(axis=0) - n * xlogy(assign.mean(axis=0), assign.mean(axis=0))
-    change = np.zeros((k, k))
-    for i in range(k):
-        both = assign + assign[:, i : i + 1]
-        change[i] = xlogy(both, both).sum(axis=0) - n * xlogy(both.mean(axis=0), both.mean(axis=0)) - single - single[i]
-    return change

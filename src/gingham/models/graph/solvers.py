@@ -18,13 +18,14 @@ from gingham.cells import CellModel
 from gingham.core.problem import Objective, Posterior, Problem, information_terms
 from gingham.data import Features
 from gingham.data.graphs import LETTERS, PairSample, coincidences, same_node
+from gingham.engine.place import USUAL_SWEEPS, Work, chosen
+from gingham.engine.project import project_cost, row_blocks
+from gingham.engine.sweep import Visit, batch_size, move_in_batches
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Memory, Report, Solution, fixed_point, iterate, rng_state, settled
 from gingham.fitting.schedules import Constant, Down, Schedule
-from gingham.kernels.project import BACKENDS, on_device, project_cost, row_blocks
-from gingham.kernels.sweep import Visit, batch_size, move_in_batches
-from gingham.models.graph import kernels, kernels_reference
+from gingham.models.graph import kernels
 from gingham.models.graph.kernels import BERNOULLI, QUADRATIC, around, block_codes, block_sums
 
 FEW_LABELS = 8  # with at most so many different labels, a slot stands for a label; else for a power of it
@@ -156,7 +157,6 @@ class NodeWise:
     schedule: Schedule = field(default_factory=Down)
     tol: float = 1e-7
     max_iter: int = 200
-    backend: str = "auto"
     seed: int = 0
 
     def solve(
@@ -165,12 +165,11 @@ class NodeWise:
         sample = pair_sample(problem, "NodeWise", positions=2)
         entries = neighbours(sample, problem.cells[0].features)
         rng = np.random.default_rng(self.seed)
-        visit = node_kernels(self.backend).soft_nodes
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             present, absent = entries.costs(posterior.cells[0].coef(posterior.answers[0]))
             assign = np.array(posterior.assign[0], dtype=np.float64, order="C")
-            visit(
+            kernels.soft_nodes(
                 rng.permutation(len(assign)), entries.indptr, entries.others, entries.slots, entries.values,
                 present, absent, sample.complete, factor * problem.betas[0], assign, assign.sum(axis=0),
             )  # fmt: skip
@@ -234,8 +233,8 @@ class Damped:
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Solution:
         sample = pair_sample(problem, "Damped")
-        work = sample.n_rows * prod(start.n_clusters * (sample.n_modes - 1))
-        backend = "torch" if on_device(self.backend, work) else self.backend
+        sizes, size = start.n_clusters * sample.n_modes, problem.cells[0].features.size
+        backend = chosen(self.backend, Work(sample.n_rows, sample.shape, sizes, size, USUAL_SWEEPS))
         damping = Damping(self.smallest_step)
 
         def total(objective: Objective, factor: float) -> float:
@@ -267,7 +266,6 @@ class NodeSweep:
 
     tol: float = 0.0
     max_iter: int = 50
-    backend: str = "auto"
     seed: int = 0
 
     def solve(
@@ -286,7 +284,7 @@ class NodeSweep:
         """The same from the cluster of each node; memberships are made at the end, of the labels that were found."""
         sample = pair_sample(problem, "NodeSweep", positions=2)
         rng = np.random.default_rng(self.seed)
-        moves = hard_moves(problem, sample, node_kernels(self.backend))
+        moves = hard_moves(problem, sample)
 
         def sweep(labels: Ints, factor: float) -> tuple[Ints, Objective]:
             labels = moves.improve(labels, k, rng, VISITS)
@@ -300,25 +298,6 @@ class NodeSweep:
         )  # fmt: skip
         posterior, objective = hard_posterior(problem, run.state, k)
         return Solution(posterior, objective, run.trace, run.converged, run.interrupted)
-
-
-class NodeKernels(NamedTuple):
-    """Loops over the nodes of a graph: compiled (`kernels`), or plain (`kernels_reference`)."""
-
-    soft_nodes: Callable[..., None]
-    hard_nodes: Callable[..., None]
-    hard_sweep: Callable[..., None]
-    estimates: Callable[..., None]
-    exact_sweep: Callable[..., None]
-    degree_sweep: Callable[..., None]
-    log_slopes: Callable[..., None]
-
-
-def node_kernels(backend: str) -> NodeKernels:
-    if backend not in BACKENDS:
-        raise GinghamError(f"backend={backend!r} is unknown; choose one of {', '.join(BACKENDS)}.")
-    chosen = kernels_reference if backend == "reference" else kernels
-    return NodeKernels(*(getattr(chosen, name) for name in NodeKernels._fields))
 
 
 class HardMoves(ABC):
@@ -368,7 +347,6 @@ class HardMoves(ABC):
 class BlockMoves(HardMoves):
     """The answer of a block follows every move: quadratic loss, or log loss of edges (``kind``), undirected."""
 
-    kernels: NodeKernels
     entries: WeightedPairs
     complete: bool
     kind: int
@@ -384,8 +362,8 @@ class BlockMoves(HardMoves):
         dilution = np.zeros((1, 1) if self.complete else (k, k), np.float32)
         guess = (np.zeros((k, k), np.float32), dilution, np.zeros(k), np.zeros(k))
         n_moved = np.zeros(1, np.int64)  # since the estimates were made
-        self.kernels.estimates(*tables, self.complete, self.kind, *guess)
-        return lambda items, evaluate_only, chosen: self.kernels.hard_sweep(
+        kernels.estimates(*tables, self.complete, self.kind, *guess)
+        return lambda items, evaluate_only, chosen: kernels.hard_sweep(
             items, *self.entries, *rule, labels, *tables, *guess, n_moved, partner, evaluate_only, chosen
         )
 
@@ -394,7 +372,6 @@ class BlockMoves(HardMoves):
 class ExactMoves(HardMoves):
     """Moves that shorten the exact code of an undirected 0/1 graph of which all pairs were observed."""
 
-    kernels: NodeKernels
     entries: WeightedPairs
 
     def visits(self, labels: Ints, k: int, partner: Ints) -> Visit:
@@ -403,9 +380,9 @@ class ExactMoves(HardMoves):
         weight, sizes = block_sums(*self.entries, labels, k), cluster_sizes(labels, k)
         slope, dilution, join, leave = np.zeros((k, k), np.float32), np.zeros((1, 1), np.float32), *np.zeros((2, k))
         n_moved = np.zeros(1, np.int64)
-        self.kernels.estimates(weight, weight, sizes, True, BERNOULLI, slope, dilution, join, leave)
+        kernels.estimates(weight, weight, sizes, True, BERNOULLI, slope, dilution, join, leave)
         tables = (weight, sizes, block_codes(weight, sizes), slope, join, leave, n_moved)
-        return lambda items, evaluate_only, chosen: self.kernels.exact_sweep(
+        return lambda items, evaluate_only, chosen: kernels.exact_sweep(
             items, *self.entries, labels, *tables, evaluate_only, chosen
         )
 
@@ -414,7 +391,6 @@ class ExactMoves(HardMoves):
 class DegreeMoves(HardMoves):
     """Nodes i and j are joined in proportion to degree_i · degree_j; undirected."""
 
-    kernels: NodeKernels
     entries: WeightedPairs
     degree: Floats  # (n,)
 
@@ -423,9 +399,9 @@ class DegreeMoves(HardMoves):
         positive = self.entries.values[self.entries.values > 0]
         unit = float(positive.mean()) if len(positive) else 1.0
         slope = np.empty((k, k), np.float32)
-        self.kernels.log_slopes(weight, unit, slope)
+        kernels.log_slopes(weight, unit, slope)
         tables = (weight, cluster_sizes(labels, k), shares, slope)
-        return lambda items, evaluate_only, chosen: self.kernels.degree_sweep(
+        return lambda items, evaluate_only, chosen: kernels.degree_sweep(
             items, *self.entries, self.degree, unit, PRICE, labels, *tables, partner, evaluate_only, chosen
         )
 
@@ -434,7 +410,6 @@ class DegreeMoves(HardMoves):
 class FixedAnswerMoves(HardMoves):
     """Any loss, directed graphs too: answers stay for a sweep."""
 
-    kernels: NodeKernels
     sample: PairSample
     cell: CellModel
     entries: Neighbours
@@ -447,20 +422,18 @@ class FixedAnswerMoves(HardMoves):
         # Clusters that a node may join are the inner loop.
         costs = (np.ascontiguousarray(present.transpose(0, 2, 1)), np.ascontiguousarray(absent.T))
         rule, sizes = (self.sample.complete, self.beta, PRICE), cluster_sizes(labels, k)
-        return lambda items, evaluate_only, chosen: self.kernels.hard_nodes(
+        return lambda items, evaluate_only, chosen: kernels.hard_nodes(
             items, *graph, *costs, *rule, labels, sizes, partner, evaluate_only, chosen
         )
 
 
-def hard_moves(
-    problem: Problem, sample: PairSample, kernels: NodeKernels, pairs: WeightedPairs | None = None
-) -> HardMoves:
+def hard_moves(problem: Problem, sample: PairSample, pairs: WeightedPairs | None = None) -> HardMoves:
     """The way of moving nodes that fits the problem's loss; ``pairs`` are the sample's, where they are at hand."""
     cell, beta = problem.cells[0], problem.betas[0]
     kind = QUADRATIC if cell.moves == "moments" else BERNOULLI if codes_edges(problem) else None
     if sample.directed or kind is None or sample.weights is not None:
-        return FixedAnswerMoves(kernels, sample, cell, neighbours(sample, cell.features), beta)
-    return BlockMoves(kernels, weighted_pairs(sample) if pairs is None else pairs, sample.complete, kind, beta)
+        return FixedAnswerMoves(sample, cell, neighbours(sample, cell.features), beta)
+    return BlockMoves(weighted_pairs(sample) if pairs is None else pairs, sample.complete, kind, beta)
 
 
 def codes_edges(problem: Problem) -> bool:

@@ -20,6 +20,7 @@ from gingham.core.problem import Posterior, Problem, Structure
 from gingham.data import Alphabet, Mode, Sample
 from gingham.data.adapt import Columns, id_columns
 from gingham.data.sample import few_values, joined_ids, sample_kind
+from gingham.engine.place import USUAL_SWEEPS, Work, refuse_torch
 from gingham.errors import GinghamError
 from gingham.fitting.certified import Certified
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
@@ -29,7 +30,6 @@ from gingham.fitting.projection import TORCH_NEEDS, Projection, half_step
 from gingham.fitting.schedules import Constant, Schedule, make_schedule
 from gingham.fitting.starts import Sizes, Start, expand_clusters, make_start
 from gingham.fitting.sweep import Sweep
-from gingham.kernels.project import USUAL_SWEEPS, Work
 from gingham.models.base import (
     FEW,
     GridPredictor,
@@ -293,7 +293,8 @@ class GridFit(GridPredictor):
 
     def _moves(self, seed: int = 0) -> Sweep:
         """Hard moves until nothing moves (at most ``tol`` of the items)."""
-        return Sweep(1.0, self.tol, self.max_iter, self.backend, seed)
+        refuse_torch(self.backend, "hard moves")
+        return Sweep(1.0, self.tol, self.max_iter, seed)
 
     def _settling(self, max_iter: int) -> Projection | Sweep:
         """The solver that lets old and new items find their places."""
@@ -452,7 +453,7 @@ class CoClusteringRegressor(RegressorMixin, GridFit):
     objective : {"tradeoff", "certificate"} or the name of a bound ("kl", "type-kl", "theorem-7", …)
         "certificate" starts from that solution and minimises the log-wealth certificate itself; with
         ``n_clusters="auto"`` it also merges clusters and keeps the size with the lowest certificate.
-    backend : {"auto", "compiled", "reference", "torch"}
+    backend : {"auto", "compiled", "torch"}
         "auto" compiles for the CPU, and goes to a GPU through torch when there is one and the data is
         large enough to pay; "torch" asks for torch, on a GPU (float32) or without one (float64).
     random_state : int, RandomState or None

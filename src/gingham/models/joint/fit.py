@@ -18,6 +18,8 @@ from gingham.core.problem import (
     find_posterior,
     information_terms,
 )
+from gingham.engine.place import USUAL_SWEEPS, Work, chosen
+from gingham.engine.project import project_cost
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
@@ -33,7 +35,6 @@ from gingham.fitting.starts import (
     random,
     with_best_answers,
 )
-from gingham.kernels.project import project_cost
 
 STARTS = ("means", "spectral", "random")
 WARM = 10  # tuples from which on an item's own data speak for it
@@ -59,21 +60,33 @@ class Joint:
     ) -> Solution:
         structure = problem.structure
         for relation, cell in enumerate(problem.cells):
-            check_table([q.shape[1] for q in start.factor(relation)], cell.features.size)
+            check_table(sizes(start, relation), cell.features.size)
         moving = [m for m in range(structure.n_modes) if m not in structure.frozen and structure.uses(m)]
+        works = [
+            Work(sample.n_rows, sample.shape, sizes(start, relation), cell.features.size, USUAL_SWEEPS)
+            for relation, (sample, cell) in enumerate(zip(problem.samples, problem.cells))
+        ]
+        backend = chosen(self.backend, max(works, key=lambda work: work.gathered))
         repeated = {m for factor in structure.factors for m in factor if factor.count(m) > 1}
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             losses = dict.fromkeys(range(len(problem.samples)), 0.0)
             for mode in moving:
-                step = damped_step if mode in repeated else half_step
-                posterior, changed = step(problem, posterior, mode, factor, self.backend)
+                if mode in repeated:
+                    posterior, changed = damped_step(problem, posterior, mode, factor, backend)
+                else:
+                    posterior, changed = half_step(problem, posterior, mode, factor, self.backend)
                 losses |= changed
             return posterior, Objective(
                 tuple(losses[r] for r in range(len(problem.samples))), information_terms(posterior), problem.betas
             )
 
         return fixed_point(sweep, start, self.schedule, self.tol, self.max_iter, report, checkpoint)
+
+
+def sizes(posterior: Posterior, relation: int) -> tuple[int, ...]:
+    """Clusters at each position of a relation."""
+    return tuple(q.shape[1] for q in posterior.factor(relation))
 
 
 def mode_cost(problem: Problem, posterior: Posterior, mode: int, backend: str = "auto") -> Floats:

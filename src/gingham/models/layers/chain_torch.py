@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.project_torch import (
+from gingham.engine.project_torch import (
     DeviceRows,
     device_name,
     device_rows,

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from gingham.arrays import Bools, Floats, Ints
+from gingham.engine.threads import over_blocks
 from gingham.errors import GinghamError
-from gingham.kernels.threads import over_blocks
 from gingham.lazy import lazy_module
 from gingham.models.layers.problem import ITEM, Basket, ChainState, LayerPlan, LayerProblem, window_at
 from gingham.storage import State, fields_of, savable

@@ -19,12 +19,12 @@ import numpy as np
 from gingham.arrays import Floats
 from gingham.core.problem import Objective
 from gingham.data import Sample
+from gingham.engine.place import BACKENDS
+from gingham.engine.threads import side_by_side
 from gingham.errors import GinghamError, InterruptedWarning
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interrupted, interruptible
 from gingham.fitting.loop import Callback, Report, Trace, ignore_progress, notifier
-from gingham.kernels.project import BACKENDS
-from gingham.kernels.threads import side_by_side
 from gingham.models.layers.chain import Chain, Layout
 from gingham.models.layers.design import LONGER, Design, Effort, Sampler, make_problem, n_chains_for
 from gingham.models.layers.draws import (

@@ -1,14 +1,14 @@
-"""The draws of basket layers in numba: one pass over the rows a layer, one over its baskets. One thread a chain.
+"""The draws of a chain in numba: one pass over the rows per layer, and one over its baskets. One thread per chain.
 
-`gingham.models.layers.baskets_reference` has the same draws in plain numpy, and says what they are. Here
+The reference in tests/models/layers has the same draws in plain numpy. Here
 
-* rows are grouped by target, so residuals and codes of sources are read in order, and what a layer has to take out of
-  the residuals is taken out while the next layer reads them;
+* rows are grouped by target, so residuals and codes of sources are read in order, and a layer leaves the residuals
+  while the next layer reads them;
 * clusters are padded to multiples of four, tables are flat and indices unsigned (a signed index is first compared with
   zero), and sums over the rows of a target stay in registers;
 * random numbers come from outside.
 
-A source's row in ``table`` holds what the layer before pulls at each cluster of targets, then what this layer does; its
+A source's row in ``table`` holds what the last layer adds for each cluster of targets, then what this layer adds; its
 row in ``stats`` holds Σ w and Σ w r of its rows by the cluster of their targets.
 """
 
@@ -18,13 +18,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba import njit
 from scipy.special import ndtr
 
-from gingham.kernels.compile import njit
-from gingham.kernels.project_compiled import sum_rows
+from gingham.engine.project_compiled import sum_rows
 
 FAST = {"nogil": True, "boundscheck": False, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz", "arcp"}}
 f4, u8 = np.float32, np.uint64
@@ -142,163 +139,72 @@ def pick_block(part, scores, top, left, below, log_share, half, uniforms, labels
 # a layer
 
 
-def score_rows_reference(
-    lanes, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
-    start, stop,
-):  # fmt: skip
-    """What `score_rows` does, in numpy; ``table`` and ``scores`` are flat."""
-    for e in range(start, stop):
-        q = base if targets is None else targets[e]
-        mine = table[sources[e] * row :][:row]
-        if moved:
-            residual[e] += mine[labels[q] + row // 2] - mine[before[q]]
-        g = mine[lane : lane + lanes]
-        at = (q - base) * stride + shift
-        scores[at : at + lanes] += (1.0 if weights is None else weights[e]) * g * (2.0 * residual[e] - g)
+@njit(inline="always", **FAST)
+def add_grouped(moved, scores, at, table, row, lane, before, label, sources, residual, weights, start, stop):
+    """Add w g (2r − g) of the rows start:stop, which have one target, to four of its scores.
 
-
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
-def score_rows(
-    typing, lanes, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual,
-    weights, start, stop,
-):  # fmt: skip
-    """Add w g (2r − g) of the rows start:stop to ``lanes`` scores of their targets, g from ``lane`` on in the table.
-
-    With ``moved`` the residuals change first: what the layer before pulls is taken out, what this one does comes back.
-    ``lanes`` and ``moved`` are numbers in the source. All rows belong to the target ``base``, and sums stay in vector
-    registers, which the compiler would not find by itself; or ``targets`` says whose they are, from ``base`` on: where
-    targets have a row or two, the processor would guess the end of a loop for each wrongly.
+    ``g`` is the source's row of the table from ``lane`` on. With ``moved`` the residuals change first: the last layer
+    is taken out, and this one comes back. Sums are four numbers rather than an array, so that they stay in registers.
     """
-    n_lanes, moves = lanes.literal_value, bool(moved.literal_value)
-    size = types.uintp
-    signature = types.void(
-        lanes, moved, scores, size, size, table, size, size, before, labels, targets, size, sources, residual, weights,
-        size, size,
-    )  # fmt: skip
-
-    def codegen(context, builder, signature, args):
-        def data(i):
-            return context.make_array(signature.args[i])(context, builder, args[i]).data
-
-        def spread(number):
-            one = builder.insert_element(ir.Constant(vector, ir.Undefined), number, ir.IntType(32)(0))
-            return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), n_lanes), [0] * n_lanes))
-
-        def number_at(array, place):
-            return builder.zext(builder.load(builder.gep(array, [place])), index)
-
-        def clusters_of(q):
-            return number_at(before, q), builder.add(number_at(labels, q), builder.lshr(row, index(1)))
-
-        contract = ("contract",)
-        stride, shift, row, lane, base, start, stop = (args[i] for i in (3, 4, 6, 7, 11, 15, 16))
-        scores, table, before, labels, sources, residual = (data(i) for i in (2, 5, 8, 9, 12, 13))
-        grouped = not isinstance(signature.args[10], types.Array)
-        number = context.get_data_type(signature.args[2].dtype)
-        vector = ir.VectorType(number, n_lanes)
-        index = context.get_value_type(size)
-        align = context.get_abi_sizeof(number)
-        goal = builder.bitcast(builder.gep(scores, [shift]), vector.as_pointer())
-        if grouped:
-            total = cgutils.alloca_once_value(builder, builder.load(goal, align=align))
-            last, old = clusters_of(base)
-        with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
-            mine = builder.gep(table, [builder.mul(number_at(sources, e), row)])
-            place = builder.gep(residual, [e])
-            r = builder.load(place)
-            if not grouped:
-                q = number_at(data(10), e)
-                at = builder.add(builder.mul(builder.sub(q, base), stride), shift)
-                own = builder.bitcast(builder.gep(scores, [at]), vector.as_pointer())
-            if moves:
-                if not grouped:
-                    last, old = clusters_of(q)
-                r = builder.fsub(r, builder.load(builder.gep(mine, [last])))
-                r = builder.fadd(r, builder.load(builder.gep(mine, [old])))
-                builder.store(r, place)
-            g = builder.load(builder.bitcast(builder.gep(mine, [lane]), vector.as_pointer()), align=align)
-            gain = builder.fsub(spread(builder.fadd(r, r)), g)
-            if isinstance(signature.args[14], types.Array):
-                g = builder.fmul(spread(builder.load(builder.gep(data(14), [e]))), g)
-            gain = builder.fmul(g, gain, flags=contract)
-            if grouped:
-                builder.store(builder.fadd(builder.load(total), gain, flags=contract), total)
-            else:
-                builder.store(builder.fadd(builder.load(own, align=align), gain, flags=contract), own, align=align)
-        if grouped:
-            builder.store(builder.load(total), goal, align=align)
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-def add_to_rows_reference(lanes, table, row, lane, step, factors, factor_row, factor_lane, codes, start, stop):
-    """What `add_to_rows` does, in numpy; tables are flat."""
+    s0, s1, s2, s3 = scores[at], scores[at + u8(1)], scores[at + u8(2)], scores[at + u8(3)]
+    half = row // u8(2)
     for e in range(start, stop):
-        factor = 1.0 if factors is None else factors[codes[e] * factor_row + factor_lane :][:lanes]
-        table[codes[e] * row + lane :][:lanes] += step[:lanes] * factor
-
-
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator, unused-ignore]
-def add_to_rows(typing, lanes, table, row, lane, step, factors, factor_row, factor_lane, codes, start, stop):
-    """Add ``step``, times ``factors`` of the same code where given, to ``lanes`` numbers of the rows of some codes."""
-    n_lanes, size = lanes.literal_value, types.uintp
-    signature = types.void(lanes, table, size, size, step, factors, size, size, codes, size, size)
-
-    def codegen(context, builder, signature, args):
-        def data(i):
-            return context.make_array(signature.args[i])(context, builder, args[i]).data
-
-        row, lane, factor_row, factor_lane, start, stop = (args[i] for i in (2, 3, 6, 7, 9, 10))
-        table, codes = data(1), data(8)
-        number = context.get_data_type(signature.args[1].dtype)
-        vector = ir.VectorType(number, n_lanes)
-        index = context.get_value_type(size)
-        align = context.get_abi_sizeof(number)
-        step = builder.load(builder.bitcast(data(4), vector.as_pointer()), align=align)
-
-        def place(table, code, row, lane):
-            at = builder.gep(table, [builder.add(builder.mul(code, row), lane)])
-            return builder.bitcast(at, vector.as_pointer())
-
-        with cgutils.for_range_slice(builder, start, stop, ir.Constant(index, 1)) as (e, _):
-            code = builder.zext(builder.load(builder.gep(codes, [e])), index)
-            goal, change = place(table, code, row, lane), step
-            if isinstance(signature.args[5], types.Array):
-                factor = builder.load(place(data(5), code, factor_row, factor_lane), align=align)
-                change = builder.fmul(step, factor, flags=("contract",))
-            builder.store(builder.fadd(builder.load(goal, align=align), change, flags=("contract",)), goal, align=align)
-        return context.get_dummy_value()
-
-    return signature, codegen
+        mine = u8(sources[e]) * row
+        r = residual[e]
+        if moved:
+            r = r - table[mine + before] + table[mine + label + half]
+            residual[e] = r
+        w = f4(1) if weights is None else weights[e]
+        r2 = r + r
+        g0, g1 = table[mine + lane], table[mine + lane + u8(1)]
+        g2, g3 = table[mine + lane + u8(2)], table[mine + lane + u8(3)]
+        s0 += w * g0 * (r2 - g0)
+        s1 += w * g1 * (r2 - g1)
+        s2 += w * g2 * (r2 - g2)
+        s3 += w * g3 * (r2 - g3)
+    scores[at], scores[at + u8(1)], scores[at + u8(2)], scores[at + u8(3)] = s0, s1, s2, s3
 
 
 @njit(inline="always", **FAST)
-def rows_of_block(
-    wide, moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
-    start, stop,
+def add_mixed(
+    moved, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights, start,
+    stop,
 ):  # fmt: skip
-    """`score_rows` of eight clusters or (not ``wide``) four."""
-    if wide and moved:
-        score_rows(
-            8, 1, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
-            start, stop,
+    """The same where ``targets`` says whose the rows are, from ``base`` on."""
+    half = row // u8(2)
+    for e in range(start, stop):
+        q = u8(targets[e])
+        mine = u8(sources[e]) * row
+        r = residual[e]
+        if moved:
+            r = r - table[mine + u8(before[q])] + table[mine + u8(labels[q]) + half]
+            residual[e] = r
+        w = f4(1) if weights is None else weights[e]
+        at, r2 = (q - base) * stride + shift, r + r
+        g0, g1 = table[mine + lane], table[mine + lane + u8(1)]
+        g2, g3 = table[mine + lane + u8(2)], table[mine + lane + u8(3)]
+        s0, s1, s2, s3 = scores[at], scores[at + u8(1)], scores[at + u8(2)], scores[at + u8(3)]
+        s0, s1, s2, s3 = (
+            s0 + w * g0 * (r2 - g0), s1 + w * g1 * (r2 - g1), s2 + w * g2 * (r2 - g2), s3 + w * g3 * (r2 - g3),
         )  # fmt: skip
-    elif wide:
-        score_rows(
-            8, 0, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
-            start, stop,
-        )  # fmt: skip
-    elif moved:
-        score_rows(
-            4, 1, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
-            start, stop,
-        )  # fmt: skip
-    else:
-        score_rows(
-            4, 0, scores, stride, shift, table, row, lane, before, labels, targets, base, sources, residual, weights,
-            start, stop,
-        )  # fmt: skip
+        scores[at], scores[at + u8(1)], scores[at + u8(2)], scores[at + u8(3)] = s0, s1, s2, s3
+
+
+@njit(inline="always", **FAST)
+def add_to_rows(table, row, lane, step, factors, factor_lane, codes, start, stop):
+    """Add ``step``, times ``factors`` of the same code where given, to four numbers of the rows of some codes."""
+    c0, c1, c2, c3 = step[0], step[1], step[2], step[3]
+    for e in range(start, stop):
+        code = u8(codes[e]) * row
+        at = code + lane
+        t0, t1, t2, t3 = table[at], table[at + u8(1)], table[at + u8(2)], table[at + u8(3)]
+        if factors is None:
+            t0, t1, t2, t3 = t0 + c0, t1 + c1, t2 + c2, t3 + c3
+        else:
+            f = code + factor_lane
+            f0, f1, f2, f3 = factors[f], factors[f + u8(1)], factors[f + u8(2)], factors[f + u8(3)]
+            t0, t1, t2, t3 = t0 + c0 * f0, t1 + c1 * f1, t2 + c2 * f2, t3 + c3 * f3
+        table[at], table[at + u8(1)], table[at + u8(2)], table[at + u8(3)] = t0, t1, t2, t3
 
 
 BLOCK, BLOCK_ROWS, SHORT = 256, 4096, 12  # targets at a time, their rows at most, rows of a target that has few
@@ -323,7 +229,7 @@ def draw_targets(
     stats : (n_sources · 2W,) float32, written
     """
     width, n = len(log_share), len(indptr) - 1
-    row, stride, wide = u8(2 * width), u8(width), width % 8 == 0
+    row, stride = u8(2 * width), u8(width)
     part, scores = np.zeros(BLOCK * width, f4), np.empty((width, BLOCK), f4)
     top, left, below = np.empty(BLOCK, f4), np.empty(BLOCK, f4), np.empty(BLOCK, f4)
     half = f4(0.5 * precision)
@@ -335,18 +241,18 @@ def draw_targets(
             last += 1
         begin, end = u8(indptr[first]), u8(indptr[last])
         few = end - begin <= u8(SHORT * (last - first))
-        for shift in range(0, width, 8 if wide else 4):
+        for shift in range(0, width, 4):
             moved, lane = shift == 0, u8(width + shift)
             if few:
-                rows_of_block(
-                    wide, moved, part, stride, u8(shift), table, row, lane, before, labels, targets, u8(first),
-                    sources, residual, weights, begin, end,
+                add_mixed(
+                    moved, part, stride, u8(shift), table, row, lane, before, labels, targets, u8(first), sources,
+                    residual, weights, begin, end,
                 )  # fmt: skip
             else:
                 for q in range(first, last):
-                    rows_of_block(
-                        wide, moved, part, stride, u8(width * (q - first) + shift), table, row, lane, before, labels,
-                        None, u8(q), sources, residual, weights, u8(indptr[q]), u8(indptr[q + 1]),
+                    add_grouped(
+                        moved, part, u8(width * (q - first) + shift), table, row, lane, u8(before[q]), u8(labels[q]),
+                        sources, residual, weights, u8(indptr[q]), u8(indptr[q + 1]),
                     )  # fmt: skip
         pick_block(part, scores, top, left, below, log_share, half, uniforms[first:last], labels[first:last])
         for e in range(begin, end):
@@ -383,7 +289,9 @@ def fill(contents, scale, tokens, cells, table, place):
 
 @njit(**FAST)
 def draw_cells(contents, scale, tokens, stats, precision, variance, normals, cells):
-    """Every column of the cells from its normal law, of precision·Σ_x n_xc p pᵀ + 1/variance with p = scale·contents.
+    """Every column of the cells from its normal distribution.
+
+    Its precision is precision·Σ_x n_xc p pᵀ + 1/variance with p = scale·contents.
 
     ``normals`` (target clusters, token clusters) are not padded; padding of ``cells`` stays as it is.
     """
@@ -484,11 +392,11 @@ def draw_tokens(indptr, holders, contents, scale, stats, table, cells, precision
             for c in range(4):
                 step[c] = cells[old, block + c] - cells[k, block + c]
             from_lane, to_lane = u8(block), u8(width + block)
-            add_to_rows(4, work, row, to_lane, step, work, row, from_lane, holders, first, last)
+            add_to_rows(work, row, to_lane, step, work, from_lane, holders, first, last)
         for block in range(0, contents.shape[1], 4):
             for c in range(4):
                 step[c] = f4(block + c == k) - f4(block + c == old)
-            add_to_rows(4, flat, u8(contents.shape[1]), u8(block), step, None, row, u8(0), holders, first, last)
+            add_to_rows(flat, u8(contents.shape[1]), u8(block), step, None, u8(0), holders, first, last)
 
 
 @njit(cache=True, **FAST)
@@ -654,7 +562,7 @@ def cut_gains(label_codes, latent, residual, weights, sd, cuts, proposed, phi):
     for k in range(last + 1):
         touched[k] = bounds[k] != moved[k] or bounds[k + 1] != moved[k + 1]
     rows, effects, ratios = np.empty(ROWS, np.uint32), np.empty(ROWS), np.empty(ROWS)
-    sums, product = np.zeros(last + 1), np.ones(last + 1)  # of each letter; logarithms are taken of products
+    sums, product = np.zeros(last + 1), np.ones(last + 1)  # of each label; logarithms are taken of products
     for start in range(0, len(latent), ROWS):
         some = slice(start, min(start + ROWS, len(latent)))
         own, z, r = label_codes[some], latent[some], residual[some]

@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.threads import one_library_thread
+from gingham.engine.threads import one_library_thread
 
 RARE = 3  # items with fewer users say too little of where they belong: they share the last cluster
 

@@ -7,13 +7,13 @@ from importlib import import_module
 from importlib.util import find_spec
 
 import numpy as np
+from numba import njit
 from scipy import sparse
 from scipy.linalg import lapack
 
 from gingham.arrays import AnyArray, Floats
+from gingham.engine.threads import one_blas_thread
 from gingham.errors import GinghamError
-from gingham.kernels.compile import njit
-from gingham.kernels.threads import one_blas_thread
 from gingham.models.ranking import kernels
 
 BACKENDS = ("auto", "compiled", "torch")

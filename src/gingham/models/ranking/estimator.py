@@ -16,8 +16,8 @@ from gingham.arrays import AnyArray, ArrayLike, Bools, Floats, Ints, Seed, Table
 from gingham.data import Mode
 from gingham.data.adapt import Columns, frame_of, id_columns
 from gingham.data.sample import checked_weights
+from gingham.engine.threads import one_blas_thread, over_blocks
 from gingham.errors import GinghamError, UnseenItemsWarning
-from gingham.kernels.threads import one_blas_thread, over_blocks
 from gingham.models.base import Persistent
 from gingham.models.questions import Predicted
 from gingham.models.ranking import device

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.threads import one_blas_thread
+from gingham.engine.threads import one_blas_thread
 from gingham.models.ranking.baskets import Baskets
 from gingham.models.ranking.kernels import solve_rows
 from gingham.storage import savable

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.threads import one_blas_thread
+from gingham.engine.threads import one_blas_thread
 from gingham.models.ranking import device
 from gingham.models.ranking.baskets import Baskets
 from gingham.models.ranking.boards import SCALE, BasketBoard, Equations, features, fit_board

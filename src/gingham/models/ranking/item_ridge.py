@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.threads import one_blas_thread
+from gingham.engine.threads import one_blas_thread
 from gingham.models.ranking import device
 from gingham.models.ranking.baskets import Baskets
 from gingham.storage import State, fields_of, savable

@@ -7,11 +7,11 @@ A row of the result belongs to one thread, and its sum has one order, so the num
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 from scipy import sparse
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.compile import njit
-from gingham.kernels.threads import in_blocks, one_blas_thread
+from gingham.engine.threads import in_blocks, one_blas_thread
 
 TILE = 512  # columns that are summed at a time: their part of the table stays in the cache
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
 from gingham.arrays import Floats, Ints
-from gingham.kernels.compile import njit
-from gingham.kernels.project import row_starts
+from gingham.engine.project import row_starts
 
 
 def exchange(

@@ -12,7 +12,8 @@ import numpy as np
 from gingham.cells import CellModel, Logarithmic
 from gingham.cells.losses import total_statistics
 from gingham.certificates.bounds import log_wealth
-from gingham.certificates.evidence import collect, sequence_price
+from gingham.certificates.evidence import collect
+from gingham.certificates.prices import sequence_price
 from gingham.core.problem import Problem, Tree
 from gingham.data import Sample
 from gingham.errors import GinghamError

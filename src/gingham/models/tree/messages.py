@@ -12,12 +12,12 @@ from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
 from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge
+from gingham.engine.project import Rows, project, row_starts
 from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.projection import damped
 from gingham.fitting.schedules import Constant, Schedule
-from gingham.kernels.project import Rows, project, row_starts
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from gingham.arrays import Floats, Ints
 from gingham.core.problem import Posterior, Problem, Tree
 from gingham.core.tree import TreePosterior, unique_rows
 from gingham.data import Sample
+from gingham.engine.threads import one_library_thread
 from gingham.errors import GinghamError
 from gingham.fitting.starts import Start, k_means
-from gingham.kernels.threads import one_library_thread
 
 TREE_STARTS = ("spectral", "agreement", "random")
 FIRMNESS = 0.9  # probability of the k-means cluster

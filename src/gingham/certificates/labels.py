@@ -1,0 +1,174 @@
+"""Bring your own clusters: partitions from any library, of tables or of graphs, with certificates and on one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import log
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gingham.arrays import AnyArray, Floats, MatrixLike
+from gingham.cells import Quadratic, make_cell
+from gingham.certificates.papers import Statement, quantised
+from gingham.core.problem import Posterior, Structure
+from gingham.data import Alphabet, Mode, Sample
+from gingham.data.adapt import id_columns
+from gingham.data.graphs import PairSample, from_graph, with_alphabet
+from gingham.errors import GinghamError, RefusedCertificate
+
+
+def equation15(posterior: Posterior, sample: PairSample, delta: float = 0.05) -> Statement:
+    """P1 eq. (15): the kl bound of Theorem 2 with answers quantised to steps Δ = 5|C|²/N, quadratic loss in [0, 1].
+
+    All |C|² cells are paid for, as the paper does; N counts each pair once.
+    """
+    cell = posterior.cells[0]
+    if not isinstance(cell, Quadratic) or cell.bounds is None:
+        raise RefusedCertificate("P1's eq. (15) is for the quadratic loss with known bounds of the weights.")
+    n, k = posterior.assign[0].shape
+    partitions = n * posterior.information[0] + k * log(n)
+    loss = posterior.gibbs_loss(sample) / cell.range
+    stated = quantised(loss, partitions, k * k, int(sample.n_tuples), delta, labels=False)
+    return replace(stated, value=cell.range * stated.value, caveat="The nodes were fixed beforehand.")
+
+
+def are_labels(model: object) -> bool:
+    """Whether these are clusters of items and not a model."""
+    return isinstance(model, (Mapping, list, tuple, np.ndarray))
+
+
+def posterior_of_labels(
+    labels: Any,
+    X: Any,
+    y: npt.ArrayLike | None = None,
+    *,
+    loss: Any = None,
+    alphabet: Iterable[object] | None = None,
+    label_bounds: tuple[float, float] | None = None,
+    items: Any = None,
+    sample_weight: npt.ArrayLike | None = None,
+    pairs: str | MatrixLike = "all",
+    directed: bool | None = None,
+) -> tuple[Posterior, Sample]:
+    """Clusters from any library with the best answers of their cells on a sample, and the sample.
+
+    See `gingham.certify`. The loss is "absolute" for tables and "quadratic" for graphs by default. ``items`` are the
+    ids of the items that arrays of labels are about, one array per entry.
+    """
+    letters = None if alphabet is None else Alphabet.of(alphabet, given=True)
+    one_mode = isinstance(labels, Mapping) or not all(np.ndim(one) or isinstance(one, Mapping) for one in labels)
+    if one_mode and y is None:
+        return _of_nodes(labels, from_graph(X, pairs=pairs, directed=directed), loss, letters, label_bounds, items)
+    if y is None:
+        raise GinghamError("A certificate of clusters needs the labels y of the rows.")
+    if letters is None and label_bounds is None:
+        raise RefusedCertificate(
+            "State the possible labels: alphabet=(1, 2, 3, 4, 5), say. Labels read off the data would make the "
+            "guarantee depend on what happened to be observed."
+        )
+    columns = id_columns(X)
+    entries = [labels] if one_mode else list(labels)
+    wanted = 1 if one_mode else len(columns.columns)
+    if len(entries) != wanted:
+        raise GinghamError(f"labels has {len(entries)} entries; this data needs {wanted}, one per clustered mode.")
+    cell = make_cell("absolute" if loss is None else loss, letters, label_bounds)
+    modes, assigns = [], []
+    for at, entry in enumerate(entries):
+        seen = np.concatenate(columns.columns) if one_mode else columns.columns[at]
+        ids = None if items is None else items if one_mode else items[at]
+        mode, assign = _hard_mode(entry, seen, ids, columns.names[at])
+        modes.append(mode)
+        assigns.append(assign)
+    structure = Structure((modes[0],), ((0, 0),)) if one_mode else Structure.grid(modes)
+    positions = [structure.modes[i] for i in structure.factors[0]]
+    sample = Sample.of(columns.columns, y, sample_weight, modes=positions, alphabet=letters)
+    blank = Posterior(structure, (cell,), tuple(assigns), (np.zeros(0),))
+    statistics = blank.statistics(sample)
+    if one_mode:
+        statistics = statistics + np.swapaxes(statistics, 0, 1)
+    return replace(blank, answers=(cell.answer(statistics),)), sample
+
+
+def _of_nodes(
+    labels: Any,
+    sample: PairSample,
+    loss: Any,
+    letters: Alphabet | None,
+    bounds: tuple[float, float] | None,
+    items: npt.ArrayLike | None,
+) -> tuple[Posterior, PairSample]:
+    """Clusters of the nodes of a graph; one without weights has the labels 0 and 1."""
+    if letters is None and bounds is None:
+        if sample.weighted and sample.labels is not None:
+            raise RefusedCertificate(
+                "State the possible weights: alphabet=(...) or label_bounds=(smallest, largest). A graph without "
+                "weights (edges alone, a matrix of booleans) has 0 and 1; for a matrix of zeros and ones say "
+                "alphabet=(0, 1)."
+            )
+        letters = Alphabet.of((0.0, 1.0), given=True)
+    if letters is not None:
+        sample = with_alphabet(sample, letters)
+    cell = make_cell("quadratic" if loss is None else loss, letters, bounds)
+    nodes = sample.modes[0]
+    if isinstance(labels, Mapping):
+        missing = [node for node in nodes.items.tolist() if node not in labels]
+        if missing:
+            raise GinghamError(f"Node {missing[0]!r} has no cluster in labels=.")
+        clusters: AnyArray = np.array([labels[node] for node in nodes.items.tolist()])
+    else:
+        clusters = np.asarray(labels)
+        if clusters.shape != (nodes.n_items,):
+            raise GinghamError(f"labels has shape {clusters.shape}; it needs one cluster per node, ({nodes.n_items},).")
+        if items is not None:
+            at = nodes.encode(items)
+            if (np.sort(at) != np.arange(nodes.n_items)).any():
+                raise GinghamError("items= must name every node of the graph once.")
+            clusters = clusters[np.argsort(at)]
+    structure = Structure((nodes,), ((0,) * sample.n_modes,))
+    return Posterior(structure, (cell,), (_hard(clusters),), (np.zeros(0),)).refit(sample), sample
+
+
+def _hard_mode(
+    given: Mapping[object, object] | npt.ArrayLike, seen: AnyArray, items: npt.ArrayLike | None, name: str
+) -> tuple[Mode, Floats]:
+    """A mode with hard assignments from a mapping or an array of cluster labels."""
+    if isinstance(given, Mapping):
+        pairs = dict(given)
+        mode = Mode.of(np.array(list(pairs)), name)
+        clusters = np.array([pairs[item] for item in mode.items.tolist()])
+    else:
+        clusters = np.asarray(given)
+        if clusters.ndim != 1:
+            raise GinghamError(f"Cluster labels of {name!r} must be a flat array, not of shape {clusters.shape}.")
+        if items is not None:
+            ids = np.asarray(items)
+            if len(ids) != len(clusters):
+                raise GinghamError(f"{name!r} has {len(ids)} items but {len(clusters)} cluster labels.")
+            mode = Mode.of(ids, name)
+            if mode.n_items != len(ids):
+                raise GinghamError(f"items= of {name!r} names an item twice.")
+            clusters = clusters[np.argsort(mode.encode(ids), kind="stable")]
+        else:
+            mode = _implicit_mode(seen, len(clusters), name)
+    return mode, _hard(clusters)
+
+
+def _hard(clusters: AnyArray) -> Floats:
+    """Memberships (n, m) of 0 and 1 from the cluster of each item."""
+    _, codes = np.unique(clusters, return_inverse=True)
+    return np.eye(int(codes.max()) + 1)[codes.ravel()]
+
+
+def _implicit_mode(seen: AnyArray, n_labels: int, name: str) -> Mode:
+    distinct = Mode.of(seen, name)
+    if distinct.n_items == n_labels:
+        return distinct
+    if seen.dtype.kind in "iu" and distinct.items.min() >= 0 and distinct.items.max() < n_labels:
+        return Mode(name, np.arange(n_labels))
+    raise GinghamError(
+        f"{name!r} has {distinct.n_items} different items but {n_labels} cluster labels. Give items= (the ids in the "
+        "order of the labels), or a mapping from id to cluster."
+    )

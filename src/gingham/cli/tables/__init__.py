@@ -1,0 +1,1 @@
+"""Tables in, models out, and back: what the commands share."""

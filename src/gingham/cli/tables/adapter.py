@@ -1,0 +1,304 @@
+"""From a table to a fitted model and back: what all kinds of models share.
+
+What a kind of model wants of a table is said by its `Kind`. The module that it names has ``fit``, ``predict`` and
+``open_model`` for its sort of data and, where the shared ones do not fit, ``path``, ``clusters`` and ``sides``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from gingham import models
+from gingham.arrays import Bools, Floats, Ints
+from gingham.cli.tables.arguments import (
+    CertificateRequest,
+    FitOptions,
+    PathOptions,
+    PredictOptions,
+    Relation,
+    parse_clusters,
+    parse_named_clusters,
+)  # fmt: skip
+from gingham.cli.tables.columns import need_columns
+from gingham.cli.tables.kinds import OF_GRAPHS, Kind, kind_of
+from gingham.errors import GinghamError
+
+if TYPE_CHECKING:
+    from gingham.cli.tables.labelled_rows import Rows, Tested
+    from gingham.models.questions import Predicted
+    from gingham.selection import BetaPath, PathPoint, PathProgress
+    from gingham.summary.values import Observed
+
+Facts = dict[str, Any]  # lines of a summary: plain values by name
+PathCallback = Callable[["PathProgress"], None]
+LabelledTable = tuple[str, pl.DataFrame]  # the column of labels, and the table
+SPOKEN = {"n_init": "starts", "max_iter": "max-iter"}  # parameters by the names of their options
+
+
+@dataclass(frozen=True, eq=False)
+class FitTask:
+    """A table to fit, and what was said about it."""
+
+    table: pl.DataFrame
+    options: FitOptions
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # to the estimator's fit, as far as it knows them
+    further: Mapping[Relation, LabelledTable] = field(default_factory=dict)  # for kinds that take several tables
+
+    def accepted_by(self, function: Callable[..., object], but: tuple[str, ...] = ()) -> Facts:
+        """Those of the arguments that a function takes."""
+        known = inspect.signature(function).parameters
+        return {name: value for name, value in self.arguments.items() if name in known and name not in but}
+
+
+@dataclass(frozen=True, eq=False)
+class TableSource:
+    """The table beside a model and how to read its columns."""
+
+    table: pl.DataFrame
+    label: str | None = None
+    drop_missing: bool = False
+    axes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A fitted model beside a table: what certificates, pages and simpler models are made of.
+
+    Attributes
+    ----------
+    label_name : str
+        What was observed: "rating", "count".
+    data : tuple
+        The observations, as ``model.observed`` and `gingham.simplify` take them.
+    facts : dict
+        Lines for the overview.
+    certify : callable
+        Named certificates of a request; a sentence (GinghamError) where none applies.
+    without_groups : callable
+        What is guaranteed, in the same way, of a predictor that knows no groups; by the names of certificates.
+    errors : dict
+        What predictions cost on data that the fit has not seen.
+    predicts : callable
+        As ``model.predict_codes``, of rows in the numbering of the model's summary.
+    quality : callable, optional
+        What simplifying changes, of a model that can be simplified.
+    rows, tested : optional
+        The labelled rows, and those that tested the model if it was fitted on them.
+    held : array of bool, optional
+        The rows that the fit has not seen.
+    """
+
+    model: Any
+    label_name: str
+    data: tuple[Any, ...]
+    facts: Facts
+    certify: Callable[[CertificateRequest], Facts]
+    predicts: Callable[..., Predicted]
+    without_groups: Callable[[Facts, CertificateRequest], dict[str, float]] = lambda found, request: {}
+    errors: dict[str, float] = field(default_factory=dict)
+    quality: Callable[[Any], Facts] | None = None
+    rows: Rows | None = None
+    tested: Tested | None = None
+    held: Bools | None = None
+
+    def observed(self) -> Observed:
+        """The rows that were learned from, in the numbering of the model's summary."""
+        found: Observed = self.model.observed(*self.data)
+        return found
+
+    def predict_codes(self, relation: int, codes: Sequence[Ints], label: object = None) -> Predicted:
+        """What the model predicts of rows of codes, in the numbering of its summary."""
+        return self.predicts(relation, codes, label)
+
+    def certificates(self, request: CertificateRequest) -> Facts:
+        """Named certificates; a request that means nothing to this kind of model is refused."""
+        kind = kind_of(self.model)
+        if kind.not_by_row and (request.progressive or request.references):
+            raise GinghamError(f"{kind.not_by_row} is not tested row by row: leave --progressive and --references out.")
+        if kind.own_theorem and (request.bound, request.predictor) != ("log-wealth", "gibbs"):
+            raise GinghamError(f"{kind.not_by_row} has its own certificate: leave --bound and --predictor out.")
+        return self.certify(request)
+
+    def simplified(self, clusters: str | None, max_loss: float | None) -> tuple[Any, Facts]:
+        """A coarser model and the facts to show."""
+        from gingham.selection import simplify
+
+        kind = kind_of(self.model)
+        if self.quality is None:
+            raise GinghamError(f"{type(self.model).__name__} cannot be simplified. {kind.instead}")
+        if max_loss is not None and not kind.needs_label:
+            raise GinghamError(
+                f"--model {kind.name} is simplified to a number of clusters (--clusters), not to a loss."
+            )
+        before = self.model.n_clusters_
+        wanted: Any = parse_clusters(clusters, len(before) if np.ndim(before) else 1)
+        wanted = wanted if np.ndim(before) or wanted is None else wanted[0]
+        X, y, weight = (*self.data, None, None)[:3]
+        small: Any = simplify(self.model, X, y, wanted, max_loss, weight)
+        small.record_ = self.model.record_
+        facts: Facts = {"clusters_before": before, "clusters": small.n_clusters_}
+        after = self.quality(small)
+        for name, value in self.quality(self.model).items():
+            facts |= {f"{name}_before": value, name: after[name]}
+        return small, facts
+
+
+def check(kind: Kind, options: FitOptions) -> None:
+    """Refuse options that the kind has no use for, rather than forget them."""
+    plain = FitOptions((), None)
+    for name in (*kind.unused, *(OF_GRAPHS if kind.name != "graph" else ())):
+        if getattr(options, name) != getattr(plain, name):
+            raise GinghamError(f"--model {kind.name} has no use for --{name.replace('_', '-')}: leave it out.")
+    if kind.has_relations:
+        parse_named_clusters(options.clusters, options.axes)
+    else:
+        parse_clusters(options.clusters, 1 if kind.one_size else len(options.axes))
+    if kind.needs_label and options.label is None:
+        raise GinghamError(f"--model {kind.name} predicts a column of labels: name it with --label.")
+
+
+def unfitted(kind: Kind, options: FitOptions, said: Mapping[str, object], which: int = 0) -> Any:
+    """An estimator with what was said; the rest is its own to choose, and what it does not know is refused."""
+    estimator = getattr(models, kind.estimators[which])
+    said = {**said, "n_init": options.n_init, "max_iter": options.max_iter}
+    said = {name: value for name, value in said.items() if value is not None}
+    known = inspect.signature(estimator).parameters
+    for name in said:
+        if name not in known:
+            raise GinghamError(f"--model {kind.name} has no use for --{SPOKEN.get(name, name)}: leave it out.")
+    return estimator(**said, random_state=options.seed)
+
+
+def facts_of_fit(kind: Kind, model: Any) -> Facts:
+    """What is printed of a fitted model, whatever its kind."""
+    facts: Facts = {"model": kind.name}
+    posterior = vars(model).get("posterior_")
+    if posterior is not None:
+        facts["axes"] = {mode.name: mode.n_items for mode in posterior.structure.modes}
+        facts["clusters"] = posterior.n_clusters
+        facts["effective_clusters"] = tuple(round(e, 1) for e in posterior.effective_clusters)
+    elif kind.needs_label:
+        facts["axes"] = {mode.name: mode.n_items for mode in model.item_modes()}
+    for name, shown in (("n_iter_", "sweeps"), ("converged_", "converged")):
+        if hasattr(model, name):
+            facts[shown] = getattr(model, name)
+    return facts | {name: fact(model) for name, fact in kind.fit_facts.items()}
+
+
+def facts_of(kind: Kind, model: Any) -> Facts:
+    """Lines of the overview that come from the model alone."""
+    return {name: fact(model) for name, fact in kind.facts.items()}
+
+
+def id_columns(model: Any) -> tuple[str, ...]:
+    """The columns of a table beside a model that hold ids, and whose text is kept."""
+    found: tuple[str, ...] = kind_of(model).tables.id_columns(model)
+    return found
+
+
+def axes_of(model: Any, default: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns of ids of the fit; of a model made in Python, which has no record of them, the usual names."""
+    return model.record_.axes if model.record_ is not None else default
+
+
+def sides_of(kind: Kind, task: FitTask) -> dict[str, list[object]]:
+    """The items of each side by its name, before the fit: tables about them are matched with these."""
+    own = getattr(kind.tables, "sides", None)
+    found: dict[str, list[object]] = sides(task) if own is None else own(task)
+    return found
+
+
+def sides(task: FitTask) -> dict[str, list[object]]:
+    """The items of each column of ids."""
+    tables = [(task.options.axes, task.table), *((ids, table) for ids, (_, table) in task.further.items())]
+    found: dict[str, dict[object, None]] = {}
+    for names, table in tables:
+        for name in names:
+            need_columns(table, [name], "--axes")
+            found.setdefault(name, {}).update(dict.fromkeys(table[name].drop_nulls().to_list()))
+    return {name: list(items) for name, items in found.items()}
+
+
+def predicted(model: Any, table: pl.DataFrame, asked: PredictOptions) -> pl.DataFrame:
+    """The table with what the model predicts of each row in new columns."""
+    kind = kind_of(model)
+    if kind.one_prediction and (asked.rule is not None or asked.proba):
+        raise GinghamError(f"{kind.one_prediction}: leave --rule and --proba out.")
+    found: pl.DataFrame = kind.tables.predict(kind, model, table, asked)
+    return found
+
+
+def opened(model: Any, source: TableSource) -> Opened:
+    """The model beside the rows of a table."""
+    kind = kind_of(model)
+    found: Opened = kind.tables.open_model(kind, model, source)
+    return found
+
+
+# clusters
+
+
+def clusters_of(model: Any) -> pl.DataFrame:
+    """Item, most probable cluster (from 1) and its share, for every item of every side."""
+    kind = kind_of(model)
+    if kind.no_clusters:
+        raise GinghamError(kind.no_clusters)
+    own = getattr(kind.tables, "clusters", None)
+    if own is not None:
+        found: pl.DataFrame = own(model)
+        return found
+    posterior = vars(model).get("posterior_")
+    if posterior is None:  # layers: the first one
+        layer = model.layers_[0]
+        sides = [(mode, labels, None) for mode, labels in zip(layer.modes, layer.labels)]
+    else:
+        sides = [(m, q.argmax(axis=1), q.max(axis=1)) for m, q in zip(posterior.structure.modes, posterior.assign)]
+    return pl.concat([cluster_rows(mode.name, mode.items.tolist(), labels, share) for mode, labels, share in sides])
+
+
+def cluster_rows(axis: str, items: Iterable[object], labels: Ints, share: Floats | None = None) -> pl.DataFrame:
+    """The items of one axis with their clusters and the share of their membership, 1 where there is no other.
+
+    Labels count from 0, as in Python; the table is for people, and counts from 1.
+    """
+    names = [str(item) for item in items]
+    shares = np.ones(len(names)) if share is None else np.asarray(share, np.float64)
+    return pl.DataFrame(
+        {"axis": [axis] * len(names), "item": names, "cluster": np.asarray(labels) + 1, "share": shares}
+    )
+
+
+def clusters_by_record(model: Any, axis: str) -> pl.DataFrame:
+    """The same of a model that numbers its items, whose names the record of the fit has."""
+    if model.record_ is None:
+        raise GinghamError(f"{type(model).__name__} has no clusters of items to list.")
+    return cluster_rows(axis, model.record_.items[0], model.labels_)
+
+
+# paths of β without cross-validation
+
+
+def path_values(betas: list[float] | None, scale: float) -> list[float]:
+    """Largest first; eight values around a scale where none are given."""
+    if betas is None:
+        return [float(scale * b) for b in np.geomspace(3.0, 0.1, 8)]
+    if min(betas) <= 0 or not np.isfinite(betas).all():
+        raise GinghamError("--betas needs finite numbers above 0.")
+    return sorted(set(betas), reverse=True)
+
+
+def path_of(path: PathOptions, scale: float, point: Callable[[float], PathPoint], progress: PathCallback) -> BetaPath:
+    """One point after the other, the largest β first."""
+    from gingham.selection import BetaPath, PathProgress
+
+    values, found = path_values(path.betas, scale), list[Any]()
+    for beta in values:
+        found.append(point(beta))
+        progress(PathProgress(len(found), len(values), "point"))
+    return BetaPath(tuple(found), tuple(mode.name for mode in found[0].posterior.structure.modes))

@@ -1,0 +1,208 @@
+"""What a command hands in: options as values, read from their text."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gingham.arrays import AnyArray
+from gingham.data.sample import MAX_LABELS
+from gingham.errors import GinghamError
+
+if TYPE_CHECKING:
+    from gingham.certificates.observed import Population
+
+Interval = tuple[float, float]
+Relation = tuple[str, ...]  # names of the id columns of one table
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """What was asked for; None where nothing was said."""
+
+    axes: tuple[str, ...]
+    label: str | None
+    model: str = "coclustering"
+    weight: str | None = None
+    merges: str | None = None
+    clusters: str | None = None  # as written, "13,6", or by mode for several tables, "movie=20,genre=none"
+    loss: str | None = None
+    beta: float | None = None
+    alphabet: str | None = None
+    bounds: Interval | None = None
+    objective: str | None = None
+    solver: str | None = None
+    n_init: int | None = None
+    max_iter: int | None = None
+    holdout: float | None = None  # share of rows (objects, features, tokens) set aside; each kind has its default
+    seed: int = 0
+    cold_start: bool = False
+    drop_missing: bool = False
+    degree_correction: str | None = None  # auto, yes or no
+    directed: bool | None = None
+
+
+@dataclass(frozen=True)
+class PathOptions:
+    """Which values of β to try, with how many folds and processes, and what their certificates are told."""
+
+    betas: list[float] | None = None
+    cv: int = 5
+    delta: float = 0.05
+    n_jobs: int | None = None
+    population: Population | None = None
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """What is asked of predictions; None where nothing was said."""
+
+    rule: str | None = None
+    proba: bool = False
+    axes: Relation | None = None  # of a model of several tables: the relation that is meant
+
+
+@dataclass(frozen=True)
+class CertificateRequest:
+    """What is asked of a certificate."""
+
+    delta: float = 0.05
+    bound: str = "log-wealth"
+    predictor: str = "gibbs"
+    alphabet: str | None = None
+    bounds: Interval | None = None
+    progressive: bool | None = None  # None: where it is possible
+    seed: int | None = None  # of the order of progressive tests; None: the one that the fit has drawn
+    population: Population | None = None
+    references: int = 0  # of progressive tests
+
+    def __post_init__(self) -> None:
+        if self.references and self.progressive is False:
+            raise GinghamError("--references belong to progressive tests, which --no-progressive leaves out.")
+        if self.bound in ("holdout", "split"):
+            raise GinghamError(
+                f"--bound {self.bound} would test the model on the rows that it was fitted on. Rows that the fit set "
+                "aside are tested without being asked for, and --progressive tests a model that is fitted anew."
+            )
+
+
+def column_names(listed: str, option: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in listed.split(",") if name.strip())
+    if not names:
+        raise GinghamError(f"{option} is empty; give column names, such as {option} user,movie.")
+    return names
+
+
+def parse_bounds(listed: str | None) -> tuple[float, float] | None:
+    """Two numbers from "0,1"."""
+    if listed is None:
+        return None
+    try:
+        low, high = (float(part) for part in listed.split(","))
+    except ValueError:
+        raise GinghamError(
+            f"--bounds {listed!r} must be two numbers, the smallest and largest: --bounds 0,1."
+        ) from None
+    if not -math.inf < low < high < math.inf:
+        raise GinghamError(f"--bounds {listed!r}: the smallest must be below the largest, and both finite.")
+    return low, high
+
+
+def parse_population(listed: str | None) -> tuple[int, ...] | dict[str, int] | None:
+    """Numbers of items from "943,1682", or by name from "user=943,movie=1682"."""
+    if listed is None:
+        return None
+    parts = [part.rpartition("=") for part in listed.split(",")]
+    try:
+        numbers = [int(number) for _, _, number in parts]
+    except ValueError:
+        numbers = []
+    names = [name.strip() for name, _, _ in parts if name]
+    if not numbers or len(names) not in (0, len(numbers)):
+        raise GinghamError(f"--population {listed!r} must be integers, one per axis: 943,1682 or user=943.")
+    return dict(zip(names, numbers)) if names else tuple(numbers)
+
+
+def parse_clusters(listed: str | None, n_axes: int) -> tuple[int, ...] | None:
+    """Numbers of clusters from "13,6" or "10"."""
+    if listed is None or listed == "auto":
+        return None
+    try:
+        numbers = tuple(int(part) for part in listed.split(","))
+    except ValueError:
+        raise GinghamError(f"--clusters {listed!r} must be integers, one per axis: --clusters 13,6.") from None
+    if len(numbers) == 1:
+        numbers *= n_axes
+    if len(numbers) != n_axes:
+        raise GinghamError(f"--clusters has {len(numbers)} numbers for {n_axes} axes.")
+    if min(numbers) < 1:
+        raise GinghamError(f"--clusters {listed!r}: a number of clusters must be an integer ≥ 1.")
+    return numbers
+
+
+def parse_alphabet(listed: str, names: bool) -> AnyArray:
+    """Label values from "1,2,3" or, for integers, "1..5"."""
+    if ".." in listed and not names:
+        low, _, high = listed.partition("..")
+        try:
+            first, last = int(low), int(high)
+        except ValueError:
+            raise GinghamError(f"--alphabet {listed!r}: a range is two integers, such as 1..5.") from None
+        n_values = max(last - first + 1, 0)
+        if not 1 <= n_values <= MAX_LABELS:
+            raise GinghamError(f"--alphabet {listed!r} has {n_values:,} values; from 1 to {MAX_LABELS:,} are taken.")
+        return np.arange(first, last + 1)
+    parts = [part.strip() for part in listed.split(",") if part.strip()]
+    if not parts:
+        raise GinghamError("--alphabet is empty; list the possible labels, such as 1,2,3,4,5 or 1..5.")
+    if names:
+        return np.array(parts)
+    try:
+        numbers = np.array([float(part) for part in parts])
+    except ValueError:
+        raise GinghamError(f"--alphabet {listed!r} must list numbers, because the label column is numeric.") from None
+    return numbers.astype(np.int64) if np.all(numbers == np.floor(numbers)) else numbers
+
+
+def parse_merges(listed: str | None) -> tuple[tuple[int, ...], ...] | None:
+    """Merges of a tree from "0,1,6;2,3,6": children, then the number of clusters."""
+    if listed is None or listed == "auto":
+        return None
+    try:
+        return tuple(tuple(int(part) for part in merge.split(",")) for merge in listed.split(";") if merge)
+    except ValueError:
+        raise GinghamError(f"--merges {listed!r} must be integers: --merges '0,1,6;2,3,6', or auto.") from None
+
+
+def parse_named_clusters(listed: str | None, axes: Relation) -> dict[str, object]:
+    """{mode: clusters} from "movie=20,genre=none", or from "20,10" for the axes of the first table."""
+    if listed is None or ("=" not in listed and ":" not in listed):
+        return dict(zip(axes, parse_clusters(listed, len(axes)) or ("auto",) * len(axes)))
+    found: dict[str, object] = {}
+    for part in listed.split(","):
+        name, sign, number = part.partition("=")
+        if not sign or not (number == "none" or number.isdigit()) or number == "0":
+            raise GinghamError(f"--clusters {listed!r} must read mode=number or mode=none, separated by commas.")
+        found[name.strip()] = None if number == "none" else int(number)
+    return found
+
+
+def parse_degree_correction(said: str | None) -> bool | str | None:
+    """auto, or yes or no."""
+    known: dict[str | None, bool | str | None] = {None: None, "auto": "auto", "yes": True, "no": False}
+    if said not in known:
+        raise GinghamError(f"--degree-correction {said!r} is unknown; choose auto, yes or no.")
+    return known[said]
+
+
+def parse_views(axes: Relation) -> tuple[tuple[str, ...], ...]:
+    """Columns of each view from "x1,x2;y1,y2": columns of one view with commas, views with semicolons."""
+    groups = tuple(
+        tuple(name.strip() for name in part.split(",") if name.strip()) for part in ",".join(axes).split(";")
+    )
+    if len(groups) < 2 or not all(groups):
+        raise GinghamError("--model pairwise needs two or more views: --axes 'x1,x2;y1,y2,y3'.")
+    return groups

@@ -1,0 +1,454 @@
+"""Labelled rows: a column of ids for each axis and a label; of a joint model, several tables of them."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from sklearn.base import clone, is_classifier
+
+from gingham import models
+from gingham.arrays import AnyArray, Floats
+from gingham.cells import make_cell
+from gingham.cli.tables.adapter import (
+    Facts,
+    FitTask,
+    Opened,
+    PathCallback,
+    TableSource,
+    axes_of,
+    facts_of,
+    facts_of_fit,
+    unfitted,
+)  # fmt: skip
+from gingham.cli.tables.arguments import (
+    CertificateRequest,
+    FitOptions,
+    Interval,
+    PathOptions,
+    PredictOptions,
+    Relation,
+    parse_clusters,
+    parse_merges,
+    parse_named_clusters,
+)  # fmt: skip
+from gingham.cli.tables.columns import like_items, need_columns, with_predictions, with_probabilities
+from gingham.cli.tables.kinds import KINDS, Kind, kind_of
+from gingham.cli.tables.labelled_rows import (
+    LabelOptions,
+    LabelSpace,
+    Rows,
+    Tested,
+    constant_guarantees,
+    labelled_rows,
+    labels_of_cell,
+    measured,
+)  # fmt: skip
+from gingham.core.problem import Posterior
+from gingham.data import Alphabet, Mode
+from gingham.data.fit_rows import need_rows_once
+from gingham.data.sample import fresh_seed
+from gingham.errors import GinghamError, GinghamWarning
+from gingham.models.base import predicted_by
+from gingham.models.fit_record import FitRecord, Measured
+from gingham.summary.measure import UNITS
+from gingham.summary.values import Errors
+
+if TYPE_CHECKING:  # a fit asks for none of them
+    from gingham.certificates import Certificate
+    from gingham.selection import BetaPath
+
+TESTS = "progressive tests"  # what the first certificate comes from
+
+
+# fitting
+
+
+def rows_of(task: FitTask) -> Rows:
+    """The table as labelled rows."""
+    said = task.options
+    return labelled_rows(task.table, said.axes, str(said.label), said.weight, drop_missing=said.drop_missing)
+
+
+def estimator(kind: Kind, options: FitOptions, labels: LabelOptions, relations: tuple[Relation, ...] = ()) -> Any:
+    """An unfitted estimator with all that was said, by the names of its parameters."""
+    if kind.member:
+        return models.Committee(estimator(KINDS[kind.member], options, labels), random_state=options.seed)
+    if kind.numbers_only and labels.classify:
+        raise GinghamError(f"--model {kind.name} predicts numbers, and the label column holds text.")
+    said: dict[str, Any] = {"alphabet": labels.alphabet, "loss": labels.loss, "beta": options.beta}
+    if kind.has_relations:  # these are of the first table
+        said = {name: None if value is None else {options.axes: value} for name, value in said.items()}
+        said["n_clusters"] = sizes_of(options, relations)
+        said["cold_start"] = options.cold_start
+        return unfitted(kind, options, said)
+    said |= {
+        "bounds": labels.bounds,
+        "n_clusters": parse_clusters(options.clusters, len(options.axes)),
+        "objective": options.objective,
+        "solver": options.solver,
+        "merges": parse_merges(options.merges),
+        "structure": "auto" if options.merges == "auto" else None,
+    }
+    named = {kind.renamed.get(name, name): value for name, value in said.items()}
+    which = int(labels.classify and len(kind.estimators) > 1)
+    return unfitted(kind, options, {name: value for name, value in named.items() if name is not None}, which)
+
+
+def sizes_of(options: FitOptions, relations: tuple[Relation, ...]) -> dict[str, object] | None:
+    """Clusters of the modes as named, or by number for the axes of the first table; None where nothing was said."""
+    from gingham.models.joint.estimator import default_sizes
+
+    if options.clusters is None:
+        return None
+    modes, given = default_sizes(relations), parse_named_clusters(options.clusters, options.axes)
+    unknown = [name for name in given if name not in modes]
+    if unknown:
+        raise GinghamError(f"--clusters names the mode {unknown[0]!r}; the tables have {', '.join(modes)}.")
+    return {**modes, **given}
+
+
+def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
+    """The model of all rows, and the error of the same model on rows that it is fitted without."""
+    options, axes = task.options, task.options.axes
+    if axes in task.further:
+        raise GinghamError(f"--relation names {','.join(axes)}, which is the table itself.")
+    data = rows_of(task)
+    data.folds(options.holdout, 0)  # what is wrong with it shows before the fit
+    further = {names: labelled_rows(table, names, label) for names, (label, table) in task.further.items()}
+    whole = estimator(kind, options, LabelOptions.of(options, data.y), (axes, *further))
+
+    def fitted(model: Any, rows: Rows, but: tuple[str, ...] = ()) -> Any:
+        arguments = task.accepted_by(model.fit, but)
+        if kind.has_relations:
+            return model.fit({names: one.weighted for names, one in {axes: rows, **further}.items()}, **arguments)
+        return model.fit(rows.X, rows.y, rows.weight, **arguments)
+
+    again = clone(whole)
+    model = fitted(whole, data)
+    found = None
+    if not model.interrupted_:
+        at = Place.of(model, axes if kind.has_relations else None)
+        found = errors(at, data, options, lambda rows: fitted(clone(again), rows, ("checkpoint",)))
+    if found is not None:
+        model.errors_ = found[0]
+    model.record_ = FitRecord(
+        axes, options.label, options.weight, options.seed, fingerprint=data.fingerprint, bounds=options.bounds,
+        order=fresh_seed(), measured=None if found is None else found[1],
+        relations=tuple((names, label) for names, (label, _) in task.further.items()),
+    )  # fmt: skip
+    if kind.has_relations:
+        facts: Facts = {
+            "model": kind.name,
+            "relations": {", ".join(names): len(one) for names, one in {axes: data, **further}.items()},
+            "clusters": {name: int(q.shape[1]) for name, q in model.assign_.items()},
+            "sweeps": model.n_iter_,
+            "converged": model.converged_,
+        }
+        return model, facts
+    return model, {"rows": len(data), **facts_of_fit(kind, model)}
+
+
+def errors(at: Place, data: Rows, options: FitOptions, fitted: Callable[[Rows], Any]) -> tuple[Errors, Measured] | None:
+    """The error of the model by the loss that its predictions are judged by."""
+    model, loss, share, seed = at.model, at.judged_by(), options.holdout, options.seed
+    if loss == "log":
+        values = np.asarray(at.label_values())
+        say = lambda one, X: replace(at, model=one).distributions(X, values)  # noqa: E731
+        return measured(data, share, seed, fitted, say, "log", letters=values)
+    name = loss if isinstance(loss, str) else "own"
+    losses = None
+    if name not in UNITS:
+        from gingham.certificates.losses import StatedLoss
+
+        losses = StatedLoss.of_cell(model.posterior_.cells[at.relation]).losses
+    letters = np.unique(data.y) if name == "zero-one" else None
+    say = lambda one, X: replace(at, model=one).labels(X)  # noqa: E731
+    return measured(data, share, seed, fitted, say, name, losses, letters)
+
+
+# what a fitted model knows
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A model, and which of its tables is meant: the first, of all but joint models.
+
+    Attributes
+    ----------
+    axes : tuple of str
+        Columns of ids.
+    modes : list of Mode
+        The items that they hold.
+    relation : int
+        Position of the table in the model.
+    first : tuple
+        What the methods of the model are told before the rows: the relation, of a joint model.
+    """
+
+    model: Any
+    axes: Relation
+    modes: list[Mode]
+    label: str | None
+    weight: str | None
+    relation: int = 0
+    first: tuple[Relation, ...] = ()
+
+    @classmethod
+    def of(cls, model: Any, axes: Relation | None, columns: tuple[str, ...] = ()) -> Place:
+        """The table that is meant: the named one, or the first that has its axes among the columns."""
+        record = model.record_ or FitRecord()
+        if not kind_of(model).has_relations:
+            modes = list(model.item_modes())
+            names = axes_of(model, tuple(mode.name for mode in modes))
+            return cls(model, names, modes, record.label, record.weight)
+        known = list(model.relations_)
+        listed = "; ".join(",".join(one) for one in known)
+        if axes is not None and axes not in known:
+            raise GinghamError(f"--axes {','.join(axes)} was not fitted; there are {listed}.")
+        fitting = [one for one in known if set(one) <= set(columns)] if axes is None else [axes]
+        if not fitting:
+            raise GinghamError(f"The table has the columns of no relation of the model ({listed}). Rename its columns.")
+        at = model.position_of(fitting[0])
+        label, weight = dict(record.relations).get(fitting[0]), None
+        if fitting[0] == record.axes:
+            label, weight = record.label, record.weight
+        modes = list(model.posterior_.structure.columns(at))
+        return cls(model, fitting[0], modes, label, weight, at, (fitting[0],))
+
+    def predict(self, X: pl.DataFrame, rule: str | None = None) -> AnyArray:
+        predict = self.model.predict
+        if rule is not None and "rule" not in inspect.signature(predict).parameters:
+            raise GinghamError(f"{type(self.model).__name__} has one way to predict: leave --rule out.")
+        return np.asarray(predict(*self.first, X, **({} if rule is None else {"rule": rule})))
+
+    def labels(self, X: pl.DataFrame) -> AnyArray:
+        """Predictions as labels, where labels are names."""
+        known = self.known_labels()
+        if self.first and isinstance(known, Alphabet) and not known.numeric:
+            names: AnyArray = known.values[self.model.predict_distribution(*self.first, X).argmax(axis=1)]
+            return names
+        return self.predict(X)
+
+    def distributions(self, X: pl.DataFrame, values: AnyArray) -> Floats:
+        """Distributions over the labels of the model of all rows, of a model that may not have seen all of them."""
+        mine = np.asarray(self.label_values())
+        law = self.model.predict_distribution(*self.first, X)
+        found = np.zeros((len(law), len(values)))
+        found[:, np.searchsorted(values, mine)] = law
+        return found
+
+    @property
+    def one(self) -> Any:
+        """The model itself, or the first member of a committee: these are alike."""
+        return getattr(self.model, "members_", (self.model,))[0]
+
+    @property
+    def has_posterior(self) -> bool:
+        """Whether a theorem for all posteriors covers the model on the rows of its fit."""
+        return kind_of(self.one).has_posterior
+
+    def known_labels(self) -> Alphabet | Interval | None:
+        """The possible labels as the model knows them: all, or the smallest and largest."""
+        one = self.one
+        if not self.has_posterior:
+            letters: Alphabet | None = one.alphabet_
+            return letters
+        beliefs = getattr(one, "beliefs_", None)  # the checkerboard that is drawn of them may know bounds only
+        letters = None if beliefs is None else getattr(beliefs.cells[0], "alphabet", None)
+        return labels_of_cell(one.posterior_.label_cell(self.relation)) if letters is None else letters
+
+    def label_values(self) -> AnyArray | None:
+        """The label values, in the order of the columns of ``predict_distribution``."""
+        if self.one is not self.model:
+            values: AnyArray = self.model.alphabet_
+            return values
+        known = self.known_labels()
+        return known.values if isinstance(known, Alphabet) else None
+
+    def judged_by(self) -> Any:
+        """The loss by which predictions are measured and certified: the model's own, where predictions may be.
+
+        Of names that is whether they are right, or the surprise where the model predicts distributions; numbers may
+        be judged by losses that are convex in them, and by their absolute error otherwise.
+        """
+        if not self.has_posterior:
+            return "quadratic"  # what layers make small
+        one, cell = self.one, self.one.posterior_.label_cell(self.relation)
+        letters = cell.alphabet
+        if is_classifier(one) or (letters is not None and not letters.numeric):
+            return "log" if cell.answers == "distribution" and is_classifier(one) else "zero-one"
+        if cell.answers == "number":
+            return str(cell.name)
+        if cell.convex and cell.answers == "label":
+            loss = getattr(one, "loss", cell.name)
+            return loss if callable(loss) else cell.name
+        return "absolute"
+
+    def label_space(self, rows: Rows, request: CertificateRequest) -> LabelSpace:
+        record = self.model.record_
+        return LabelSpace.stated(self.known_labels(), rows.y, None if record is None else record.bounds, request)
+
+
+def id_columns(model: Any) -> tuple[str, ...]:
+    if kind_of(model).has_relations:
+        return tuple(name for relation in model.relations_ for name in relation)
+    return Place.of(model, None).axes
+
+
+def predict(kind: Kind, model: Any, table: pl.DataFrame, asked: PredictOptions) -> pl.DataFrame:
+    """The table with a column of predictions (and one per label with ``proba``)."""
+    at = Place.of(model, asked.axes, tuple(table.columns))
+    need_columns(table, at.axes, "The model")
+    X = like_items(table, at.axes, at.modes)
+    rule = asked.rule or ("mean" if at.first else None)
+    result = with_predictions(table, pl.Series(f"predicted_{at.label or 'label'}", at.predict(X, rule)))
+    if not asked.proba:
+        return result
+    values = at.label_values() if hasattr(model, "predict_distribution") else None
+    if values is None:
+        raise GinghamError(f"This {type(model).__name__} predicts numbers, not distributions: leave --proba out.")
+    return with_probabilities(result, values, model.predict_distribution(*at.first, X))
+
+
+# beside a table
+
+
+def open_model(kind: Kind, model: Any, source: TableSource) -> Opened:
+    """A model beside the rows of a file, and those that tested it if it was fitted on them."""
+    if kind.name not in KINDS:
+        raise GinghamError(
+            "This predictor came with its certificate, and its members have seen the rows: gingham verify checks it."
+        )
+    at = Place.of(model, source.axes, tuple(source.table.columns))
+    label = source.label or at.label
+    if label is None:
+        raise GinghamError("The model does not say which column holds the labels; add --label.")
+    at = replace(at, label=label)
+    rows = labelled_rows(source.table, at.axes, label, at.weight, at.modes, source.drop_missing)
+    measured_here = not at.first or (model.record_ is not None and model.record_.axes == at.axes)
+    tested = rows.tested(model, at.modes, at.relation) if measured_here else None
+    loss = at.judged_by()
+
+    def predicts(relation: int, codes: Any, wanted: object = None) -> Any:
+        if kind.name != "tree":
+            return model.predict_codes(at.relation, codes, wanted)
+        # Of combinations at the roots, which a model file does not list: these rows do.
+        grid = model.posterior_.at_root(model.sample(rows.X, rows.y, rows.weight), named=True)[0]
+        return predicted_by(grid, codes, wanted, getattr(model, "cell_moments_", None))
+
+    def without_groups(found: Facts, request: CertificateRequest) -> dict[str, float]:
+        return constant_guarantees(found, rows, at.label_space(rows, request), loss)
+
+    def gibbs_loss(one: Any) -> Facts:
+        return {"loss": one.posterior_.gibbs_loss(one.sample(rows.X, rows.y, rows.weight))}
+
+    return Opened(
+        model, label, ({at.axes: rows.weighted},) if at.first else (rows.X, rows.y, rows.weight),
+        {"observations": len(rows), **facts_of(kind, model)},
+        partial(certificates, kind, at, rows, tested), predicts, without_groups,
+        quality=gibbs_loss if kind.simplifies else None, rows=rows, tested=tested,
+    )  # fmt: skip
+
+
+def certificates(
+    kind: Kind,
+    at: Place,
+    rows: Rows,
+    tested: Tested | None,
+    request: CertificateRequest,
+) -> Facts:
+    """Progressive tests of the model fitted anew, then the model itself on the rows of its fit, then the models
+    without the rows that were set aside, on those.
+
+    They share δ, so that all that is shown holds together.
+    """
+    from gingham.certificates.certify import certify
+    from gingham.certificates.confidence import checked_delta
+
+    delta, model = checked_delta(request.delta), at.model
+    need_rows_once(rows.sample(at.modes))  # copies may be on both sides of what is set aside
+    known, space = at.known_labels(), at.label_space(rows, request)
+    loss = at.judged_by()
+    makers: dict[str, Callable[[float], Certificate]] = {}
+    judged, bounded = model, known is not None or kind.has_relations
+    posterior = vars(model).get("posterior_")
+    plain = getattr(posterior, "offsets", None) is None  # offsets have no certificate on the rows of the fit
+    if not bounded and plain and posterior is not None and posterior.cells[0].answers == "number":
+        # Stated after the fit, which did not need them: the answers are the same with bounds.
+        cell = make_cell(posterior.cells[0].name, None, space.bounds)
+        judged, bounded = replace(posterior, cells=(cell,)), True
+    if not at.first and isinstance(loss, str) and loss == "zero-one" and isinstance(posterior, Posterior):
+        judged = posterior.by_label()  # one measure for all that is shown: the share of wrong labels
+    if at.has_posterior and bounded and plain:
+        makers["training rows"] = lambda share: certify(
+            judged, rows.X, rows.y, bound=request.bound, delta=share, predictor=request.predictor,
+            sample_weight=rows.weight, alphabet=space.alphabet, population=request.population,
+            relation=at.relation,
+        )  # fmt: skip
+    if tested is not None:
+        makers[tested.name] = partial(tested.certificate, space, loss)
+    progressive = not kind.not_by_row and request.progressive is not False
+
+    def made(n: int) -> Facts:
+        return {name: make(delta / n) for name, make in makers.items()}
+
+    n = len(makers) + progressive
+    found = made(n)  # what is wrong with a request shows here, before anything is fitted anew
+    if progressive:
+        try:
+            found = {TESTS: progressive_tests(at, rows, space, loss, request, delta / n), **found}
+        except GinghamError as error:
+            if request.progressive or request.references or not makers:
+                raise
+            warnings.warn(f"There is no certificate from {TESTS}. {error}", GinghamWarning, stacklevel=2)
+            found = made(n - 1)
+    if not found:
+        raise GinghamError(
+            "No theorem here covers offsets or a sum of layers on the rows they were fitted to: the model has "
+            "certificates from progressive tests (--progressive) and from rows set aside. Fit with --holdout .1 "
+            "(the default), and give the file of the fit."
+        )
+    return found
+
+
+def progressive_tests(
+    at: Place, rows: Rows, space: LabelSpace, loss: Any, request: CertificateRequest, delta: float
+) -> Certificate:
+    """Progressive validation of the model, fitted anew with its settings, on the whole table."""
+    from gingham.models.progressive import certify_progressive
+
+    model, record = clone(at.model), at.model.record_ or FitRecord()
+    params = model.get_params(deep=True)
+    for name in ("alphabet", "estimator__alphabet"):
+        if name in params and space.values is not None:
+            model.set_params(**{name: space.values})
+    weights = None if rows.weight is None else pl.Series(str(at.weight), rows.weight)
+    # An order that somebody has chosen may be the best of several; the one that the fit has drawn is the other.
+    another = request.seed is not None and request.seed != record.order
+    return certify_progressive(
+        model, rows.X, pl.Series(at.label, rows.y), delta=delta, sample_weight=weights, loss=loss,
+        alphabet=space.values, label_bounds=space.bounds, random_state=request.seed if another else record.order,
+        candidates=1 + another, clip=not at.has_posterior, references=request.references,
+    )  # fmt: skip
+
+
+def path(kind: Kind, task: FitTask, path: PathOptions, progress: PathCallback) -> BetaPath:
+    """The path of the model that ``gingham fit`` would fit; certificates where the labels were stated."""
+    from gingham.selection import beta_path
+
+    options, data = task.options, rows_of(task)
+    if data.weight is not None:
+        raise GinghamError("gingham path does not take weights; write each row as often as it counts.")
+    model = estimator(kind, options, LabelOptions.of(options, data.y))
+    certified = 0.0 if options.alphabet is None else path.delta
+    return beta_path(
+        model, data.X, data.y, path.betas, cv=path.cv, delta=certified, random_state=options.seed,
+        n_jobs=path.n_jobs, callback=progress,
+    )  # fmt: skip

@@ -1,1 +1,0 @@
-"""More tuples than one process holds: dask clusters, and partitions streamed from disk."""

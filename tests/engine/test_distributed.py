@@ -1,0 +1,261 @@
+"""A dask cluster gives the single machine's answer, also when a worker is lost in the middle."""
+
+import os
+import signal
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("distributed", reason="dask is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore")  # dask's own
+
+import dask.dataframe as dd  # noqa: E402
+from dask import delayed  # noqa: E402
+from distributed import Client, LocalCluster  # noqa: E402
+
+import gingham as gg  # noqa: E402
+from gingham.core.problem import Problem  # noqa: E402
+from gingham.data import Alphabet, Mode, Sample  # noqa: E402
+from gingham.engine import partitions  # noqa: E402
+from gingham.fitting.projection import Projection  # noqa: E402
+from gingham.fitting.schedules import Constant, Down  # noqa: E402
+from gingham.models.grid import fit_distributed as door  # noqa: E402
+
+MODEL = gg.CoClusteringRegressor(
+    n_clusters=3,
+    beta=0.3,
+    alphabet=range(1, 6),
+    schedule="constant",
+    max_iter=12,
+    tol=1e-9,
+    offsets=False,
+    random_state=0,
+)
+
+
+def table(d=2, n_rows=1500):
+    rng = np.random.default_rng(d)
+    ids = rng.integers(0, 40, (n_rows, 3))
+    stars = np.array([[1, 5], [5, 1], [3, 4]])[ids[:, 0] % 3, ids[:, 1] % 2]
+    stars = np.where(rng.random(n_rows) < 0.2, rng.integers(1, 6, n_rows), stars)
+    columns = {"viewer": [f"v{i:02d}" for i in ids[:, 0]], "movie": ids[:, 1], "month": ids[:, 2] % 7}
+    return pd.DataFrame(columns)[["viewer", "movie", "month"][:d]].assign(stars=stars)
+
+
+def by_viewer(frame, n_parts=5):
+    part = frame["viewer"].str[1:].astype(int) % n_parts
+    return [delayed(frame[part == k]) for k in range(n_parts)]
+
+
+def single(frame, axes, start):
+    model = gg.CoClusteringRegressor(**MODEL.get_params())
+    model.fit(frame[axes], frame["stars"])
+    sample = model.sample(frame[axes], frame["stars"])
+    problem = Problem.grid(sample, start.cells[0], MODEL.beta)
+    return Projection(Constant(), tol=MODEL.tol, max_iter=MODEL.max_iter).solve(problem, start)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, processes=True) as local:
+        yield local
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_partitions_equal_one_machine(cluster, d):
+    frame = table(d)
+    axes = list(frame.columns[:-1])
+    start = gg.CoClusteringRegressor(**{**MODEL.get_params(), "max_iter": 1, "start": "random"}).fit(
+        frame[axes], frame["stars"]
+    )
+    heard = []
+    with Client(cluster) as client:
+        model = gg.fit_distributed(
+            MODEL,
+            by_viewer(frame),
+            axes=axes,
+            label="stars",
+            client=client,
+            start=start.posterior_,
+            callback=heard.append,
+        )
+    expected = single(frame, axes, start.posterior_)
+    assert model.n_iter_ == len(heard)
+    for a, b in zip(model.assign_, expected.posterior.assign):
+        np.testing.assert_allclose(a, b, atol=1e-8)
+    assert model.objective_.total == pytest.approx(expected.objective.total, rel=1e-10)
+
+
+def test_dask_frames_and_parquet_take_their_sizes_from_a_pilot(cluster, tmp_path):
+    frame = table()
+    many = gg.CoClusteringRegressor(**{**MODEL.get_params(), "n_clusters": "auto"})
+    scattered = dd.from_pandas(frame, npartitions=3)
+    scattered.to_parquet(tmp_path / "ratings")
+    with Client(cluster) as client:
+        models = [
+            gg.fit_distributed(many, source, axes=["viewer", "movie"], label="stars", client=client)
+            for source in (scattered, str(tmp_path / "ratings"))
+        ]
+    for model in models:
+        assert np.abs(model.predict(frame[["viewer", "movie"]], rule="median") - frame["stars"]).mean() < 0.5
+        assert model.items_[0].tolist() == sorted(set(frame["viewer"]))
+
+
+@pytest.mark.parametrize(("few", "brought_back"), [(4, 100), (0, 2)])
+def test_a_worker_killed_in_mid_fit_changes_nothing(cluster, few, brought_back, monkeypatch):
+    monkeypatch.setattr(partitions, "FEW", few)
+    monkeypatch.setattr(partitions, "BROUGHT_BACK", brought_back)  # states made again from few sweeps, or from all
+    frame = table()
+    axes = ["viewer", "movie"]
+    start = (
+        gg.CoClusteringRegressor(**{**MODEL.get_params(), "max_iter": 1, "start": "random"})
+        .fit(frame[axes], frame["stars"])
+        .posterior_
+    )
+    killed = []
+
+    def kill_once(progress):
+        if progress.iteration == 2:
+            pid = next(iter(client.run(os.getpid).values()))
+            os.kill(pid, signal.SIGKILL)
+            killed.append(pid)
+
+    with Client(cluster) as client:
+        client.wait_for_workers(2, timeout=60)
+        model = gg.fit_distributed(
+            MODEL, by_viewer(frame), axes=axes, label="stars", client=client, start=start, callback=kill_once
+        )
+    assert killed
+    for a, b in zip(model.assign_, single(frame, axes, start).posterior.assign):
+        np.testing.assert_allclose(a, b, atol=1e-8)
+
+
+def test_parts_that_share_items_and_missing_columns_get_a_sentence(cluster):
+    frame = table()
+    with Client(cluster) as client:
+        with pytest.raises(gg.GinghamError, match="share items of the first axis 'viewer'"):
+            gg.fit_distributed(
+                MODEL,
+                [delayed(frame[:700]), delayed(frame[700:])],
+                axes=["viewer", "movie"],
+                label="stars",
+                client=client,
+            )
+        with pytest.raises(gg.GinghamError, match="no column 'user'"):
+            gg.fit_distributed(MODEL, dd.from_pandas(frame), axes=["user", "movie"], label="stars", client=client)
+        with pytest.raises(gg.GinghamError, match="source must be"):
+            gg.fit_distributed(MODEL, [], axes=["viewer", "movie"], label="stars", client=client)
+
+
+def test_without_a_cluster_there_is_a_sentence(monkeypatch):
+    import distributed as dask_distributed
+
+    def none():
+        raise ValueError("No global client found and no address provided")
+
+    monkeypatch.setattr(dask_distributed, "get_client", none)
+    with pytest.raises(gg.GinghamError, match="There is no cluster: start one"):
+        gg.fit_distributed(gg.CoClusteringRegressor(2), ["a.parquet"], axes=["user", "movie"], label="stars")
+
+
+def test_partitions_are_joined_in_their_order():
+    others = Mode.of(["x", "y", "z"], "movie")
+    alphabet = Alphabet.of([1, 2], given=True)
+    parts = [
+        Sample.of([viewers, movies], y, w, modes=[Mode.of(viewers, "viewer"), others], alphabet=alphabet)
+        for viewers, movies, y, w in (
+            ([4, 2, 4], ["x", "y", "z"], [1, 2, 1], [1.0, 2.0, 1.0]),
+            ([9, 7], ["z", "z"], [2, 2], [1.0, 3.0]),
+        )
+    ]
+    empty = Sample((Mode("viewer", np.zeros(0)), others), (np.zeros(0, np.int32),) * 2, np.zeros(0), alphabet)
+    whole = door.joined([empty, *parts])
+    assert whole.modes[0].items[whole.codes[0]].tolist() == [4, 2, 4, 9, 7]
+    assert others.items[whole.codes[1]].tolist() == ["x", "y", "z", "z", "z"]
+    assert whole.labels.tolist() == [1, 2, 1, 2, 2]
+    assert whole.weights.tolist() == [1, 2, 1, 1, 3]
+    assert door.joined([empty, parts[0]]) is parts[0]
+
+
+def test_partitions_are_grouped_by_threads_and_by_size():
+    def groups(rows, n_groups):
+        return [group.tolist() for group in door._groups(rows, n_groups)]
+
+    assert groups([5] * 5, 2) == [[0, 1, 2], [3, 4]]
+    assert groups([5] * 3, 8) == [[0], [1], [2]]
+    assert len(groups([door.GROUP_TUPLES] * 6, 2)) == 6
+
+
+@pytest.mark.parametrize("few", [0, 4])
+@pytest.mark.parametrize("brought_back", [3, 100])
+@pytest.mark.parametrize(("max_iter", "tol"), [(6, 0.0), (60, 1e-4), (3, 0.0), (1, 0.0)])
+def test_both_ways_follow_one_machine(few, brought_back, max_iter, tol, monkeypatch):
+    monkeypatch.setattr(partitions, "FEW", few)
+    monkeypatch.setattr(partitions, "BROUGHT_BACK", brought_back)
+    frame = table()
+    whole = Sample.of([frame["viewer"], frame["movie"]], frame["stars"], alphabet=Alphabet.of(range(1, 6), given=True))
+    model = gg.CoClusteringRegressor(**{**MODEL.get_params(), "max_iter": 1, "start": "random"})
+    start = model.fit(frame[["viewer", "movie"]], frame["stars"]).posterior_
+    schedule = Down(3.0, n_steps=4)  # shares begun ahead of a change of beta are of no use
+    chosen = [whole.codes[0] % 3 == k for k in range(3)]
+    modes = [Mode("mode0", whole.modes[0].items[k::3]) for k in range(3)]
+    parts = [
+        Sample((mode, whole.modes[1]), (part.codes[0] // 3, part.codes[1]), None, part.alphabet, part.label_codes)
+        for mode, part in zip(modes, map(whole.take, chosen))
+    ]
+    client = gg.OutOfCore()  # computes here what it is asked for, in the order of the questions
+    data = partitions.Partitions(client, parts, [whole.modes[0].encode(m.items) for m in modes], len(whole.modes))
+    settings = {"schedule": schedule, "tol": tol, "max_iter": max_iter}
+    problem = door.problem_of(data, whole.modes, start.cells[0], 0.3, whole.alphabet)
+    found = door.ScatteredProjection(data, **settings).solve(problem, start)
+    expected = Projection(**settings).solve(Problem.grid(whole, start.cells[0], 0.3), start)
+    client.close()
+    assert found.n_iter == expected.n_iter
+    assert found.converged == expected.converged
+    np.testing.assert_allclose(found.trace.totals, expected.trace.totals, rtol=1e-10)
+    for a, b in zip(found.posterior.assign, expected.posterior.assign):
+        np.testing.assert_allclose(a, b, atol=1e-8)
+
+
+def test_numbers_are_kept_where_the_loss_needs_them(cluster):
+    frame = table()
+    model = gg.CoClusteringRegressor(
+        n_clusters=3, loss="quadratic", beta=0.3, alphabet=range(1, 6), schedule="constant", random_state=0
+    )
+    start = model.set_params(max_iter=1, start="random").fit(frame[["viewer", "movie"]], frame["stars"]).posterior_
+    model.set_params(max_iter=8, tol=0.0)
+    with Client(cluster) as client:
+        found = gg.fit_distributed(
+            model, by_viewer(frame), axes=["viewer", "movie"], label="stars", client=client, start=start
+        )
+    sample = found.sample(frame[["viewer", "movie"]], frame["stars"])
+    expected = Projection(Constant(), tol=0.0, max_iter=8).solve(Problem.grid(sample, start.cells[0], 0.3), start)
+    assert found.objective_.total == pytest.approx(expected.objective.total, rel=1e-10)
+
+
+@pytest.mark.parametrize("settings", [{"beta": "auto"}, {}, {"n_clusters": 3}], ids=["auto", "nothing set", "size"])
+def test_a_cluster_chooses_beta_as_memory_does(cluster, settings):
+    # It used to read "auto" as 1.
+    frame = table()
+    axes = ["viewer", "movie"]
+    unfitted = gg.CoClusteringRegressor(alphabet=range(1, 6), max_iter=20, offsets=False, random_state=0, **settings)
+    here = gg.CoClusteringRegressor(**unfitted.get_params()).fit(frame[axes], frame["stars"])
+    with Client(cluster) as client:
+        options = {"axes": axes, "label": "stars", "client": client}
+        there = gg.fit_distributed(unfitted, by_viewer(frame), **options)
+        started = gg.fit_distributed(unfitted, by_viewer(frame), **options, start=here.posterior_)
+    assert here.beta_ != 1.0
+    assert there.beta_ == pytest.approx(here.beta_, rel=1e-12)
+    assert started.beta_ == pytest.approx(here.beta_, rel=1e-12)
+    assert there.n_clusters_ == here.n_clusters_
+
+
+def test_a_cluster_reads_the_loss_off_the_labels(cluster):
+    frame = table().assign(stars=np.random.default_rng(0).normal(size=1500))
+    with Client(cluster) as client:
+        model = gg.fit_distributed(
+            gg.CoClusteringRegressor(2, max_iter=3, random_state=0), by_viewer(frame), axes=["viewer", "movie"],
+            label="stars", client=client,
+        )  # fmt: skip
+    assert type(model.posterior_.cells[0]).__name__ == "Quadratic"
