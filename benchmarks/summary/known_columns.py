@@ -21,7 +21,7 @@ from gingham.summary.known_columns import best_known
 from gingham.summary.make_summary import properties_of
 
 DRAWS = 50
-FIGURES = {"root mean square error, in a sentence": "coat/text", "shuffled, nothing offered": "shuffled/not offered"}
+FIGURES = {"Coat, standard errors": "coat/standard errors", "shuffled, nothing offered": "shuffled/not offered"}
 
 
 def about(side: str, flags: np.ndarray, names: np.ndarray) -> pl.DataFrame:
