@@ -96,8 +96,9 @@ def test_ctrl_c_between_sweeps(gingham, cases, kind, options, tmp_path, monkeypa
     n = offers_of(gingham, monkeypatch, cases[kind].fit(whole, *options))
     assert n >= 3
     for after in sorted({1, 2, n // 2, n}):
+        last = after == n or kind == "information"  # its starts go side by side: all may end in that very sweep
         out = tmp_path / f"{after}.gingham"
-        interrupted_and_resumed(gingham, monkeypatch, cases[kind].fit(out, *options), out, CtrlC, after, after == n)
+        interrupted_and_resumed(gingham, monkeypatch, cases[kind].fit(out, *options), out, CtrlC, after, last)
         assert out.read_bytes() == whole.read_bytes(), (after, n)
 
 
