@@ -22,6 +22,7 @@ from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, frame_of, id_columns, tuples_of
+from gingham.data.advice import advice_on
 from gingham.data.fit_rows import FitRows
 from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate, need_unmasked
 from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
@@ -29,7 +30,6 @@ from gingham.fitting.distill import Distilled, Factors, distill
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.fit_record import FitRecord
 from gingham.models.questions import Predicted, Questions
-from gingham.summary.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
 from gingham.summary.measure import additive_effects
 from gingham.summary.values import Errors, Observed, Refit, Relation
 
@@ -781,17 +781,3 @@ def warn_of(sentences: Sequence[str]) -> None:
 def _numbers(sample: Sample) -> Floats | None:
     named = labels_are_names(sample)
     return None if sample.labels is None or named else np.asarray(sample.labels)
-
-
-def advice_on(names: Sequence[str], n_items: Sequence[int], n_rows: int, labels: Floats | None = None) -> list[str]:
-    """Sentences on sides with about one row an item, and on labels that look like counts."""
-    said = []
-    if len(names) > 1 and n_rows >= FEW_ROWS:
-        said += [says_alone(name, n, n_rows) for name, n in zip(names, n_items) if n_rows < SEVERAL * n]
-    if labels is not None and n_rows >= FEW_ROWS and look_like_counts(labels):
-        said.append(
-            f"The labels look like counts, from {labels.min():,.0f} to {labels.max():,.0f} with half of them up to "
-            f"{np.median(labels):,.0f}: a few large ones decide what is predicted. CoOccurrenceClustering "
-            "(--model cooccurrence, --weight) is for counts; or take their logarithms."
-        )
-    return said
