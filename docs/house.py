@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 
 FLOORS = [  # from the top: everything imports downwards only
-    [("cli/", "one file a command")],
+    [("cli/", "one file per command")],
     [("report/", "model → one page"), ("plots/", "value → picture")],
     [
         ("grid", "checkerboards"),
@@ -53,7 +53,9 @@ def picture() -> str:
     for floor, colour in zip(FLOORS, COLOURS):
         families = len(floor) > 3
         if families:
-            parts.append(text(WIDTH / 2, y + 12, "models/: base.py, and one folder a family; none imports another", 12))
+            parts.append(
+                text(WIDTH / 2, y + 12, "models/: base.py, and one folder per family; none imports another", 12)
+            )
             y += 22
         room = (WIDTH - 2 * MARGIN - GAP * (len(floor) - 1)) / len(floor)
         for place, (name, words) in enumerate(floor):

@@ -87,7 +87,7 @@ class Persistent(Questions, Saved, BaseEstimator):
     errors_: Errors | None = None  # measured by the command line on rows that were held out
     fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one per relation
     _unsaved: tuple[str, ...] = ()  # parameters that the file of a loaded model could not hold
-    saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
+    _saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
     _data: Any = None  # what the fit was given, for summaries; neither saved nor copied to other processes
     _times: Floats | None = None  # points in time of these rows, of a model that uses them
     _item_info: ItemInfo | None = None
@@ -186,7 +186,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         """Parameters and fitted attributes, as far as a file can hold them."""
         every = self.get_params(deep=False)
         params = {name: value for name, value in every.items() if _savable(value)}
-        fitted = {name: getattr(self, name) for name in self.saved_attributes}
+        fitted = {name: getattr(self, name) for name in self._saved_attributes}
         known = {name: getattr(self, name) for name in KEPT_WHERE_KNOWN if hasattr(self, name)}
         if self._summary is not None:
             known["summary_"] = self._summary
@@ -211,7 +211,7 @@ class Persistent(Questions, Saved, BaseEstimator):
     @classmethod
     def from_file(cls, state: storage.State) -> Self:
         model, fitted = cls(**state["params"]), state["fitted"]
-        for name in model.saved_attributes:
+        for name in model._saved_attributes:
             setattr(model, name, fitted[name])
         for name in KEPT_WHERE_KNOWN:
             if fitted.get(name) is not None:
@@ -345,7 +345,7 @@ class TupleModel(Persistent):
 class GridModel(TupleModel):
     """Ids in, a posterior over checkerboards out: what every one-grid estimator shares."""
 
-    saved_attributes: ClassVar[tuple[str, ...]] = ("posterior_", "n_iter_", "converged_")
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("posterior_", "n_iter_", "converged_")
     posterior_: Posterior
 
     def item_modes(self) -> tuple[Mode, ...]:

@@ -93,7 +93,7 @@ class Committee(TupleModel):
     array([5., 1.])
     """
 
-    saved_attributes = ("members_", *TESTS)
+    _saved_attributes = ("members_", *TESTS)
     folds_: Ints | None = field(init=False)
     fold_predictions_: Floats | None = field(init=False)
     fold_rows_: Ints | None = field(init=False)

@@ -101,7 +101,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     (1, 2)
     """
 
-    saved_attributes = (
+    _saved_attributes = (
         "row_labels_", "column_labels_", "row_memberships_", "column_memberships_", "blocks_", "row_mass_",
         "column_mass_", "information_", "information_kept_", "n_iter_", "converged_",
     )  # fmt: skip

@@ -114,7 +114,7 @@ class GraphClustering(ClusterMixin, Persistent):
     {'a': True, 'b': True, 'c': True, 'x': False, 'y': False}
     """
 
-    saved_attributes = (
+    _saved_attributes = (
         "posterior_", "degree_model_", "beta_", "n_iter_", "converged_", "directed_", "degree_choice_",
     )  # fmt: skip
     n_clusters: int | str = "auto"
@@ -377,9 +377,9 @@ class GraphClustering(ClusterMixin, Persistent):
         check_is_fitted(self)
         sets = len(self.posterior_.structure.factors[0]) > 2
         found = from_graph(X, pairs=pairs, directed=self.directed_, weight=weight, nodes=self.items_, hyperedges=sets)
-        return self.sample_like(found)
+        return self._sample_like(found)
 
-    def sample_like(self, found: PairSample) -> PairSample:
+    def _sample_like(self, found: PairSample) -> PairSample:
         """The same pairs with the model's numbering of nodes and labels."""
         mode = self.posterior_.structure.modes[0]
         alphabet = getattr(self.posterior_.cells[0], "alphabet", None)

@@ -93,7 +93,7 @@ class Task(NamedTuple):
 class GridFit(GridPredictor):
     """What the regressor and the classifier share: one fit, and tables that grow."""
 
-    saved_attributes = (*GridPredictor.saved_attributes, "beta_")
+    _saved_attributes = (*GridPredictor._saved_attributes, "beta_")
     one_grid: ClassVar[bool] = True  # whether a `Task` says all of a fit, so that several may be solved side by side
     beta_: float
     selection_: Selection

@@ -101,7 +101,7 @@ class JointCoClustering(Persistent):
     array([1.])
     """
 
-    saved_attributes = ("posterior_", "relations_", "n_iter_", "converged_")
+    _saved_attributes = ("posterior_", "relations_", "n_iter_", "converged_")
 
     n_clusters: Mapping[str, int | str | None] | str = "auto"
     loss: Loss | Mapping[Relation, Loss] | None = None

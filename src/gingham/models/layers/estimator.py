@@ -154,7 +154,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     array([5., 1.])
     """
 
-    saved_attributes = (
+    _saved_attributes = (
         "draws_", "modes_", "alphabet_", "cuts_", "noise_", "selection_", "_error", "_range", "_side_codes",
         "_intervals",
     )  # fmt: skip
