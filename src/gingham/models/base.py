@@ -59,11 +59,6 @@ class Saved:
 
     record_: FitRecord | None = None  # of a model that was fitted by the command line
 
-    @property
-    def has_summary(self) -> bool:
-        """Whether it holds a summary."""
-        return False
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically."""
         storage.write(path, type(self).__name__, {"model": self, "record": self.record_})
@@ -124,11 +119,6 @@ class Persistent(Questions, Saved, BaseEstimator):
             self._keep_for_questions()
         return self._summary
 
-    @property
-    def has_summary(self) -> bool:
-        """Whether the summary has been made, so that it is at hand without the data and a file keeps it."""
-        return self._summary is not None
-
     def made_readable(self, item_info: ItemInfo | None = None) -> Self:
         """The same model with its summary made, and what is known of its items in it."""
         self._summary, self._item_info = None, item_info
@@ -154,19 +144,6 @@ class Persistent(Questions, Saved, BaseEstimator):
             samples = (data if self._data is None else self._data,)
         too_large = any(sample.on_device for sample in samples)  # to be brought to the host for this alone
         self.fit_rows_ = () if too_large else tuple(sample.fit_rows() for sample in samples)
-
-    def learned_from(self, sample: Sample) -> None:
-        """Note that the model has learned from these rows, too; those of the fit are not counted twice."""
-        self.errors_ = None  # of another model
-        if self.fit_rows_:
-            met = self.fit_rows_[0].met(sample)
-            new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
-            self.fit_rows_ = (self.fit_rows_[0].with_rows(new.fit_rows()), *self.fit_rows_[1:])
-
-    def forget_data(self) -> Self:
-        """Let go of the data of the fit; a summary that was made stays."""
-        self._data = self._times = self._item_info = None
-        return self
 
     def _remembered(self, what: str) -> Any:
         """The data of the fit; a sentence where they are not at hand."""
@@ -221,6 +198,26 @@ class Persistent(Questions, Saved, BaseEstimator):
         if "loss" in state:
             model.set_params(loss=model._loss_from_state(state["loss"]))
         return model
+
+
+def has_summary(model: Saved) -> bool:
+    """Whether the summary of a model has been made, so that it is at hand without the data and a file keeps it."""
+    return isinstance(model, Persistent) and model._summary is not None
+
+
+def learned_from(model: Persistent, sample: Sample) -> None:
+    """Note that a model has learned from these rows, too; those of the fit are not counted twice."""
+    model.errors_ = None  # of another model
+    if model.fit_rows_:
+        met = model.fit_rows_[0].met(sample)
+        new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
+        model.fit_rows_ = (model.fit_rows_[0].with_rows(new.fit_rows()), *model.fit_rows_[1:])
+
+
+def forget_data(model: BaseEstimator) -> None:
+    """Let go of the data of a fit; a summary that was made stays. Models of other libraries are left as they are."""
+    if isinstance(model, Persistent):
+        model._data = model._times = model._item_info = None
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -369,7 +366,7 @@ class GridModel(TupleModel):
         new = copy(self)
         new.posterior_, new._summary, new.errors_ = posterior, None, None
         if problem is not None:
-            new.learned_from(problem.samples[0])
+            learned_from(new, problem.samples[0])
         return new
 
     def observed(self, *data: Any) -> Observed:

@@ -25,7 +25,15 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, completed
 from gingham.fitting.schedules import Schedule, make_schedule
-from gingham.models.base import Persistent, check_within, mean_label, moments_of, predicted_by, stderr_progress
+from gingham.models.base import (
+    Persistent,
+    check_within,
+    learned_from,
+    mean_label,
+    moments_of,
+    predicted_by,
+    stderr_progress,
+)
 from gingham.models.graph.degrees import FEWEST_EDGES, DegreeChoice, DegreeModel, choose_degrees
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
@@ -470,5 +478,5 @@ class GraphClustering(ClusterMixin, Persistent):
         new = copy(self)
         new.posterior_, new._summary, new.errors_ = posterior, None, None
         if problem is not None:
-            new.learned_from(problem.samples[0])
+            learned_from(new, problem.samples[0])
         return new
