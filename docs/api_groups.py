@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-
-import gingham
+from importlib import import_module
+from typing import Any
 
 GROUPS = {
     "Look at a table and bring it in": (
@@ -33,7 +33,7 @@ GROUPS = {
     "Guarantee predictions": (
         "Certificates for predictions, lists and densities of any model. "
         "{doc}`Which one to quote </guide/which_certificate>`.",
-        "certify_progressive certify_predictions certify_ranking Progressive ProgressivePredictor",
+        "certify_progressive certify_predictions certify_ranking certificates.Progressive models.ProgressivePredictor",
     ),
     "Guarantee clusters": (
         "Certificates for a checkerboard, for clusters from any library, and for the gain over a constant.",
@@ -41,15 +41,16 @@ GROUPS = {
     ),
     "Choose β and the number of clusters": (
         "All of this happens by itself when nothing is set.",
-        "beta_path BetaPath simplify Selection workload_path",
+        "beta_path selection.BetaPath simplify selection.Selection workload_path",
     ),
     "Work on large data": ("Tables that do not fit into memory.", "fit_distributed OutOfCore"),
     "Set or add a loss, a family, a schedule": (
         "What a cell of the checkerboard answers, and what a mistake costs.",
-        "Absolute Quadratic ZeroOne Logarithmic Pinball TableLoss CellModel check_loss register_loss register_family "
-        "Constant Down",
+        "losses.Absolute losses.Quadratic losses.ZeroOne losses.Logarithmic losses.Pinball losses.TableLoss "
+        "losses.CellModel losses.check_loss losses.register_loss losses.register_family "
+        "fitting.Constant fitting.Down",
     ),
-    "Values below the models": ("What fits are made of.", "Alphabet Sample Posterior"),
+    "Values below the models": ("What fits are made of.", "data.Alphabet data.Sample core.Posterior"),
     "Errors and warnings": (
         "Everything that a caller can put right is one of these.",
         "GinghamError RefusedCertificate GinghamWarning AdviceWarning UnseenItemsWarning",
@@ -58,8 +59,14 @@ GROUPS = {
 
 
 def names() -> list[str]:
-    """All names of all groups."""
+    """All names of all groups: those of gingham, and those of its modules with the module before them."""
     return [name for _, listed in GROUPS.values() for name in listed.split()]
+
+
+def value(name: str) -> Any:
+    """What a name stands for."""
+    module, _, last = f"gingham.{name}".rpartition(".")
+    return getattr(import_module(module), last)
 
 
 def lines() -> Iterator[str]:
@@ -75,6 +82,6 @@ def lines() -> Iterator[str]:
 
 def summary(name: str) -> str:
     """The first sentence of a docstring, as one line of a table."""
-    text = " ".join((inspect.getdoc(getattr(gingham, name)) or "").split("\n\n")[0].split())
+    text = " ".join((inspect.getdoc(value(name)) or "").split("\n\n")[0].split())
     text = re.sub(r":\w+:`~?([^`]*)`", r"`\1`", text).replace("``", "`")
     return text.replace("|", "\\|").replace("*", "\\*")

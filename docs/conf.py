@@ -1,4 +1,4 @@
-"""Sphinx settings. The pages of the public names are written here, from ``gingham.__all__``."""
+"""Sphinx settings. The pages of the public names are written here, from the groups of `api_groups`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ sys.path.insert(0, str(HERE.parent / "src"))
 sys.path.insert(0, str(HERE))
 
 from api_groups import lines as api_lines  # noqa: E402
+from api_groups import names  # noqa: E402
+from api_groups import value as public_value  # noqa: E402
 from claims import write_claims  # noqa: E402
 from graph_results import write_graphs  # noqa: E402
 from layer_results import write_layers  # noqa: E402
@@ -78,20 +80,21 @@ def write_api_pages() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.rst"):
         old.unlink()
-    for name in gingham.__all__:
-        value = getattr(gingham, name)
+    for name in names():
+        value = public_value(name)
         title = f"gingham.{name}"
-        lines = [title, "=" * len(title), "", ".. currentmodule:: gingham", ""]
+        module, _, last = title.rpartition(".")
+        lines = [title, "=" * len(title), "", f".. currentmodule:: {module}", ""]
         if inspect.isclass(value):
             lines += [
-                f".. autoclass:: {name}",
+                f".. autoclass:: {last}",
                 "   :members:",
                 f"   :inherited-members: {FOREIGN}",
             ]
         elif inspect.ismodule(value):
             lines += [f".. automodule:: {title}", "   :members:"]
         else:
-            lines += [f".. autofunction:: {name}"]
+            lines += [f".. autofunction:: {last}"]
         (folder / f"{name}.rst").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "groups.inc").write_text("\n".join(api_lines()) + "\n", encoding="utf-8")
 

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import pytest
 
+import gingham
+
 ROOT = Path(__file__).parents[1]
+
+
+def test_the_top_level_is_small_and_the_rest_lies_in_public_modules():
+    assert len(gingham.__all__) <= 40
+    assert set(gingham.losses.__all__) <= set(dir(gingham.losses))
+    assert not set(gingham.losses.__all__) & set(gingham.__all__)
+    assert {"losses", "datasets", "plots", "selection"} <= set(dir(gingham))
 
 
 @pytest.fixture(scope="module")

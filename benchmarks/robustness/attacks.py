@@ -403,7 +403,7 @@ def own_loss(rng: np.random.Generator) -> Outcome:
     """Squares as a table; judged by the absolute error, the certificate of another loss would stand in its place."""
     law, pairs = np.array([0.4, 0.1, 0.0, 0.1, 0.4]), CELLS[:4]
     X, y = pairs[rng.integers(0, 4, 240)], rng.choice(STARS, 240, p=law)
-    own = partial(gg.TableLoss, table=SQUARES, convex=True)
+    own = partial(gg.losses.TableLoss, table=SQUARES, convex=True)
     model = gg.CoClusteringRegressor(1, loss=own, beta=1.0, alphabet=STARS, max_iter=3, random_state=0)
     found = gg.certify_progressive(model, X, y, blocks=2)
     naive = gg.certify_progressive(model, X, y, blocks=2, loss="absolute")
@@ -417,7 +417,7 @@ def own_loss(rng: np.random.Generator) -> Outcome:
 
 @refused(DOORS, "a table that says it is convex and is not")
 def not_convex() -> object:
-    return gg.TableLoss(Alphabet.of(STARS, given=True), np.sqrt(SQUARES) ** 0.5, convex=True)
+    return gg.losses.TableLoss(Alphabet.of(STARS, given=True), np.sqrt(SQUARES) ** 0.5, convex=True)
 
 
 @refused(DOORS, "a Sample whose items are numbered otherwise")
@@ -559,7 +559,7 @@ def tied_tables() -> dict[str, Any]:
     tree, _ = Tree.build([mode] * 2, (2, 2), [], tied=[(0, 1)])
     letters = Alphabet.of((0, 1), given=True)
     table = np.eye(2)[[0, 1, 0]]
-    posterior = TreePosterior(tree, (gg.ZeroOne(letters),), (table,), (np.zeros((2, 2), dtype=int),))
+    posterior = TreePosterior(tree, (gg.losses.ZeroOne(letters),), (table,), (np.zeros((2, 2), dtype=int),))
     sample = Sample((mode, mode), (np.zeros(20, np.int32),) * 2, np.zeros(20), letters, np.zeros(20, np.int32))
     paid = collect(posterior, sample).prices["exact"].terms.get("tied tables, drawn once or at each node", 0.0)
     each = [np.exp(log(6) - sum(partition_exact(np.eye(2)[list(one)]).values())) for one in np.ndindex(2, 2, 2)]
@@ -687,7 +687,7 @@ def labels_that_change() -> dict[str, Any]:
 
 @refused(CALLS, "the bet of a stream changed after its tests")
 def bet_of_hindsight() -> object:
-    stream = gg.Progressive(nu=4.0)
+    stream = gg.certificates.Progressive(nu=4.0)
     stream.add([0.0] * 90 + [1.0] * 10)
     stream.nu = 1.5
     return stream.certificate
@@ -750,7 +750,7 @@ def masked_predictions() -> object:
 
 @refused(CALLS, "masked losses of a stream")
 def masked_losses() -> object:
-    return gg.Progressive(nu=2.0).add(half_masked()[1])
+    return gg.certificates.Progressive(nu=2.0).add(half_masked()[1])
 
 
 @refused(CALLS, "labels as a column, which would pair every label with every prediction")
@@ -767,7 +767,7 @@ def two_of_two() -> object:
 
 @refused(CALLS, "a convex table with fewer answers than labels, which nothing can check")
 def narrow_table() -> object:
-    return gg.TableLoss(Alphabet.of(STARS, given=True), SQUARES[:, [0, 4, 2]], convex=True)
+    return gg.losses.TableLoss(Alphabet.of(STARS, given=True), SQUARES[:, [0, 4, 2]], convex=True)
 
 
 @refused(CALLS, "the held-out part of a gain over constants, each of which has a loss of its own to take off")

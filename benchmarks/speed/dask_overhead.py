@@ -66,7 +66,7 @@ def single(paths: list[Path], start, threads: int, sweeps: int) -> Run:
     began, cpu = time.perf_counter(), time.process_time()
     frame = pd.concat([pd.read_parquet(path) for path in paths])
     columns = [frame[name].to_numpy() for name in AXES]
-    whole = gg.Sample.of(columns, frame["stars"].to_numpy(), names=AXES, alphabet=start.cells[0].alphabet)
+    whole = gg.data.Sample.of(columns, frame["stars"].to_numpy(), names=AXES, alphabet=start.cells[0].alphabet)
     problem = Problem.grid(whole, start.cells[0], MODEL["beta"])
     for axis in range(2):
         whole.rows(axis, problem.cells[0].features)

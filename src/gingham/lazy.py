@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
 
-def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package; ``modules`` says in which of its modules each public name is."""
+def lazy_names(
+    package: str, modules: Mapping[str, str], submodules: Sequence[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of a package; ``modules`` says in which of its modules each public name is.
+
+    The ``submodules`` are attributes of the package, too, without having been imported.
+    """
 
     def get(name: str) -> Any:
+        if name in submodules:
+            return import_module(f"{package}.{name}")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f"{package}.{modules[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return get, lambda: sorted(modules)
+    return get, lambda: sorted([*modules, *submodules])
 
 
 def lazy_module(name: str) -> ModuleType:

@@ -10,12 +10,12 @@ from gingham import (
     Committee,
     GinghamError,
     RefusedCertificate,
-    TableLoss,
 )
 from gingham.certificates import certify, certify_predictions, held_out_part
 from gingham.certificates.bounds import ln_xi
 from gingham.certificates.divergence import kl_upper
 from gingham.certificates.holdout import betting
+from gingham.losses import TableLoss
 
 
 def planted(n=40, m=30, size=2400, seed=0, noise=0.2):

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "papers"))
 
 import coverage_progressive as coverage
 
-from gingham import GinghamError, RefusedCertificate, TableLoss, storage
+from gingham import GinghamError, RefusedCertificate, storage
 from gingham.certificates import Progressive
 from gingham.certificates.losses import loss_scale, stated_loss
 from gingham.certificates.progressive import (
@@ -25,6 +25,7 @@ from gingham.certificates.progressive import (
     combined_variance,
     draws_in_order,
 )
+from gingham.losses import TableLoss
 
 
 def test_the_bound_by_hand():

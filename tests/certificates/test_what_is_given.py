@@ -207,7 +207,7 @@ class Overshooting(CellModel):
 def test_losses_beyond_their_range_are_an_error():
     X, y = np.zeros((50, 1), int), np.tile([1, 5], 25)
     posterior = single(Understated(STARS), 0)
-    sample_of_it = gg.Sample.of([X[:, 0]], y, modes=posterior.structure.modes, alphabet=STARS)
+    sample_of_it = gg.data.Sample.of([X[:, 0]], y, modes=posterior.structure.modes, alphabet=STARS)
     stated = gg.certificates.Assumption("Labels are stars.", "given")
     for call in (
         lambda: certify(posterior, X, y),

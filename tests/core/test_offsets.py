@@ -45,7 +45,7 @@ def test_the_law_of_labels_has_the_mean_of_the_prediction_where_nothing_is_clipp
 
 def test_cells_see_what_the_offsets_leave_over():
     whole = posterior(OFFSETS)
-    sample = gg.Sample.of([[0, 1], [0, 1]], [4, 5], modes=MODES, alphabet=STARS)
+    sample = gg.data.Sample.of([[0, 1], [0, 1]], [4, 5], modes=MODES, alphabet=STARS)
     np.testing.assert_allclose(whole.rest(sample).labels, [0.25, -1.0])
     assert whole.rest(sample).label_codes.tolist() == [1, 0]  # 0.25 lies halfway: the lower
     expected = posterior(None).gibbs_loss(whole.rest(sample))

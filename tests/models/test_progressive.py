@@ -298,7 +298,7 @@ def test_a_model_is_judged_by_its_own_loss():
     X, y = planted()
     stars = np.arange(1, 6)
     squares = np.subtract.outer(stars, stars) ** 2.0
-    own = partial(gg.TableLoss, table=squares, convex=True)
+    own = partial(gg.losses.TableLoss, table=squares, convex=True)
     model = gg.CoClusteringRegressor(2, loss=own, alphabet=stars, random_state=0)
     certificate = gg.certify_progressive(model, X, y, blocks=2, random_state=0)
     assert (certificate.loss, certificate.worst) == ("table", 16.0)

@@ -22,8 +22,8 @@ BENT = np.abs(np.subtract.outer(np.arange(5.0), np.arange(5.0))) ** 1.5
 def tolerant():
     """A registered table loss with a parameter; the registry is as before afterwards."""
 
-    @gg.register_loss
-    class Tolerant(gg.TableLoss):
+    @gg.losses.register_loss
+    class Tolerant(gg.losses.TableLoss):
         convex = True
         ordered = True
 
@@ -58,7 +58,7 @@ def test_a_registered_loss_comes_back_with_its_class_parameters_and_facts(tmp_pa
 
 
 def test_a_callable_loss_does_not_come_back_as_absolute(tmp_path):
-    again = reloaded(fitted(lambda alphabet: gg.TableLoss(alphabet, BENT, convex=True, ordered=True)), tmp_path)
+    again = reloaded(fitted(lambda alphabet: gg.losses.TableLoss(alphabet, BENT, convex=True, ordered=True)), tmp_path)
     cell = again.posterior_.cells[0]
     assert again.loss != "absolute"
     assert cell.convex
@@ -68,7 +68,7 @@ def test_a_callable_loss_does_not_come_back_as_absolute(tmp_path):
 
 def test_facts_set_on_one_table_are_kept(tmp_path):
     def make(alphabet):
-        cell = gg.TableLoss(alphabet, BENT)
+        cell = gg.losses.TableLoss(alphabet, BENT)
         cell.convex = cell.ordered = True
         return cell
 
@@ -77,7 +77,7 @@ def test_facts_set_on_one_table_are_kept(tmp_path):
 
 
 def test_a_class_that_nothing_knows_is_refused_before_anything_is_written(tmp_path):
-    class Mine(gg.Absolute):
+    class Mine(gg.losses.Absolute):
         name = "mine"
 
     model = fitted(Mine)
@@ -95,7 +95,7 @@ def test_what_the_constructor_does_not_take_is_not_lost_in_silence(tmp_path):
 
 
 def test_losses_of_several_relations_come_back(tmp_path):
-    model = gg.JointCoClustering({"a": 2, "b": 2}, loss=partial(gg.Pinball, quantile=0.9), random_state=0)
+    model = gg.JointCoClustering({"a": 2, "b": 2}, loss=partial(gg.losses.Pinball, quantile=0.9), random_state=0)
     again = reloaded(model.fit({("a", "b"): (X, Y)}), tmp_path)
     assert again.posterior_.cells[0].quantile == 0.9
     assert again.loss["a", "b"](FIVE).quantile == 0.9

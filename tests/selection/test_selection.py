@@ -125,11 +125,11 @@ def test_little_data_and_given_values_are_said(fitted) -> None:
 
 
 def test_suggested_beta_is_the_likelihood_of_the_noise() -> None:
-    letters = gg.Alphabet.of([1, 2, 3, 4, 5], given=True)
-    assert gg.Absolute(letters).beta_of_noise(0.5) == pytest.approx(2.0)
-    assert gg.Quadratic(letters).beta_of_noise(0.5) == pytest.approx(1.0)
-    assert gg.ZeroOne(letters).beta_of_noise(0.2) == pytest.approx(np.log(16))
-    assert gg.Logarithmic(letters).beta_of_noise(3.0) == 1.0
+    letters = gg.data.Alphabet.of([1, 2, 3, 4, 5], given=True)
+    assert gg.losses.Absolute(letters).beta_of_noise(0.5) == pytest.approx(2.0)
+    assert gg.losses.Quadratic(letters).beta_of_noise(0.5) == pytest.approx(1.0)
+    assert gg.losses.ZeroOne(letters).beta_of_noise(0.2) == pytest.approx(np.log(16))
+    assert gg.losses.Logarithmic(letters).beta_of_noise(3.0) == 1.0
 
 
 @pytest.fixture(scope="module")

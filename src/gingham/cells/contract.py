@@ -19,7 +19,7 @@ def check_loss(cell: CellModel, seed: int = 0) -> None:
     Examples
     --------
     >>> import gingham as gg
-    >>> gg.check_loss(gg.Quadratic(bounds=(0, 10)))  # silent: it keeps the contract
+    >>> gg.losses.check_loss(gg.losses.Quadratic(bounds=(0, 10)))  # silent: it keeps the contract
     """
     numbers = _labels(cell)
     rng, t = np.random.default_rng(seed), cell.features.of_labels(numbers)

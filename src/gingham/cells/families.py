@@ -245,7 +245,7 @@ def register_family(kind: type[Family]) -> type[Family]:
     --------
     >>> import gingham as gg
     >>> from gingham.cells.families import Poisson
-    >>> gg.register_family(Poisson) is Poisson  # a class of your own stands in its place
+    >>> gg.losses.register_family(Poisson) is Poisson  # a class of your own stands in its place
     True
     """
     if not (isinstance(kind, type) and issubclass(kind, Family)):

@@ -74,8 +74,8 @@ class CellModel(ABC):
     --------
     >>> import numpy as np
     >>> import gingham as gg
-    >>> cell = gg.Quadratic(bounds=(0, 10))
-    >>> isinstance(cell, gg.CellModel), cell.convex
+    >>> cell = gg.losses.Quadratic(bounds=(0, 10))
+    >>> isinstance(cell, gg.losses.CellModel), cell.convex
     (True, True)
     """
 
@@ -234,7 +234,7 @@ class TableLoss(CellModel):
     >>> import numpy as np
     >>> import gingham as gg
     >>> price = np.array([[0.0, 1.0], [5.0, 0.0]])  # missing an ill patient costs five times a false alarm
-    >>> cell = gg.TableLoss(gg.Alphabet.of(["ill", "well"], given=True), price)
+    >>> cell = gg.losses.TableLoss(gg.data.Alphabet.of(["ill", "well"], given=True), price)
     >>> cell.range
     5.0
     """
@@ -297,7 +297,7 @@ class ZeroOne(TableLoss):
     Examples
     --------
     >>> import gingham as gg
-    >>> gg.ZeroOne(gg.Alphabet.of(["no", "yes"], given=True)).range
+    >>> gg.losses.ZeroOne(gg.data.Alphabet.of(["no", "yes"], given=True)).range
     1.0
     >>> model = gg.CoClusteringClassifier(2, loss="zero-one", alphabet=["no", "yes"])
     """
@@ -317,7 +317,7 @@ class Absolute(TableLoss):
     Examples
     --------
     >>> import gingham as gg
-    >>> cell = gg.Absolute(gg.Alphabet.of([1, 2, 3], given=True))
+    >>> cell = gg.losses.Absolute(gg.data.Alphabet.of([1, 2, 3], given=True))
     >>> cell.range, cell.convex
     (2.0, True)
     >>> model = gg.CoClusteringRegressor(2, loss="absolute", alphabet=[1, 2, 3])
@@ -343,7 +343,7 @@ class Pinball(TableLoss):
     Examples
     --------
     >>> import gingham as gg
-    >>> cell = gg.Pinball(gg.Alphabet.of([0, 1, 2], given=True), quantile=0.9)
+    >>> cell = gg.losses.Pinball(gg.data.Alphabet.of([0, 1, 2], given=True), quantile=0.9)
     >>> float(cell.range)
     1.8
     """
@@ -374,7 +374,7 @@ class Quadratic(CellModel):
     Examples
     --------
     >>> import gingham as gg
-    >>> gg.Quadratic(bounds=(0, 10)).range
+    >>> gg.losses.Quadratic(bounds=(0, 10)).range
     100.0
     """
 
@@ -448,7 +448,7 @@ class Logarithmic(CellModel):
     Examples
     --------
     >>> import gingham as gg
-    >>> round(gg.Logarithmic(gg.Alphabet.of([0, 1], given=True), smoothing=0.02).range, 3)
+    >>> round(gg.losses.Logarithmic(gg.data.Alphabet.of([0, 1], given=True), smoothing=0.02).range, 3)
     4.605
     """
 
@@ -555,8 +555,8 @@ def register_loss(kind: Kind) -> Kind:
     --------
     >>> import numpy as np
     >>> import gingham as gg
-    >>> @gg.register_loss
-    ... class Forgiving(gg.TableLoss):
+    >>> @gg.losses.register_loss
+    ... class Forgiving(gg.losses.TableLoss):
     ...     def __init__(self, alphabet, width=1.0):
     ...         self.width = width
     ...         gap = np.abs(np.subtract.outer(alphabet.numbers, alphabet.numbers))
@@ -622,7 +622,7 @@ def cell_state(cell: CellModel) -> dict[str, Any]:
     if _known(cell.name) is not kind:
         raise GinghamError(
             f"{kind.__name__} cells cannot be saved in a model file, since nothing says by which name to find their "
-            f"class again: register it (gingham.register_loss({kind.__name__})), then save."
+            f"class again: register it (gingham.losses.register_loss({kind.__name__})), then save."
         )
     missing = [key for key in _parameters(kind) if not hasattr(cell, key)]
     if missing:

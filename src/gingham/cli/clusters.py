@@ -30,10 +30,10 @@ def clusters(
     """
     from gingham.cli.table_files import write_table
     from gingham.cli.tables.adapter import clusters_of
-    from gingham.models.base import load
+    from gingham.models.base import has_summary, load
 
     fitted = load(model)
-    if not own and fitted.has_summary:
+    if not own and has_summary(fitted):
         write_table(readable_clusters(fitted), out, format, spreadsheet_safe)
         return
     write_table(clusters_of(fitted), out, format, spreadsheet_safe)

@@ -38,12 +38,12 @@ def describe(
 
 def read_model(name: str) -> Persistent:
     """A model from a file that holds its summary."""
-    from gingham.models.base import Persistent, load
+    from gingham.models.base import Persistent, has_summary, load
 
     fitted: Any = load(name)
     if not isinstance(fitted, Persistent):
         raise GinghamError(f"{name!r} holds no model whose groups could be read.")
-    if not fitted.has_summary:
+    if not has_summary(fitted):
         raise GinghamError(
             f"{name!r} holds no summary, the groups and their names: gingham fit makes one, unless told --no-summary."
         )

@@ -44,6 +44,7 @@ def report(
     from gingham.certificates import Certificate
     from gingham.cli.table_files import open_model
     from gingham.cli.tables.arguments import CertificateRequest, column_names, parse_bounds, parse_population
+    from gingham.models.base import has_summary
     from gingham.report import predictor, summarize, write
     from gingham.summary import summarize_observed
     from gingham.summary.measure import in_unit
@@ -66,7 +67,7 @@ def report(
         console.say_note(f"{missing} {refusal}")
     errors, observed = session.errors, session.observed()
     fitted = session.model
-    summary = fitted.summary_ if fitted.has_summary else summarize_observed(observed)
+    summary = fitted.summary_ if has_summary(fitted) else summarize_observed(observed)
     summary = summarize(
         summary if fitted.errors_ is None else replace(summary, errors=fitted.errors_),
         observed,

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from gingham.arrays import AnyArray, Floats, Ints
-from gingham.core.problem import Posterior, Structure, Tree, contract
+from gingham.core.problem import Posterior, Problem, Structure, Tree, contract
 from gingham.data import Features, Mode, Sample
 from gingham.errors import GinghamError
 from gingham.storage import savable
@@ -119,6 +119,20 @@ class TreePosterior(Posterior):
         layout = lay_out(self.structure, self._with_last(codes))
         messages = self._messages(layout, unseen=True)
         return contract(layout.top, [messages[root] for root in self.structure.roots], table)
+
+
+def need_tree(posterior: Posterior, refusal: str) -> TreePosterior:
+    """The posterior of a tree; any other is refused in these words."""
+    if not isinstance(posterior, TreePosterior):
+        raise GinghamError(refusal)
+    return posterior
+
+
+def tree_of(problem: Problem) -> Tree:
+    """The tree of a problem."""
+    if not isinstance(problem.structure, Tree):
+        raise GinghamError("A tree start needs a tree.")
+    return problem.structure
 
 
 def combination_modes(tree: Tree, layout: TreeLayout) -> tuple[Mode, ...]:

@@ -241,7 +241,7 @@ class Alphabet:
     Examples
     --------
     >>> import gingham as gg
-    >>> stars = gg.Alphabet.of([1, 2, 3, 4, 5], given=True)
+    >>> stars = gg.data.Alphabet.of([1, 2, 3, 4, 5], given=True)
     >>> stars.values, stars.given
     (array([1, 2, 3, 4, 5]), True)
     """

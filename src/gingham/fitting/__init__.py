@@ -1,1 +1,6 @@
 """How a posterior is found: one loop, schedules, starts, restarts, checkpoints, the shared solvers."""
+
+from gingham.lazy import lazy_names
+
+MODULES = {"Constant": "schedules", "Down": "schedules"}  # public name → module of this package
+__getattr__, __dir__ = lazy_names(__name__, MODULES)

@@ -14,7 +14,7 @@ class Constant:
     Examples
     --------
     >>> import gingham as gg
-    >>> model = gg.CoClusteringRegressor(3, schedule=gg.Constant())
+    >>> model = gg.CoClusteringRegressor(3, schedule=gg.fitting.Constant())
     """
 
     n_steps: int = 0
@@ -33,7 +33,7 @@ class Down:
     Examples
     --------
     >>> import gingham as gg
-    >>> model = gg.CoClusteringRegressor(3, schedule=gg.Down(start=3.0, n_steps=10))
+    >>> model = gg.CoClusteringRegressor(3, schedule=gg.fitting.Down(start=3.0, n_steps=10))
     """
 
     start: float = 5.0

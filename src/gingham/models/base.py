@@ -22,6 +22,7 @@ from gingham.cells.losses import cell_state, loss_from_state
 from gingham.core.problem import Posterior, Problem
 from gingham.data import Bounds, Mode, Sample
 from gingham.data.adapt import Columns, frame_of, id_columns, tuples_of
+from gingham.data.advice import advice_on
 from gingham.data.fit_rows import FitRows
 from gingham.data.sample import LARGEST, Moments, checked_weights, need_moderate, need_unmasked
 from gingham.errors import AdviceWarning, GinghamError, UnseenItemsWarning
@@ -29,7 +30,6 @@ from gingham.fitting.distill import Distilled, Factors, distill
 from gingham.fitting.loop import Found, Progress, Solution
 from gingham.models.fit_record import FitRecord
 from gingham.models.questions import Predicted, Questions
-from gingham.summary.look import FEW_ROWS, SEVERAL, look_like_counts, says_alone
 from gingham.summary.measure import additive_effects
 from gingham.summary.values import Errors, Observed, Refit, Relation
 
@@ -59,11 +59,6 @@ class Saved:
 
     record_: FitRecord | None = None  # of a model that was fitted by the command line
 
-    @property
-    def has_summary(self) -> bool:
-        """Whether it holds a summary."""
-        return False
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file (a zip of arrays and JSON, no pickle), atomically."""
         storage.write(path, type(self).__name__, {"model": self, "record": self.record_})
@@ -87,7 +82,7 @@ class Persistent(Questions, Saved, BaseEstimator):
     errors_: Errors | None = None  # measured by the command line on rows that were held out
     fit_rows_: tuple[FitRows, ...] = ()  # a sketch of the rows learned from, one per relation
     _unsaved: tuple[str, ...] = ()  # parameters that the file of a loaded model could not hold
-    saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
+    _saved_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes that a model file keeps
     _data: Any = None  # what the fit was given, for summaries; neither saved nor copied to other processes
     _times: Floats | None = None  # points in time of these rows, of a model that uses them
     _item_info: ItemInfo | None = None
@@ -124,11 +119,6 @@ class Persistent(Questions, Saved, BaseEstimator):
             self._keep_for_questions()
         return self._summary
 
-    @property
-    def has_summary(self) -> bool:
-        """Whether the summary has been made, so that it is at hand without the data and a file keeps it."""
-        return self._summary is not None
-
     def made_readable(self, item_info: ItemInfo | None = None) -> Self:
         """The same model with its summary made, and what is known of its items in it."""
         self._summary, self._item_info = None, item_info
@@ -155,19 +145,6 @@ class Persistent(Questions, Saved, BaseEstimator):
         too_large = any(sample.on_device for sample in samples)  # to be brought to the host for this alone
         self.fit_rows_ = () if too_large else tuple(sample.fit_rows() for sample in samples)
 
-    def learned_from(self, sample: Sample) -> None:
-        """Note that the model has learned from these rows, too; those of the fit are not counted twice."""
-        self.errors_ = None  # of another model
-        if self.fit_rows_:
-            met = self.fit_rows_[0].met(sample)
-            new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
-            self.fit_rows_ = (self.fit_rows_[0].with_rows(new.fit_rows()), *self.fit_rows_[1:])
-
-    def forget_data(self) -> Self:
-        """Let go of the data of the fit; a summary that was made stays."""
-        self._data = self._times = self._item_info = None
-        return self
-
     def _remembered(self, what: str) -> Any:
         """The data of the fit; a sentence where they are not at hand."""
         check_is_fitted(self)
@@ -186,7 +163,7 @@ class Persistent(Questions, Saved, BaseEstimator):
         """Parameters and fitted attributes, as far as a file can hold them."""
         every = self.get_params(deep=False)
         params = {name: value for name, value in every.items() if _savable(value)}
-        fitted = {name: getattr(self, name) for name in self.saved_attributes}
+        fitted = {name: getattr(self, name) for name in self._saved_attributes}
         known = {name: getattr(self, name) for name in KEPT_WHERE_KNOWN if hasattr(self, name)}
         if self._summary is not None:
             known["summary_"] = self._summary
@@ -211,7 +188,7 @@ class Persistent(Questions, Saved, BaseEstimator):
     @classmethod
     def from_file(cls, state: storage.State) -> Self:
         model, fitted = cls(**state["params"]), state["fitted"]
-        for name in model.saved_attributes:
+        for name in model._saved_attributes:
             setattr(model, name, fitted[name])
         for name in KEPT_WHERE_KNOWN:
             if fitted.get(name) is not None:
@@ -221,6 +198,26 @@ class Persistent(Questions, Saved, BaseEstimator):
         if "loss" in state:
             model.set_params(loss=model._loss_from_state(state["loss"]))
         return model
+
+
+def has_summary(model: Saved) -> bool:
+    """Whether the summary of a model has been made, so that it is at hand without the data and a file keeps it."""
+    return isinstance(model, Persistent) and model._summary is not None
+
+
+def learned_from(model: Persistent, sample: Sample) -> None:
+    """Note that a model has learned from these rows, too; those of the fit are not counted twice."""
+    model.errors_ = None  # of another model
+    if model.fit_rows_:
+        met = model.fit_rows_[0].met(sample)
+        new = sample.take(np.setdiff1d(np.arange(sample.n_rows), met.rows)) if met.seen else sample
+        model.fit_rows_ = (model.fit_rows_[0].with_rows(new.fit_rows()), *model.fit_rows_[1:])
+
+
+def forget_data(model: BaseEstimator) -> None:
+    """Let go of the data of a fit; a summary that was made stays. Models of other libraries are left as they are."""
+    if isinstance(model, Persistent):
+        model._data = model._times = model._item_info = None
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -345,7 +342,7 @@ class TupleModel(Persistent):
 class GridModel(TupleModel):
     """Ids in, a posterior over checkerboards out: what every one-grid estimator shares."""
 
-    saved_attributes: ClassVar[tuple[str, ...]] = ("posterior_", "n_iter_", "converged_")
+    _saved_attributes: ClassVar[tuple[str, ...]] = ("posterior_", "n_iter_", "converged_")
     posterior_: Posterior
 
     def item_modes(self) -> tuple[Mode, ...]:
@@ -369,7 +366,7 @@ class GridModel(TupleModel):
         new = copy(self)
         new.posterior_, new._summary, new.errors_ = posterior, None, None
         if problem is not None:
-            new.learned_from(problem.samples[0])
+            learned_from(new, problem.samples[0])
         return new
 
     def observed(self, *data: Any) -> Observed:
@@ -781,17 +778,3 @@ def warn_of(sentences: Sequence[str]) -> None:
 def _numbers(sample: Sample) -> Floats | None:
     named = labels_are_names(sample)
     return None if sample.labels is None or named else np.asarray(sample.labels)
-
-
-def advice_on(names: Sequence[str], n_items: Sequence[int], n_rows: int, labels: Floats | None = None) -> list[str]:
-    """Sentences on sides with about one row an item, and on labels that look like counts."""
-    said = []
-    if len(names) > 1 and n_rows >= FEW_ROWS:
-        said += [says_alone(name, n, n_rows) for name, n in zip(names, n_items) if n_rows < SEVERAL * n]
-    if labels is not None and n_rows >= FEW_ROWS and look_like_counts(labels):
-        said.append(
-            f"The labels look like counts, from {labels.min():,.0f} to {labels.max():,.0f} with half of them up to "
-            f"{np.median(labels):,.0f}: a few large ones decide what is predicted. CoOccurrenceClustering "
-            "(--model cooccurrence, --weight) is for counts; or take their logarithms."
-        )
-    return said

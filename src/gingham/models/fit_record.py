@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gingham.arrays import AnyArray, Ints
 from gingham.storage import savable
-from gingham.summary.look import WideTable
+from gingham.summary.values import WideTable
 
 
 @savable

@@ -11,7 +11,8 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
 from gingham.certificates import Certificate
-from gingham.core.problem import Posterior, Tree
+from gingham.core.problem import Posterior
+from gingham.core.tree import need_tree
 from gingham.data import Sample
 from gingham.errors import GinghamError
 from gingham.plots.board import ACCENT, COOL, INK, UNSEEN, axes_or_new, colormap
@@ -148,9 +149,7 @@ def tree(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
     posterior : TreePosterior
         ``model.posterior_`` of a TreeCoClustering.
     """
-    structure = posterior.structure
-    if not isinstance(structure, Tree):
-        raise GinghamError("plots.tree draws a tree; for a grid use plots.checkerboard.")
+    structure = need_tree(posterior, "plots.tree draws a tree; for a grid use plots.checkerboard.").structure
     ax = axes_or_new(ax)
     across = {leaf: float(leaf) for leaf in range(structure.n_leaves)}
     height = dict.fromkeys(range(structure.n_leaves), 0)

@@ -18,10 +18,10 @@ import numpy as np
 from gingham.arrays import AnyArray, Floats
 from gingham.cards import card, paragraph, table
 from gingham.data.adapt import as_frame, frame_of, is_frame
+from gingham.data.advice import SEVERAL, look_like_counts, says_alone
 from gingham.data.sample import MAX_LABELS
 from gingham.errors import GinghamError
-from gingham.storage import savable
-from gingham.summary.values import counted, listed, plural
+from gingham.summary.values import WideTable, counted, listed, plural
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -34,8 +34,6 @@ WIDE = 3  # columns alike from which they are a side
 MANY_COLUMNS = 6  # from which whole numbers in columns without telling names are measurements
 LONG_TEXT = 60  # letters, on average, from which a text is prose
 BUSY = 0.1  # the share of the items whose share of the rows tells how skewed a side is
-FEW_ROWS = 20  # below which nothing is said of data
-SEVERAL = 1.5  # rows an item, on average, below which nothing can be learned of it
 LARGE = 20_000_000  # rows beyond which layers take hours, and one checkerboard minutes
 FARTHEST = 1e15  # beyond which layers, which compute in single precision, take no labels
 UNLIKE = 30.0  # times the spread of another column from which columns are measured on different scales
@@ -97,28 +95,6 @@ class Choice(NamedTuple):
     weight: str | None = None
     reason: str = ""
     drop_missing: bool = False
-
-
-@savable
-@dataclass(frozen=True)
-class WideTable:
-    """A table with a side in its columns.
-
-    Attributes
-    ----------
-    axes : (str, str)
-        The column that names the rows (or what to call them), and what to call the side in the columns.
-    columns : tuple of str
-    label : str
-        What to call what stands in the cells.
-    zeros : bool
-        Whether zeros were observed, or only say that nothing was counted.
-    """
-
-    axes: tuple[str, str]
-    columns: tuple[str, ...]
-    label: str
-    zeros: bool
 
 
 @dataclass(frozen=True)
@@ -320,17 +296,6 @@ class _Facts:
     def counts(self) -> bool:
         """Whether numbers look like counts: whole, not negative, and most of them far below the largest."""
         return self.numbers is not None and look_like_counts(self.numbers)
-
-
-def look_like_counts(numbers: Floats) -> bool:
-    """Whether numbers are whole, not negative, and most of them far below the largest."""
-    if len(numbers) == 0 or numbers.min() < 0 or numbers.max() < 8 or not (numbers == np.floor(numbers)).all():
-        return False
-    above = numbers[numbers > 0]
-    if len(above) == 0:
-        return False
-    middle = float(np.median(above))
-    return float(above.max()) >= max(8.0, 5.0 * middle) and float(above.mean()) > 1.15 * middle
 
 
 _WORDS = {role: set(words.split()) for role, words in WORDS.items()}
@@ -833,14 +798,6 @@ def _things(name: str) -> str:
     """What the ids of a column are of: users of user_id; where the name is no noun, ids in it."""
     many = plural(name)
     return f"ids in {name!r}" if many == name or set(_words(name)) & ENDS_OF_EDGES else many
-
-
-def says_alone(name: str, n_items: int, n_rows: int) -> str:
-    """What to say of a side with about one row an item."""
-    return (
-        f"{name!r} has {n_items:,} ids in {n_rows:,} rows, about one row each: nothing can be learned of an id that "
-        "occurs once. Is it a side, or does it number the rows?"
-    )
 
 
 def _is_graph(frame: nw.DataFrame[Any], axes: tuple[str, ...], facts: dict[str, _Facts]) -> bool:

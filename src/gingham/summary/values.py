@@ -1038,3 +1038,25 @@ def counted(n: int | float, noun: str) -> str:
 def listed(names: Sequence[str]) -> str:
     """ "a", "a and b", "a, b and c"."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+@savable
+@dataclass(frozen=True)
+class WideTable:
+    """A table with a side in its columns.
+
+    Attributes
+    ----------
+    axes : (str, str)
+        The column that names the rows (or what to call them), and what to call the side in the columns.
+    columns : tuple of str
+    label : str
+        What to call what stands in the cells.
+    zeros : bool
+        Whether zeros were observed, or only say that nothing was counted.
+    """
+
+    axes: tuple[str, str]
+    columns: tuple[str, ...]
+    label: str
+    zeros: bool

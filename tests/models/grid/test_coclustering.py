@@ -134,7 +134,8 @@ def test_classifier_with_named_classes():
 
 
 @pytest.mark.parametrize(
-    "loss", ["quadratic", "log", "zero-one", "pinball", partial(gg.Pinball, quantile=0.9), np.ones((5, 5)) - np.eye(5)]
+    "loss",
+    ["quadratic", "log", "zero-one", "pinball", partial(gg.losses.Pinball, quantile=0.9), np.ones((5, 5)) - np.eye(5)],
 )
 def test_every_loss_fits(loss):
     model = clone(MODEL).set_params(loss=loss, beta=2.0).fit(X, Y)
@@ -180,7 +181,7 @@ def test_save_and_load(fitted, tmp_path):
 
 
 def test_callables_and_posteriors_do_not_prevent_saving(fitted, tmp_path):
-    model = clone(MODEL).set_params(start=fitted.posterior_, loss=partial(gg.Pinball, quantile=0.9)).fit(X, Y)
+    model = clone(MODEL).set_params(start=fitted.posterior_, loss=partial(gg.losses.Pinball, quantile=0.9)).fit(X, Y)
     model.save(tmp_path / "m.gingham")
     np.testing.assert_array_equal(gg.load(tmp_path / "m.gingham").predict(X), model.predict(X))
 

@@ -95,9 +95,10 @@ def open_model(kind: Kind, model: Any, source: TableSource) -> Opened:
 
     def certificates(request: CertificateRequest) -> Facts:
         """Of the partition that is shown: the blocks of its groups, on all pairs."""
+        from gingham.models.base import has_summary
         from gingham.summary.make_summary import summarize
 
-        summary = model.summary_ if model.has_summary else summarize(model, sample)
+        summary = model.summary_ if has_summary(model) else summarize(model, sample)
         # The bound holds for all partitions at once, so that it costs nothing to choose one of them by these edges.
         shown = np.eye(summary.size[0])[summary.sides[0].labels(summary.size[0])]
         return block_certificates(replace(model.posterior_, assign=(shown,)), sample, request)

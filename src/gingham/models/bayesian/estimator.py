@@ -102,7 +102,7 @@ class BayesianCoClustering(DensityMixin, GridModel):
     array([1., 0.])
     """
 
-    saved_attributes = (*GridModel.saved_attributes, "beliefs_", "elbo_", "elbo_terms_")
+    _saved_attributes = (*GridModel._saved_attributes, "beliefs_", "elbo_", "elbo_terms_")
     n_clusters: Sizes | Sequence[int | None] = "auto"
     family: str = "auto"
     approximation: str = "per_entry"

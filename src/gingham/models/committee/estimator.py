@@ -25,7 +25,15 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.distill import Factors
 from gingham.fitting.interruption import interrupted, interruptible
 from gingham.fitting.projection import Projection, use_torch_batch
-from gingham.models.base import Persistent, TupleModel, distilled_from, distilled_observed, distilled_refit
+from gingham.models.base import (
+    Persistent,
+    TupleModel,
+    distilled_from,
+    distilled_observed,
+    distilled_refit,
+    forget_data,
+    learned_from,
+)
 from gingham.models.questions import Predicted
 from gingham.storage import State
 from gingham.summary.values import Observed
@@ -93,7 +101,7 @@ class Committee(TupleModel):
     array([5., 1.])
     """
 
-    saved_attributes = ("members_", *TESTS)
+    _saved_attributes = ("members_", *TESTS)
     folds_: Ints | None = field(init=False)
     fold_predictions_: Floats | None = field(init=False)
     fold_rows_: Ints | None = field(init=False)
@@ -261,7 +269,7 @@ class Committee(TupleModel):
         self._keep_tests(None)
         for member in self.members_:
             _compact(member.fold_in(X, y, sample_weight))
-        self.learned_from(tuples(self._columns(X, reset=False).columns, y, sample_weight))
+        learned_from(self, tuples(self._columns(X, reset=False).columns, y, sample_weight))
         return self
 
     # predictions
@@ -420,8 +428,7 @@ def _fit_member(
 
 def _compact(member: BaseEstimator) -> BaseEstimator:
     """Large memberships in single precision: half the memory, the same predictions to six digits. Without the data."""
-    if isinstance(member, Persistent):  # members may come from another library
-        member.forget_data()
+    forget_data(member)
     posterior = getattr(member, "posterior_", None)
     if posterior is not None and sum(q.size for q in posterior.assign) > LARGE:
         member.posterior_ = replace(posterior, assign=tuple(q.astype(np.float32) for q in posterior.assign))

@@ -21,13 +21,14 @@ from gingham.certificates.observed import Population
 from gingham.certificates.papers import Statement, theorem12
 from gingham.core.problem import Posterior, Structure
 from gingham.data.adapt import Names, count_matrix, with_names
+from gingham.data.advice import advice_on
 from gingham.data.sample import Mode, need_unmasked
 from gingham.engine.threads import one_blas_thread
 from gingham.errors import GinghamError, RefusedCertificate
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, completed
-from gingham.models.base import Persistent, advice_on, stderr_progress, warn_of
+from gingham.models.base import Persistent, stderr_progress, warn_of
 from gingham.models.counts.fit import CountBlocks, CountSolver, GridSize, choose_n_clusters, count_sample, smoothed_lift
 from gingham.models.counts.starts import column_table
 from gingham.models.questions import Predicted
@@ -100,7 +101,7 @@ class CoOccurrenceClustering(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     (1, 2)
     """
 
-    saved_attributes = (
+    _saved_attributes = (
         "row_labels_", "column_labels_", "row_memberships_", "column_memberships_", "blocks_", "row_mass_",
         "column_mass_", "information_", "information_kept_", "n_iter_", "converged_",
     )  # fmt: skip

@@ -165,7 +165,7 @@ class InformationClustering(ClusterMixin, Persistent):
     0.549
     """
 
-    saved_attributes = (
+    _saved_attributes = (
         "labels_", "observed_information_", "chance_information_", "feature_information_", "n_iter_", "converged_",
         "n_values_", "missing_", "feature_digests_",
     )  # fmt: skip

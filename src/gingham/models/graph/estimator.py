@@ -25,7 +25,15 @@ from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.interruption import interruptible
 from gingham.fitting.loop import Callback, completed
 from gingham.fitting.schedules import Schedule, make_schedule
-from gingham.models.base import Persistent, check_within, mean_label, moments_of, predicted_by, stderr_progress
+from gingham.models.base import (
+    Persistent,
+    check_within,
+    learned_from,
+    mean_label,
+    moments_of,
+    predicted_by,
+    stderr_progress,
+)
 from gingham.models.graph.degrees import FEWEST_EDGES, DegreeChoice, DegreeModel, choose_degrees
 from gingham.models.graph.fit import TINY, GraphFit, Solvers, default_beta, graph_problem, search_problem
 from gingham.models.graph.partition import MOST_CLUSTERS, PartitionSearch
@@ -114,7 +122,7 @@ class GraphClustering(ClusterMixin, Persistent):
     {'a': True, 'b': True, 'c': True, 'x': False, 'y': False}
     """
 
-    saved_attributes = (
+    _saved_attributes = (
         "posterior_", "degree_model_", "beta_", "n_iter_", "converged_", "directed_", "degree_choice_",
     )  # fmt: skip
     n_clusters: int | str = "auto"
@@ -377,9 +385,9 @@ class GraphClustering(ClusterMixin, Persistent):
         check_is_fitted(self)
         sets = len(self.posterior_.structure.factors[0]) > 2
         found = from_graph(X, pairs=pairs, directed=self.directed_, weight=weight, nodes=self.items_, hyperedges=sets)
-        return self.sample_like(found)
+        return self._sample_like(found)
 
-    def sample_like(self, found: PairSample) -> PairSample:
+    def _sample_like(self, found: PairSample) -> PairSample:
         """The same pairs with the model's numbering of nodes and labels."""
         mode = self.posterior_.structure.modes[0]
         alphabet = getattr(self.posterior_.cells[0], "alphabet", None)
@@ -470,5 +478,5 @@ class GraphClustering(ClusterMixin, Persistent):
         new = copy(self)
         new.posterior_, new._summary, new.errors_ = posterior, None, None
         if problem is not None:
-            new.learned_from(problem.samples[0])
+            learned_from(new, problem.samples[0])
         return new

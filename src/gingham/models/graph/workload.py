@@ -110,12 +110,12 @@ def workload_path(
         fitted = clone(model).fit(sample)
         seconds = time.perf_counter() - start
         cell = fitted.posterior_.cells[0]
-        sample = fitted.sample_like(sample)
+        sample = fitted._sample_like(sample)
         problem = graph_problem(sample, cell, fitted.beta_)
         posterior = merge_duplicates(problem, fitted.posterior_)
         certificate = certify(posterior, sample, delta=delta / len(fractions), bound=bound)
         train = posterior.gibbs_loss(sample)
-        whole = posterior.gibbs_loss(fitted.sample_like(everything))
+        whole = posterior.gibbs_loss(fitted._sample_like(everything))
         n = int(sample.n_tuples)
         rows.append(
             WorkloadRow(

@@ -37,6 +37,7 @@ from gingham.models.base import (
     check_within,
     default_loss,
     finite_labels,
+    learned_from,
     named_auto,
     numeric_labels,
     refit_of,
@@ -93,7 +94,7 @@ class Task(NamedTuple):
 class GridFit(GridPredictor):
     """What the regressor and the classifier share: one fit, and tables that grow."""
 
-    saved_attributes = (*GridPredictor.saved_attributes, "beta_")
+    _saved_attributes = (*GridPredictor._saved_attributes, "beta_")
     one_grid: ClassVar[bool] = True  # whether a `Task` says all of a fit, so that several may be solved side by side
     beta_: float
     selection_: Selection
@@ -366,7 +367,7 @@ class GridFit(GridPredictor):
         wide = fold_in_effects(before, wide, sample)
         folded = fold_in(before, replace(wide, offsets=None), wide.rest(sample), self.beta_, self.backend)
         self.posterior_ = fold_in_effects(before, folded, sample)
-        self.learned_from(sample)
+        learned_from(self, sample)
         return self
 
     def partial_fit(

@@ -101,7 +101,7 @@ class JointCoClustering(Persistent):
     array([1.])
     """
 
-    saved_attributes = ("posterior_", "relations_", "n_iter_", "converged_")
+    _saved_attributes = ("posterior_", "relations_", "n_iter_", "converged_")
 
     n_clusters: Mapping[str, int | str | None] | str = "auto"
     loss: Loss | Mapping[Relation, Loss] | None = None
@@ -315,7 +315,7 @@ class JointCoClustering(Persistent):
         return self.posterior_.predict_distribution(self._codes(relation, X), self.position_of(relation))
 
     def factors(self, relation: Relation) -> tuple[Floats | tuple[Floats, ...], ...]:
-        """The tri-factorisation A ≈ Q1 F Q2ᵀ of a relation, see :meth:`gingham.Posterior.factors`."""
+        """The tri-factorisation A ≈ Q1 F Q2ᵀ of a relation, see :meth:`gingham.core.Posterior.factors`."""
         return self.posterior_.factors(self.position_of(relation))
 
     @property

@@ -28,6 +28,7 @@ from gingham.models.base import (
     distilled_from,
     distilled_observed,
     distilled_refit,
+    learned_from,
     named_auto,
     numeric_labels,
 )
@@ -154,7 +155,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
     array([5., 1.])
     """
 
-    saved_attributes = (
+    _saved_attributes = (
         "draws_", "modes_", "alphabet_", "cuts_", "noise_", "selection_", "_error", "_range", "_side_codes",
         "_intervals",
     )  # fmt: skip
@@ -436,7 +437,7 @@ class LayeredCoClusteringRegressor(RegressorMixin, TupleModel):
             sample = Sample.of(columns.columns, labels, weights, modes=after, alphabet=self.alphabet_)
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
             draws = draw_new_items(draws, new, sample, rng)
-            self.learned_from(sample)
+            learned_from(self, sample)
         self.draws_, self.modes_ = draws, after
         return self
 

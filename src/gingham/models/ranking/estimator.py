@@ -93,7 +93,7 @@ class BasketRanker(Persistent):
     True
     """
 
-    saved_attributes: ClassVar[tuple[str, ...]] = (
+    _saved_attributes: ClassVar[tuple[str, ...]] = (
         "users_",
         "items_",
         "baskets_",

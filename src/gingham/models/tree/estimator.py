@@ -129,8 +129,8 @@ class TreeCoClustering(GridPredictor):
     one_grid = False
 
     @property
-    def saved_attributes(self) -> tuple[str, ...]:  # type: ignore[override]
-        own = ("density_",) if self._is_density else GridPredictor.saved_attributes
+    def _saved_attributes(self) -> tuple[str, ...]:  # type: ignore[override]
+        own = ("density_",) if self._is_density else GridPredictor._saved_attributes
         return ("merges_", "beta_", *own)
 
     # fitting

@@ -11,9 +11,8 @@ from scipy.special import softmax, xlogy
 from gingham.arrays import Floats, Ints
 from gingham.cells import CellModel
 from gingham.core.problem import Objective, Posterior, Problem, check_table, information_terms
-from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge
+from gingham.core.tree import TreeLayout, TreePosterior, ascend, lay_out, merge, need_tree
 from gingham.engine.project import Rows, project, row_starts
-from gingham.errors import GinghamError
 from gingham.fitting.checkpoints import NO_CHECKPOINT, Checkpoint
 from gingham.fitting.loop import Report, Solution, fixed_point
 from gingham.fitting.projection import damped
@@ -39,15 +38,14 @@ class Messages:
     def solve(
         self, problem: Problem, start: Posterior, report: Report | None = None, checkpoint: Checkpoint = NO_CHECKPOINT
     ) -> Solution:
-        if not isinstance(start, TreePosterior):
-            raise GinghamError("Message passing needs a tree; a grid wants the projection solver.")
-        check_table([q.shape[1] for q in start.factor(0)], problem.cells[0].features.size)
-        plan = Plan(problem, start, self.backend)
+        begun = need_tree(start, "Message passing needs a tree; a grid wants the projection solver.")
+        check_table([q.shape[1] for q in begun.factor(0)], problem.cells[0].features.size)
+        plan = Plan(problem, begun, self.backend)
 
         def sweep(posterior: Posterior, factor: float) -> tuple[Posterior, Objective]:
             state = TreeSweep(plan, posterior, factor * problem.betas[0])
             loss = state.descend_all()
-            for mode in start.structure.tied:
+            for mode in begun.structure.tied:
                 loss = state.damped(mode, loss)
             posterior = replace(posterior, assign=tuple(state.tables), answers=(state.answers,))
             return posterior, Objective((loss,), information_terms(posterior), problem.betas)

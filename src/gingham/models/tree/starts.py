@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 
 from gingham.arrays import Floats, Ints
 from gingham.core.problem import Posterior, Problem, Tree
-from gingham.core.tree import TreePosterior, unique_rows
+from gingham.core.tree import TreePosterior, need_tree, tree_of, unique_rows
 from gingham.data import Sample
 from gingham.engine.threads import one_library_thread
 from gingham.errors import GinghamError
@@ -44,12 +44,6 @@ def tree_start(start: Start, problem: Problem, n_clusters: Sequence[int], rng: n
     return from_leaf_labels(problem, n_clusters, labels, rng)
 
 
-def tree_of(problem: Problem) -> Tree:
-    if not isinstance(problem.structure, Tree):
-        raise GinghamError("A tree start needs a tree.")
-    return problem.structure
-
-
 def leaf_modes(tree: Tree) -> list[int]:
     return sorted(set(tree.tables[: tree.n_leaves]))
 
@@ -62,10 +56,10 @@ def with_tables(problem: Problem, assign: Sequence[Floats]) -> TreePosterior:
 
 def from_tree(problem: Problem, posterior: Posterior) -> TreePosterior:
     """Another tree's tables, matched by item id; items it does not know get its masses."""
-    tree = tree_of(problem)
-    old = posterior.structure
-    if not isinstance(old, Tree) or (old.tables, old.children) != (tree.tables, tree.children):
-        raise GinghamError("The starting posterior belongs to another tree.")
+    tree, other = tree_of(problem), "The starting posterior belongs to another tree."
+    old = need_tree(posterior, other).structure
+    if (old.tables, old.children) != (tree.tables, tree.children):
+        raise GinghamError(other)
     assign = [
         np.vstack([q, mass])[was.encode(mode.items)]
         for mode, was, q, mass in zip(tree.modes, old.modes, posterior.assign, posterior.mass)

@@ -33,7 +33,7 @@ MOST_FEATURES = 600  # of all views together that a summary speaks of
 class ViewsModel(Persistent):
     """Everything but the eigenproblem, which a subclass names in ``_method``."""
 
-    saved_attributes = (
+    _saved_attributes = (
         "functions_", "n_components_", "ridge_", "strengths_", "consensus_", "n_views_", "correlations_", "spread_",
         "labels_",
     )  # fmt: skip

@@ -64,7 +64,7 @@ class ExplanatoryClustering(Saved, BaseEstimator):
            [0. , 0.5]])
     """
 
-    saved_attributes = (
+    _saved_attributes = (
         "n_views_", "n_clusters_in_", "weights_", "risks_", "coverages_", "risk_", "coverage_",
     )  # fmt: skip
     _sample = cast("list[Bools] | None", None)  # of the last fit; a file does not hold it
@@ -86,13 +86,13 @@ class ExplanatoryClustering(Saved, BaseEstimator):
         check_is_fitted(self)
         return {
             "params": self.get_params(deep=False),
-            "fitted": {name: getattr(self, name) for name in self.saved_attributes},
+            "fitted": {name: getattr(self, name) for name in self._saved_attributes},
         }
 
     @classmethod
     def from_file(cls, state: storage.State) -> Self:
         model = cls(**state["params"])
-        for name in cls.saved_attributes:
+        for name in cls._saved_attributes:
             setattr(model, name, state["fitted"][name])
         return model
 
