@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gingham.fitting.merging import MergeTree, merge_tree
-from gingham.summary.make_summary import Met, joint_path, leaf_order, orders, rungs, summed, trees_of
-from gingham.summary.values import MEASURES, Measure, measure_named
+from gingham.summary.make_summary import joint_path, leaf_order, orders, rungs, trees_of
+from gingham.summary.values import MEASURES, BlockTable, Measure, measure_named, summed
 
 RNG = np.random.default_rng(0)
 
@@ -83,13 +83,13 @@ def test_top_of_a_tree_has_the_same_cuts(leaves: int) -> None:
 def test_planted_blocks_are_the_last_to_be_merged():
     rates = np.array([[30, 3, 3], [3, 30, 3], [3, 3, 30]])
     sums = RNG.poisson(np.kron(rates, np.ones((3, 3))))[..., None].astype(float)
-    left, right = trees_of([Met((0, 1), measure_named("lift"), sums)], 2)
+    left, right = trees_of([BlockTable((0, 1), "lift", sums, "count")], 2)
     for tree in (left, right):
         assert tree.groups(3).tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
 
 
 def test_the_path_goes_from_all_leaves_to_one_block():
-    table = Met((0, 1), measure_named("lift"), sums_of(measure_named("lift"), (5, 7)))
+    table = BlockTable((0, 1), "lift", sums_of(measure_named("lift"), (5, 7)), "count")
     trees = trees_of([table], 2)
     sizes = rungs(trees, joint_path(trees, [table]))
     assert sizes[0] == (5, 7)
@@ -98,7 +98,7 @@ def test_the_path_goes_from_all_leaves_to_one_block():
 
 
 def test_every_node_is_a_run_of_the_order():
-    table = Met((0, 1), measure_named("lift"), sums_of(measure_named("lift"), (8, 6)))
+    table = BlockTable((0, 1), "lift", sums_of(measure_named("lift"), (8, 6)), "count")
     trees = trees_of([table], 2)
     for tree, order in zip(trees, orders(trees, [table])):
         assert sorted(order.tolist()) == list(range(tree.n_leaves))

@@ -62,12 +62,24 @@ class MergeTree:
         first = list(range(self.n_leaves))  # one leaf below every node
         for a, _ in self.merges.tolist():
             first.append(first[a])
-        held = {node for pair in self.merges[:done].tolist() for node in pair}
-        alive = [node for node in range(self.n_leaves + done) if node not in held]
-        number = {node: int(groups[first[node]]) for node in alive}
+        number = {node: int(groups[first[node]]) for node in nodes_left(self.merges, self.n_leaves, k)}
         number |= {self.n_leaves + t: k + t - done for t in range(done, len(self.merges))}
         merges = [sorted((number[a], number[b])) for a, b in self.merges[done:].tolist()]
         return MergeTree(np.array(merges, dtype=np.int64).reshape(-1, 2), self.losses[done:], k)
+
+
+def nodes_left(merges: Ints, n_leaves: int, k: int) -> list[int]:
+    """The nodes of a tree once k clusters are left."""
+    held = set(merges[: n_leaves - k].ravel().tolist())
+    return [node for node in range(2 * n_leaves - k) if node not in held]
+
+
+def leaves_below(merges: Ints, n_leaves: int) -> list[list[int]]:
+    """The leaves below each node of a tree (itself, where it is one)."""
+    below = [[leaf] for leaf in range(n_leaves)]
+    for a, b in merges.tolist():
+        below.append(below[a] + below[b])
+    return below
 
 
 def cut(merges: Ints, n_leaves: int, k: int) -> Ints:

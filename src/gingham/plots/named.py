@@ -174,7 +174,7 @@ def ordered_matrix(
     sides = [summary.sides[relation.sides[p]] for p in (0, 1)]
     values = pair.weight if pair.values is None else np.asarray(pair.values, dtype=np.float64)
     modes = tuple(observed.modes[relation.sides[p]] for p in (0, 1))
-    sample = Sample(modes, (pair.rows, pair.columns), values)
+    sample = Sample(modes, pair.codes, values)
     orders, ends = [], []
     for p, side in enumerate(sides):
         labels = side.labels(summary.size[relation.sides[p]])

@@ -17,7 +17,7 @@ from gingham.errors import GinghamError
 from gingham.plots.board import picture
 from gingham.report.first_screen import data_words, guarantee_words, next_steps, noun_of, prediction_words
 from gingham.summary.measure import UNITS, in_unit
-from gingham.summary.values import Observed, Pair, Relation, Side, Summary, measure_named, plural
+from gingham.summary.values import Observed, Relation, Side, Summary, plural
 
 MAX_ITEMS = 4000  # items of a side that the page knows by name
 MAX_POINTS = 1500  # points of a side on the map
@@ -191,21 +191,18 @@ def item_facts(
     return facts
 
 
-def first_meeting(observed: Observed, side: int) -> tuple[Pair, int, Relation] | None:
+def first_meeting(observed: Observed, side: int) -> tuple[Relation, int, Relation] | None:
     """The entries in which a side first meets another, as (own, other)."""
-    for relation in observed.relations:
-        for i, j in relation.pairs():
-            for own, other in ((i, j), (j, i)):
-                if relation.sides[own] == side:
-                    return relation.plain().pair(own, other), relation.sides[other], relation
+    for relation, own, other in observed.meetings(side):
+        return relation.plain().pair(own, other), relation.sides[other], relation
     return None
 
 
-def item_means(pair: Pair, chosen: Ints, n: int) -> list[object] | None:
+def item_means(pair: Relation, chosen: Ints, n: int) -> list[object] | None:
     """The mean number of each item, or the code of its commonest label; None of counts."""
     if pair.values is None:
         return None
-    rows, values = pair.rows, np.asarray(pair.values)
+    rows, values = pair.codes[0], np.asarray(pair.values)
     if pair.measure == "labels":
         k = pair.n_statistics
         table = np.bincount(rows.astype(np.int64) * k + values, pair.weight, n * k).reshape(n, k)
@@ -218,7 +215,7 @@ def item_means(pair: Pair, chosen: Ints, n: int) -> list[object] | None:
 def neighbours(summary: Summary, at: int, chosen: Ints) -> list[list[int]]:
     """Places of the listed items that are most alike, nearest first; see `Summary.likeness`."""
     side = summary.sides[at]
-    found = measure_named(summary.meeting(at).measure).deviations(side.profile[chosen])
+    found = summary.meeting(at).rule.deviations(side.profile[chosen])
     found = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
     k = min(NEIGHBOURS, len(chosen) - 1)
     near: list[list[int]] = []
@@ -236,7 +233,7 @@ def neighbours(summary: Summary, at: int, chosen: Ints) -> list[list[int]]:
 def places_on_map(summary: Summary, at: int, chosen: Ints) -> tuple[list[object], list[object]]:
     """Where the items with the most data lie in the plane that tells the groups of the readable size apart best."""
     side, k = summary.sides[at], summary.size[at]
-    found = measure_named(summary.meeting(at).measure).deviations(side.profile[chosen])
+    found = summary.meeting(at).rule.deviations(side.profile[chosen])
     labels, mass = side.labels(k)[chosen], np.maximum(side.mass[chosen], 1e-12)
     found = found - np.average(found, axis=0, weights=mass)
     groups = np.zeros((k, found.shape[1]))
@@ -311,7 +308,7 @@ def recommendations(
 def candidates(summary: Summary, observed: Observed | None, at: int, other: int, listed: Ints) -> Ints:
     """For every leaf of a side the listed partners, best first: how the leaves meet, and how each stands by itself."""
     table = next(one for one in summary.tables if {at, other} == set(one.sides))
-    values = measure_named(table.measure).shown(table.sums)[0]
+    values = table.rule.shown(table.sums)[0]
     if table.sides[0] != at:
         values = values.T
     partner = summary.sides[other]
@@ -325,8 +322,8 @@ def candidates(summary: Summary, observed: Observed | None, at: int, other: int,
             pair, n = meeting[0], partner.n_items
             values = np.asarray(pair.values, dtype=np.float64)
             mean = np.average(values, weights=pair.weight)
-            total = np.bincount(pair.rows, pair.weight * (values - mean), n)
-            score = score + (total / (np.bincount(pair.rows, pair.weight, n) + 5.0))[listed]
+            total = np.bincount(pair.codes[0], pair.weight * (values - mean), n)
+            score = score + (total / (np.bincount(pair.codes[0], pair.weight, n) + 5.0))[listed]
     return np.argsort(-score, axis=1, kind="stable")
 
 
@@ -338,7 +335,7 @@ def seen_partners(observed: Observed, at: int, other: int, shown: Sequence[Ints]
     place, partner = (np.full(observed.shape[side], -1) for side in (at, other))
     place[shown[at]] = np.arange(len(shown[at]))
     partner[shown[other]] = np.arange(len(shown[other]))
-    rows, columns = place[pair.rows], partner[pair.columns]
+    rows, columns = place[pair.codes[0]], partner[pair.codes[1]]
     if at == other:  # an edge is known from both of its ends
         rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
     inside = (rows >= 0) & (columns >= 0)
@@ -358,7 +355,7 @@ def data_picture(summary: Summary, observed: Observed) -> dict[str, object] | No
         return None
     pair, sides = relation.pair(0, 1), [summary.sides[side] for side in relation.sides[:2]]
     values = pair.weight if pair.values is None else np.asarray(pair.values, dtype=np.float64)
-    sample = Sample(tuple(observed.modes[side] for side in relation.sides[:2]), (pair.rows, pair.columns), values)
+    sample = Sample(tuple(observed.modes[side] for side in relation.sides[:2]), pair.codes, values)
     orders = [_order(side) for side in sides]
     zeros = relation.measure == "lift"
     images = [picture(sample, items, (0, 1), MAX_PIXELS, zeros) for items in ((orders[0], orders[1]), None)]

@@ -18,11 +18,12 @@ from scipy.special import xlogy
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data import Mode
 from gingham.errors import AdviceWarning, GinghamError
-from gingham.fitting.merging import MergeTree, merge_tree
+from gingham.fitting.merging import MergeTree, leaves_below, merge_tree, nodes_left
 from gingham.summary.known_columns import best_known
 from gingham.summary.measure import additive_effects, baselines, errors_of, folds_of
 from gingham.summary.values import (
     MODEL,
+    SHRINK,
     BlockTable,
     Cluster,
     Errors,
@@ -31,14 +32,15 @@ from gingham.summary.values import (
     Mark,
     Measure,
     Observed,
-    Pair,
     Refit,
+    Relation,
     Score,
     Side,
     Summary,
     counted,
     listed,
     plural,
+    summed,
 )
 
 LEAVES = 60  # of a tree: finer clusters are merged before anything is said of them
@@ -63,7 +65,7 @@ def summarize_observed(observed: Observed, item_info: ItemInfo | None = None, se
     into = [tree.groups(min(LEAVES, tree.n_leaves)) for tree in whole]
     leaves = [groups[labels] for groups, labels in zip(into, numbers)]
     trees = [tree.top(LEAVES) for tree in whole]
-    tables = [Met(met.sides, met.measure, summed(met.sums, *(into[side] for side in met.sides))) for met in tables]
+    tables = [table.coarser(into) for table in tables]
     by_rule, size = _sizes(observed, trees, trial)
     known = _known(observed, about, trial, size, seed)
     places = orders(trees, tables)
@@ -79,9 +81,7 @@ def summarize_observed(observed: Observed, item_info: ItemInfo | None = None, se
     relation = observed.relations[0]
     return Summary(
         sides=tuple(sides),
-        tables=tuple(
-            BlockTable(table.sides, table.measure.name, table.sums, *_words(observed, table)) for table in tables
-        ),
+        tables=tuple(tables),
         size=size,
         size_by_rule=by_rule,
         shares=shares,
@@ -158,32 +158,30 @@ def own_clusters(observed: Observed, known: Sequence[Ints | None]) -> list[Ints]
 
 def _associated(observed: Observed, side: int, clusters: Sequence[Ints | None]) -> Ints:
     """Items of a side without clusters go by the cluster of another side that they are most typical of."""
-    for relation in observed.relations:
-        for i, j in relation.pairs():
-            for own, other in ((i, j), (j, i)):
-                labels = clusters[relation.sides[other]]
-                if relation.sides[own] == side and labels is not None:
-                    shape = (observed.shape[side], int(labels.max()) + 1)
-                    sums = relation.pair(own, other).sums(np.arange(shape[0]), labels, shape)
-                    worth = (relation.rule.coefficients(sums) * sums).sum(axis=-1)
-                    return np.unique(worth.argmax(axis=1), return_inverse=True)[1].astype(np.int64)
+    for relation, own, other in observed.meetings(side):
+        labels = clusters[relation.sides[other]]
+        if labels is not None:
+            shape = (observed.shape[side], int(labels.max()) + 1)
+            sums = relation.pair(own, other).sums(np.arange(shape[0]), labels, shape)
+            worth = (relation.rule.coefficients(sums) * sums).sum(axis=-1)
+            return np.unique(worth.argmax(axis=1), return_inverse=True)[1].astype(np.int64)
     return np.zeros(observed.shape[side], dtype=np.int64)
 
 
-def tables_of(observed: Observed, clusters: Sequence[Ints], blocks: Floats | None = None) -> list[Met]:
+def tables_of(observed: Observed, clusters: Sequence[Ints], blocks: Floats | None = None) -> list[BlockTable]:
     """How every two sides of every relation meet, in sums over blocks.
 
     ``blocks`` are the values of the first table's blocks where a model says them, by its own clusters.
     """
     m = [int(labels.max()) + 1 for labels in clusters]
-    found: list[Met] = []
+    found: list[BlockTable] = []
     for relation in observed.relations:
         for i, j in relation.pairs():
             a, b = relation.sides[i], relation.sides[j]
             sums = relation.pair(i, j).sums(clusters[a], clusters[b], (m[a], m[b]))
             if blocks is not None and not found:
                 sums[..., 1] = sums[..., 0] * blocks
-            found.append(Met((a, b), relation.rule, sums))
+            found.append(BlockTable((a, b), relation.measure, sums, relation.label, relation.labels))
     return found
 
 
@@ -331,17 +329,18 @@ def _side(
     clusters: Sequence[Ints],
     trees: Sequence[MergeTree],
     size: Sequence[int],
-    tables: Sequence[Met],
+    tables: Sequence[BlockTable],
     properties: Properties | None,
     seed: int,
 ) -> Side:
     mode, leaf = observed.modes[at], clusters[at]
     titles = observed.titles.get(at)
-    below = [[i] for i in range(tree.n_leaves)]
-    for a, b in tree.merges.tolist():
-        below.append(below[a] + below[b])
-    members = list(members_of(leaf, below))
-    pair, other, measure, labels = _first_meeting(observed, at)
+    members = list(members_of(leaf, leaves_below(tree.merges, tree.n_leaves)))
+    meeting = next(observed.meetings(at), None)
+    if meeting is None:
+        raise GinghamError(f"{mode.name!r} meets no other side: there is nothing to read.")
+    pair = meeting[0].pair(*meeting[1:])
+    other, measure = pair.sides[1], pair.rule
     own_names = _texts(mode, titles)
     other_titles = observed.titles.get(other)
     other_names = _texts(observed.modes[other], other_titles)
@@ -357,7 +356,8 @@ def _side(
         wide = pair.sums(every, clusters[other], (mode.n_items, m))
     whole = wide.sum(axis=0)
     observed_mass = measure.observed(wide).sum(axis=1)
-    told_by, texts = others_of(pair, shape, other_names, labels, seed)
+    told_by = KINDS[pair.measure](pair, shape, other_names, seed)
+    texts = told_by.texts
     own_telling, other_telling = telling(own_names), telling(other_names) or pair.measure == "labels"
     own_short = short_titles(own_names) if own_telling else own_names
     short = short_titles(texts) if other_telling and pair.measure != "labels" else texts
@@ -366,7 +366,8 @@ def _side(
         own_names = own_short = [name if _names_side(name, mode.name) else f"{mode.name} {name}" for name in own_names]
     facts = [()] * len(members) if properties is None else facts_of(properties, members)
     strength = np.zeros(mode.n_items)
-    expected = _expected_gain(measure, tree, below, size[at], coarse, members)
+    readable = nodes_left(tree.merges, tree.n_leaves, size[at])
+    expected = sum(max(_gain(measure, coarse, members[node]), 0.0) for node in readable)  # of the readable cut
     found = []
     for node, (mine, own_facts) in enumerate(zip(members, facts)):
         everything = len(mine) == mode.n_items
@@ -406,22 +407,12 @@ def _side(
             Cluster(name, tuple(words), tuple(against), coverage, len(mine), mass, bool(shared),
                     () if everything else distinctive, typical, () if everything else tuple(own_facts))
         )  # fmt: skip
-    total = sum(met.measure.structure(met.sums) for met in tables if at in met.sides)
+    total = sum(table.rule.structure(table.sums) for table in tables if at in table.sides)
     heights = tree.losses / total if total > 1e-12 else np.zeros(len(tree.losses))
     return Side(
         mode.name, mode.items, titles, leaf, observed_mass, strength, profile.astype(np.float32), tree.merges, heights,
         order, tuple(found),
     )  # fmt: skip
-
-
-def _first_meeting(observed: Observed, side: int) -> tuple[Pair, int, Measure, tuple[str, ...]]:
-    """The entries in which a side first meets another, as (own, other); itself in a graph."""
-    for relation in observed.relations:
-        for i, j in relation.pairs():
-            for own, other in ((i, j), (j, i)):
-                if relation.sides[own] == side:
-                    return relation.pair(own, other), relation.sides[other], relation.rule, relation.labels
-    raise GinghamError(f"{observed.modes[side].name!r} meets no other side: there is nothing to read.")
 
 
 def _texts(mode: Mode, titles: AnyArray | None) -> list[str]:
@@ -440,17 +431,6 @@ def _gain(measure: Measure, profile: Floats, members: Ints) -> float:
     return float((measure.coefficients(np.stack([inside, rest]))[0] * inside).sum())
 
 
-def _expected_gain(
-    measure: Measure, tree: MergeTree, below: Sequence[Sequence[int]], k: int, profile: Floats, members: Sequence[Ints]
-) -> float:
-    """What all clusters of the readable cut gain together."""
-    alive = set(range(tree.n_leaves))
-    for t, (a, b) in enumerate(tree.merges[: tree.n_leaves - k].tolist()):
-        alive -= {a, b}
-        alive.add(tree.n_leaves + t)
-    return sum(max(_gain(measure, profile, members[node]), 0.0) for node in alive)
-
-
 def _name(measure: Measure, words: Sequence[str], by_own: bool, shared: bool, everything: bool, side: str) -> str:
     if everything:
         return f"all {plural(side)}"
@@ -463,17 +443,6 @@ def _name(measure: Measure, words: Sequence[str], by_own: bool, shared: bool, ev
 
 
 # sentences
-
-
-def _words(observed: Observed, table: Met) -> tuple[str, tuple[str, ...], float]:
-    """(what was observed, names of labels, variance of numbers) of the relation behind a table."""
-    for relation in observed.relations:
-        if relation.rule is table.measure and set(table.sides) <= set(relation.sides):
-            noise = 1.0
-            if relation.measure == "difference":
-                noise = float(np.average(np.asarray(relation.residuals) ** 2, weights=relation.weight))
-            return relation.label, relation.labels, noise
-    return "label", (), 1.0
 
 
 NOTHING = {
@@ -680,10 +649,9 @@ def curve_of(observed: Observed, clusters: Sequence[Ints], held: Bools) -> Curve
     tests, known = [], first.take(~held)
     for i, j in first.pairs():
         a, b = first.sides[i], first.sides[j]
-        whole = first.take(held).pair(i, j)
-        asked = known_entries(whole, known.pair(i, j), observed, (a, b))
-        test = _Held.of(asked, clusters[a], clusters[b], (sizes[a], sizes[b]))
-        tests.append(replace(test, weight=float(whole.weight.sum()), squares=float((whole.weight**2).sum())))
+        tests.append(
+            _Held.of(first.take(held).pair(i, j), known.pair(i, j), clusters[a], clusters[b], (sizes[a], sizes[b]))
+        )
     least = 0.0
     if first.measure == "difference":
         squares = np.asarray(first.residuals, dtype=np.float64)[held] ** 2
@@ -695,28 +663,22 @@ def curve_of(observed: Observed, clusters: Sequence[Ints], held: Bools) -> Curve
     for size in ladder:
         groups = [tree.groups(k) for tree, k in zip(trees, size)]
         total, square, weight = 0.0, 0.0, 0.0
-        for met, test in zip(seen, tests):
-            coarse = summed(met.sums, groups[met.sides[0]], groups[met.sides[1]])
-            gain, second, n = test.gain(met, coarse, groups[met.sides[0]], groups[met.sides[1]])
-            total, square, weight = total + gain, square + second, weight + n
+        for table, test in zip(seen, tests):
+            gain, second = test.gain(table.coarser(groups), *(groups[side] for side in table.sides))
+            total, square, weight = total + gain, square + second, weight + test.weight
         mean = total / max(weight, 1e-300)
         gains.append(mean)
-        errors.append(float(np.sqrt(max(square - mean * mean * squares_of(tests), 0.0))) / max(weight, 1e-300))
+        spread = square - mean * mean * sum(test.squares for test in tests)
+        errors.append(float(np.sqrt(max(spread, 0.0))) / max(weight, 1e-300))
     return Curve(ladder, np.array(gains), np.array(errors), least)
-
-
-def known_entries(held: Pair, seen: Pair, observed: Observed, sides: tuple[int, int]) -> Pair:
-    """Held-out entries whose row and column both have entries that were seen: of others nothing is known."""
-    rows = np.bincount(seen.rows, minlength=observed.shape[sides[0]]) > 0
-    columns = np.bincount(seen.columns, minlength=observed.shape[sides[1]]) > 0
-    keep = rows[held.rows] & columns[held.columns]
-    values = None if held.values is None else held.values[keep]
-    return held._replace(rows=held.rows[keep], columns=held.columns[keep], weight=held.weight[keep], values=values)
 
 
 @dataclass(frozen=True, eq=False)
 class _Held:
-    """Held-out entries as sums over blocks of leaves, with second moments."""
+    """Held-out entries as sums over blocks of leaves, with second moments.
+
+    Nothing is known of an entry whose row or column has none that was seen: it counts, and gains nothing.
+    """
 
     sums: Floats  # (m_1, m_2, K)
     seconds: Floats  # (m_1, m_2, K'): Σ w² t², and for numbers Σ w², Σ w² e, Σ w² e²
@@ -724,70 +686,47 @@ class _Held:
     squares: float  # Σ w²
 
     @classmethod
-    def of(cls, pair: Pair, rows: Ints, columns: Ints, shape: tuple[int, int]) -> _Held:
+    def of(cls, held: Relation, seen: Relation, rows: Ints, columns: Ints, shape: tuple[int, int]) -> _Held:
+        known = [np.bincount(code, minlength=len(of)) > 0 for code, of in zip(seen.codes, (rows, columns))]
+        pair = held.take(known[0][held.codes[0]] & known[1][held.codes[1]])
         sums = pair.sums(rows, columns, shape)
         seconds = pair.sums(rows, columns, shape, squared=True)
         if pair.measure == "difference":
-            squares = pair._replace(values=np.asarray(pair.values) ** 2).sums(rows, columns, shape, squared=True)
+            squares = replace(pair, values=np.asarray(pair.values) ** 2).sums(rows, columns, shape, squared=True)
             seconds = np.concatenate([seconds, squares[..., 1:]], axis=-1)
-        return cls(sums, seconds, float(pair.weight.sum()), float((pair.weight**2).sum()))
+        return cls(sums, seconds, float(held.weight.sum()), float((held.weight**2).sum()))
 
-    def gain(self, met: Met, coarse: Floats, rows: Ints, columns: Ints) -> tuple[float, float, float]:
-        """(Σ gain, Σ gain², Σ weight) over the entries, in blocks of a cut."""
-        coef = met.measure.coefficients(coarse)
+    def gain(self, coarse: BlockTable, rows: Ints, columns: Ints) -> tuple[float, float]:
+        """(Σ gain, Σ gain²) over the entries, in blocks of a cut."""
+        coef = coarse.rule.coefficients(coarse.sums)
         sums, seconds = summed(self.sums, rows, columns), summed(self.seconds, rows, columns)
         total = float((coef * sums).sum())
         if seconds.shape[2] == coef.shape[2]:  # one statistic of an entry is not zero
-            return total, float((coef * coef * seconds).sum()), self.weight
+            return total, float((coef * coef * seconds).sum())
         # (a + b e)² with a = −mean², b = 2 mean
         a, b = coef[..., 0], coef[..., 1]
         square = a * a * seconds[..., 0] + 2 * a * b * seconds[..., 1] + b * b * seconds[..., 2]
-        return total, float(square.sum()), self.weight
-
-
-def squares_of(tests: Sequence[_Held]) -> float:
-    """Σ w² over all held-out entries."""
-    return sum(test.squares for test in tests)
-
-
-Part = tuple[Measure, Floats]  # how a side meets others: sums (m, columns, K) of its clusters
+        return total, float(square.sum())
 
 
 # A merge tree a side, one path down all of them, and the order in which clusters are shown.
 
 
-@dataclass(frozen=True, eq=False)
-class Met:
-    """Two sides that meet, by their positions, and the sums over the blocks of their leaves (m_1, m_2, K)."""
-
-    sides: tuple[int, int]
-    measure: Measure
-    sums: Floats
-
-    def part(self, side: int) -> list[Part]:
-        """What a side sees of it: its clusters × those of the other side; both ways where it meets itself."""
-        turned = np.swapaxes(self.sums, 0, 1)
-        if self.sides[0] == self.sides[1] == side and np.array_equal(self.sums, turned):
-            return [(self.measure, self.sums)]
-        seen = [self.sums] * (self.sides[0] == side) + [turned] * (self.sides[1] == side)
-        return [(self.measure, sums) for sums in seen]
-
-
-def trees_of(tables: Sequence[Met], n_sides: int) -> list[MergeTree]:
+def trees_of(tables: Sequence[BlockTable], n_sides: int) -> list[MergeTree]:
     """The merge tree of every side, each with all others as fine as they are."""
     return [
-        merge_tree([(measure.cost, sums) for table in tables for measure, sums in table.part(side)])
+        merge_tree([(table.rule.cost, sums) for table in tables for sums in table.part(side)])
         for side in range(n_sides)
     ]
 
 
-def joint_path(trees: Sequence[MergeTree], tables: Sequence[Met]) -> Ints:
+def joint_path(trees: Sequence[MergeTree], tables: Sequence[BlockTable]) -> Ints:
     """Which tree to climb next, from all leaves to one block: the one whose next merge loses least as things stand."""
     groups: list[Ints] = [np.arange(tree.n_leaves) for tree in trees]
     done = [0] * len(trees)
     path = []
     while any(at < len(tree.merges) for at, tree in zip(done, trees)):
-        current = [Met(t.sides, t.measure, summed(t.sums, groups[t.sides[0]], groups[t.sides[1]])) for t in tables]
+        current = [table.coarser(groups) for table in tables]
         costs = {}
         for side, (at, tree) in enumerate(zip(done, trees)):
             if at < len(tree.merges):
@@ -800,24 +739,17 @@ def joint_path(trees: Sequence[MergeTree], tables: Sequence[Met]) -> Ints:
     return np.array(path, dtype=np.int64)
 
 
-def _lost(tables: Sequence[Met], side: int, before: Ints, after: Ints) -> float:
+def _lost(tables: Sequence[BlockTable], side: int, before: Ints, after: Ints) -> float:
     """What going from one cut of a side to the next coarser one loses."""
     into = np.zeros(int(before.max()) + 1, dtype=np.int64)
     into[before] = after
     total = 0.0
     for table in tables:
-        for measure, sums in table.part(side):
+        for sums in table.part(side):
             coarse = np.zeros((int(into.max()) + 1, *sums.shape[1:]))
             np.add.at(coarse, into, sums)
-            total += float(measure.cost(coarse).sum() - measure.cost(sums).sum())
+            total += float(table.rule.cost(coarse).sum() - table.rule.cost(sums).sum())
     return total
-
-
-def summed(sums: Floats, rows: Ints, columns: Ints) -> Floats:
-    """Sums of coarser blocks (k_1, k_2, K), from the cluster of each row and each column."""
-    out: Floats = np.zeros((int(rows.max()) + 1, int(columns.max()) + 1, sums.shape[2]))
-    np.add.at(out, (rows[:, None], columns[None, :]), sums)
-    return out
 
 
 def rungs(trees: Sequence[MergeTree], path: Ints) -> list[tuple[int, ...]]:
@@ -854,11 +786,11 @@ def leaf_order(tree: MergeTree, profiles: Floats, towards: Floats | None = None)
     return np.array(below[-1], dtype=np.int64)
 
 
-def orders(trees: Sequence[MergeTree], tables: Sequence[Met]) -> list[Ints]:
+def orders(trees: Sequence[MergeTree], tables: Sequence[BlockTable]) -> list[Ints]:
     """The order of every side: the first by likeness, others towards the side they first meet."""
     found: dict[int, Ints] = {}
     for table in tables:
-        values = table.measure.coefficients(table.sums)[..., -1]
+        values = table.rule.coefficients(table.sums)[..., -1]
         a, b = table.sides
         if a not in found and b not in found:
             found[a] = leaf_order(trees[a], np.clip(values, *_reach(values)))
@@ -894,58 +826,10 @@ STEADY = 10.0  # ratings with nothing to say, against which the sum of an item's
 MOST_ENTRIES = (
     400_000  # of a cluster that its name is made of; a part of the members, drawn evenly, where there are more
 )
-STOP = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "to",
-        "in",
-        "is",
-        "it",
-        "that",
-        "and",
-        "for",
-        "on",
-        "was",
-        "with",
-        "as",
-        "be",
-        "this",
-        "are",
-        "by",
-        "or",
-        "at",
-        "from",
-        "not",
-        "have",
-        "has",
-        "had",
-        "but",
-        "they",
-        "i",
-        "you",
-        "he",
-        "we",
-        "his",
-        "her",
-        "their",
-        "its",
-        "which",
-        "were",
-        "been",
-        "will",
-        "would",
-        "can",
-        "could",
-        "there",
-        "if",
-        "what",
-        "who",
-        "when",
-    ]
-)
+STOP_WORDS = """
+    a an the of to in is it that and for on was with as be this are by or at from not have has had but they i
+    you he we his her their its which were been will would can could there if what who when"""
+STOP = frozenset(STOP_WORDS.split())
 
 
 def short_titles(titles: Sequence[str]) -> list[str]:
@@ -1011,8 +895,8 @@ class Told:
 class Others:
     """The items of the other side as words for clusters of this one."""
 
-    def __init__(self, pair: Pair, shape: tuple[int, int], names: Sequence[str], seed: int = 0) -> None:
-        self.names, self.seed = names, seed
+    def __init__(self, pair: Relation, shape: tuple[int, int], names: Sequence[str], seed: int = 0) -> None:
+        self.names, self.texts, self.seed = names, names, seed  # texts: what `Told` numbers
         self.counts = pair.matrix(shape)
         self.total = np.asarray(self.counts.sum(axis=0)).ravel()
 
@@ -1078,7 +962,7 @@ class Counted(Others):
 class Rated(Others):
     """Numbers beyond averages: score(i) = Σ e/√(n + 10) over the members' numbers for item i, with + and −."""
 
-    def __init__(self, pair: Pair, shape: tuple[int, int], names: Sequence[str], seed: int = 0) -> None:
+    def __init__(self, pair: Relation, shape: tuple[int, int], names: Sequence[str], seed: int = 0) -> None:
         super().__init__(pair, shape, names, seed)
         self.sums = pair.matrix(shape, 1)
 
@@ -1088,7 +972,7 @@ class Rated(Others):
         n = np.asarray(inside.sum(axis=0)).ravel()
         e = np.asarray(self.sums[mine].sum(axis=0)).ravel()
         score = e / np.sqrt(n + STEADY)
-        value = e / (n + SHRINK_VALUE)
+        value = e / (n + SHRINK)
         words = best_names(np.where(score > 0, score, -np.inf), self.names, WORDS - 1)
         against = best_names(np.where(score < 0, -score, -np.inf), self.names, AGAINST)
         order = np.argsort(-np.abs(score), kind="stable")[:MARKS].tolist()
@@ -1099,42 +983,26 @@ class Rated(Others):
 class Labelled(Others):
     """Names of labels: items on which members' labels differ from everybody's, by n ln p(label|members)/p(label)."""
 
-    def __init__(
-        self, pair: Pair, shape: tuple[int, int], names: Sequence[str], labels: Sequence[str], seed: int = 0
-    ) -> None:
+    def __init__(self, pair: Relation, shape: tuple[int, int], names: Sequence[str], seed: int = 0) -> None:
         super().__init__(pair, shape, names, seed)
-        self.labels = labels
-        self.by_label = [pair.matrix(shape, k) for k in range(len(labels))]
+        self.by_label = [pair.matrix(shape, k) for k in range(pair.n_statistics)]
         self.totals = np.stack([np.asarray(m.sum(axis=0)).ravel() for m in self.by_label], axis=1)
-        self.pairs = [f"{name}: {label}" for name in names for label in labels]
+        self.texts = [f"{name}: {label}" for name in names for label in pair.labels]
 
     def of(self, members: Ints) -> Told:
         mine = self.part(members)
         own = np.stack([np.asarray(m[mine].sum(axis=0)).ravel() for m in self.by_label], axis=1)
-        overall = (self.totals + 1.0) / (self.totals.sum(axis=1, keepdims=True) + len(self.labels))
+        k = len(self.by_label)
+        overall = (self.totals + 1.0) / (self.totals.sum(axis=1, keepdims=True) + k)
         share = (own + overall) / (own.sum(axis=1, keepdims=True) + 1.0)
         score = xlogy(own, share / overall).ravel()
-        k = len(self.labels)
-        words = best_names(np.where(score > 0, score, -np.inf), self.pairs, WORDS - 1)
+        words = best_names(np.where(score > 0, score, -np.inf), self.texts, WORDS - 1)
         order = [i for i in np.argsort(-score, kind="stable")[:MARKS].tolist() if score[i] > 0]
         marks = [(i, float(score[i]), float((share / overall).ravel()[i])) for i in order]
         return Told(words, [], self.covered(self.counts[mine], [i // k for i in words]), marks)
 
-    def name_of(self, i: int) -> str:
-        return self.pairs[i]
 
-
-SHRINK_VALUE = 5.0  # numbers that an average shown with an item starts from
-
-
-def others_of(
-    pair: Pair, shape: tuple[int, int], names: Sequence[str], labels: Sequence[str] = (), seed: int = 0
-) -> tuple[Others, Sequence[str]]:
-    """The other side's items as words, by the kind of data, and the texts that `Told` numbers."""
-    if pair.measure == "labels":
-        found = Labelled(pair, shape, names, labels, seed)
-        return found, found.pairs
-    return (Rated if pair.measure == "difference" else Counted)(pair, shape, names, seed), names
+KINDS: dict[str, type[Others]] = {"lift": Counted, "difference": Rated, "labels": Labelled}
 
 
 def members_of(leaf: Ints, below: Sequence[Sequence[int]]) -> Iterator[Ints]:

@@ -28,7 +28,7 @@ from scipy.special import xlogy
 from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data import Mode
 from gingham.errors import GinghamError
-from gingham.fitting.merging import cut
+from gingham.fitting.merging import cut, leaves_below, nodes_left
 from gingham.storage import savable
 
 SMOOTHING = 1.0  # counts that an average block is filled up with, in proportion to what chance expects
@@ -287,40 +287,27 @@ class Relation:
         """The same entries with the numbers as they were observed."""
         return replace(self, expected=None)
 
-    def pair(self, first: int, second: int) -> Pair:
-        """The entries as those of two of its positions."""
-        rows, columns, weight, values = self.codes[first], self.codes[second], self.weight, self.residuals
-        if self.both_ways:
-            rows, columns = np.concatenate([rows, columns]), np.concatenate([columns, rows])
-            weight = np.concatenate([weight, weight])
-            values = None if values is None else np.concatenate([values, values])
-        return Pair(rows, columns, weight, values, self.measure, self.n_statistics)
-
     def pairs(self) -> list[tuple[int, int]]:
         """All pairs of its positions."""
         d = len(self.sides)
         return [(i, j) for i in range(d) for j in range(i + 1, d)]
 
-
-class Pair(NamedTuple):
-    """Entries of two sides, statistics of their blocks, rows and columns."""
-
-    rows: Ints
-    columns: Ints
-    weight: Floats
-    values: AnyArray | None
-    measure: str
-    n_statistics: int
-
-    def turned(self) -> Pair:
-        return self._replace(rows=self.columns, columns=self.rows)
+    def pair(self, first: int, second: int) -> Relation:
+        """The entries as those of two of its positions: in both directions where they stand for both, and residuals."""
+        codes, weights, values = (self.codes[first], self.codes[second]), self.weight, self.residuals
+        if self.both_ways:
+            codes = (np.concatenate(codes), np.concatenate(codes[::-1]))
+            weights = np.concatenate([weights, weights])
+            values = None if values is None else np.concatenate([values, values])
+        sides = (self.sides[first], self.sides[second])
+        return replace(self, sides=sides, codes=codes, values=values, weights=weights, both_ways=False, expected=None)
 
     def sums(self, rows: Ints, columns: Ints, shape: tuple[int, int], squared: bool = False) -> Floats:
-        """Sums over blocks (m_1, m_2, K) from the cluster of each row and each column.
+        """Of a pair: sums over blocks (m_1, m_2, K) from the cluster of each row and each column.
 
         ``squared`` weights, and squares of numbers, give the second moments that standard errors need.
         """
-        at = rows[self.rows].astype(np.int64) * shape[1] + columns[self.columns]
+        at = rows[self.codes[0]].astype(np.int64) * shape[1] + columns[self.codes[1]]
         weight = self.weight**2 if squared else self.weight
         n = shape[0] * shape[1]
         if self.measure == "lift":
@@ -333,8 +320,8 @@ class Pair(NamedTuple):
         return np.asarray(np.bincount(at * k + values, weight, n * k), dtype=np.float64).reshape(*shape, k)
 
     def matrix(self, shape: tuple[int, int], statistic: int | None = None) -> sparse.csr_array:
-        """A statistic of every pair of items, sparse: weights by default, of one label where one is named."""
-        weight, rows, columns = self.weight, self.rows, self.columns
+        """Of a pair: a statistic of every two items, sparse: weights by default, of one label where one is named."""
+        weight, (rows, columns) = self.weight, self.codes
         if self.measure == "difference" and statistic == 1:
             weight = weight * np.asarray(self.values)
         elif self.measure == "labels" and statistic is not None:
@@ -415,6 +402,14 @@ class Observed:
     def with_first(self, relation: Relation) -> Observed:
         """The same with another first relation."""
         return replace(self, relations=(relation, *self.relations[1:]))
+
+    def meetings(self, side: int) -> Iterator[tuple[Relation, int, int]]:
+        """Where a side meets another, or itself: the relation, its own position there, and that of the other."""
+        for relation in self.relations:
+            for i, j in relation.pairs():
+                for own, other in ((i, j), (j, i)):
+                    if relation.sides[own] == side:
+                        yield relation, own, other
 
 
 MOST_ITEMS = 4000  # of a side that `Summary.to_dict` lists, those with the most data
@@ -608,29 +603,20 @@ class Side:
         """The k nodes of a cut, in the order of the tree; cluster number i of that cut is the i-th of them."""
         if not 1 <= k <= self.n_leaves:
             raise GinghamError(f"{self.name!r} can be read in 1 to {self.n_leaves} clusters, not {k}.")
-        alive = set(range(self.n_leaves))
-        for t, (a, b) in enumerate(self.merges[: self.n_leaves - k].tolist()):
-            alive -= {a, b}
-            alive.add(self.n_leaves + t)
         at = {leaf: place for place, leaf in enumerate(self.order.tolist())}
-        return sorted(alive, key=lambda node: min(at[leaf] for leaf in self.leaves_of(node)))
-
-    def leaves_of(self, node: int) -> list[int]:
-        """The leaves below a node (itself, where it is one)."""
-        return self._below[node]
+        alive = nodes_left(self.merges, self.n_leaves, k)
+        return sorted(alive, key=lambda node: min(at[leaf] for leaf in self.below[node]))
 
     @cached_property
-    def _below(self) -> list[list[int]]:
-        below: list[list[int]] = [[leaf] for leaf in range(self.n_leaves)]
-        for a, b in self.merges.tolist():
-            below.append(below[a] + below[b])
-        return below
+    def below(self) -> list[list[int]]:
+        """The leaves below each node (itself, where it is one)."""
+        return leaves_below(self.merges, self.n_leaves)
 
     def groups(self, k: int) -> Ints:
         """The number (from 0) of each leaf's cluster in a cut, shape (m,)."""
         into: Ints = np.empty(self.n_leaves, dtype=np.int64)
         for number, node in enumerate(self.nodes(k)):
-            into[self.leaves_of(node)] = number
+            into[self.below[node]] = number
         return into
 
     def labels(self, k: int) -> Ints:
@@ -643,7 +629,7 @@ class Side:
 
     def linkage(self) -> Floats:
         """scipy's linkage matrix (m − 1, 4): two nodes, height, number of leaves."""
-        sizes = [float(len(self.leaves_of(self.n_leaves + t))) for t in range(len(self.merges))]
+        sizes = [float(len(leaves)) for leaves in self.below[self.n_leaves :]]
         return np.column_stack([self.merges.reshape(-1, 2), self.heights, sizes]).astype(np.float64)
 
     def listed(self, most: int = MOST_ITEMS) -> Ints:
@@ -689,8 +675,6 @@ class BlockTable:
         What was observed: "count", "rating".
     labels : tuple of str
         The names of the labels, for the measure "labels".
-    noise : float
-        Of numbers: the variance that averages leave over.
     """
 
     sides: tuple[int, int]
@@ -698,21 +682,35 @@ class BlockTable:
     sums: Floats
     label: str
     labels: tuple[str, ...] = ()
-    noise: float = 1.0
 
-    def at(self, rows: Ints, columns: Ints) -> Floats:
-        """Sums of coarser blocks, from the number of each leaf's cluster; shape (k_1, k_2, K)."""
-        k = (int(rows.max()) + 1, int(columns.max()) + 1)
-        out: Floats = np.zeros((*k, self.sums.shape[2]))
-        np.add.at(out, (rows[:, None], columns[None, :]), self.sums)
-        return out
+    @property
+    def rule(self) -> Measure:
+        return measure_named(self.measure)
+
+    def coarser(self, groups: Sequence[Ints]) -> BlockTable:
+        """The same of coarser blocks, from the cluster of each leaf of every side."""
+        return replace(self, sums=summed(self.sums, *(groups[side] for side in self.sides)))
+
+    def part(self, side: int) -> list[Floats]:
+        """What a side sees of it: its clusters × those of the other side; both ways where it meets itself."""
+        turned = np.swapaxes(self.sums, 0, 1)
+        if self.sides[0] == self.sides[1] == side and np.array_equal(self.sums, turned):
+            return [self.sums]
+        return [self.sums] * (self.sides[0] == side) + [turned] * (self.sides[1] == side)
 
     def to_dict(self) -> dict[str, object]:
         rounded = np.round(self.sums, 4)
         return {
             "sides": list(self.sides), "measure": self.measure, "label": self.label, "labels": list(self.labels),
-            "sums": rounded.tolist(), **measure_named(self.measure).constants(),
+            "sums": rounded.tolist(), **self.rule.constants(),
         }  # fmt: skip
+
+
+def summed(sums: Floats, rows: Ints, columns: Ints) -> Floats:
+    """Sums of coarser blocks (k_1, k_2, K), from the cluster of each row and each column."""
+    out: Floats = np.zeros((int(rows.max()) + 1, int(columns.max()) + 1, sums.shape[2]))
+    np.add.at(out, (rows[:, None], columns[None, :]), sums)
+    return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -965,7 +963,7 @@ class Summary:
     def likeness(self, side: int, item: int) -> Floats:
         """How alike every item of a side is to one of them, from −1 to 1: cosines of how they differ from all."""
         own = self.sides[side]
-        found = measure_named(self.meeting(side).measure).deviations(own.profile)
+        found = self.meeting(side).rule.deviations(own.profile)
         length = np.linalg.norm(found, axis=1)
         return np.asarray(found @ found[item] / np.maximum(length * length[item], 1e-12))
 
@@ -980,15 +978,13 @@ class Summary:
         found = self.tables[table]
         at = self.sized(size)
         left, right = (self.sides[i] for i in found.sides)
-        k = [at[i] for i in found.sides]
-        sums = found.at(left.groups(k[0]), right.groups(k[1]))
-        measure = measure_named(found.measure)
-        values, which = measure.shown(sums)
+        sums = found.coarser([side.groups(k) for side, k in zip(self.sides, at)]).sums
+        values, which = found.rule.shown(sums)
         labels = None if which is None else [[found.labels[w] for w in row] for row in which.tolist()]
+        rows, columns = (self.sides[i].cut(at[i]) for i in found.sides)
         return Board(
-            left.name, right.name, left.cut(k[0]), right.cut(k[1]), found.measure, found.label, values,
-            measure.observed(sums), labels,
-        )  # fmt: skip
+            left.name, right.name, rows, columns, found.measure, found.label, values, found.rule.observed(sums), labels
+        )
 
     def to_dict(self, max_items: int = MOST_ITEMS) -> dict[str, Any]:
         """All of it as numbers, strings, lists and dictionaries: what a page needs to draw any size by itself."""
