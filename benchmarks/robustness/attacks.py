@@ -812,7 +812,9 @@ def held_out_pairs_twice() -> object:
 def tested_pairs_twice() -> object:
     return gg.certify_progressive(
         gg.GraphClustering(2, random_state=0), *mirrored(), loss="quadratic", label_bounds=(0, 1), blocks=2,
-        fit=lambda model, pairs, weights, counts: model.fit(np.column_stack([pairs, weights]), pairs="listed"),
+        fit=lambda model, pairs, weights, counts: model.fit(
+            np.column_stack([pairs, weights]), pairs="listed", directed=False
+        ),
     )  # fmt: skip
 
 

@@ -128,7 +128,7 @@ def test_mean_follows_from_gibbs_for_convex_losses_only(fitted):
             certify(model, X, y, predictor=predictor)
     with pytest.raises(GinghamError, match="unknown"):
         certify(model, X, y, predictor="oracle")
-    classifier = CoClusteringClassifier((2, 2), alphabet=range(1, 6), random_state=0).fit(X, y)
+    classifier = CoClusteringClassifier((2, 2), "zero-one", alphabet=range(1, 6), random_state=0).fit(X, y)
     assert certify(classifier, X, y).loss == "zero-one"
     with pytest.raises(RefusedCertificate, match="not convex"):
         certify(classifier, X, y, predictor="mean")

@@ -105,7 +105,8 @@ def test_log_loss_of_predicted_distributions():
 def test_named_classes(parts):
     _, X, y, _, _ = parts
     names = np.array(["bad", "good"])[(y > 3).astype(int)]
-    model = CoClusteringClassifier((2, 2), alphabet=("bad", "good"), random_state=0).fit(X[:1200], names[:1200])
+    model = CoClusteringClassifier((2, 2), "zero-one", alphabet=("bad", "good"), random_state=0)
+    model.fit(X[:1200], names[:1200])
     certificate = certify(model, X[1200:], names[1200:], bound="holdout", predictor="mode")
     assert certificate.empirical == pytest.approx((model.predict(X[1200:]) != names[1200:]).mean())
     with pytest.raises(RefusedCertificate, match="names"):

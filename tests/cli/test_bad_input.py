@@ -167,7 +167,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     ),
     "text for numbers of a joint model": (
         fit("texts.csv", "--model", "joint", "--loss", "quadratic"),
-        "needs labels that are numbers",
+        "needs numeric labels",
     ),
     "negative weights": (fit("negative.csv", "--weight", "n"), "negative"),
     "zero weights": (fit("zero.csv", "--weight", "n"), "All weights are zero"),
@@ -177,8 +177,8 @@ CASES: dict[str, tuple[list[str], str]] = {
     "unknown loss": (fit("good.csv", "--loss", "hinge"), "--loss 'hinge' is unknown"),
     "clusters not numbers": (fit("good.csv", "--clusters", "many"), "must be integers"),
     "too many sizes": (fit("good.csv", "--clusters", "2,2,2"), "3 numbers for 2 axes"),
-    "zero clusters": (fit("good.csv", "--clusters", "0,2"), "at least 1"),
-    "negative clusters": (fit("good.csv", "--clusters", "-3"), "at least 1"),
+    "zero clusters": (fit("good.csv", "--clusters", "0,2"), "must be an integer ≥ 1"),
+    "negative clusters": (fit("good.csv", "--clusters", "-3"), "must be an integer ≥ 1"),
     "too many cells": (fit("good.csv", "--clusters", "2", "--axes", "user,movie,rating", drop=("--axes",)), "both an"),
     "negative beta": (fit("good.csv", "--beta", "-1"), "must be a finite number"),
     "beta not a number": (fit("good.csv", "--beta", "big"), "--beta"),
@@ -331,7 +331,7 @@ CASES: dict[str, tuple[list[str], str]] = {
         "counts are not negative",
     ),
     "path of nothing": (["report", "good.gingham", "good.csv", "--path", "good.csv"], "gingham path --json"),
-    "simplify to nothing": (["simplify", "good.gingham", "good.csv", "--clusters", "0,1"], "at least 1"),
+    "simplify to nothing": (["simplify", "good.gingham", "good.csv", "--clusters", "0,1"], "must be an integer ≥ 1"),
     "simplify below the loss": (["simplify", "good.gingham", "good.csv", "--max-loss", "0"], "cannot be kept"),
     "betas in words": (
         ["path", "good.csv", "--axes", "user,movie", "--label", "rating", "--betas", "a,b"],

@@ -152,7 +152,7 @@ def test_starts_side_by_side_are_kept_too(end, tmp_path, monkeypatch):
             assert fit(opened(tmp_path / "kept"), press_ctrl_c).interrupted
     swept.clear()
     resumed = fit(opened(tmp_path / "kept", resume=True))
-    assert len(swept) <= 3 * 40 - 20  # the first start was done, the second halfway
+    assert len(swept) <= 4 * 40 - 20  # one start was halfway; how far the others were depends on the threads
     assert resumed.objective.total == whole.objective.total
     for a, b in zip(resumed.posterior.assign, whole.posterior.assign):
         np.testing.assert_array_equal(a, b)
