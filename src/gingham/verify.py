@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import math
+import os
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
@@ -402,9 +403,9 @@ class Checker:
         tables = [numbered(one) for one in items]
         codes = Grid((), 0, items, columns).codes
         known = np.all([code >= 0 for code in codes], axis=0) if codes else np.zeros(len(learned), bool)
-        plain = sketch and len(tables) == len(columns) and not (sketch[0]["symmetric"] or sketch[0]["complete"])
-        plain = plain and all(one is not None for one in tables) and known[learned].all()
-        if not plain:
+        grid = len(tables) == len(columns) and all(one is not None for one in tables)
+        listed = sketch and not (sketch[0]["symmetric"] or sketch[0]["complete"])
+        if not (grid and listed and known[learned].all()):
             sentence = "Which rows a model was fitted on is taken as it is stated."
             self.notes += [sentence] if sentence not in self.notes else []
             return
@@ -549,18 +550,27 @@ def sentence(assumption: Record) -> str:
     return f"{assumption['code']}{f' ({facts})' * bool(facts)}"
 
 
+def say(lines: Sequence[str]) -> None:
+    """Print lines; a reader that has gone does not change what is found."""
+    try:
+        sys.stdout.write("\n  ".join(lines) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(certificate: str | Path = "c.json", model: str | Path = "-", data: str | Path = "data.csv") -> int:
     """Say what was verified (exit code 0), what differs (1), or that something cannot be read (2)."""
     try:
         found = Checker(read_certificate(certificate), model, data).run()
     except (Unreadable, json.JSONDecodeError, UnicodeDecodeError) as error:
-        sys.stdout.write(f"cannot be read: {error}\n")
+        say([f"cannot be read: {error}"])
         return 2
     except (ValueError, IndexError) as error:  # it was read, and does not hold together
-        sys.stdout.write(f"differs: {error}\n")
+        say([f"differs: {error}"])
         return 1
     except (OSError, zipfile.BadZipFile, KeyError, TypeError, AttributeError) as error:
-        sys.stdout.write(f"cannot be read: {error!r}\n")
+        say([f"cannot be read: {error!r}"])
         return 2
     said = found.said
     held = [
@@ -572,7 +582,7 @@ def main(certificate: str | Path = "c.json", model: str | Path = "-", data: str 
         *map(sentence, found.given),
     ]
     lines = [f"differs: {text}" for text in found.differences] or held
-    sys.stdout.write("\n  ".join(found.notes + lines) + "\n")
+    say(found.notes + lines)
     return 1 if found.differences else 0
 
 

@@ -88,7 +88,8 @@ SENTENCES: dict[str, Sentence] = {
     "that depends on earlier observations only.",
     "members fitted here": "Every member was fitted here, on draws before those that test it.",
     "members fitted outside": lambda why: (
-        f"Every member depends on draws before those that test it, and on nothing else, which nobody here can see: {why}."
+        "Every member depends on draws before those that test it, and on nothing else, which nobody here can see: "
+        f"{why}."
     ),
     "row by row": "The model answers a row alike, whatever other rows it is asked about with it.",
     "settings": "The model's settings were chosen without the observations that test it, or those tried are counted "

@@ -193,9 +193,7 @@ def share_of_copies(times: Ints, continuous: bool = False) -> float:
     return share
 
 
-DRAWN_ONE_BY_ONE = (
-    "Leave them out; if all were drawn one by one, list the different rows with their counts as weights."
-)
+DRAWN_ONE_BY_ONE = "Leave them out; if all were drawn one by one, list the different rows with their counts as weights."
 
 
 def _too_regular(times: Ints) -> bool:

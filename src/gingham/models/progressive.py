@@ -362,9 +362,7 @@ def _bound_to(predictor: ProgressivePredictor, facts: dict[str, object]) -> dict
         return facts
 
 
-def _rows_as_draws(
-    X: TableLike, labels: AnyArray, weights: Floats | None, of_items: bool
-) -> tuple[Assumption, ...]:
+def _rows_as_draws(X: TableLike, labels: AnyArray, weights: Floats | None, of_items: bool) -> tuple[Assumption, ...]:
     """What has to be believed for rows to be draws; of copies, some would be learned from, and others would test."""
     try:
         columns = [numbers_of_rows([X.tocsr()])] if hasattr(X, "tocsr") else id_columns(X).columns
