@@ -12,5 +12,7 @@ from gingham.fitting.interruption import interrupted
 def press_ctrl_c(*_: object) -> None:
     """To be used as a callback: goes on when the main thread has heard of it."""
     os.kill(os.getpid(), signal.SIGINT)
+    late = time.monotonic() + 60
     while not interrupted():
+        assert time.monotonic() < late, "no handler has heard Ctrl-C"
         time.sleep(0.001)

@@ -30,6 +30,7 @@ from common import arguments, write  # noqa: E402
 from gingham import storage  # noqa: E402
 from gingham.cli.app import run  # noqa: E402
 from gingham.files import checkpoint_of  # noqa: E402
+from model_files import contents  # noqa: E402
 from model_kinds import write_tables  # noqa: E402
 
 FIGURES = {
@@ -130,12 +131,12 @@ def fitted_models(folder: Path) -> list[Path]:
 def one_byte(folder: Path, models: list[Path], tries: int, rng: random.Random) -> dict[str, object]:
     """One byte changed; a file that still loads says the same."""
     found, refused, same = Outcomes(), 0, 0
-    contents = [model.read_bytes() for model in models]
+    whole = [model.read_bytes() for model in models]
     states = [_saved(model, folder) for model in models]
     path = folder / "damaged.gingham"
     for _ in range(tries):
         number = rng.randrange(len(models))
-        data = bytearray(contents[number])
+        data = bytearray(whole[number])
         at = rng.randrange(len(data))
         data[at] ^= rng.randrange(1, 256)
         path.write_bytes(data)
@@ -231,7 +232,7 @@ def signals(folder: Path, number: signal.Signals, tries: int, rng: random.Random
     fit += ["--out", str(out)]
     began = time.monotonic()
     subprocess.run(fit, check=True, capture_output=True)
-    whole, expected = time.monotonic() - began, out.read_bytes()
+    whole, expected = time.monotonic() - began, contents(out)
     moments = sorted(rng.uniform(0.0, 1.05) * whole for _ in range(tries))
     for moment in moments:
         out.unlink(missing_ok=True)
@@ -253,7 +254,7 @@ def signals(folder: Path, number: signal.Signals, tries: int, rng: random.Random
             found.failures.append(f"{what}: a part is left over")
         models += out.exists() and gg.load(out).interrupted_
     subprocess.run([*fit, "--resume"], check=True, capture_output=True)
-    if out.read_bytes() != expected:
+    if contents(out) != expected:
         found.failures.append("the resumed fit is another one")
     return {**found.facts(), "checkpoints_kept": kept, "models_so_far": models, "seconds_of_the_fit": round(whole, 2)}
 

@@ -1,4 +1,4 @@
-"""Every kind of model goes on from its checkpoint and ends with the file of the uninterrupted fit."""
+"""Every kind of model goes on from its checkpoint and ends with the model of the uninterrupted fit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from gingham import storage
 from gingham.cli.tables.kinds import KINDS as ALL_KINDS
 from gingham.files import checkpoint_of
 from gingham.fitting.checkpoints import CheckpointFile
+from model_files import contents
 from model_kinds import write_tables
 
 KINDS = tuple(kind for kind in ALL_KINDS if kind != "ranking")  # its fit is short and keeps no checkpoint
@@ -59,7 +60,7 @@ def test_resumed_equals_uninterrupted(gingham, cases, kind, tmp_path, monkeypatc
     ran = gingham(*fit, "--resume")
     assert ran.code == 0, ran.err
     assert "Going on after" in ran.err
-    assert out.read_bytes() == whole.read_bytes()
+    assert contents(out) == contents(whole)
     assert not checkpoint_of(out).exists()
 
 

@@ -28,6 +28,8 @@ def describe(
 
     fitted = read_model(model)
     console.say_note(fitted.summary_.verdict)
+    if fitted.summary_.known is not None:
+        console.say_note(fitted.summary_.known.text)
     console.say_note(fitted.summary_.why)
     wanted = parse_size(size)
     table = fitted.to_frame(wanted, "polars") if items else fitted.describe(wanted, "polars")

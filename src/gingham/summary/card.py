@@ -69,6 +69,8 @@ def summary_body(summary: Summary) -> str:
     body = paragraph(summary.verdict)
     if summary.found and all(k > 1 for k in summary.size[:1]):
         body += small_board(summary.board())
+    if summary.known is not None:
+        body += paragraph(summary.known.text)
     body += paragraph(summary.why, quiet=True)
     return body + ("" if summary.errors is None else errors_table(summary.errors))
 

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import narwhals as nw
@@ -19,6 +19,7 @@ from gingham.arrays import AnyArray, Bools, Floats, Ints
 from gingham.data import Mode
 from gingham.errors import AdviceWarning, GinghamError
 from gingham.fitting.merging import MergeTree, merge_tree
+from gingham.summary.known_columns import best_known
 from gingham.summary.measure import additive_effects, baselines, errors_of, folds_of
 from gingham.summary.values import (
     MODEL,
@@ -26,6 +27,7 @@ from gingham.summary.values import (
     Cluster,
     Errors,
     Fact,
+    KnownColumns,
     Mark,
     Measure,
     Observed,
@@ -63,6 +65,7 @@ def summarize_observed(observed: Observed, item_info: ItemInfo | None = None, se
     trees = [tree.top(LEAVES) for tree in whole]
     tables = [Met(met.sides, met.measure, summed(met.sums, *(into[side] for side in met.sides))) for met in tables]
     by_rule, size = _sizes(observed, trees, trial)
+    known = _known(observed, about, trial, size, seed)
     places = orders(trees, tables)
     sides = []
     for at in range(observed.n_sides):
@@ -86,14 +89,28 @@ def summarize_observed(observed: Observed, item_info: ItemInfo | None = None, se
         rungs=np.zeros((0, observed.n_sides), dtype=np.int64) if trial is None else np.array(trial.curve.sizes),
         curve=np.zeros(0) if trial is None else trial.curve.gains,
         found=found,
-        verdict=_verdict(observed, size, found),
+        verdict=_verdict(observed, size, found, known),
         why=_why(observed, trees, size, by_rule, trial),
         prediction=observed.prediction,
         errors=None if trial is None else trial.errors,
         fidelity=None if trial is None or not observed.distilled else _fidelity(trial, size),
         n_observed=float(relation.weight.sum()),
+        known=known,
         notes=observed.notes,
     )  # fmt: skip
+
+
+def _known(
+    observed: Observed, about: Mapping[int, Properties], trial: Trial | None, size: Sequence[int], seed: int
+) -> KnownColumns | None:
+    """Known columns that predict clearly better than the groups that are shown, where entries could be held out."""
+    if trial is None or not about:
+        return None
+    curve, gain, error, squares = trial.curve, 0.0, 0.0, None
+    if curve.found:
+        at = curve.sizes.index(tuple(size)) if tuple(size) in curve.sizes else curve.best
+        gain, error, squares = float(curve.gains[at]), float(curve.errors[at]), trial.squares
+    return best_known(observed, {at: own.partitions for at, own in about.items()}, seed, gain, error, squares)
 
 
 def _shares(observed: Observed, at: int, numbers: Ints, into: Ints) -> Floats | None:
@@ -180,6 +197,7 @@ class Trial:
     curve: Curve
     errors: Errors | None
     model_gain: float | None = None  # of the model over what it expects without clusters, in the unit of the curve
+    squares: float | None = None  # that the curve starts from, where they are not those of averages
 
 
 def held_out(observed: Observed, seed: int) -> Trial | None:
@@ -196,7 +214,9 @@ def held_out(observed: Observed, seed: int) -> Trial | None:
     if observed.distilled and gain is not None and gain > curve.least:
         # Groups matter, too, that reproduce a part of what a model gains which matters.
         curve = replace(curve, least=min(curve.least, PART * gain))
-    return Trial(curve, _pooled_errors([trial.errors for trial in trials if trial.errors is not None]), gain)
+    errors = _pooled_errors([trial.errors for trial in trials if trial.errors is not None])
+    left = [trial.squares for trial in trials if trial.squares is not None]
+    return Trial(curve, errors, gain, float(np.mean(left)) if left else None)
 
 
 def _held_out(observed: Observed, held: Bools) -> Trial:
@@ -210,6 +230,9 @@ def _held_out(observed: Observed, held: Bools) -> Trial:
     else:
         curve = distilled_curve(learned, clusters, held, refit.blocks)
     errors = _errors(learned, held, refit, curve)
+    if relation.measure == "difference" and refit.blocks is None:
+        rest = np.asarray(learned.relations[0].residuals)[held]
+        return Trial(curve, errors, squares=float(np.average(rest**2, weights=relation.weight[held])))
     if not observed.distilled or errors.model is None:
         return Trial(curve, errors)
     if relation.measure == "difference":  # over the averages
@@ -460,11 +483,13 @@ NOTHING = {
 }
 
 
-def _verdict(observed: Observed, size: Sequence[int], found: bool) -> str:
+def _verdict(observed: Observed, size: Sequence[int], found: bool, known: KnownColumns | None) -> str:
     relation = observed.relations[0]
     judged = sorted(set(relation.sides))
     names = [observed.modes[side].name for side in judged]
     size = [size[side] for side in judged]
+    if not found and known is not None:
+        return f"Groups of {listed([plural(n) for n in names])} by known columns predict, and no others were found."
     if not found:
         return (
             f"No structure was found: on held-out observations, groups of {listed([plural(n) for n in names])} predict "
@@ -1143,12 +1168,15 @@ class Properties:
     known : bool array of shape (n_items,)
         Items that the table has a row for.
     titles : array of str of shape (n_items,) or None
+    partitions : mapping from the name of a column to the group of every item by its value
+        Of columns with few values, one for each item; items without a value are a group of their own.
     """
 
     texts: list[str]
     flags: Bools
     known: Bools
     titles: AnyArray | None = None
+    partitions: Mapping[str, Ints] = field(default_factory=dict)
 
 
 def properties_of(frame: IntoDataFrame, mode: Mode) -> Properties:
@@ -1162,6 +1190,7 @@ def properties_of(frame: IntoDataFrame, mode: Mode) -> Properties:
     texts: list[str] = []
     flags: list[Bools] = []
     titles: AnyArray | None = None
+    partitions: dict[str, Ints] = {}
     rest = [j for j in range(len(columns)) if j != at]
     named = next((j for j in rest if columns[j].lower() in TITLES), None)
     for j in rest:
@@ -1172,13 +1201,19 @@ def properties_of(frame: IntoDataFrame, mode: Mode) -> Properties:
                 if value is not None and value == value and str(value).strip():
                     titles[code] = str(value)
             continue
+        start = len(flags)
         for text, having in _flags(columns[j], values):
             full = np.zeros(mode.n_items, dtype=bool)
             full[codes[rows][having]] = True
             texts.append(text)
             flags.append(full)
+        own = np.array(flags[start:])
+        if 0 < len(own) <= CAP and own.sum(axis=0).max() <= 1:  # no lists, of which an item has several
+            group = np.where(own.any(axis=0), own.argmax(axis=0), len(own))
+            partitions[columns[j]] = np.unique(group, return_inverse=True)[1].astype(np.int64)
     table_of_flags = np.stack(flags, axis=1) if flags else np.zeros((mode.n_items, 0), dtype=bool)
-    return Properties(texts, table_of_flags, known, titles)
+    partitions = {name: group for name, group in partitions.items() if group.max() > 0}
+    return Properties(texts, table_of_flags, known, titles, partitions)
 
 
 def info_columns(frame: IntoDataFrame) -> list[str]:

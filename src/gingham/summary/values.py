@@ -822,6 +822,32 @@ MODEL = "this model"
 
 
 @savable
+@dataclass(frozen=True)
+class KnownColumns:
+    """Two known columns by which held-out observations are predicted better than by the groups of the model.
+
+    Attributes
+    ----------
+    columns : tuple of (name of a side, name of its column)
+    gain, error : float
+        What an observation gains over averages, or over label shares or independence, and its standard error.
+    gain_found : float
+        The same of the groups that are shown; 0 where nothing was found.
+    n_candidates : int
+        Pairs of columns that were tried; the standard errors asked for grow with them.
+    text : str
+        A sentence.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    gain: float
+    error: float
+    gain_found: float
+    n_candidates: int
+    text: str
+
+
+@savable
 @dataclass(frozen=True, eq=False)
 class Summary:
     """A coarse summary of a fine model, for people.
@@ -856,6 +882,8 @@ class Summary:
         Of a checkerboard that was distilled from a model with many clusterings: the share of the model's improvement
         over additive effects, on held-out observations, that it reproduces at this size.
     n_observed : float
+    known : KnownColumns or None
+        Known columns by which held-out observations are predicted clearly better than by the groups shown.
     notes : tuple of str
         Further sentences.
 
@@ -884,6 +912,7 @@ class Summary:
     errors: Errors | None = None
     fidelity: float | None = None
     n_observed: float = 0.0
+    known: KnownColumns | None = None
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -971,11 +1000,12 @@ class Summary:
             "path": self.path.tolist(), "rungs": self.rungs.tolist(), "curve": [_short(v) for v in self.curve.tolist()],
             "found": self.found, "verdict": self.verdict, "why": self.why, "prediction": self.prediction,
             "errors": None if self.errors is None else self.errors.to_dict(), "fidelity": self.fidelity,
-            "n_observed": self.n_observed, "notes": list(self.notes),
+            "known": None if self.known is None else self.known.text, "n_observed": self.n_observed,
+            "notes": list(self.notes),
         }  # fmt: skip
 
     def __str__(self) -> str:
-        lines = [self.verdict, self.why]
+        lines = [self.verdict, "" if self.known is None else self.known.text, self.why]
         for side, number, cluster in self.clusters():
             facts = "; ".join(str(fact) for fact in cluster.facts)
             lines.append(f"{side.name} {number}: {cluster.name} ({cluster.size:,}){'; ' + facts if facts else ''}")

@@ -26,7 +26,7 @@ from gingham.cli.tables.columns import (
     without_missing,
 )  # fmt: skip
 from gingham.data import Alphabet, Bounds, Mode, Sample
-from gingham.data.sample import checked_weights, fresh_seed, taken, tuples, whole_counts
+from gingham.data.sample import checked_weights, taken, tuples, whole_counts
 from gingham.data.table_files import numbers_with_missing_words
 from gingham.errors import GinghamError, GinghamWarning, RefusedCertificate
 from gingham.models.fit_record import Measured
@@ -137,7 +137,7 @@ class Rows:
         if model.errors_ is None:  # merged clusters, say: another model than the one that was measured
             return None
         kept = record.measured
-        return Tested.of(self.folds(kept.share, kept.seed), kept.predictions)
+        return Tested.of(self.folds(kept.share, kept.seed), kept.predictions, kept.seed)
 
     def sample(self, modes: Sequence[Mode]) -> Sample:
         """The rows as observations of the items of modes."""
@@ -318,11 +318,12 @@ class Tested:
     predictions: AnyArray
     folds: Ints  # number of the fold of each row
     n_learned: float  # draws that each of the models learned from
+    seed: int  # by which the rows were divided
 
     @classmethod
-    def of(cls, parts: Sequence[tuple[Rows, Rows]], predictions: AnyArray) -> Tested:
+    def of(cls, parts: Sequence[tuple[Rows, Rows]], predictions: AnyArray, seed: int) -> Tested:
         folds = np.repeat(np.arange(len(parts)), [len(held) for _, held in parts])
-        return cls(Rows.joined([held for _, held in parts]), predictions, folds, parts[0][0].n_draws)
+        return cls(Rows.joined([held for _, held in parts]), predictions, folds, parts[0][0].n_draws, seed)
 
     @property
     def name(self) -> str:
@@ -353,16 +354,20 @@ class Tested:
     def certificate(self, space: LabelSpace, loss: object, delta: float) -> Certificate:
         """The guarantee for the models that were tested, from the rows that each has not seen."""
         from gingham.certificates import certify_predictions
+        from gingham.certificates.assumptions import drawn_order
 
-        return certify_predictions(
+        made = certify_predictions(
             self.rows.y, self.predictions, loss=loss, alphabet=space.values, label_bounds=space.bounds, delta=delta,
             sample_weight=self.rows.weight, predictor=self.covers, folds=self.folds if self.folds[-1] else None,
         )  # fmt: skip
+        divided = drawn_order(self.seed, False, "division of the rows")
+        return replace(made, assumptions=(*made.assumptions, divided))
 
 
 def measured(
     data: Rows,
     share: float | None,
+    seed: int,
     fit: Callable[[Rows], Any],
     say: Callable[[Any, pl.DataFrame], AnyArray],
     loss: str,
@@ -371,10 +376,10 @@ def measured(
 ) -> tuple[Errors, Measured] | None:
     """The error of a model that is fitted anew without some of the rows, beside simple rules; and what a file keeps.
 
-    The seed is drawn here, so that nobody can have chosen a lucky one, and kept. ``letters`` are the labels where
-    they are names or classes, in the order of the columns of distributions. None where a fit was interrupted.
+    ``seed`` divides the rows; it is that of the fit, so that the same fit reports the same error, and it is kept.
+    ``letters`` are the labels where they are names or classes, in the order of the columns of distributions. None where
+    a fit was interrupted.
     """
-    seed = fresh_seed()
     parts = data.folds(share, seed)
     if not parts:
         return None
@@ -399,7 +404,7 @@ def measured(
         own = said if letters is None or said.ndim == 2 else codes_among(letters, said)
         for name, guess in {MODEL: own, **simple}.items():
             found.setdefault(name, []).append(guess)
-    tested = Tested.of(parts, np.concatenate(kept))
+    tested = Tested.of(parts, np.concatenate(kept), seed)
     labels = tested.rows.y if letters is None else codes_among(letters, tested.rows.y)
     joined_up = {name: np.concatenate(guesses) for name, guesses in found.items()}
     errors = errors_of(labels, tested.rows.weight, joined_up, loss, tested.how, losses)

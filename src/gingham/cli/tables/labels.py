@@ -135,7 +135,7 @@ def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
     found = None
     if not model.interrupted_:
         at = Place.of(model, axes if kind.has_relations else None)
-        found = errors(at, data, options.holdout, lambda rows: fitted(clone(again), rows, ("checkpoint",)))
+        found = errors(at, data, options, lambda rows: fitted(clone(again), rows, ("checkpoint",)))
     if found is not None:
         model.errors_ = found[0]
     model.record_ = FitRecord(
@@ -155,13 +155,13 @@ def fit(kind: Kind, task: FitTask) -> tuple[Any, Facts]:
     return model, {"rows": len(data), **facts_of_fit(kind, model)}
 
 
-def errors(at: Place, data: Rows, share: float | None, fitted: Callable[[Rows], Any]) -> tuple[Errors, Measured] | None:
+def errors(at: Place, data: Rows, options: FitOptions, fitted: Callable[[Rows], Any]) -> tuple[Errors, Measured] | None:
     """The error of the model by the loss that its predictions are judged by."""
-    model, loss = at.model, at.judged_by()
+    model, loss, share, seed = at.model, at.judged_by(), options.holdout, options.seed
     if loss == "log":
         values = np.asarray(at.label_values())
         say = lambda one, X: replace(at, model=one).distributions(X, values)  # noqa: E731
-        return measured(data, share, fitted, say, "log", letters=values)
+        return measured(data, share, seed, fitted, say, "log", letters=values)
     name = loss if isinstance(loss, str) else "own"
     losses = None
     if name not in UNITS:
@@ -169,7 +169,8 @@ def errors(at: Place, data: Rows, share: float | None, fitted: Callable[[Rows], 
 
         losses = StatedLoss.of_cell(model.posterior_.cells[at.relation]).losses
     letters = np.unique(data.y) if name == "zero-one" else None
-    return measured(data, share, fitted, lambda one, X: replace(at, model=one).labels(X), name, losses, letters)
+    say = lambda one, X: replace(at, model=one).labels(X)  # noqa: E731
+    return measured(data, share, seed, fitted, say, name, losses, letters)
 
 
 # what a fitted model knows

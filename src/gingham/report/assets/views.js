@@ -6,7 +6,7 @@ function foundView(panel) {
   if (data.tables.length > 1) switches.push(el("select", { "aria-label": "Which two sides", onchange: (event) => go({ table: Number(event.target.value) }) }, data.tables.map((table, t) => el("option", { value: t, selected: t === state.table }, table.sides.map((side) => data.sides[side].many).join(" × ")))));
   if (data.tables[state.table].means) switches.push(el("button", { type: "button", "aria-pressed": String(!state.plain), onclick: () => go({ plain: null }, true) }, "Compared with the averages"), el("button", { type: "button", "aria-pressed": String(Boolean(state.plain)), onclick: () => go({ plain: 1 }, true) }, "Plain means"));
   const aside = el("aside", { class: "told", "aria-label": "How well it predicts, what is guaranteed, what to do next" }, predictsCard(), guaranteeCard(), nextCard());
-  panel.append(el("div", { class: "first" }, el("div", { class: "main" }, verdict, el("p", { class: "soft" }, reads()),
+  panel.append(el("div", { class: "first" }, el("div", { class: "main" }, verdict, data.known ? el("p", {}, data.known) : null, el("p", { class: "soft" }, reads()),
     el("div", { class: "tools" }, meets.map(slider), switches), stage,
     el("div", { class: "tools" }, el("span", { class: "soft" }, "Click a block or a name to look inside. Save what is seen:"),
       el("button", { type: "button", id: "save-png", onclick: () => stage.querySelector("svg") && savePng("checkerboard", stage.querySelector("svg")) }, "Picture (PNG)"),
