@@ -28,13 +28,6 @@ STAGES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def one_seed(monkeypatch):
-    """The rows on which a command measures errors are drawn anew by every command; here they are the same ones."""
-    for module in ("labels", "labelled_rows"):
-        monkeypatch.setattr(f"gingham.cli.tables.{module}.fresh_seed", lambda: 7)
-
-
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
     return write_tables(tmp_path_factory.mktemp("kinds"))
@@ -97,8 +90,9 @@ def test_ctrl_c_between_sweeps(gingham, cases, kind, options, tmp_path, monkeypa
     n = offers_of(gingham, monkeypatch, cases[kind].fit(whole, *options))
     assert n >= 3
     for after in sorted({1, 2, n // 2, n}):
+        last = after == n or kind == "information"  # its starts go side by side: all may end in that very sweep
         out = tmp_path / f"{after}.gingham"
-        interrupted_and_resumed(gingham, monkeypatch, cases[kind].fit(out, *options), out, CtrlC, after, after == n)
+        interrupted_and_resumed(gingham, monkeypatch, cases[kind].fit(out, *options), out, CtrlC, after, last)
         assert contents(out) == contents(whole), (after, n)
 
 

@@ -18,13 +18,6 @@ class Stopped(MemoryError):
     """What ends a fit in the middle, as a full memory would."""
 
 
-@pytest.fixture(autouse=True)
-def one_seed(monkeypatch):
-    """The rows on which a command measures errors are drawn anew by every command; here they are the same ones."""
-    for module in ("labels", "labelled_rows"):
-        monkeypatch.setattr(f"gingham.cli.tables.{module}.fresh_seed", lambda: 7)
-
-
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
     return write_tables(tmp_path_factory.mktemp("kinds"))

@@ -270,12 +270,10 @@ def test_pruning_changes_nothing_and_merging_is_a_union():
 def test_threads_and_blocks_do_not_change_a_bit(monkeypatch):
     import numba
 
-    from gingham.fitting import projection
-
     X, y, *_ = planted(np.random.default_rng(0))
     problem = Problem.grid(Sample.of(list(X.T), y, alphabet=FIVE), Absolute(FIVE), 1.0)
     start = make_start("spectral", problem, (4, 3), np.random.default_rng(0))
-    monkeypatch.setattr(projection, "STEP_BYTES", 1000)  # many small blocks
+    monkeypatch.setattr("gingham.engine.half_step.STEP_BYTES", 1000)  # many small blocks
     before = numba.get_num_threads()
     results = []
     try:

@@ -36,10 +36,13 @@ class Signals:
 
     @contextmanager
     def interrupt_fit(self) -> Iterator[None]:
-        """The first signal interrupts the fit that runs inside; the second one ends the process."""
+        """The first signal interrupts the fits that run inside, one after another; the second ends the process."""
+        from gingham.fitting.interruption import interruptible
+
         self._fit_runs = True
         try:
-            yield
+            with interruptible():
+                yield
         finally:
             self._fit_runs = False
 
