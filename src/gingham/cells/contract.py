@@ -57,7 +57,8 @@ def need_convex(cell: CellModel) -> None:
             return
         losses, at = cell.table.T, numbers
     elif cell.answers == "number":
-        at = np.linspace(*((numbers.min(), numbers.max()) if cell.bounds is None else tuple(cell.bounds)), 201)
+        low, high = (numbers.min(), numbers.max()) if cell.bounds is None else cell.bounds
+        at = np.linspace(low, high, 201)
         by_gap = cell.of_gap(numbers - at[:, None])  # (answers, labels)
         losses = cell.coef(at) @ cell.features.of_labels(numbers).T if by_gap is None else by_gap
     elif cell.answers == "distribution":
